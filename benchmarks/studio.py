@@ -34,8 +34,8 @@ MOST_MS, LEAST_SOLVES, MOST_CPU = 40.0, 40.0, 1.0
 GOALS = f"goals: pose <= {MOST_MS:g} ms in the median, solves >= {LEAST_SOLVES:g} a second, CPU < {MOST_CPU:g}"
 WATCH = """(() => {
   const sent = new Map(), pose = [], drawn = [];
-  let event = 0, tag = m.store.wire.lastTag;
-  const look = () => { if (m.store.wire.lastTag !== tag) sent.set((tag = m.store.wire.lastTag), event); };
+  let event = 0, tag = m.store.connection.lastTag;
+  const look = () => { if (m.store.connection.lastTag !== tag) sent.set((tag = m.store.connection.lastTag), event); };
   for (const kind of ["pointermove", "pointerrawupdate"]) {
     addEventListener(kind, (moved) => { event = moved.timeStamp; }, { capture: true });
     addEventListener(kind, () => look());

@@ -41,7 +41,7 @@ GOALS = f"goals: follows within {MOST_SECONDS:g} s, {LEAST_SOLVES:g} solves a se
 SECONDS_AFTER = 5.0
 """For which it is dragged on once all kernels are ready."""
 WATCH = """(() => {
-  const seen = { answers: 0, solves: m.store.frame.sequence, tag: m.store.wire.lastTag, texts: [] };
+  const seen = { answers: 0, solves: m.store.frame.sequence, tag: m.store.connection.lastTag, texts: [] };
   m.store.on("frame", (frame) => {
     seen.solves = frame.sequence;
     if (frame.tag > seen.tag) { seen.tag = frame.tag; seen.answers += 1; }

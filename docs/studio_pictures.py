@@ -62,7 +62,7 @@ LONG = 1500
 
 def show(studio: Studio, entry: GalleryEntry, is_small: bool = False) -> None:
     """Open it, let it play a while, and look at it from a side that tells something."""
-    studio.eval("(m.store.show(a), 1)", PLAIN if is_small else {"theme": "light", "collisions": False})
+    studio.eval("(m.store.setDisplay(a), 1)", PLAIN if is_small else {"theme": "light", "collisions": False})
     studio.show(entry.kind, entry.name)
     if entry.kind == "scene":
         if entry.name in MOTIONS:
@@ -70,7 +70,7 @@ def show(studio: Studio, entry: GalleryEntry, is_small: bool = False) -> None:
             studio.ask({"do": "SetControl", "name": control, "value": value})
         studio.page.wait_for_timeout(LONG)
     if entry.name in SIDES:
-        studio.eval("(m.view.lookFrom(m.view.target.clone().set(...a)), 1)", list(SIDES[entry.name]))
+        studio.eval("(m.view.viewFrom(m.view.target.clone().set(...a)), 1)", list(SIDES[entry.name]))
     else:
         studio.eval("(m.view.frameAll(), 1)")
     studio.page.wait_for_timeout(600)  # the camera takes a moment to get there
@@ -109,7 +109,7 @@ def main() -> None:
         with chromium() as browser:
             width, height = 2 * SMALL[0], 2 * SMALL[1]
             studio = Studio.open(browser, server.link, width=width, height=height)
-            studio.eval("(m.panels.side.close(), 1)")
+            studio.eval("(m.panels.sidebar.close(), 1)")
             for entry in start_page_entries():
                 if is_wanted(entry.name):
                     show(studio, entry, is_small=True)
@@ -119,7 +119,7 @@ def main() -> None:
             server.close()
             server = serve(port=0, page=arguments.page)
             studio = Studio.open(browser, server.link, width=LARGE[0], height=LARGE[1])
-            studio.eval("(m.store.show(a), 1)", {"theme": "light"})
+            studio.eval("(m.store.setDisplay(a), 1)", {"theme": "light"})
             if is_wanted("start"):
                 studio.page.wait_for_timeout(1000)
                 studio.page.screenshot(path=arguments.large / "start.png")

@@ -187,7 +187,7 @@ class Studio:
     def ask(self, request: dict[str, Any]) -> None:
         """A request as the page itself sends it; fails if it is refused."""
         refusal = self.page.evaluate(
-            "(request) => window.mechanik.store.wire.ask(request).then(() => '', (why) => why.message)", request
+            "(request) => window.mechanik.store.connection.request(request).then(() => '', (why) => why.message)", request
         )
         assert refusal == "", refusal
 
@@ -199,7 +199,7 @@ class Studio:
         """The frame once everything that was sent is answered and nothing moves any more."""
         is_at_rest = (
             "m.store.frame?.isAtRest && m.store.frame.order === m.store.order"
-            " && m.store.frame.tag >= m.store.wire.lastTag && m.store.wire.waiting.size === 0"
+            " && m.store.frame.tag >= m.store.connection.lastTag && m.store.connection.pending.size === 0"
         )
         return json.loads(self.wait(f"{is_at_rest} && {FRAME}"))  # of the moment when it was so
 
@@ -289,7 +289,7 @@ class Studio:
         if follows:
             self.drawn()
             self.wait(
-                "m.store.wire.newest === null && m.store.frame.isAtRest && m.store.frame.tag >= m.store.wire.lastTag"
+                "m.store.connection.unsent === null && m.store.frame.isAtRest && m.store.frame.tag >= m.store.connection.lastTag"
             )
         mouse.up(button=button)
         for key in keys:

@@ -21,6 +21,8 @@ ROOT = HERE.parent
 SUFFIXES = {".py", ".ts"}
 TS_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
 """Comments and texts of TypeScript, which hold no identifiers."""
+ARRAY_SOME = re.compile(r"\.some\(")
+"""The method of arrays, whose name is not ours."""
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 """The words of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two."""
 
@@ -45,7 +47,7 @@ def python_identifiers(text: str) -> Iterator[tuple[int, str]]:
 def typescript_identifiers(text: str) -> Iterator[tuple[int, str]]:
     bare = TS_TEXT.sub(lambda match: "\n" * match[0].count("\n"), text)
     for number, line in enumerate(bare.splitlines(), 1):
-        for match in re.finditer(r"[A-Za-z_$][\w$]*", line):
+        for match in re.finditer(r"[A-Za-z_$][\w$]*", ARRAY_SOME.sub("(", line)):
             yield number, match[0]
 
 

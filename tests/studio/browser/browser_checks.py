@@ -159,9 +159,9 @@ def check_words(studio, place: str, words: str) -> None:
 
 
 def open_tab(studio, name: str) -> None:
-    if studio.eval("m.panels.side.current") != name:
+    if studio.eval("m.panels.sidebar.current") != name:
         studio.page.click(named(f"tab-{name}"))
-        studio.wait("m.panels.side.current === a", name)
+        studio.wait("m.panels.sidebar.current === a", name)
         studio.drawn()  # the view has another width now
 
 

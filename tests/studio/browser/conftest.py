@@ -70,7 +70,7 @@ def studio(shared_page) -> Iterator[object]:
 
     shared_page.page.mouse.move(2, 300)  # on nothing that would light up
     shared_page.eval(
-        "(m.panels.closeAll(), m.panels.side.close(), m.hands.setMode('move'), m.hands.setSpace('world'),"
+        "(m.panels.closeAll(), m.panels.sidebar.close(), m.controller.setMode('move'), m.controller.setSpace('world'),"
         " m.view.quality.isFixed = false, 1)"
     )
     shared_page.show("gallery", "panda")

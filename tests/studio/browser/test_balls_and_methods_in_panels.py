@@ -46,7 +46,7 @@ def test_three_numbers_and_three_sliders_turn_a_ball(open_studio):
 def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     studio = open_studio("scene", "humanoid")
     open_tab(studio, "solve")
-    said = studio.page.locator(named("solver-said"))
+    said = studio.page.locator(named("solver-message"))
     assert said.is_hidden()
     studio.page.select_option(named("solver"), "dls")
     studio.wait("m.store.solving.solver === 'dls'")
@@ -56,5 +56,5 @@ def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     assert said.is_hidden()
     studio.ask({"do": "Compare", "solvers": ["lm", "dls"]})
     open_tab(studio, "compare")
-    studio.wait("document.querySelectorAll('.is-said').length === 1")
-    assert "pins count 30 times" in studio.page.locator(".is-said").inner_text()
+    studio.wait("document.querySelectorAll('.is-message').length === 1")
+    assert "pins count 30 times" in studio.page.locator(".is-message").inner_text()

@@ -14,7 +14,7 @@ def _nothing_else_happens(studio):
     yield
     assert studio.frame()["values"] == before["values"]
     assert studio.eval("m.store.selection") == chosen
-    assert not studio.eval("m.hands.menu.isOpen")
+    assert not studio.eval("m.controller.menu.isOpen")
     assert studio.eval("m.store.history.undo") == undo
 
 

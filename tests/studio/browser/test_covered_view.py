@@ -44,7 +44,7 @@ def test_what_is_framed_lies_beside_the_open_drawer(open_studio, width, height, 
     studio.page.keyboard.press("f")
     check_uncovered(studio)
     studio.show("gallery", "ur5")  # and so does what is opened beside it
-    assert studio.eval("m.panels.side.current") == "joints"
+    assert studio.eval("m.panels.sidebar.current") == "joints"
     check_uncovered(studio)
 
 
@@ -87,7 +87,7 @@ def test_compared_methods_lie_beside_the_drawer(open_studio):
 
 def test_a_picture_that_is_saved_knows_of_no_drawer(open_studio):
     studio = open_studio("gallery", "panda", width=800, height=500)
-    studio.eval("(m.store.show({ grid: false, shadows: false }), m.store.select({ kind: 'none' }), 1)")
+    studio.eval("(m.store.setDisplay({ grid: false, shadows: false }), m.store.select({ kind: 'none' }), 1)")
     open_tab(studio, "record")
     before = studio.goal_on_screen(1)
     url = studio.eval(

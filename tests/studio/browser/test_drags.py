@@ -27,7 +27,7 @@ def test_without_its_connection_a_drag_is_followed_by_nothing(open_studio):
     """Another: what moves on the screen comes from the server, not from the page."""
     studio = open_studio("gallery", "panda")
     choose_goal(studio)
-    studio.eval("(m.store.wire.triesLeft = 0, m.store.wire.socket.close(), true)")  # and it does not come back
+    studio.eval("(m.store.connection.reconnectsLeft = 0, m.store.connection.socket.close(), true)")  # and it does not come back
     studio.wait("!m.store.isConnected")
     with pytest.raises(AssertionError, match="the goal has moved"):
         check_drag(studio)
@@ -65,4 +65,4 @@ def test_a_goal_out_of_reach_leaves_loops_shut_and_says_so(studio):
     frame = move_goal(studio, number, [pose[0] + 5, *pose[1:]])
     assert frame["status"] == "CLOSEST"
     check_shut(frame)
-    studio.wait("m.store.words?.text.includes('reach')")
+    studio.wait("m.store.statusText?.text.includes('reach')")

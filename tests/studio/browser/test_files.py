@@ -28,14 +28,14 @@ DROP = """(([files, place]) => {
   for (const kind of ['dragenter', 'dragover', 'drop']) {
     target.dispatchEvent(new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true }));
   }
-  return document.querySelector('[data-test=curtain]').hidden;
+  return document.querySelector('[data-test=drop-overlay]').hidden;
 })(a)"""
 
 
 def drop(studio, *files: tuple[str, bytes]) -> None:
     """Let go of files over the view."""
     carried = [[name, base64.b64encode(data).decode()] for name, data in files]
-    assert studio.eval(DROP, [carried, [300, 300]]) is True, "the curtain is gone again"
+    assert studio.eval(DROP, [carried, [300, 300]]) is True, "the overlay is gone again"
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

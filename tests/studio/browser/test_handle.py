@@ -98,14 +98,14 @@ def test_q_moves_along_the_goals_own_axes_and_back_to_the_worlds(studio, goal):
     was = goal_row(studio, goal)
     own = quaternion.to_matrix(was[3:7])[:, 0]
     studio.page.keyboard.press("q")
-    assert studio.eval("m.hands.space") == "local"
+    assert studio.eval("m.controller.space") == "local"
     studio.drawn()
     drag_arrow(studio, goal, own)
     moved = goal_row(studio, goal, studio.at_rest())[:3] - was[:3]
     assert moved @ own > 0.02
     np.testing.assert_allclose(moved - own * (moved @ own), 0, atol=1e-9)
     studio.page.keyboard.press("q")
-    assert studio.eval("m.hands.space") == "world"
+    assert studio.eval("m.controller.space") == "world"
 
 
 def test_with_ctrl_a_goal_ends_on_multiples_of_the_step(studio, goal):
@@ -142,7 +142,7 @@ def test_esc_in_the_midst_of_a_drag_puts_everything_back(studio, goal):
     assert after["values"] == before["values"]
     np.testing.assert_array_equal(goal_row(studio, goal, after)[:7], goal_row(studio, goal, before)[:7])
     assert studio.eval("m.store.history.undo") == undo
-    assert not studio.eval("m.hands.isDragging")
+    assert not studio.eval("m.controller.isDragging")
 
 
 def test_one_drag_is_one_step_back_and_one_forth(studio, goal):

@@ -31,7 +31,7 @@ def test_text_is_there_while_kernels_are_compiled_and_goes_when_they_are_ready(d
     server = serve(("scene", "hexapod"), port=0)
     try:
         studio = Studio.open(browser, server.link, theme=theme)
-        says(studio, "compiling kernels, 3 of 4: answers are slower until then")
+        says(studio, "compiling kernels, 3 of 4: solving is slower until then")
         box, bar = (studio.page.locator(one).bounding_box() for one in (BAR, "footer.status"))
         assert box["x"] >= bar["x"]
         assert box["x"] + box["width"] <= bar["x"] + bar["width"]
@@ -52,7 +52,7 @@ def test_remedy_stands_in_the_title_where_nothing_is_compiled(double, browser):
     server = serve(("scene", "hexapod"), port=0)
     try:
         studio = Studio.open(browser, server.link)
-        says(studio, "kernels are not compiled: answers are slower")
+        says(studio, "kernels are not compiled: solving is slower")
         assert "pip install 'mechanik[jit]'" in studio.page.get_attribute(BAR, "title")
         check_quiet(studio)
         studio.close()

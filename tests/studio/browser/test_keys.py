@@ -3,7 +3,7 @@
 import pytest
 from browser_checks import choose_goal, named, open_tab
 
-STATE = "JSON.stringify([m.store.display, m.hands.mode, m.hands.space, m.view.camera.position])"
+STATE = "JSON.stringify([m.store.display, m.controller.mode, m.controller.space, m.view.camera.position])"
 """All that keys of the view change, but for goals."""
 
 

@@ -180,7 +180,7 @@ def test_the_menu_gives_a_link_a_goal_of_any_kind_and_each_is_a_step_of_undo(stu
         studio.wait("m.store.goals.length === a", count)
     studio.page.mouse.click(*place, button="right")
     assert studio.page.is_disabled(named("menu-goal-centre_of_mass")), "the arm's file knows no masses"
-    assert "weighs" in (studio.page.get_attribute(named("menu-goal-centre_of_mass"), "title") or "")
+    assert "no link has mass" in (studio.page.get_attribute(named("menu-goal-centre_of_mass"), "title") or "")
     studio.page.keyboard.press("Escape")
 
 

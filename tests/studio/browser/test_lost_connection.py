@@ -20,11 +20,11 @@ def test_a_page_whose_server_has_ended_says_so(browser):
             studio.page.mouse.move(x, y)
             studio.page.mouse.down()
             studio.page.mouse.move(x + 20, y)
-            assert studio.eval("m.hands.isDragging")
+            assert studio.eval("m.controller.isDragging")
             server.process.kill()
             studio.page.wait_for_selector(named("banner"))
             assert "start the studio again" in studio.page.inner_text(named("banner"))
-            assert not studio.eval("m.hands.isDragging")
+            assert not studio.eval("m.controller.isDragging")
             studio.page.mouse.up()
             studio.page.keyboard.press("Delete")  # nobody hears it, and it says so
             # what was asked for just before the end may be complained of as well
@@ -40,7 +40,7 @@ def test_a_page_whose_connection_was_cut_goes_on_where_it_was(open_studio):
     session = studio.eval("m.store.welcome.session")
     studio.at_rest()
     studio.eval("(window.heard = [], m.store.on('connected', (is) => window.heard.push(is)), 1)")
-    studio.eval("(window.last = m.store.frame, m.store.wire.socket.close(4000), true)")  # no farewell
+    studio.eval("(window.last = m.store.frame, m.store.connection.socket.close(4000), true)")  # no farewell
     studio.wait("window.heard.includes(true) && m.store.frame && m.store.frame !== window.last")
     assert studio.eval("window.heard") == [False, True]
     assert studio.eval("m.store.welcome.session") == session
@@ -52,7 +52,7 @@ def test_a_page_whose_connection_was_cut_goes_on_where_it_was(open_studio):
 def lose_cookie_and_connection(studio) -> None:
     """What a browser loses whose network process starts anew."""
     studio.page.context.clear_cookies()
-    studio.eval("(m.store.wire.socket.close(4000), true)")  # no farewell
+    studio.eval("(m.store.connection.socket.close(4000), true)")  # no farewell
 
 
 def test_a_page_whose_browser_has_lost_the_cookie_goes_on_where_it_was(open_studio):

@@ -5,16 +5,16 @@ import pytest
 from browser_checks import check_shut, named, value_of
 
 MARKER = """((name) => {
-  const { view, store } = m, stage = view.stage, box = view.canvas.getBoundingClientRect();
+  const { view, store } = m, graph = view.sceneGraph, box = view.canvas.getBoundingClientRect();
   const number = store.model.dofs.findIndex((one) => one.name === name);
   const found = [];
-  stage.markers.grips(number, stage.joints, store.frame.values, store.display.markerScale, (place) => {
+  graph.markers.forEachGrip(number, graph.joints, store.frame.values, store.display.markerScale, (place) => {
     const seen = place.clone().project(view.camera);
     const x = Math.round(box.left + (seen.x + 1) / 2 * box.width);
     const y = Math.round(box.top + (1 - seen.y) / 2 * box.height);
     if (document.elementFromPoint(x, y) !== view.canvas) return;
     const hit = view.pick(x, y);
-    if (hit?.kind === 'freedom' && hit.freedom === number) found.push([x, y]);
+    if (hit?.kind === 'dof' && hit.dof === number) found.push([x, y]);
   });
   return found[0] ?? null; })(a)"""
 
@@ -59,8 +59,8 @@ def test_a_click_on_a_marker_selects_its_freedom(studio):
     before = studio.at_rest()
     studio.page.mouse.click(*marker(studio, "closing_joint"))
     chosen = studio.eval("m.store.selection")
-    assert chosen["kind"] == "freedom"
-    assert studio.eval("m.store.model.dofs[a].name", chosen["freedom"]) == "closing_joint"
+    assert chosen["kind"] == "dof"
+    assert studio.eval("m.store.model.dofs[a].name", chosen["dof"]) == "closing_joint"
     np.testing.assert_array_equal(studio.frame()["values"], before["values"])
 
 
@@ -69,7 +69,7 @@ ON_A_LINK = """((link) => {
   for (let y = box.top + 40; y < box.bottom - 40; y += 3)
     for (let x = box.left + 20; x < box.right - 20; x += 3) {
       const behind = view.pick(x, y, 'link');
-      const isMarker = view.pick(x, y)?.kind === 'freedom';
+      const isMarker = view.pick(x, y)?.kind === 'dof';
       if (isMarker && behind?.kind === 'link' && store.model.links[behind.link].name === link) return [x, y];
     }
   return null; })(a)"""
@@ -122,13 +122,13 @@ def test_the_menu_of_a_marker_offers_what_its_link_offers(studio):
 
 
 def test_the_menu_of_a_marker_beside_all_links_offers_the_link_that_it_moves(studio):
-    studio.eval("(m.store.show({ bodies: false }), 1)")
+    studio.eval("(m.store.setDisplay({ bodies: false }), 1)")
     try:
         studio.page.mouse.click(*marker(studio, "panda_joint4"), button="right")
         studio.page.click(named("menu-hide"))
         studio.wait("m.store.model.links.some((link) => !link.visible)")
     finally:
-        studio.eval("(m.store.show({ bodies: true }), 1)")
+        studio.eval("(m.store.setDisplay({ bodies: true }), 1)")
     assert studio.eval("m.store.model.links.filter((link) => !link.visible).map((link) => link.name)") == [
         "panda_link4"
     ]

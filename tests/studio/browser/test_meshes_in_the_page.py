@@ -80,7 +80,7 @@ def test_another_zip_shows_its_own_meshes_though_they_are_called_the_same(studio
 def test_meshes_that_links_bump_with_are_drawn_where_they_are(studio):
     opened(studio)
     corners(studio)
-    studio.eval("(m.store.show({ collisions: true }), 1)")
+    studio.eval("(m.store.setDisplay({ collisions: true }), 1)")
     try:
         studio.wait(f"{COLLIDERS}.every((found) => found !== null)")
         for low, high in studio.eval(COLLIDERS):
@@ -88,7 +88,7 @@ def test_meshes_that_links_bump_with_are_drawn_where_they_are(studio):
             assert np.allclose(high[:2], (1, 2))
         before = studio.still()
     finally:
-        studio.eval("(m.store.show({ collisions: false }), 1)")
+        studio.eval("(m.store.setDisplay({ collisions: false }), 1)")
     assert studio.eval(COLLIDERS) == [None] * len(MESHES)
     assert studio.still() != before
 

@@ -36,7 +36,7 @@ def choose(studio, name: str) -> tuple[float, float]:
 def drag_to(studio, name: str, place, steps: int = 16) -> None:
     """Take an obstacle by the middle of its handle, drag it to where that place is seen, and wait until all rests."""
     studio.drag(choose(studio, name), studio.on_screen(place), steps=steps)
-    studio.wait("m.store.history.undo === a && m.store.wire.waiting.size === 0", f"move {name}")
+    studio.wait("m.store.history.undo === a && m.store.connection.pending.size === 0", f"move {name}")
     studio.at_rest()
 
 
@@ -123,10 +123,10 @@ def test_what_is_dragged_into_an_arm_is_red_with_it_where_that_is_only_shown(tab
     before = table.at_rest()
     calm = red_share(table)
     drag_to(table, "ball", link_place(table, "panda_hand"))
-    table.wait("m.store.clashes?.obstacles.includes('ball') && m.store.clashes.links.length > 0")
+    table.wait("m.store.contacts?.obstacles.includes('ball') && m.store.contacts.links.length > 0")
     assert table.at_rest()["values"] == before["values"], "the arm stays"
     choose(table, "ball")
-    table.wait("document.querySelector(a).dataset.mood === 'bad'", named("obstacle-ball"))
+    table.wait("document.querySelector(a).dataset.tone === 'bad'", named("obstacle-ball"))
     for name, number in zip("xyz", pose_of(table, "ball")[:3], strict=True):
         check_number(table, named(f"obstacle-{name}"), number, 5.1e-5)
     assert red_share(table) > calm + MANY
@@ -165,7 +165,7 @@ def test_esc_in_the_midst_of_a_drag_puts_it_back(table):
     table.page.mouse.up()
     table.wait("m.store.obstacle('ball').pose.every((number, k) => number === a[k])", was.tolist())
     assert table.eval("m.store.history.undo") == undo
-    assert not table.eval("m.hands.isDragging")
+    assert not table.eval("m.controller.isDragging")
 
 
 def test_a_robot_of_the_gallery_gets_an_obstacle_that_is_dragged_typed_and_removed(studio):
@@ -204,7 +204,7 @@ def test_a_recorded_page_shows_obstacles_where_they_stood_and_what_bumped_in_red
     table.page.click(named("record"))
     table.wait("m.store.recording.state === 'recording'")
     drag_to(table, "ball", link_place(table, "panda_hand"))
-    table.wait("m.store.clashes?.obstacles.includes('ball')")
+    table.wait("m.store.contacts?.obstacles.includes('ball')")
     table.page.click(named("record"))
     table.wait("m.store.recording.state === 'ready'")
     with table.page.expect_download() as download:

@@ -187,17 +187,17 @@ def test_other_solutions_are_drawn_as_ghosts(studio):
     studio.show("gallery", "ur5")
     open_tab(studio, "solve")
     before = studio.still()
-    switch = studio.page.locator(named("ghosts")).locator("..")
+    switch = studio.page.locator(named("alternatives")).locator("..")
     switch.click()
-    found = studio.wait("m.store.ghosts?.poses.length")
+    found = studio.wait("m.store.alternatives?.poses.length")
     assert 1 <= found <= 16
-    studio.wait("document.querySelector(a).textContent !== ''", named("ghosts-text"))
+    studio.wait("document.querySelector(a).textContent !== ''", named("alternatives-text"))
     assert studio.still() != before
     number = choose_goal(studio)
     row = goal_row(studio, number)
     move_goal(studio, number, [row[0], row[1] + 0.05, *row[2:7]])
-    studio.wait("m.store.ghosts.poses.length === 0")  # those of another place are none
-    studio.wait("!document.querySelector(a).checked", named("ghosts"))
+    studio.wait("m.store.alternatives.poses.length === 0")  # those of another place are none
+    studio.wait("!document.querySelector(a).checked", named("alternatives"))
 
 
 def test_methods_are_compared_on_the_same_drag(studio):

@@ -17,7 +17,7 @@ def test_what_is_typed_on_the_start_page_is_searched_for(open_studio):
     studio.wait("m.store.model && m.store.frame")
     assert focused(studio) == "BODY", "keys mean the view again"
     studio.page.keyboard.press("e")
-    assert studio.eval("m.hands.mode") == "rotate"
+    assert studio.eval("m.controller.mode") == "rotate"
 
 
 def test_tab_does_not_go_behind_the_start_page_and_one_escape_leaves_it(open_studio):
@@ -54,7 +54,7 @@ def test_a_refused_option_is_taken_back_in_its_field(studio):
     for typed, kept in (("0.02", "0.02"), ("-5", "0.02"), ("", "")):
         studio.page.fill(named("option-damping"), typed)
         studio.page.press(named("option-damping"), "Enter")
-        studio.wait("m.store.wire.waiting.size === 0 && document.querySelector(a[0]).value === a[1]",
+        studio.wait("m.store.connection.pending.size === 0 && document.querySelector(a[0]).value === a[1]",
                     [named("option-damping"), kept])  # fmt: skip
         assert studio.eval("m.store.solving.options.damping ?? null") == (float(kept) if kept else None)
 
@@ -72,15 +72,15 @@ def test_ground_is_offered_where_there_is_some(open_studio):
 def test_what_a_scene_reads_out_leaves_while_a_recording_plays(open_studio):
     """It stood still beside a mechanism that moved."""
     studio = open_studio("scene", "excavator")
-    studio.wait("!document.querySelector('[data-test=read-out]').hidden")
+    studio.wait("!document.querySelector('[data-test=readouts]').hidden")
     studio.ask({"do": "RecordMotion", "on": True})
     studio.page.wait_for_timeout(300)
     studio.ask({"do": "RecordMotion", "on": False})
     studio.ask({"do": "Play", "on": True, "looped": True})
     studio.wait("m.store.recording.state === 'playing'")
-    assert studio.page.locator(named("read-out")).is_hidden()
+    assert studio.page.locator(named("readouts")).is_hidden()
     studio.ask({"do": "Play", "on": False})
-    studio.wait("!document.querySelector('[data-test=read-out]').hidden")
+    studio.wait("!document.querySelector('[data-test=readouts]').hidden")
 
 
 def test_a_ball_is_locked_as_a_whole(open_studio):

@@ -93,7 +93,7 @@ def test_a_picture_is_the_view_however_coarsely_it_is_drawn_while_things_move(re
     recorded.at_rest()
     height, width = recorded.eval("[m.view.host.clientHeight, m.view.host.clientWidth]")
     for step in ("0", "4"):
-        recorded.eval(f"(m.view.quality.step = {step}, m.view.quality.isFixed = true, m.view.showAll(), true)")
+        recorded.eval(f"(m.view.quality.level = {step}, m.view.quality.isFixed = true, m.view.applyDisplay(), true)")
         picture = saved(recorded, "png")
         assert pixels(picture).shape == (height, width, 3)
         assert not is_blank(picture)

@@ -12,7 +12,7 @@ MANY, FEW = 0.004, 0.0004
 """Shares of the view: of red where a link or an obstacle is, and where nothing but a goal's axes is of that colour."""
 CLEARANCE, TOUCHING = 0.010, 1e-6
 """m; of the scene."""
-SETTLED = "m.store.frame?.isAtRest && m.store.clashes?.links.length {}"
+SETTLED = "m.store.frame?.isAtRest && m.store.contacts?.links.length {}"
 
 
 def red_share(studio) -> float:
@@ -46,7 +46,7 @@ def drag_down(studio, pixels_down: float) -> None:
 def studio(shared_page):
     """The Panda at its table, fresh."""
     shared_page.page.mouse.move(2, 300)
-    shared_page.eval("(m.panels.closeAll(), m.hands.setMode('move'), m.hands.setSpace('world'), 1)")
+    shared_page.eval("(m.panels.closeAll(), m.controller.setMode('move'), m.controller.setSpace('world'), 1)")
     shared_page.show("scene", "table")
     shared_page.wait("m.store.obstacles.length === 5 && m.store.scene.name === 'table'")
     shared_page.at_rest()
@@ -61,9 +61,9 @@ def test_a_hand_that_is_dragged_into_the_table_is_red_and_away_from_it_is_not(st
     assert red_share(studio) < FEW, "far away nothing is red"
     drag_down(studio, 150)
     studio.wait(SETTLED.format("> 0"))
-    studio.wait("m.store.clashes.obstacles.includes('table')")
+    studio.wait("m.store.contacts.obstacles.includes('table')")
     assert red_share(studio) > MANY
-    studio.wait("m.store.words.text.startsWith('In collision: ')")
+    studio.wait("m.store.statusText.text.startsWith('In collision: ')")
     check_words(studio, named("status"), "In collision")
     drag_down(studio, -150)
     studio.wait(SETTLED.format("=== 0"))
@@ -73,7 +73,7 @@ def test_a_hand_that_is_dragged_into_the_table_is_red_and_away_from_it_is_not(st
 def test_what_is_avoided_is_never_touched_by_a_drag(studio):
     watch = collider()
     assert studio.eval("m.store.collisions") == {"is": "Collisions", "mode": "avoid", "clearance": CLEARANCE}
-    studio.eval("(window.bumped = 0, m.store.on('clashes', (c) => (window.bumped += c.links.length)), true)")
+    studio.eval("(window.bumped = 0, m.store.on('contacts', (c) => (window.bumped += c.links.length)), true)")
     before = q_of(studio, watch.mechanism)
     drag_down(studio, 150)
     q = q_of(studio, watch.mechanism)
@@ -123,7 +123,7 @@ def test_the_boxes_that_hit_the_walls_are_red_with_the_walls(studio):
     open_tab(studio, "scene")
     studio.page.select_option(named("control-pose"), "hits the walls")
     studio.wait(SETTLED.format("> 0"))
-    assert studio.eval("m.store.clashes.links.map((k) => m.store.model.links[k].name)") == ["link6", "link7", "link9"]
+    assert studio.eval("m.store.contacts.links.map((k) => m.store.model.links[k].name)") == ["link6", "link7", "link9"]
     assert red_share(studio) > MANY
 
 
@@ -145,10 +145,10 @@ def test_obstacles_of_a_program_are_drawn_whatever_their_kind(browser, open_stud
     floor = mk.Obstacle(mk.HalfSpace(), (0.0, 0.0, -0.5), name="floor")
     with ProgramStudio(mk.gallery.ur5(), avoid=["self", *round_about.values(), floor], open_browser=False) as program:
         page = Studio.open(browser, program.link)
-        page.wait("m.store.obstacles.length === 7 && m.view.stage.obstacles.drawn.length === 7")
+        page.wait("m.store.obstacles.length === 7 && m.view.sceneGraph.obstacles.drawn.length === 7")
         page.drawn()  # which puts them into their places
         boxes = page.eval(
-            "m.view.stage.obstacles.drawn.map(({ info, mesh }) => (mesh.geometry.computeBoundingBox(),"
+            "m.view.sceneGraph.obstacles.drawn.map(({ info, mesh }) => (mesh.geometry.computeBoundingBox(),"
             " [info.name, mesh.matrixWorld.elements.slice(12, 15), mesh.geometry.boundingBox.min.toArray(),"
             " mesh.geometry.boundingBox.max.toArray()]))"
         )

@@ -22,7 +22,7 @@ def shown(studio) -> list[str]:
 
 def tell(studio, kind: str, text: str) -> None:
     """As the session would."""
-    studio.eval("(m.store.told({ is: 'Notice', ...a }), 1)", {"kind": kind, "text": text})
+    studio.eval("(m.store.onEvent({ is: 'Notice', ...a }), 1)", {"kind": kind, "text": text})
 
 
 @pytest.mark.parametrize("kind", ["info", "warning"])
@@ -37,7 +37,7 @@ def test_what_is_no_error_is_shown_and_goes_by_itself(studio, kind):
 
 
 def test_an_error_stays_until_it_is_closed_and_no_longer_than_what_it_is_about(studio):
-    studio.eval("m.store.ask({ do: 'RemoveGoal', goal: 99 })")
+    studio.eval("m.store.request({ do: 'RemoveGoal', goal: 99 })")
     assert studio.page.get_attribute(named("toast-error"), "role") == "alert"
     [words] = shown(studio)
     assert "99" in words
@@ -46,7 +46,7 @@ def test_an_error_stays_until_it_is_closed_and_no_longer_than_what_it_is_about(s
     studio.page.locator(named("toast-error")).get_by_role("button").click()
     assert shown(studio) == []
     for leave in ("Escape", "OpenGallery"):
-        studio.eval("m.store.ask({ do: 'RemoveGoal', goal: 99 })")
+        studio.eval("m.store.request({ do: 'RemoveGoal', goal: 99 })")
         assert shown(studio) == [words]
         if leave == "Escape":
             studio.page.keyboard.press("Escape")

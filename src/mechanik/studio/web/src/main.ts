@@ -1,5 +1,6 @@
-// Ties the parts together: the store knows, the view draws, hands touch, panels show numbers.
-import { Hands } from "./hands/hands";
+// Connects the parts: the store has the state, the view draws, the controller handles pointers and keys, panels show
+// numbers.
+import { InteractionController } from "./interaction/controller";
 import { Panels } from "./panels/panels";
 import { Store } from "./store";
 import { View } from "./view/view";
@@ -7,16 +8,16 @@ import "./style.css";
 
 const store = new Store();
 const view = new View(document.querySelector<HTMLElement>("#view")!, store);
-const hands = new Hands(view, store);
-const panels = new Panels(document.body, view, hands, store);
-hands.on("help", () => panels.openHelp());
-hands.onEscape(() => panels.closeAll());
-store.wire.open();
+const controller = new InteractionController(view, store);
+const panels = new Panels(document.body, view, controller, store);
+controller.on("help", () => panels.openHelp());
+controller.onEscape(() => panels.closeAll());
+store.connection.open();
 
 declare global {
   interface Window {
     /** The page's own state, for measurements and for people who like the console. */
-    mechanik: { store: Store; view: View; hands: Hands; panels: Panels };
+    mechanik: { store: Store; view: View; controller: InteractionController; panels: Panels };
   }
 }
-window.mechanik = { store, view, hands, panels };
+window.mechanik = { store, view, controller, panels };

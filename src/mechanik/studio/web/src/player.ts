@@ -1,12 +1,12 @@
-// A recorded motion, played without a server: built into one classic script that the recorded page carries.
+// Plays a recorded motion without a server; built as one classic script that is part of the recorded page.
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { carriedModel, surroundings, type Motion, type Surroundings } from "./carried";
+import { recordedModel, recordedScenes, type RecordedMotion, type RecordedScene } from "./recording";
 import type { Model } from "./messages";
 import { Store } from "./store";
 import { View } from "./view/view";
-import type { Frame } from "./wire/frame";
+import type { StateFrame } from "./connection/state_frame";
 
-const SHEET = `
+const STYLES = `
   body { margin: 0; overflow: hidden; font: 13px/1.4 system-ui, sans-serif; }
   .play-view { position: fixed; inset: 0; }
   .play-bar { position: fixed; left: 50%; bottom: 18px; transform: translateX(-50%);
@@ -31,22 +31,22 @@ export class Player {
   private readonly scrub = document.createElement("input");
   private readonly clock = document.createElement("output");
   private readonly poses: number[][];
-  private readonly frame: Frame;
-  private readonly around: Surroundings[];
-  private shown: Surroundings | undefined;
+  private readonly frame: StateFrame;
+  private readonly scenes: RecordedScene[];
+  private shown: RecordedScene | undefined;
   private time = 0;
   private speed = 1;
-  private last: number | null = null; // when it was drawn last while it plays, ms
+  private lastDrawn: number | null = null; // time of the last drawing during playback, ms
 
-  constructor(private readonly motion: Motion) {
+  constructor(private readonly motion: RecordedMotion) {
     this.poses = motion.poses ?? motion.links ?? [];
     if (this.poses.length === 0 || this.poses.length !== motion.times.length)
-      throw new Error("the page carries no motion");
+      throw new Error("the page contains no motion");
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(SHEET);
+    sheet.replaceSync(STYLES);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    // values of joints are not carried, so nothing that shows them is drawn
+    // joint values are not recorded, so nothing that depends on them is drawn
     this.store.display = {
       ...this.store.display,
       theme,
@@ -64,11 +64,11 @@ export class Player {
     host.className = "play-view";
     document.body.append(host);
     this.view = new View(host, this.store);
-    this.around = surroundings(motion);
+    this.scenes = recordedScenes(motion);
     this.frame = emptyFrame(motion.model, this.poses[0]!.length);
-    this.store.told(carriedModel(motion));
+    this.store.onEvent(recordedModel(motion));
     if (motion.curves)
-      this.store.told({
+      this.store.onEvent({
         is: "Scene",
         name: "",
         title: "",
@@ -78,11 +78,11 @@ export class Player {
         terrain: null,
         shows_collisions: false,
       });
-    this.bar(theme);
-    this.camera();
+    this.buildBar(theme);
+    this.buildCamera();
     this.show();
-    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!isCalm) this.setPlaying(true);
+    const prefersReducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!prefersReducedMotion) this.setPlaying(true);
   }
 
   private get duration(): number {
@@ -91,66 +91,66 @@ export class Player {
 
   private setPlaying(on: boolean): void {
     this.button.textContent = on ? "Pause" : "Play";
-    if (on && this.last === null) requestAnimationFrame((now) => this.tick(now));
-    this.last = on ? performance.now() : null;
+    if (on && this.lastDrawn === null) requestAnimationFrame((now) => this.tick(now));
+    this.lastDrawn = on ? performance.now() : null;
   }
 
   private tick(now: number): void {
-    if (this.last === null) return;
-    const next = this.time + (Math.max(0, now - this.last) / 1000) * this.speed;
-    this.last = now;
+    if (this.lastDrawn === null) return;
+    const next = this.time + (Math.max(0, now - this.lastDrawn) / 1000) * this.speed;
+    this.lastDrawn = now;
     this.time = next > this.duration ? 0 : next;
     this.show();
     requestAnimationFrame((later) => this.tick(later));
   }
 
-  /** Draw the moment `time`, between the two recorded ones around it. */
+  /** Draws the state at `time`, interpolated between two recorded ones. */
   private show(): void {
     const { times } = this.motion;
     let after = times.findIndex((time) => time >= this.time);
     if (after < 0) after = times.length - 1;
     const before = Math.max(0, after - 1);
     const span = times[after]! - times[before]!;
-    blend(
+    interpolatePoses(
       this.poses[before]!,
       this.poses[after]!,
       span > 0 ? (this.time - times[before]!) / span : 0,
       this.frame.links,
     );
-    this.surround();
+    this.showScene();
     this.frame.sequence++;
-    this.store.moved(this.frame);
+    this.store.onFrame(this.frame);
     this.scrub.value = String(this.time);
     this.clock.textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
   }
 
-  /** Obstacles where they stood then, and what bumped in red. */
-  private surround(): void {
-    const later = this.around.findIndex(({ time }) => time > this.time);
-    const now = this.around.at(later < 0 ? -1 : later - 1);
+  /** Shows obstacles and contacts of the present time. */
+  private showScene(): void {
+    const later = this.scenes.findIndex(({ time }) => time > this.time);
+    const now = this.scenes.at(later < 0 ? -1 : later - 1);
     const before = this.shown;
     if (now === undefined || now === before || later === 0) return;
     this.shown = now;
-    if (now.obstacles.obstacles !== before?.obstacles.obstacles) this.store.told(now.obstacles);
-    if (now.clashes !== before?.clashes) this.store.told(now.clashes);
+    if (now.obstacles.obstacles !== before?.obstacles.obstacles) this.store.onEvent(now.obstacles);
+    if (now.contacts !== before?.contacts) this.store.onEvent(now.contacts);
   }
 
-  private camera(): void {
-    const begin = () => {
+  private buildCamera(): void {
+    const createControls = () => {
       const controls = new OrbitControls(this.view.camera, this.view.canvas);
       controls.target = this.view.target;
       controls.addEventListener("change", () => this.view.draw());
       this.view.on("framed", () => controls.update());
       return controls;
     };
-    let controls = begin();
+    let controls = createControls();
     this.view.on("camera", () => {
       controls.dispose();
-      controls = begin();
+      controls = createControls();
     });
   }
 
-  private bar(theme: string): void {
+  private buildBar(theme: string): void {
     const bar = document.createElement("div");
     bar.className = `play-bar ${theme}`;
     this.scrub.type = "range";
@@ -161,7 +161,7 @@ export class Player {
       this.time = Number(this.scrub.value);
       this.show();
     });
-    this.button.addEventListener("click", () => this.setPlaying(this.last === null));
+    this.button.addEventListener("click", () => this.setPlaying(this.lastDrawn === null));
     const speed = document.createElement("select");
     speed.setAttribute("aria-label", "speed");
     for (const value of SPEEDS) speed.add(new Option(`${value} ×`, String(value), value === 1, value === 1));
@@ -174,12 +174,12 @@ export class Player {
     document.addEventListener("keydown", (event) => {
       if (event.code !== "Space" || event.target instanceof HTMLButtonElement) return;
       event.preventDefault();
-      this.setPlaying(this.last === null);
+      this.setPlaying(this.lastDrawn === null);
     });
   }
 }
 
-function emptyFrame(model: Model, numbers: number): Frame {
+function emptyFrame(model: Model, numbers: number): StateFrame {
   return {
     revision: model.revision,
     order: -1,
@@ -199,8 +199,8 @@ function emptyFrame(model: Model, numbers: number): Frame {
   };
 }
 
-/** Poses between two moments: places on a straight line, turns mixed and normalised, which is enough for near ones. */
-function blend(a: number[], b: number[], share: number, into: Float64Array): void {
+/** Interpolates poses: positions linearly, quaternions linearly and normalized, which is enough for small steps. */
+function interpolatePoses(a: number[], b: number[], share: number, into: Float64Array): void {
   for (let k = 0; k + 6 < into.length; k += 7) {
     let dot = 0;
     for (let e = 0; e < 7; e++) {
@@ -217,14 +217,14 @@ function blend(a: number[], b: number[], share: number, into: Float64Array): voi
   }
 }
 
-/** Play what the page carries. */
+/** Plays the motion that the page contains. */
 export function play(): void {
   const text = document.getElementById("motion")?.textContent;
   if (!text) return;
   try {
-    new Player(JSON.parse(text) as Motion);
-  } catch (why) {
-    document.body.append(`This motion cannot be played: ${why instanceof Error ? why.message : String(why)}.`);
+    new Player(JSON.parse(text) as RecordedMotion);
+  } catch (error) {
+    document.body.append(`This motion cannot be played: ${error instanceof Error ? error.message : String(error)}.`);
   }
 }
 

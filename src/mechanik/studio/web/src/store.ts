@@ -1,53 +1,53 @@
-// What the page knows: the last of every event, the last frame, what is selected, how things are drawn.
+// State of the page: the last event of each kind, the last frame, the selection and the display settings.
 import type {
-  ContactsChanged, Collisions, ComparisonChanged, Controls, DofsChanged, Alternatives, GoalInfo, Goals, History, Kernels, Model, ObstacleInfo,
-  Recording, Scene, VisibilityChanged, Solving, SessionEvent, Welcome, StatusText,
+  Alternatives, Collisions, ComparisonChanged, ContactsChanged, Controls, DofsChanged, GoalInfo, Goals, History,
+  Kernels, Model, ObstacleInfo, Recording, Scene, SessionEvent, Solving, StatusText, VisibilityChanged, Welcome,
 } from "./messages";
-import type { Frame } from "./wire/frame";
-import { Wire, type Listener } from "./wire/wire";
+import type { StateFrame } from "./connection/state_frame";
+import { Connection, type ConnectionListener } from "./connection/connection";
 
 export type Selection =
   | { kind: "none" }
   | { kind: "link"; link: number }
   | { kind: "goal"; goal: number } // GoalInfo.number
-  | { kind: "freedom"; freedom: number }
+  | { kind: "dof"; dof: number }
   | { kind: "obstacle"; obstacle: string }; // ObstacleInfo.name
 
 export interface Display {
   theme: "light" | "dark";
   bodies: boolean;
   skeleton: boolean; // lines between frames
-  markers: boolean; // a marker for each freedom, with its limits
+  markers: boolean; // one per dof, with its limits
   collisions: boolean;
   closures: boolean;
   labels: boolean;
   grid: boolean;
   shadows: boolean;
-  drawThrough: boolean; // skeleton, markers and goals are seen through bodies
-  path: boolean; // the path that goals' points have walked
+  drawThrough: boolean; // skeleton, markers and goals are drawn through bodies
+  path: boolean; // paths of the points of goals
   markerScale: number;
 }
 
 export interface Changes {
   welcome: Welcome;
   model: Model;
-  freedoms: DofsChanged;
-  shown: VisibilityChanged;
+  dofs: DofsChanged;
+  visibility: VisibilityChanged;
   goals: Goals;
   solving: Solving;
-  words: StatusText;
-  ghosts: Alternatives;
+  statusText: StatusText;
+  alternatives: Alternatives;
   comparison: ComparisonChanged;
   kernels: Kernels;
-  obstacles: ObstacleInfo[]; // others, or one of them elsewhere
+  obstacles: ObstacleInfo[]; // new ones, or one of them moved
   collisions: Collisions;
-  clashes: ContactsChanged | null; // null: of another model, and nothing is known of this one
+  contacts: ContactsChanged | null; // null: a new model, not checked yet
   scene: Scene;
   controls: Controls;
   recording: Recording;
   history: History;
-  frame: Frame; // of the main layer
-  layer: Frame; // of a compared method
+  frame: StateFrame; // of the main layer
+  layer: StateFrame; // of a compared method
   selection: Selection;
   display: Display;
   connected: boolean;
@@ -57,32 +57,32 @@ export interface Changes {
 
 type Listeners = { [K in keyof Changes]?: ((value: Changes[K]) => void)[] };
 
-const KEPT = "mechanik.display";
-const USUAL: Display = {
+const STORAGE_KEY = "mechanik.display";
+const DEFAULTS: Display = {
   theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light",
   bodies: true, skeleton: false, markers: true, collisions: false, closures: true, labels: false, grid: true,
   shadows: true, drawThrough: true, path: false, markerScale: 1,
 };
 
-export class Store implements Listener {
-  readonly wire = new Wire(this);
+export class Store implements ConnectionListener {
+  readonly connection = new Connection(this);
   welcome: Welcome | null = null;
   model: Model | null = null;
   goals: GoalInfo[] = [];
   order = -1;
   solving: Solving | null = null;
-  words: StatusText | null = null;
-  ghosts: Alternatives | null = null;
+  statusText: StatusText | null = null;
+  alternatives: Alternatives | null = null;
   comparison: ComparisonChanged | null = null;
   kernels: Kernels | null = null;
   obstacles: ObstacleInfo[] = [];
   collisions: Collisions | null = null;
-  clashes: ContactsChanged | null = null;
+  contacts: ContactsChanged | null = null;
   scene: Scene | null = null;
   recording: Recording | null = null;
   history: History | null = null;
-  frame: Frame | null = null;
-  layers = new Map<number, Frame>();
+  frame: StateFrame | null = null;
+  layers = new Map<number, StateFrame>();
   selection: Selection = { kind: "none" };
   display: Display = readDisplay();
   isConnected = false;
@@ -103,23 +103,23 @@ export class Store implements Listener {
     this.emit("selection", selection);
   }
 
-  show(change: Partial<Display>): void {
+  setDisplay(change: Partial<Display>): void {
     this.display = { ...this.display, ...change };
     try {
-      localStorage.setItem(KEPT, JSON.stringify(this.display));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify(this.display));
     } catch {
-      // a browser that keeps nothing still draws
+      // without storage the settings last until reload
     }
     this.emit("display", this.display);
   }
 
-  /** Ask the session; a refusal is shown to the person. Returns whether it was done. */
-  async ask(request: Parameters<Wire["ask"]>[0]): Promise<boolean> {
+  /** Sends a request; a refusal is shown to the user. Returns whether it was carried out. */
+  async request(request: Parameters<Connection["request"]>[0]): Promise<boolean> {
     try {
-      await this.wire.ask(request);
+      await this.connection.request(request);
       return true;
-    } catch (why) {
-      this.emit("message", { kind: "error", text: why instanceof Error ? why.message : String(why) });
+    } catch (error) {
+      this.emit("message", { kind: "error", text: error instanceof Error ? error.message : String(error) });
       return false;
     }
   }
@@ -129,10 +129,10 @@ export class Store implements Listener {
   }
 
   obstacle(name: string): ObstacleInfo | undefined {
-    return this.obstacles.find((one) => one.name === name);
+    return this.obstacles.find((obstacle) => obstacle.name === name);
   }
 
-  moved(frame: Frame): void {
+  onFrame(frame: StateFrame): void {
     if (frame.revision !== this.model?.revision) return;
     if (frame.layer !== 0) {
       this.layers.set(frame.layer, frame);
@@ -143,15 +143,15 @@ export class Store implements Listener {
     this.emit("frame", frame);
   }
 
-  connected(isConnected: boolean): void {
+  onConnected(isConnected: boolean): void {
     this.isConnected = isConnected;
     this.emit("connected", isConnected);
   }
 
-  told(event: SessionEvent): void {
+  onEvent(event: SessionEvent): void {
     switch (event.is) {
       case "Welcome":
-        // the session that this page shows has ended meanwhile: begin anew rather than show what nobody knows
+        // the session of this page has ended: reload rather than show its old state
         if (this.welcome && this.welcome.session !== event.session) location.reload();
         this.welcome = event;
         return this.emit("welcome", event);
@@ -159,16 +159,16 @@ export class Store implements Listener {
         this.model = event;
         this.frame = null;
         this.layers.clear();
-        this.ghosts = this.clashes = null;
+        this.alternatives = this.contacts = null;
         this.obstacles = [];
         this.select({ kind: "none" });
         return this.emit("model", event);
       case "DofsChanged":
         if (this.model) this.model = { ...this.model, dofs: event.dofs };
-        return this.emit("freedoms", event);
+        return this.emit("dofs", event);
       case "VisibilityChanged":
         this.model?.links.forEach((link, k) => (link.visible = event.visible[k] ?? true));
-        return this.emit("shown", event);
+        return this.emit("visibility", event);
       case "Goals": {
         this.goals = event.goals;
         this.order = event.order;
@@ -180,11 +180,11 @@ export class Store implements Listener {
         this.solving = event;
         return this.emit("solving", event);
       case "StatusText":
-        this.words = event;
-        return this.emit("words", event);
+        this.statusText = event;
+        return this.emit("statusText", event);
       case "Alternatives":
-        this.ghosts = event;
-        return this.emit("ghosts", event);
+        this.alternatives = event;
+        return this.emit("alternatives", event);
       case "ComparisonChanged":
         this.comparison = event;
         return this.emit("comparison", event);
@@ -199,7 +199,7 @@ export class Store implements Listener {
       }
       case "ObstacleMoved": {
         const { obstacle } = event;
-        this.obstacles = this.obstacles.map((one) => (one.name === obstacle.name ? obstacle : one));
+        this.obstacles = this.obstacles.map((known) => (known.name === obstacle.name ? obstacle : known));
         return this.emit("obstacles", this.obstacles);
       }
       case "Collisions":
@@ -207,8 +207,8 @@ export class Store implements Listener {
         return this.emit("collisions", event);
       case "ContactsChanged":
         if (event.revision !== this.model?.revision) return;
-        this.clashes = event;
-        return this.emit("clashes", event);
+        this.contacts = event;
+        return this.emit("contacts", event);
       case "Scene":
         this.scene = event;
         return this.emit("scene", event);
@@ -236,8 +236,8 @@ export class Store implements Listener {
 
 function readDisplay(): Display {
   try {
-    return { ...USUAL, ...(JSON.parse(localStorage.getItem(KEPT) ?? "{}") as Partial<Display>) };
+    return { ...DEFAULTS, ...(JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") as Partial<Display>) };
   } catch {
-    return USUAL;
+    return DEFAULTS;
   }
 }

@@ -1,4 +1,4 @@
-// What is said when the server is gone.
+// The banner that is shown while the server cannot be reached.
 import { button, el } from "./element";
 import type { Store } from "../store";
 
@@ -8,13 +8,13 @@ export class Banner {
 
   constructor(store: Store) {
     this.root.hidden = true;
-    const words = el("span", {});
-    this.root.append(words, button("Reload", { test: "reload", click: () => location.reload() }, "reload"));
+    const text = el("span", {});
+    this.root.append(text, button("Reload", { test: "reload", click: () => location.reload() }, "reload"));
     store.on("connected", (isConnected) => {
       this.root.hidden = isConnected;
-      words.textContent = this.wasConnected
-        ? "The connection is lost, and is being tried again. If it does not come back, start the studio again."
-        : "The studio's server does not answer. Start it with `mechanik studio` and open the link it prints.";
+      text.textContent = this.wasConnected
+        ? "Connection lost. Reconnecting … If it does not come back, start the studio again."
+        : "The server does not answer. Start it with `mechanik studio` and open the link that it prints.";
       this.wasConnected ||= isConnected;
     });
   }

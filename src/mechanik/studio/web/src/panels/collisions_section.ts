@@ -1,6 +1,6 @@
-// Collisions: whether what bumps is shown, or avoided as well, and how far links keep off then.
+// Collision settings: ignore, show or avoid, and the clearance.
 import { choice, el, line, section, write } from "./element";
-import { capital } from "./format";
+import { capitalized } from "./format";
 import type { Collisions } from "../messages";
 import type { Store } from "../store";
 
@@ -11,7 +11,7 @@ const MODES: [mode: Mode, title: string][] = [
   ["show", "Show"],
   ["avoid", "Avoid"],
 ];
-const NOTHING = "Nothing here has a shape to bump with.";
+const NO_SHAPES_TEXT = "No link has a collision shape.";
 
 export class CollisionsSection {
   readonly root: HTMLElement;
@@ -20,23 +20,23 @@ export class CollisionsSection {
     test: "clearance",
     class: "number",
     label: "Clearance in mm",
-    title: "How far links keep off each other and off obstacles",
+    title: "Minimum distance between links and to obstacles",
   });
-  private readonly room: HTMLElement;
-  private readonly said = el("p", { class: "quiet", test: "collisions-said" });
+  private readonly clearanceLine: HTMLElement;
+  private readonly message = el("p", { class: "quiet", test: "collisions-message" });
 
   constructor(private readonly store: Store) {
-    const traits = { test: "collisions", label: "Collisions", title: "What is done about what bumps" };
+    const traits = { test: "collisions", label: "Collisions", title: "Ignore, show or avoid collisions" };
     this.mode = choice(MODES, "show", traits, (mode) => this.set({ mode: mode as Mode }));
     this.clearance.type = "text";
-    this.clearance.addEventListener("change", () => this.typed());
-    this.room = line("Clearance, mm", "How far links keep off", this.clearance);
-    this.root = section("Collisions", line("Collisions", traits.title, this.mode), this.room, this.said);
-    for (const news of ["model", "collisions", "clashes"] as const) store.on(news, () => this.paint());
-    this.paint();
+    this.clearance.addEventListener("change", () => this.onClearanceTyped());
+    this.clearanceLine = line("Clearance, mm", "Minimum distance", this.clearance);
+    this.root = section("Collisions", line("Collisions", traits.title, this.mode), this.clearanceLine, this.message);
+    for (const event of ["model", "collisions", "contacts"] as const) store.on(event, () => this.refresh());
+    this.refresh();
   }
 
-  private typed(): void {
+  private onClearanceTyped(): void {
     const millimetres = Number(this.clearance.value.replace(",", "."));
     const isWrong = this.clearance.value.trim() === "" || !Number.isFinite(millimetres) || millimetres < 0;
     this.clearance.classList.toggle("wrong", isWrong);
@@ -48,24 +48,24 @@ export class CollisionsSection {
     const now = this.store.collisions;
     if (!now) return;
     const request = { do: "SetCollisions", mode: now.mode, clearance: now.clearance, ...change } as const;
-    void this.store.ask(request).then((isDone) => {
-      if (!isDone) this.paint();
+    void this.store.request(request).then((isDone) => {
+      if (!isDone) this.refresh();
     });
   }
 
-  private paint(): void {
-    const { collisions, clashes, model } = this.store;
+  private refresh(): void {
+    const { collisions, contacts, model } = this.store;
     const isPossible = model?.links.some((link) => link.collisions.length > 0) ?? false;
     this.mode.disabled = !isPossible;
     this.mode.value = isPossible ? (collisions?.mode ?? "show") : "off";
-    this.room.hidden = this.mode.value !== "avoid";
+    this.clearanceLine.hidden = this.mode.value !== "avoid";
     if (document.activeElement !== this.clearance) {
       this.clearance.value = String(Math.round(1e6 * (collisions?.clearance ?? 0)) / 1000);
       this.clearance.classList.remove("wrong");
     }
-    const why = clashes?.reason ?? "";
-    const text = isPossible ? why && `${capital(why)}.` : NOTHING;
-    write(this.said, text);
-    this.said.hidden = text === "";
+    const reason = contacts?.reason ?? "";
+    const text = isPossible ? reason && `${capitalized(reason)}.` : NO_SHAPES_TEXT;
+    write(this.message, text);
+    this.message.hidden = text === "";
   }
 }

@@ -1,109 +1,122 @@
-// Compare: several methods follow the same goals side by side, each with its measured row.
+// Compare: several methods track the same goals side by side, with a table of results.
 import { button, el, fill, section, write } from "./element";
-import { capital, digits } from "./format";
-import { redraw } from "./icons";
-import type { Panel } from "./side";
-import { WORDS } from "./status_bar";
+import { capitalized, digits } from "./format";
+import { setIcon } from "./icons";
+import type { Panel } from "./sidebar";
+import { STATUS_LABELS } from "./status_bar";
 import type { CompareRow } from "../messages";
 import type { Store } from "../store";
-import type { Status } from "../wire/frame";
+import type { Status } from "../connection/state_frame";
 
-const MOST = 6;
-const FIRST = ["lm", "dls", "ccd", "jacobian_transpose"];
+const MAX_METHODS = 6;
+const DEFAULT_METHODS = ["lm", "dls", "ccd", "jacobian_transpose"];
 
 export class ComparePanel implements Panel {
   readonly root = el("div", { test: "panel-compare" });
   private readonly methods = el("div", { class: "method-list" });
-  private readonly go = button("Start", { test: "compare", class: "is-wide", click: () => this.turn() }, "play");
+  private readonly startButton = button(
+    "Start",
+    { test: "compare", class: "is-wide", click: () => this.toggle() },
+    "play",
+  );
   private readonly hint = el("p", { class: "quiet" });
   private readonly table = el("div", { class: "compare-rows", test: "comparison" });
-  private readonly chosen = new Set<string>();
+  private readonly selected = new Set<string>();
 
   constructor(private readonly store: Store) {
     this.root.append(
       section(
         "",
-        el("p", { class: "quiet" }, "Several methods follow the same drag, each with a mechanism of its own."),
-        el("div", { class: "buttons" }, this.go),
+        el("p", { class: "quiet" }, "Several methods track the same goals, each with its own copy of the mechanism."),
+        el("div", { class: "buttons" }, this.startButton),
         this.hint,
       ),
       section("Measured", this.table),
-      section("Methods, two to six", this.methods),
+      section("Methods (2 to 6)", this.methods),
     );
-    store.on("welcome", () => this.offer());
-    store.on("comparison", () => this.paint());
-    store.on("model", () => this.paint());
-    this.paint();
+    store.on("welcome", () => this.buildMethods());
+    store.on("comparison", () => this.refresh());
+    store.on("model", () => this.refresh());
+    this.refresh();
   }
 
   private get isOn(): boolean {
     return (this.store.comparison?.rows.length ?? 0) > 0;
   }
 
-  private offer(): void {
+  private buildMethods(): void {
     const methods = this.store.welcome?.methods ?? [];
-    if (this.chosen.size === 0)
-      for (const name of FIRST) if (methods.some((one) => one.name === name)) this.chosen.add(name);
+    if (this.selected.size === 0)
+      for (const name of DEFAULT_METHODS) if (methods.some((method) => method.name === name)) this.selected.add(name);
     fill(
       this.methods,
       ...methods.map(({ name, title }) => {
         const box = el("input", { test: `compare-${name}` });
         box.type = "checkbox";
-        box.checked = this.chosen.has(name);
+        box.checked = this.selected.has(name);
         box.addEventListener("change", () => {
-          if (box.checked) this.chosen.add(name);
-          else this.chosen.delete(name);
-          if (this.isOn && this.chosen.size >= 2 && this.chosen.size <= MOST) void this.start();
-          this.paint();
+          if (box.checked) this.selected.add(name);
+          else this.selected.delete(name);
+          if (this.isOn && this.selected.size >= 2 && this.selected.size <= MAX_METHODS) void this.start();
+          this.refresh();
         });
-        return el("label", { class: "check" }, box, el("span", {}, capital(title || name)));
+        return el("label", { class: "check" }, box, el("span", {}, capitalized(title || name)));
       }),
     );
-    this.paint();
+    this.refresh();
   }
 
-  private turn(): void {
-    if (this.isOn) void this.store.ask({ do: "Compare", solvers: [] });
+  private toggle(): void {
+    if (this.isOn) void this.store.request({ do: "Compare", solvers: [] });
     else void this.start();
   }
 
   private start(): Promise<boolean> {
-    return this.store.ask({ do: "Compare", solvers: [...this.chosen] });
+    return this.store.request({ do: "Compare", solvers: [...this.selected] });
   }
 
-  private paint(): void {
-    const count = this.chosen.size;
-    const fits = count >= 2 && count <= MOST;
-    redraw(this.go, this.isOn ? "stop" : "play");
-    write(this.go.querySelector("span")!, this.isOn ? "Stop" : "Start");
-    this.go.disabled = !this.isOn && !fits;
-    write(this.hint, fits ? "" : count < 2 ? "Choose at least two." : `Choose at most ${MOST}; now it is ${count}.`);
-    this.methods.querySelectorAll("input").forEach((box) => (box.disabled = count >= MOST && !box.checked));
+  private refresh(): void {
+    const count = this.selected.size;
+    const fits = count >= 2 && count <= MAX_METHODS;
+    setIcon(this.startButton, this.isOn ? "stop" : "play");
+    write(this.startButton.querySelector("span")!, this.isOn ? "Stop" : "Start");
+    this.startButton.disabled = !this.isOn && !fits;
+    write(
+      this.hint,
+      fits
+        ? ""
+        : count < 2
+          ? "Select at least two methods."
+          : `Select at most ${MAX_METHODS} methods; ${count} are selected.`,
+    );
+    this.methods.querySelectorAll("input").forEach((box) => (box.disabled = count >= MAX_METHODS && !box.checked));
     const rows = this.store.comparison?.rows ?? [];
     fill(
       this.table,
-      ...(rows.length > 0 ? [sheet(rows)] : [el("p", { class: "quiet" }, "Nothing yet: start, then drag a handle.")]),
+      rows.length > 0
+        ? resultTable(rows)
+        : el("p", { class: "quiet" }, "No results yet. Start, then drag a goal."),
     );
   }
 }
 
-function sheet(rows: CompareRow[]): HTMLElement {
+function resultTable(rows: CompareRow[]): HTMLElement {
   const head = [
     ["Method", ""],
-    ["Error", "largest, m and rad mixed"],
+    ["Error", "largest error, m or rad"],
     ["Iter.", "iterations of the last solve"],
-    ["µs", "a solve, median of the last"],
-    ["Solved", "share of the goals that were reached"],
+    ["µs", "time of a solve, median"],
+    ["Solved", "share of goals that were reached"],
   ];
   const body = rows.flatMap((row) => {
     const name = el(
       "th",
       { attributes: { scope: "row" } },
-      capital(row.title || row.solver),
+      capitalized(row.title || row.solver),
       el(
         "small",
-        { class: "mood", attributes: { "data-mood": mood(row) } },
-        row.refusal ? "refused" : (WORDS[row.status as Status]?.[0] ?? row.status),
+        { class: "tone", attributes: { "data-tone": toneOf(row) } },
+        row.refusal ? "refused" : (STATUS_LABELS[row.status as Status]?.[0] ?? row.status),
       ),
     );
     if (row.refusal)
@@ -114,10 +127,10 @@ function sheet(rows: CompareRow[]): HTMLElement {
       digits(row.microseconds),
       `${(100 * row.solved).toFixed(0)} %`,
     ];
-    const said = el("td", { class: "quiet", attributes: { colspan: "5" } }, `${capital(row.message)}.`);
+    const message = el("td", { class: "quiet", attributes: { colspan: "5" } }, `${capitalized(row.message)}.`);
     return [
       el("tr", {}, name, ...cells.map((text) => el("td", {}, text))),
-      ...(row.message ? [el("tr", { class: "is-said" }, said)] : []),
+      ...(row.message ? [el("tr", { class: "is-message" }, message)] : []),
     ];
   });
   return el(
@@ -128,7 +141,7 @@ function sheet(rows: CompareRow[]): HTMLElement {
   );
 }
 
-function mood(row: CompareRow): string {
+function toneOf(row: CompareRow): string {
   return row.refusal || row.status === "DIVERGED" || row.status === "PROBLEM"
     ? "bad"
     : row.status === "CONVERGED"

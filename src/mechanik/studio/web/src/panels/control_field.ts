@@ -1,13 +1,13 @@
-// One control of a scene: a slider, switch, choice, button, text or number.
+// A control of a scene: slider, switch, choice, button, text or number.
 import { button, choice, el, line, toggle } from "./element";
-import { decimals, spoken } from "./format";
-import { paced } from "./pace";
+import { decimals, titleCase } from "./format";
+import { throttled } from "./throttle";
 import { Slider } from "./slider";
 import type { ControlInfo, SetControl } from "../messages";
 
 type Value = SetControl["value"];
-/** Sets a control; while a slider is held, all that it sets is one step of undo. */
-type SetValue = (value: Value, isHeld?: boolean) => void;
+/** Sets a control; all values of one slider drag are a single undo step. */
+type SetValue = (value: Value, isDragging?: boolean) => void;
 
 export interface ControlField {
   root: HTMLElement;
@@ -25,7 +25,7 @@ export function controlField(control: ControlInfo, set: SetValue): ControlField 
     }
     case "choice": {
       const select = choice(
-        control.choices.map((one) => [one, spoken(one)]),
+        control.choices.map((value) => [value, titleCase(value)]),
         String(control.value),
         traits,
         (value) => set(value),
@@ -63,27 +63,27 @@ function sliderField(
 ): ControlField {
   const places = control.step >= 1 ? 0 : Math.min(4, Math.max(2, Math.ceil(-Math.log10(control.step || 0.01))));
   const number = el("output", { class: "slider-number" });
-  let wanted = Number(control.value);
+  let latest = Number(control.value);
   let isSent = true;
-  const tell = (): void => {
+  const sendNow = (): void => {
     isSent = true;
-    set(wanted, slider.isHeld);
+    set(latest, slider.isDragging);
   };
-  const send = paced(() => {
-    if (!isSent) tell();
+  const sendSoon = throttled(() => {
+    if (!isSent) sendNow();
   }, 33);
   const slider = new Slider(traits, {
-    hold: (value) => {
-      wanted = value;
+    drag: (value) => {
+      latest = value;
       isSent = false;
       number.textContent = decimals(value, places);
-      send();
+      sendSoon();
     },
-    letGo: tell, // once more, now that it is not held; at once, so that a key that is pressed next comes after it
+    end: sendNow, // again, as the end of the drag; at once, so that the next key comes after it
   });
   slider.range(control.low, control.high, control.step);
   const show = (value: Value): void => {
-    if (slider.isHeld || !isSent) return; // an answer to an older place must not pull the thumb back
+    if (slider.isDragging || !isSent) return; // a reply to an older value must not move the thumb back
     slider.show(Number(value));
     number.textContent = decimals(Number(value), places);
   };

@@ -1,4 +1,4 @@
-// DH rows as a table: a number typed here is in the text, and in the mechanism.
+// DH rows as a table; a number typed here changes the text and the mechanism.
 import { button, el, fill, iconButton } from "./element";
 import { readDh, writeDh, type DhTable } from "./dh_text";
 
@@ -11,7 +11,7 @@ export class DhTableView {
 
   show(text: string): void {
     this.table = readDh(text);
-    if (!this.table) return fill(this.root, el("p", { class: "quiet" }, "The text below is no table at the moment."));
+    if (!this.table) return fill(this.root, el("p", { class: "quiet" }, "The text below is not a valid DH table."));
     const { columns, rows, degrees } = this.table;
     const shape = `${columns.join()} ${rows.length} ${degrees}`;
     if (shape !== this.shape || !this.root.querySelector("table")) this.build(this.table);
@@ -40,7 +40,7 @@ export class DhTableView {
         el(
           "td",
           {},
-          iconButton("close", `Remove row ${r + 1}`, { click: () => this.put((list) => list.splice(r, 1)) }),
+          iconButton("close", `Remove row ${r + 1}`, { click: () => this.changeRows((list) => list.splice(r, 1)) }),
         ),
       ),
     );
@@ -52,7 +52,7 @@ export class DhTableView {
         {
           test: "dh-add",
           class: "is-small",
-          click: () => this.put((list) => list.push([...(list.at(-1) ?? [0, 0, 0, 0])])),
+          click: () => this.changeRows((list) => list.push([...(list.at(-1) ?? [0, 0, 0, 0])])),
         },
         "plus",
       ),
@@ -73,12 +73,12 @@ export class DhTableView {
       const number = Number(text);
       const isWrong = text === "" || !Number.isFinite(number);
       input.classList.toggle("wrong", isWrong);
-      if (!isWrong) this.put((rows) => (rows[row]![column] = number));
+      if (!isWrong) this.changeRows((rows) => (rows[row]![column] = number));
     });
     return input;
   }
 
-  private put(change: (rows: number[][]) => void): void {
+  private changeRows(change: (rows: number[][]) => void): void {
     if (!this.table) return;
     const rows = this.table.rows.map((row) => [...row]);
     change(rows);

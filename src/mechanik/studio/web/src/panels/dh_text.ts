@@ -1,17 +1,17 @@
-// A DH table in its text: found, changed row by row, and written back so that a row is a line.
+// The DH table in a text: parsed, changed row by row, and written with one row per line.
 
 export interface DhTable {
   columns: string[];
   rows: number[][];
   degrees: boolean;
-  /** The whole text as data; `rows` stand somewhere in it. */
+  /** The whole text as data; contains `rows`. */
   whole: Record<string, unknown>;
   holder: Record<string, unknown>;
 }
 
 const COLUMNS = ["d", "a", "alpha", "theta"];
 
-/** The table in the text; null if the text is no such table (yet). */
+/** The table in the text; null if the text is not a DH table. */
 export function readDh(text: string): DhTable | null {
   let whole: unknown;
   try {
@@ -31,17 +31,17 @@ export function readDh(text: string): DhTable | null {
   return { columns, rows: rows.map((row) => [...row]), degrees: holder["degrees"] === true, whole: list, holder };
 }
 
-/** The text with these rows in place of those that were there. Lists that go with rows grow and shrink with them. */
+/** The text with new rows. Lists that belong to rows get the same length. */
 export function writeDh(table: DhTable, rows: number[][]): string {
   const { holder } = table;
   const [before, now] = [table.rows.length, rows.length];
   for (const name of ["limits", "values", "joints", "kinds", "links"]) {
     const list = holder[name];
-    const isWord = name === "kinds" && typeof list === "string" && list.length === before;
-    if (now === before || !(Array.isArray(list) || isWord)) continue;
+    const isKindString = name === "kinds" && typeof list === "string" && list.length === before;
+    if (now === before || !(Array.isArray(list) || isKindString)) continue;
     if (name === "joints" || name === "links")
-      delete holder[name]; // the usual names fit any number of rows
-    else if (isWord) holder[name] = String(list).padEnd(now, "R").slice(0, now);
+      delete holder[name]; // default names fit any number of rows
+    else if (isKindString) holder[name] = String(list).padEnd(now, "R").slice(0, now);
     else if (Array.isArray(list))
       holder[name] = Array.from(
         { length: now },
@@ -49,11 +49,11 @@ export function writeDh(table: DhTable, rows: number[][]): string {
       );
   }
   holder["rows"] = rows;
-  return tidy(table.whole);
+  return formatJson(table.whole);
 }
 
 /** JSON with lists of numbers on one line each. */
-export function tidy(data: unknown): string {
+export function formatJson(data: unknown): string {
   return JSON.stringify(data, null, 2).replace(
     /\[\s+([^[\]{}]*?)\s+\]/g,
     (_all, inner: string) => `[${inner.replace(/\s*\n\s*/g, " ")}]`,

@@ -1,4 +1,4 @@
-// What is drawn and how: a menu that opens below its button.
+// The display menu: what is drawn and how.
 import { el, iconButton, toggle } from "./element";
 import { Slider } from "./slider";
 import type { Display, Store } from "../store";
@@ -8,14 +8,14 @@ type Switch = { [K in keyof Display]: Display[K] extends boolean ? K : never }[k
 const SWITCHES: [name: Switch, title: string, key: string][] = [
   ["bodies", "Bodies", "B"],
   ["skeleton", "Skeleton", "K"],
-  ["markers", "Markers of joints, with limits", ""],
-  ["collisions", "Colliders", ""],
-  ["closures", "Loops and their gaps", ""],
+  ["markers", "Joint markers with limits", ""],
+  ["collisions", "Collision shapes", ""],
+  ["closures", "Loop closures", ""],
   ["labels", "Labels", "L"],
-  ["path", "Path that goals' points walk", ""],
+  ["path", "Paths of goal points", ""],
   ["grid", "Grid", "G"],
   ["shadows", "Shadows", ""],
-  ["drawThrough", "Draw through bodies", "X"],
+  ["drawThrough", "Draw markers through bodies", "X"],
 ];
 
 export class DisplayMenu {
@@ -26,30 +26,30 @@ export class DisplayMenu {
     role: "group",
     attributes: { "aria-label": "Display" },
   });
-  private readonly button = iconButton("eye", "What is drawn", { test: "display", click: () => this.toggle() });
+  private readonly button = iconButton("eye", "Display", { test: "display", click: () => this.toggle() });
 
   constructor(store: Store) {
     this.menu.hidden = true;
     this.root.append(this.button, this.menu);
     const boxes = SWITCHES.map(([name, title, key]) => {
       const { root, box } = toggle(title, store.display[name], { test: `display-${name}` }, (on) =>
-        store.show({ [name]: on }),
+        store.setDisplay({ [name]: on }),
       );
       if (key) root.append(el("kbd", {}, key));
       this.menu.append(root);
       return [name, box] as const;
     });
     const size = new Slider(
-      { label: "Size of markers", test: "display-markerScale" },
-      { hold: (markerScale) => store.show({ markerScale }) },
+      { label: "Marker size", test: "display-markerScale" },
+      { drag: (markerScale) => store.setDisplay({ markerScale }) },
     );
     size.range(0.3, 3);
     size.show(store.display.markerScale);
-    const light = toggle("Light", store.display.theme === "light", { test: "display-light" }, (on) =>
-      store.show({ theme: on ? "light" : "dark" }),
+    const light = toggle("Light theme", store.display.theme === "light", { test: "display-light" }, (on) =>
+      store.setDisplay({ theme: on ? "light" : "dark" }),
     );
     this.menu.append(
-      el("div", { class: "line" }, el("span", { class: "line-name" }, "Size of markers"), size.root),
+      el("div", { class: "line" }, el("span", { class: "line-name" }, "Marker size"), size.root),
       light.root,
     );
     store.on("display", (display) => {

@@ -1,17 +1,17 @@
-// Files for the person: from the server, or made by the page itself.
+// Downloads: files from the server and files made by the page.
 import { el } from "./element";
 import type { Store } from "../store";
-import { restoreAccess } from "../wire/access";
+import { restoreAccess } from "../connection/access";
 
 export function saveFromServer(store: Store): void {
-  // a link that is refused would be saved as a file with the refusal in it
+  // without access, the refusal would be saved as the file
   store.on("download", ({ address, name }) => void restoreAccess().then(() => save(address, name)));
 }
 
 export function saveBlob(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);
   save(address, name);
-  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // long enough for any browser to have taken it
+  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // long enough for all browsers
 }
 
 function save(address: string, name: string): void {

@@ -1,28 +1,28 @@
-// The model as text, edited live: what can be read becomes the mechanism at once, what cannot says why and is kept.
+// The model as text, edited live: a valid text becomes the mechanism at once, an invalid one stays with its error.
 import { button, el, write } from "./element";
 import { DhTableView } from "./dh_table";
-import { tidy } from "./dh_text";
-import { settled } from "./pace";
+import { formatJson } from "./dh_text";
+import { debounced } from "./throttle";
 import type { EditModel, Model } from "../messages";
 import type { Store } from "../store";
 
 type Kind = EditModel["kind"];
 
-const PAUSE = 300; // ms without a key after which the text is tried
-const NAMES: Record<Kind, string> = {
+const TYPING_PAUSE_MS = 300; // without a key, before the text is sent
+const KIND_TITLES: Record<Kind, string> = {
   dh: "DH table",
-  arm_2d: "Arm in the plane, a list of lengths",
-  arm_3d: "Arm in space, lengths and axes",
+  arm_2d: "Planar arm: list of lengths",
+  arm_3d: "Spatial arm: lengths and axes",
   json: "Mechanism as JSON",
   urdf: "URDF",
 };
-const LIMIT = 200_000; // letters, as in the schema
+const MAX_LENGTH = 200_000; // characters, as in the schema
 
 const EXAMPLES: [kind: Kind, title: string, text: string][] = [
   [
     "dh",
     "DH table",
-    tidy({
+    formatJson({
       mechanik: 1,
       dh: {
         rows: [
@@ -37,8 +37,8 @@ const EXAMPLES: [kind: Kind, title: string, text: string][] = [
       },
     }),
   ],
-  ["arm_2d", "2D arm", tidy({ mechanik: 1, arm: { lengths: [0.5, 0.4, 0.3] } })],
-  ["arm_3d", "3D arm", tidy({ mechanik: 1, arm: { lengths: [0.3, 0.4, 0.3, 0.2], axes: "zyyz" } })],
+  ["arm_2d", "2D arm", formatJson({ mechanik: 1, arm: { lengths: [0.5, 0.4, 0.3] } })],
+  ["arm_3d", "3D arm", formatJson({ mechanik: 1, arm: { lengths: [0.3, 0.4, 0.3, 0.2], axes: "zyyz" } })],
 ];
 
 export class Editor {
@@ -55,21 +55,21 @@ export class Editor {
   private kind: Kind | "" = "";
   private sent = "";
   private isWaiting = false;
-  private readonly trySoon = settled(() => void this.send(), PAUSE);
+  private readonly sendSoon = debounced(() => void this.send(), TYPING_PAUSE_MS);
 
   constructor(private readonly store: Store) {
     this.table = new DhTableView((text) => {
       this.area.value = text;
-      this.touched();
+      this.onEdit();
     });
     this.area.addEventListener("input", () => {
-      this.touched();
+      this.onEdit();
       if (this.kind === "dh") this.table.show(this.area.value);
     });
     this.area.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.send();
     });
-    const starts = EXAMPLES.map(([kind, title, text]) =>
+    const exampleButtons = EXAMPLES.map(([kind, title, text]) =>
       button(title, { test: `new-${kind}`, class: "is-small", click: () => this.start(kind, text) }, "plus"),
     );
     this.root.append(
@@ -77,64 +77,64 @@ export class Editor {
       this.table.root,
       this.area,
       this.error,
-      el("div", { class: "buttons is-wrapping" }, ...starts),
+      el("div", { class: "buttons is-wrapping" }, ...exampleButtons),
     );
-    store.on("model", (model) => this.follow(model));
-    this.paint();
+    store.on("model", (model) => this.onModel(model));
+    this.refresh();
   }
 
-  /** Another model brings its text; the answer to what is typed here changes nothing here. */
-  private follow(model: Model): void {
-    const isBusy = this.isWaiting || this.root.contains(document.activeElement);
-    const isOurs = model.source === this.sent || (isBusy && !model.resets_view);
-    if (isOurs && model.source_kind === this.kind && this.kind !== "") return;
+  /** Shows the text of a new model; a reply to the text that is edited here changes nothing. */
+  private onModel(model: Model): void {
+    const isEditing = this.isWaiting || this.root.contains(document.activeElement);
+    const isOwnText = model.source === this.sent || (isEditing && !model.resets_view);
+    if (isOwnText && model.source_kind === this.kind && this.kind !== "") return;
     this.kind = model.source_kind;
     this.area.value = model.source;
     this.sent = model.source;
     write(this.error, "");
-    this.paint();
+    this.refresh();
   }
 
   private start(kind: Kind, text: string): void {
     this.kind = kind;
     this.area.value = text;
-    this.paint();
+    this.refresh();
     void this.send();
   }
 
-  private touched(): void {
+  private onEdit(): void {
     this.isWaiting = true;
-    this.trySoon();
+    this.sendSoon();
   }
 
   private async send(): Promise<void> {
     const text = this.area.value;
     if (this.kind === "") return;
-    if (text.length > LIMIT) {
+    if (text.length > MAX_LENGTH) {
       this.isWaiting = false;
       return write(
         this.error,
-        `The text has ${text.length} letters; at most ${LIMIT} can be edited here. Drop it as a file instead.`,
+        `The text has ${text.length} characters; at most ${MAX_LENGTH} can be edited here. Drop it as a file instead.`,
       );
     }
     this.isWaiting = true;
     this.sent = text;
     try {
-      await this.store.wire.ask({ do: "EditModel", kind: this.kind, text });
+      await this.store.connection.request({ do: "EditModel", kind: this.kind, text });
       if (this.area.value === text) write(this.error, "");
-    } catch (why) {
-      if (this.area.value === text) write(this.error, why instanceof Error ? why.message : String(why));
+    } catch (error) {
+      if (this.area.value === text) write(this.error, error instanceof Error ? error.message : String(error));
     } finally {
       if (this.area.value === text) this.isWaiting = false;
       this.area.classList.toggle("wrong", this.error.textContent !== "");
     }
   }
 
-  private paint(): void {
-    const isThere = this.kind !== "";
-    write(this.name, this.kind === "" ? "This model did not come from a text. Start one:" : NAMES[this.kind]);
-    this.area.hidden = !isThere;
-    this.error.hidden = !isThere;
+  private refresh(): void {
+    const hasText = this.kind !== "";
+    write(this.name, this.kind === "" ? "This model was not made from text. Start a new one:" : KIND_TITLES[this.kind]);
+    this.area.hidden = !hasText;
+    this.error.hidden = !hasText;
     this.table.root.hidden = this.kind !== "dh";
     if (this.kind === "dh") this.table.show(this.area.value);
   }

@@ -1,14 +1,14 @@
-// Elements of the page, made by hand: one function, and the few kinds of button that all panels share.
+// Helpers to create elements of the page.
 import { icon, type IconName } from "./icons";
 
 export type Child = Node | string | null | false | undefined;
 
-export interface Traits {
+export interface ElementOptions {
   class?: string;
   title?: string;
-  /** What a screen reader says; also the title, if there is no other. */
+  /** Label for screen readers; also the title, if there is none. */
   label?: string;
-  /** The name under which tests find it. */
+  /** Name for tests. */
   test?: string;
   role?: string;
   attributes?: Record<string, string>;
@@ -17,91 +17,91 @@ export interface Traits {
 
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  traits: Traits = {},
+  traits: ElementOptions = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (traits.class) made.className = traits.class;
+  const element = document.createElement(tag);
+  if (traits.class) element.className = traits.class;
   const title = traits.title ?? traits.label;
-  if (title) made.title = title;
-  if (traits.label) made.setAttribute("aria-label", traits.label);
-  if (traits.test) made.dataset["test"] = traits.test;
-  if (traits.role) made.setAttribute("role", traits.role);
-  for (const [name, value] of Object.entries(traits.attributes ?? {})) made.setAttribute(name, value);
-  if (traits.click) made.addEventListener("click", traits.click as EventListener);
-  made.append(...kept(children));
-  return made;
+  if (title) element.title = title;
+  if (traits.label) element.setAttribute("aria-label", traits.label);
+  if (traits.test) element.dataset["test"] = traits.test;
+  if (traits.role) element.setAttribute("role", traits.role);
+  for (const [name, value] of Object.entries(traits.attributes ?? {})) element.setAttribute(name, value);
+  if (traits.click) element.addEventListener("click", traits.click as EventListener);
+  element.append(...presentChildren(children));
+  return element;
 }
 
-/** Puts these children in place of those that are there. */
+/** Replaces the children of an element. */
 export function fill(parent: Element, ...children: Child[]): void {
-  parent.replaceChildren(...kept(children));
+  parent.replaceChildren(...presentChildren(children));
 }
 
-/** Writes a text only if it is another: an unchanged text costs no layout. */
+/** Sets a text if it differs: an unchanged text costs no layout. */
 export function write(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-export function button(text: string, traits: Traits = {}, picture?: IconName): HTMLButtonElement {
-  const made = el("button", { ...traits, class: `button ${traits.class ?? ""}`.trim() });
-  made.type = "button";
-  if (picture) made.append(icon(picture));
-  if (text) made.append(el("span", {}, text));
-  return made;
+export function button(text: string, traits: ElementOptions = {}, picture?: IconName): HTMLButtonElement {
+  const element = el("button", { ...traits, class: `button ${traits.class ?? ""}`.trim() });
+  element.type = "button";
+  if (picture) element.append(icon(picture));
+  if (text) element.append(el("span", {}, text));
+  return element;
 }
 
-/** A button that shows a picture alone; `label` is what it is called. */
-export function iconButton(picture: IconName, label: string, traits: Traits = {}): HTMLButtonElement {
+/** A button with an icon and no text; `label` is its title. */
+export function iconButton(picture: IconName, label: string, traits: ElementOptions = {}): HTMLButtonElement {
   return button("", { ...traits, label, class: `icon-button ${traits.class ?? ""}`.trim() }, picture);
 }
 
-/** Shows whether a button that stays down is down. */
-export function press(one: HTMLElement, isPressed: boolean): void {
+/** Sets the state of a toggle button. */
+export function press(button: HTMLElement, isPressed: boolean): void {
   const now = String(isPressed);
-  if (one.getAttribute("aria-pressed") !== now) one.setAttribute("aria-pressed", now);
+  if (button.getAttribute("aria-pressed") !== now) button.setAttribute("aria-pressed", now);
 }
 
-/** A choice out of a list; value and title of each. */
+/** A select element; entries are pairs of value and title. */
 export function choice(
   entries: readonly (readonly [value: string, title: string])[],
   value: string,
-  traits: Traits,
+  traits: ElementOptions,
   changed: (value: string) => void,
 ): HTMLSelectElement {
-  const made = el("select", traits);
+  const select = el("select", traits);
   for (const [key, title] of entries) {
     const option = el("option", {}, title);
     option.value = key;
-    made.append(option);
+    select.append(option);
   }
-  made.value = value;
-  made.addEventListener("change", () => changed(made.value));
-  return made;
+  select.value = value;
+  select.addEventListener("change", () => changed(select.value));
+  return select;
 }
 
-/** A switch with its words beside it. */
+/** A switch with its label. */
 export function toggle(
   text: string,
   on: boolean,
-  traits: Traits,
+  traits: ElementOptions,
   changed: (on: boolean) => void,
 ): { root: HTMLLabelElement; box: HTMLInputElement } {
   const box = el("input", traits.test ? { test: traits.test } : {});
   box.type = "checkbox";
   box.checked = on;
   box.addEventListener("change", () => changed(box.checked));
-  const shape: Traits = { class: `switch ${traits.class ?? ""}`.trim() };
+  const shape: ElementOptions = { class: `switch ${traits.class ?? ""}`.trim() };
   if (traits.title) shape.title = traits.title;
   return { root: el("label", shape, box, el("span", { class: "switch-track" }), el("span", {}, text)), box };
 }
 
-/** A part of a panel with its headline. */
+/** A section of a panel with its heading. */
 export function section(headline: string, ...children: Child[]): HTMLElement {
   return el("section", { class: "section" }, headline ? el("h3", {}, headline) : null, ...children);
 }
 
-/** A line with a name on the left and what is set on the right. */
+/** A line with a name on the left and a field on the right. */
 export function line(name: string, title: string, ...children: Child[]): HTMLElement {
   return el(
     "div",
@@ -111,7 +111,7 @@ export function line(name: string, title: string, ...children: Child[]): HTMLEle
   );
 }
 
-function kept(children: Child[]): (Node | string)[] {
+function presentChildren(children: Child[]): (Node | string)[] {
   return children.filter(
     (child): child is Node | string => child !== null && child !== false && child !== undefined && child !== "",
   );

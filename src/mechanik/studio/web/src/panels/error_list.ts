@@ -1,21 +1,21 @@
-// What is missing of each goal and each loop, with bars on a scale of powers of ten.
+// Errors of all goals and loops, with bars on a logarithmic scale.
 import { el, fill, write } from "./element";
-import { logShare, missing } from "./format";
-import { goalTitle } from "./goal_words";
+import { logShare, errorText } from "./format";
+import { goalTitle } from "./goal_text";
 import type { Store } from "../store";
 
-interface Row {
+interface ErrorRow {
   root: HTMLElement;
   number: HTMLElement;
   bar: HTMLElement;
 }
 
-const REACHED = 1e-5; // m or rad; smaller is drawn as reached
+const REACHED_BELOW = 1e-5; // m or rad; smaller errors are drawn as reached
 
 export class ErrorList {
   readonly root = el("div", { class: "errors", test: "errors" });
-  private goals: Row[] = [];
-  private loops: Row[] = [];
+  private goals: ErrorRow[] = [];
+  private loops: ErrorRow[] = [];
 
   constructor(private readonly store: Store) {
     store.on("goals", () => this.build());
@@ -32,45 +32,45 @@ export class ErrorList {
       this.root,
       el("h4", {}, "Goals"),
       this.goals.length === 0
-        ? el("p", { class: "quiet" }, "There are none. Right-click a link to give it one.")
+        ? el("p", { class: "quiet" }, "No goals. Right-click a link to add one.")
         : null,
-      ...this.goals.map((one) => one.root),
+      ...this.goals.map((row) => row.root),
       this.loops.length > 0 && el("h4", {}, "Loops"),
-      ...this.loops.map((one) => one.root),
+      ...this.loops.map((row) => row.root),
     );
-    this.paint();
+    this.refresh();
   }
 
-  paint(): void {
+  refresh(): void {
     const { frame, order } = this.store;
     if (!frame) return;
     if (frame.order === order)
-      this.goals.forEach((one, k) => show(one, frame.goals[9 * k + 7] ?? 0, frame.goals[9 * k + 8] ?? 0));
-    this.loops.forEach((one, k) => show(one, frame.closures[2 * k] ?? 0, frame.closures[2 * k + 1] ?? 0));
+      this.goals.forEach((row, k) => show(row, frame.goals[9 * k + 7] ?? 0, frame.goals[9 * k + 8] ?? 0));
+    this.loops.forEach((row, k) => show(row, frame.closures[2 * k] ?? 0, frame.closures[2 * k + 1] ?? 0));
   }
 }
 
-function row(name: string, chosen: (() => void) | null): Row {
+function row(name: string, onClick: (() => void) | null): ErrorRow {
   const number = el("span", { class: "error-number" });
   const bar = el("span", { class: "error-bar" });
   const title = el("span", { class: "error-name", title: name }, name);
   const root = el(
-    chosen ? "button" : "div",
+    onClick ? "button" : "div",
     { class: "error" },
     title,
     number,
     el("span", { class: "error-track" }, bar),
   );
-  if (chosen) {
+  if (onClick) {
     root.setAttribute("type", "button");
-    root.addEventListener("click", chosen);
+    root.addEventListener("click", onClick);
   }
   return { root, number, bar };
 }
 
-function show({ number, bar }: Row, distance: number, angle: number): void {
-  write(number, missing(distance, angle));
+function show({ number, bar }: ErrorRow, distance: number, angle: number): void {
+  write(number, errorText(distance, angle));
   const worst = Math.max(distance, angle);
   bar.style.width = `${(100 * logShare(worst)).toFixed(1)}%`;
-  bar.dataset["mood"] = worst < REACHED ? "good" : "warn";
+  bar.dataset["tone"] = worst < REACHED_BELOW ? "good" : "warn";
 }

@@ -1,6 +1,6 @@
-// Numbers for people: three digits, a unit that fits, and nothing that is not zero is written as zero.
+// Numbers as text: three digits and a suitable unit; a nonzero number is never written as zero.
 
-/** Three digits, or a power of ten where those would be zeros: 1.23, 45.6, 789, 0.012, 3.2e-12. */
+/** Three digits, or a power of ten for very small and large numbers: 1.23, 45.6, 789, 0.012, 3.2e-12. */
 export function digits(value: number): string {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "?" : value > 0 ? "∞" : "−∞";
@@ -21,19 +21,19 @@ export function radians(value: number): string {
   return Math.abs(degrees) >= 1e-2 ? `${digits(degrees)}°` : `${digits(value)} rad`;
 }
 
-/** What is missing of a goal or a loop: a way, an angle, or both. */
-export function missing(distance: number, angle: number): string {
+/** Error of a goal or a loop: a distance, an angle, or both. */
+export function errorText(distance: number, angle: number): string {
   if (angle === 0) return metres(distance);
   return distance === 0 ? radians(angle) : `${metres(distance)}, ${radians(angle)}`;
 }
 
-/** A time that something takes. */
+/** A duration. */
 export function seconds(value: number): string {
   if (value >= 1) return `${digits(value)} s`;
   return value >= 1e-3 ? `${digits(value * 1e3)} ms` : `${digits(value * 1e6)} µs`;
 }
 
-/** A time on a clock: 0:07.3. */
+/** A time of the recording: 0:07.3. */
 export function clock(value: number): string {
   const tenths = Math.floor(Math.max(0, value) * 10);
   return `${Math.floor(tenths / 600)}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
@@ -44,28 +44,28 @@ export function bytes(value: number): string {
   return value >= 1 << 10 ? `${digits(value / (1 << 10))} kB` : `${value} bytes`;
 }
 
-/** A fixed number of decimals, for fields; no minus before a zero. */
+/** A fixed number of decimals, for fields; without "-0". */
 export function decimals(value: number, places: number): string {
   const text = value.toFixed(places);
   return /^-0\.?0*$/.test(text) ? text.slice(1) : text;
 }
 
-/** One step, two steps. */
-export function counted(count: number, noun: string): string {
+/** A count with its noun: "1 step", "2 steps". */
+export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** With a capital letter. */
-export function capital(text: string): string {
+/** The text with a capital first letter. */
+export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The same word without underscores, with a capital letter. */
-export function spoken(name: string): string {
-  return capital(name.replaceAll("_", " ").trim());
+/** A name as a title: without underscores, with a capital first letter. */
+export function titleCase(name: string): string {
+  return capitalized(name.replaceAll("_", " ").trim());
 }
 
-/** A share of a bar on a scale of powers of ten: 1e-9 and less is nothing, 1 and more is all. */
+/** Length of a bar on a logarithmic scale: 0 for 1e-9 and less, 1 for 1 and more. */
 export function logShare(value: number): number {
   return value > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(value) / 9)) : 0;
 }

@@ -1,19 +1,19 @@
-// One goal in the list; when it is selected, all that can be set of it.
+// A goal in the list; if it is selected, with all its settings.
 import { choice, el, fill, iconButton, line, press, write } from "./element";
-import { capital, missing } from "./format";
-import { PoseNumbers, type Pose } from "./pose_numbers";
+import { capitalized, errorText } from "./format";
+import { PoseFields, type Pose } from "./pose_numbers";
 import {
-  DIRECTED,
+  USES_LINK_DIRECTION,
   DIRECTIONS,
   goalTitle,
-  kindAbout,
-  kindsHere,
+  kindDescription,
+  availableKinds,
   kindTitle,
   SIZES,
-  WITHOUT_TURN,
+  WITHOUT_ROTATION,
   type GoalKind,
-} from "./goal_words";
-import { redraw } from "./icons";
+} from "./goal_text";
+import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
 import type { Units } from "./units";
 import type { ChangeGoal, GoalInfo } from "../messages";
@@ -28,7 +28,7 @@ export class GoalCard {
   private readonly enabled: HTMLButtonElement;
   private readonly pin: HTMLButtonElement;
   private readonly body = el("div", { class: "goal-body" });
-  private numbers: PoseNumbers | null = null;
+  private numbers: PoseFields | null = null;
   private signature = "";
 
   constructor(
@@ -45,17 +45,17 @@ export class GoalCard {
       el("span", { class: "goal-state" }, this.kind, this.error),
     );
     this.title.addEventListener("click", () => store.select({ kind: "goal", goal: this.number }));
-    this.enabled = iconButton("eye", "On or off", {
+    this.enabled = iconButton("eye", "Enable or disable", {
       test: "goal-enabled",
-      click: () => this.change({ enabled: !this.goal.enabled }),
+      click: () => this.request({ enabled: !this.goal.enabled }),
     });
-    this.pin = iconButton("pin", "Pin: above all other goals", {
+    this.pin = iconButton("pin", "Pin: priority over all other goals", {
       test: "goal-pinned",
-      click: () => this.change({ pinned: !this.goal.pinned }),
+      click: () => this.request({ pinned: !this.goal.pinned }),
     });
     const remove = iconButton("trash", "Remove (Delete)", {
       test: "goal-remove",
-      click: () => void store.ask({ do: "RemoveGoal", goal: this.number }),
+      click: () => void store.request({ do: "RemoveGoal", goal: this.number }),
     });
     this.root.append(el("div", { class: "goal-head" }, this.title, this.enabled, this.pin, remove), this.body);
     this.update(goal);
@@ -65,7 +65,7 @@ export class GoalCard {
     this.goal = goal;
     write(this.title.querySelector(".goal-name")!, goalTitle(goal, this.store.model));
     write(this.kind, goal.name ? kindTitle(goal.kind) : "");
-    redraw(this.enabled, goal.enabled ? "eye" : "hidden");
+    setIcon(this.enabled, goal.enabled ? "eye" : "hidden");
     press(this.enabled, goal.enabled);
     press(this.pin, goal.pinned);
     this.root.classList.toggle("is-off", !goal.enabled);
@@ -84,18 +84,18 @@ export class GoalCard {
     }
   }
 
-  /** numbers: of this goal in a frame: pose, missing m and rad. */
-  show(numbers: Float64Array): void {
+  /** numbers: of this goal in a state frame: pose, position error in m, angle error in rad. */
+  showNumbers(numbers: Float64Array): void {
     const [distance, angle] = [numbers[7] ?? 0, numbers[8] ?? 0];
-    write(this.error, this.goal.enabled ? missing(distance, angle) : "off");
-    this.root.dataset["mood"] = !this.goal.enabled ? "quiet" : Math.max(distance, angle) < 1e-5 ? "good" : "warn";
+    write(this.error, this.goal.enabled ? errorText(distance, angle) : "off");
+    this.root.dataset["tone"] = !this.goal.enabled ? "quiet" : Math.max(distance, angle) < 1e-5 ? "good" : "warn";
     this.numbers?.show([...numbers.subarray(0, 7)] as Pose);
   }
 
-  private change(change: Omit<ChangeGoal, "do" | "goal">): void {
-    void this.store.ask({ do: "ChangeGoal", goal: this.number, ...change }).then((isDone) => {
-      if (isDone) return;
-      this.signature = ""; // what was refused is taken back
+  private request(change: Omit<ChangeGoal, "do" | "goal">): void {
+    void this.store.request({ do: "ChangeGoal", goal: this.number, ...change }).then((isAccepted) => {
+      if (isAccepted) return;
+      this.signature = ""; // shows the value before the refused change
       this.update(this.goal);
     });
   }
@@ -103,7 +103,7 @@ export class GoalCard {
   private build(): void {
     const { goal, store } = this;
     const links = store.model?.links ?? [];
-    // what is set here makes no new fields, so that focus stays where it is
+    // fields are rebuilt only if these change, so that the focus stays
     const signature = JSON.stringify([
       goal.kind,
       goal.link,
@@ -116,51 +116,52 @@ export class GoalCard {
     ]);
     if (signature === this.signature) return;
     this.signature = signature;
-    this.numbers = new PoseNumbers(
+    this.numbers = new PoseFields(
       this.units,
-      !WITHOUT_TURN.has(goal.kind),
-      (pose) => void store.ask({ do: "MoveGoal", goal: this.number, pose }),
+      !WITHOUT_ROTATION.has(goal.kind),
+      (pose) => void store.request({ do: "MoveGoal", goal: this.number, pose }),
     );
     this.numbers.show(goal.pose);
-    const weight = this.field("weight", "plain", goal.weight, (value) => this.change({ weight: value }));
+    const weight = this.field("weight", "plain", goal.weight, (value) => this.request({ weight: value }));
     const level = choice(
-      Array.from({ length: 10 }, (_none, k) => [String(k), k === 0 ? "0, above all" : String(k)] as const),
+      Array.from({ length: 10 }, (_none, k) => [String(k), k === 0 ? "0 (first)" : String(k)] as const),
       String(goal.level),
       { test: "goal-level", label: "Level" },
-      (value) => this.change({ level: Number(value) }),
+      (value) => this.request({ level: Number(value) }),
     );
     fill(
       this.body,
       line(
         "Kind",
-        kindAbout(goal.kind),
+        kindDescription(goal.kind),
         choice(
-          kindsHere(store, goal.kind),
+          availableKinds(store, goal.kind),
           goal.kind,
           { test: "goal-kind", label: "Kind" },
-          (kind) => this.change({ kind: kind as GoalKind }),
+          (kind) => this.request({ kind: kind as GoalKind }),
         ),
       ),
       links[goal.link] &&
         line(
           "Link",
-          "Of which link",
+          "The link that the goal moves",
           choice(
             links.map(({ name }) => [name, name]),
             links[goal.link]!.name,
             { test: "goal-link", label: "Link" },
-            (link) => this.change({ link }),
+            (link) => this.request({ link }),
           ),
         ),
       this.numbers.root,
       ...this.sizes(),
       goal.kind === "pose" && this.directions(),
-      line("Weight", "Against the other goals of its level", weight.root),
-      line("Level", "Goals of a lower level give way to none of a higher", level),
+      line("Weight", "Relative to the other goals of the same level", weight.root),
+      line("Level", "Priority: goals of level 0 are met first, then those of level 1, and so on", level),
       this.point(),
     );
     const at = store.goals.findIndex(({ number }) => number === this.number);
-    if (store.frame && store.frame.order === store.order) this.show(store.frame.goals.subarray(9 * at, 9 * at + 9));
+    if (store.frame && store.frame.order === store.order)
+      this.showNumbers(store.frame.goals.subarray(9 * at, 9 * at + 9));
   }
 
   private sizes(): HTMLElement[] {
@@ -168,34 +169,34 @@ export class GoalCard {
       const field = this.field(name, quantity, this.goal.sizes[k] ?? 0, (value) => {
         const sizes: GoalInfo["sizes"] = [...this.goal.sizes];
         sizes[k] = value;
-        this.change({ sizes });
+        this.request({ sizes });
       });
-      return line(capital(name), "", field.root, el("span", { class: "unit" }, this.units.of(quantity).name));
+      return line(capitalized(name), "", field.root, el("span", { class: "unit" }, this.units.of(quantity).name));
     });
   }
 
-  /** Which of the six directions of a pose are asked for. */
+  /** Toggles for the six directions of a pose: constrained or free. */
   private directions(): HTMLElement {
     const toggles = DIRECTIONS.map(([name, title]) => {
-      const one = el(
+      const toggle = el(
         "button",
-        { class: "button is-small", test: `goal-free-${name}`, title: `${title}: asked for, or free` },
+        { class: "button is-small", test: `goal-free-${name}`, title: `${title}: constrained or free` },
         name,
       );
-      one.type = "button";
-      press(one, !this.goal.free.includes(name));
-      one.addEventListener("click", () => {
+      toggle.type = "button";
+      press(toggle, !this.goal.free.includes(name));
+      toggle.addEventListener("click", () => {
         const free = this.goal.free.includes(name)
-          ? this.goal.free.filter((other) => other !== name)
+          ? this.goal.free.filter((direction) => direction !== name)
           : [...this.goal.free, name];
-        this.change({ free });
+        this.request({ free });
       });
-      return one;
+      return toggle;
     });
     return el(
       "div",
       { class: "goal-directions" },
-      el("span", { class: "caption" }, "Asked for, in the goal's frame"),
+      el("span", { class: "caption" }, "Constrained directions, in the frame of the goal"),
       el("div", { class: "six" }, ...toggles),
     );
   }
@@ -205,7 +206,7 @@ export class GoalCard {
       this.field(`at ${name}`, "length", this.goal.at[k] ?? 0, (value) => {
         const at: GoalInfo["at"] = [...this.goal.at];
         at[k] = value;
-        this.change({ at });
+        this.request({ at });
       }),
     );
     return el(
@@ -214,7 +215,9 @@ export class GoalCard {
       el(
         "span",
         { class: "caption" },
-        DIRECTED.has(this.goal.kind) ? "Direction of the link, in its frame" : "Point of the link, in its frame",
+        USES_LINK_DIRECTION.has(this.goal.kind)
+          ? "Direction on the link, in the link frame"
+          : "Point on the link, in the link frame",
       ),
       el(
         "div",

@@ -1,42 +1,42 @@
-// Goals: what is wanted of which link.
+// The list of goals, and the form that adds one.
 import { button, choice, el, fill, section } from "./element";
 import { GoalCard } from "./goal_card";
-import { kindsHere, type GoalKind } from "./goal_words";
-import { paced } from "./pace";
-import type { Panel } from "./side";
+import { availableKinds, type GoalKind } from "./goal_text";
+import { throttled } from "./throttle";
+import type { Panel } from "./sidebar";
 import type { Units } from "./units";
 import type { Store } from "../store";
 
 export class GoalsPanel implements Panel {
   readonly root = el("div", { test: "panel-goals" });
   private readonly list = el("div", { class: "goals" });
-  private readonly chooser = el("div", { class: "goal-adder" });
+  private readonly addForm = el("div", { class: "goal-adder" });
   private cards: GoalCard[] = [];
   private kind: GoalKind = "pose";
   private link = "";
-  private hasGround = false; // when the kinds were offered
+  private hasTerrain = false; // when the form was built
 
   constructor(
     private readonly store: Store,
     private readonly units: Units,
   ) {
-    this.root.append(section("Goals", this.list), section("Add a goal", this.chooser));
+    this.root.append(section("Goals", this.list), section("Add a goal", this.addForm));
     store.on("goals", () => {
       this.build();
-      if (this.link === "") this.offer();
+      if (this.link === "") this.buildAddForm();
     });
     store.on("scene", ({ terrain }) => {
-      if (this.link !== "" && this.hasGround !== (terrain !== null)) this.offer();
+      if (this.link !== "" && this.hasTerrain !== (terrain !== null)) this.buildAddForm();
     });
     store.on("model", () => {
       this.cards = [];
-      this.link = ""; // offered when its goals come
+      this.link = ""; // set when the goals of the model come
       this.build();
     });
     store.on("selection", () => this.select());
     store.on(
       "frame",
-      paced(() => this.paint()),
+      throttled(() => this.refresh()),
     );
     units.onChange(() => {
       this.cards = [];
@@ -44,15 +44,15 @@ export class GoalsPanel implements Panel {
     });
   }
 
-  shown(): void {
-    this.paint();
+  onShown(): void {
+    this.refresh();
     this.select();
   }
 
   private build(): void {
-    const kept = new Map(this.cards.map((card) => [card.number, card]));
+    const cardsByNumber = new Map(this.cards.map((card) => [card.number, card]));
     this.cards = this.store.goals.map((goal) => {
-      const card = kept.get(goal.number);
+      const card = cardsByNumber.get(goal.number);
       card?.update(goal);
       return card ?? new GoalCard(this.store, this.units, goal);
     });
@@ -64,41 +64,41 @@ export class GoalsPanel implements Panel {
         this.list,
         ...(roots.length > 0
           ? roots
-          : [el("p", { class: "quiet" }, "Nothing is wanted. Add a goal below, or right-click a link.")]),
+          : [el("p", { class: "quiet" }, "No goals. Add one below, or right-click a link.")]),
       );
     this.select();
-    this.paint();
+    this.refresh();
   }
 
-  private paint(): void {
+  private refresh(): void {
     const { frame, order } = this.store;
     if (!frame || frame.order !== order || this.root.hidden) return;
-    this.cards.forEach((card, k) => card.show(frame.goals.subarray(9 * k, 9 * k + 9)));
+    this.cards.forEach((card, k) => card.showNumbers(frame.goals.subarray(9 * k, 9 * k + 9)));
   }
 
   private select(): void {
-    const chosen = this.store.selection;
+    const selection = this.store.selection;
     for (const card of this.cards) {
-      const isIt = chosen.kind === "goal" && chosen.goal === card.number;
-      card.select(isIt);
-      if (isIt && !this.root.hidden) card.root.scrollIntoView({ block: "nearest" });
+      const isSelected = selection.kind === "goal" && selection.goal === card.number;
+      card.select(isSelected);
+      if (isSelected && !this.root.hidden) card.root.scrollIntoView({ block: "nearest" });
     }
-    if (chosen.kind === "link") {
-      this.link = this.store.model?.links[chosen.link]?.name ?? this.link;
-      const select = this.chooser.querySelector<HTMLSelectElement>("[data-test=add-link]");
+    if (selection.kind === "link") {
+      this.link = this.store.model?.links[selection.link]?.name ?? this.link;
+      const select = this.addForm.querySelector<HTMLSelectElement>("[data-test=add-link]");
       if (select) select.value = this.link;
     }
   }
 
-  private offer(): void {
+  private buildAddForm(): void {
     const links = this.store.model?.links ?? [];
     const first = this.store.goals[0]?.link ?? -1;
     this.link = (links[first] ?? links.at(-1))?.name ?? "";
-    this.hasGround = Boolean(this.store.scene?.terrain);
-    const kinds = kindsHere(this.store);
+    this.hasTerrain = Boolean(this.store.scene?.terrain);
+    const kinds = availableKinds(this.store);
     if (!kinds.some(([kind]) => kind === this.kind)) this.kind = "pose";
     fill(
-      this.chooser,
+      this.addForm,
       choice(
         links.map(({ name }) => [name, name]),
         this.link,
@@ -116,7 +116,7 @@ export class GoalsPanel implements Panel {
         "Pin",
         {
           test: "add-pin",
-          title: "Hold this link where it is, above all other goals",
+          title: "Hold this link in place, with priority over all other goals",
           click: () => void this.add(true),
         },
         "pin",
@@ -126,8 +126,9 @@ export class GoalsPanel implements Panel {
 
   private async add(pinned: boolean): Promise<void> {
     const before = new Set(this.store.goals.map(({ number }) => number));
-    if (!(await this.store.ask({ do: "AddGoal", kind: pinned ? "pose" : this.kind, link: this.link, pinned }))) return;
-    const made = this.store.goals.find(({ number }) => !before.has(number));
-    if (made) this.store.select({ kind: "goal", goal: made.number });
+    const kind = pinned ? "pose" : this.kind;
+    if (!(await this.store.request({ do: "AddGoal", kind, link: this.link, pinned }))) return;
+    const added = this.store.goals.find(({ number }) => !before.has(number));
+    if (added) this.store.select({ kind: "goal", goal: added.number });
   }
 }

@@ -1,50 +1,50 @@
-// All keys and gestures, on one sheet.
+// The help dialog: all keys and gestures.
 import { el, iconButton } from "./element";
 
-const SHEETS: [headline: string, rows: [keys: string, does: string][]][] = [
+const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
   [
-    "Touch the mechanism",
+    "Mechanism",
     [
-      ["Drag a handle", "its goal moves, the mechanism follows; an obstacle moves, and it gives way"],
-      ["Drag a link", "its joint by hand; pins and loops hold"],
-      ["Shift + drag a link", "pull it at that point"],
+      ["Drag a handle", "move its goal or obstacle; the mechanism follows or avoids it"],
+      ["Drag a link", "move its joint; pins hold and loops stay closed"],
+      ["Shift + drag a link", "pull the link at that point"],
       ["Click", "select a link, a goal, a joint or an obstacle"],
-      ["Right click", "pin it, give it a goal, lock its joint, hide it"],
+      ["Right click", "menu: pin, add a goal, lock the joint, hide"],
       ["Delete", "remove the selected goal or obstacle"],
     ],
   ],
   [
-    "The handle",
+    "Handle",
     [
       ["W", "move"],
       ["E", "rotate"],
-      ["R", "both at once"],
-      ["Q", "along the world's axes, or its own"],
-      ["Ctrl, held", "in steps"],
-      ["Esc", "while dragging: back to where it was"],
+      ["R", "move and rotate"],
+      ["Q", "world axes or local axes"],
+      ["Ctrl, held", "snap to steps"],
+      ["Esc", "while dragging: cancel the drag"],
     ],
   ],
   [
-    "The camera",
+    "Camera",
     [
-      ["Drag beside it", "orbit"],
+      ["Drag the background", "orbit"],
       ["Right or middle drag", "pan"],
       ["Wheel", "zoom"],
       ["Alt + left, middle, right", "orbit, pan, dolly, as in Maya"],
-      ["F, or double click", "frame the selection, or all"],
-      ["1 to 6", "from the front, right, top, back, left, below"],
+      ["F, or double click", "frame the selection or everything"],
+      ["1 to 6", "view from front, right, top, back, left, bottom"],
       ["One finger, two fingers", "orbit; pan and zoom"],
     ],
   ],
   [
-    "The rest",
+    "General",
     [
       ["Space", "run or pause"],
       ["Ctrl + Z", "undo"],
       ["Ctrl + Shift + Z, Ctrl + Y", "redo"],
       ["G, L, B, K, X", "grid, labels, bodies, skeleton, draw-through"],
-      ["H", "this sheet"],
-      ["Esc", "close, or select nothing"],
+      ["H", "this help"],
+      ["Esc", "close, or clear the selection"],
     ],
   ],
 ];
@@ -53,10 +53,10 @@ export class Help {
   readonly root = el("dialog", { class: "help", test: "help", attributes: { "aria-label": "Help" } });
 
   constructor() {
-    const sheets = SHEETS.map(([headline, rows]) => {
+    const sheets = SHEETS.map(([heading, rows]) => {
       const list = el("dl", {});
-      for (const [keys, does] of rows) list.append(el("dt", {}, ...keyCaps(keys)), el("dd", {}, does));
-      return el("section", {}, el("h3", {}, headline), list);
+      for (const [keys, action] of rows) list.append(el("dt", {}, ...keyCaps(keys)), el("dd", {}, action));
+      return el("section", {}, el("h3", {}, heading), list);
     });
     const head = el(
       "header",
@@ -67,7 +67,7 @@ export class Help {
     const foot = el(
       "p",
       { class: "quiet" },
-      "Keys are left alone while you type. In number fields the arrow keys count: Shift by tens, Ctrl by tenths.",
+      "Shortcuts are off while you type. In number fields, arrow keys change the value: with Shift 10 steps, Ctrl 0.1.",
     );
     this.root.append(head, el("div", { class: "help-sheets" }, ...sheets), foot);
     this.root.addEventListener("click", (event) => {
@@ -76,7 +76,7 @@ export class Help {
     this.root.addEventListener("keydown", (event) => {
       if (event.key.toLowerCase() !== "h" || event.ctrlKey || event.metaKey) return;
       this.close();
-      event.stopPropagation(); // the key that opens it must not open it again
+      event.stopPropagation(); // else the same key opens it again
     });
   }
 
@@ -93,7 +93,7 @@ export class Help {
   }
 }
 
-/** Names of keys look like keys; words between them do not. */
+/** Wraps names of keys in `kbd` elements. */
 function keyCaps(text: string): Node[] {
   const isKey = /^(Ctrl|Shift|Alt|Space|Esc|Delete|Wheel|[A-Z])$/;
   return text

@@ -1,6 +1,6 @@
-// Small pictures on buttons: strokes in a square of 24, in the colour of the text.
+// Icons of buttons: SVG paths in a square of 24, in the colour of the text.
 
-const DRAWN = {
+const PATHS = {
   home: "M4 11 12 4l8 7M6 10v9h12v-9M10 19v-5h4v5",
   undo: "M9 6 4 11l5 5M4 11h10a6 6 0 0 1 0 12h-3",
   redo: "M15 6l5 5-5 5M20 11H10a6 6 0 0 0 0 12h3",
@@ -45,7 +45,7 @@ const DRAWN = {
   reload: "M20 12a8 8 0 1 1-2.5-5.800M20 3v5h-5",
 } as const;
 
-export type IconName = keyof typeof DRAWN;
+export type IconName = keyof typeof PATHS;
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -55,13 +55,13 @@ export function icon(name: IconName): SVGSVGElement {
   picture.setAttribute("class", "icon");
   picture.setAttribute("aria-hidden", "true");
   const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", DRAWN[name]);
+  path.setAttribute("d", PATHS[name]);
   picture.append(path);
   return picture;
 }
 
-/** Another picture on a button that has one. */
-export function redraw(one: Element, name: IconName): void {
-  const path = one.querySelector("path");
-  if (path && path.getAttribute("d") !== DRAWN[name]) path.setAttribute("d", DRAWN[name]);
+/** Replaces the icon of a button. */
+export function setIcon(button: Element, name: IconName): void {
+  const path = button.querySelector("path");
+  if (path && path.getAttribute("d") !== PATHS[name]) path.setAttribute("d", PATHS[name]);
 }

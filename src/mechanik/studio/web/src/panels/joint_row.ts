@@ -1,42 +1,42 @@
-// One freedom of a joint: slider, number, lock; its limits and rest below when they are asked for.
+// The row of a dof: slider, number, lock, and on request limits and rest value.
 import { el, iconButton, press } from "./element";
-import { redraw } from "./icons";
+import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
 import { Slider } from "./slider";
 import type { Units } from "./units";
 import type { DofInfo, Model } from "../messages";
 import type { Store } from "../store";
-import type { Frame } from "../wire/frame";
+import type { StateFrame } from "../connection/state_frame";
 
-const WITHOUT_LIMITS = { rotation: Math.PI, translation: 1, spherical: Math.PI } as const;
+const DEFAULT_HALF_RANGE = { rotation: Math.PI, translation: 1, spherical: Math.PI } as const;
 
-/** The row of a freedom; one of a ball is in `ball_row.ts`. */
-export interface Row {
+/** A row of the joints panel; the row of a spherical joint is in `spherical_row.ts`. */
+export interface DofRow {
   readonly root: HTMLElement;
   readonly name: string;
-  change(info: DofInfo): void;
-  show(frame: Frame): void;
+  update(info: DofInfo): void;
+  show(frame: StateFrame): void;
   select(isSelected: boolean): void;
 }
 
-/** Its name, which selects it, a word on it, and its lock. */
+/** Name of the dof, which selects it, a remark, and the lock. */
 export function jointHead(
   store: Store,
-  freedom: number,
+  dof: number,
   name: string,
   mark: string,
   lock: HTMLButtonElement,
 ): HTMLElement {
   const button = el(
     "button",
-    { class: "joint-name", title: name, test: `joint-${name}`, click: () => store.select({ kind: "freedom", freedom }) },
+    { class: "joint-name", title: name, test: `joint-${name}`, click: () => store.select({ kind: "dof", dof }) },
     name,
   );
   button.type = "button";
   return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, mark), lock);
 }
 
-export class JointRow implements Row {
+export class SingleDofRow implements DofRow {
   readonly root: HTMLElement;
   private readonly slider: Slider;
   private readonly value: NumberField;
@@ -47,7 +47,7 @@ export class JointRow implements Row {
   private readonly unit = el("span", { class: "unit" });
   private info: DofInfo;
   private last = Number.NaN;
-  private letGoAt = -1; // tag of the last hand: frames that have not seen it would pull the thumb back
+  private lastDragTag = -1; // older frames would move the thumb back
 
   constructor(
     private readonly store: Store,
@@ -72,36 +72,36 @@ export class JointRow implements Row {
     this.slider = new Slider(
       { label: info.name, test: `slider-${info.name}` },
       {
-        take: () => void store.ask({ do: "StartJointDrag", dof: number }),
-        hold: (value) => {
-          store.wire.holdFreedom(number, value);
+        start: () => void store.request({ do: "StartJointDrag", dof: number }),
+        drag: (value) => {
+          store.connection.dragDof(number, value);
           this.value.show(value);
         },
-        letGo: () => {
-          store.wire.flush();
-          this.letGoAt = store.wire.lastTag;
-          void store.ask({ do: "EndDrag" });
+        end: () => {
+          store.connection.flush();
+          this.lastDragTag = store.connection.lastTag;
+          void store.request({ do: "EndDrag" });
         },
       },
     );
     this.value = field(
       "value",
-      (value) => value !== null && void this.put({ do: "SetDofValue", dof: number, value }),
+      (value) => value !== null && void this.request({ do: "SetDofValue", dof: number, value }),
     );
     this.lower = field(
       "lower",
-      (lower) => void this.put({ do: "SetLimits", dof: number, lower, upper: this.info.upper }),
+      (lower) => void this.request({ do: "SetLimits", dof: number, lower, upper: this.info.upper }),
       "none",
     );
     this.upper = field(
       "upper",
-      (upper) => void this.put({ do: "SetLimits", dof: number, lower: this.info.lower, upper }),
+      (upper) => void this.request({ do: "SetLimits", dof: number, lower: this.info.lower, upper }),
       "none",
     );
-    this.rest = field("rest", (value) => void this.put({ do: "SetRest", dof: number, value }), "none");
+    this.rest = field("rest", (value) => void this.request({ do: "SetRest", dof: number, value }), "none");
     this.lock = iconButton("unlock", `Lock ${info.name}`, {
       test: `lock-${info.name}`,
-      click: () => void this.put({ do: "SetLocked", dof: number, locked: !this.info.locked }),
+      click: () => void this.request({ do: "SetLocked", dof: number, locked: !this.info.locked }),
     });
     const limits = el(
       "div",
@@ -110,7 +110,7 @@ export class JointRow implements Row {
       caption("upper", this.upper),
       caption("rest", this.rest),
     );
-    const head = jointHead(store, number, info.name, mark(info, model), this.lock);
+    const head = jointHead(store, number, info.name, remark(info, model), this.lock);
     this.root = el(
       "div",
       { class: `joint is-${info.kind}` },
@@ -120,40 +120,40 @@ export class JointRow implements Row {
       this.unit,
       limits,
     );
-    this.change(info);
+    this.update(info);
   }
 
   get name(): string {
     return this.info.name;
   }
 
-  /** Other limits, lock or rest, or other units. */
-  change(info: DofInfo): void {
+  /** Shows new limits, lock, rest value or units. */
+  update(info: DofInfo): void {
     this.info = info;
-    const free = WITHOUT_LIMITS[info.kind];
+    const halfRange = DEFAULT_HALF_RANGE[info.kind];
     this.slider.range(
-      info.lower ?? Math.min(-free, (info.upper ?? 0) - 2 * free),
-      info.upper ?? Math.max(free, (info.lower ?? 0) + 2 * free),
+      info.lower ?? Math.min(-halfRange, (info.upper ?? 0) - 2 * halfRange),
+      info.upper ?? Math.max(halfRange, (info.lower ?? 0) + 2 * halfRange),
     );
-    if (info.lower === null && info.upper === null) this.slider.range(-free, free);
-    const isGiven = info.mimics >= 0;
-    this.slider.root.disabled = isGiven || info.locked;
-    this.value.disabled = isGiven || info.locked;
-    for (const field of [this.lower, this.upper, this.rest]) field.disabled = isGiven;
-    this.lock.disabled = isGiven;
+    if (info.lower === null && info.upper === null) this.slider.range(-halfRange, halfRange);
+    const isMimic = info.mimics >= 0;
+    this.slider.root.disabled = isMimic || info.locked;
+    this.value.disabled = isMimic || info.locked;
+    for (const field of [this.lower, this.upper, this.rest]) field.disabled = isMimic;
+    this.lock.disabled = isMimic;
     this.lower.show(info.lower);
     this.upper.show(info.upper);
     this.rest.show(info.rest);
-    redraw(this.lock, info.locked ? "lock" : "unlock");
+    setIcon(this.lock, info.locked ? "lock" : "unlock");
     press(this.lock, info.locked);
     this.unit.textContent = this.units.of(info.kind === "translation" ? "length" : "angle").name;
-    this.root.classList.toggle("is-given", isGiven);
+    this.root.classList.toggle("is-derived", isMimic);
     this.last = Number.NaN;
   }
 
-  show(frame: Frame): void {
+  show(frame: StateFrame): void {
     const value = frame.values[this.info.value] ?? 0;
-    if (value === this.last || this.slider.isHeld || frame.tag < this.letGoAt) return;
+    if (value === this.last || this.slider.isDragging || frame.tag < this.lastDragTag) return;
     this.last = value;
     this.slider.show(value);
     this.value.show(value);
@@ -163,9 +163,9 @@ export class JointRow implements Row {
     this.root.classList.toggle("is-selected", isSelected);
   }
 
-  private async put(request: Parameters<Store["ask"]>[0]): Promise<void> {
-    if (await this.store.ask(request)) return;
-    this.change(this.info); // what was refused is taken back
+  private async request(request: Parameters<Store["request"]>[0]): Promise<void> {
+    if (await this.store.request(request)) return;
+    this.update(this.info); // shows the value before the refused change
     if (this.store.frame) this.show(this.store.frame);
   }
 }
@@ -174,8 +174,8 @@ function caption(text: string, field: NumberField): HTMLElement {
   return el("label", {}, el("span", {}, text), field.root);
 }
 
-function mark(info: DofInfo, model: Model): string {
-  const leader = model.dofs[info.mimics];
-  if (leader) return `follows ${leader.name}`;
+function remark(info: DofInfo, model: Model): string {
+  const master = model.dofs[info.mimics];
+  if (master) return `mimics ${master.name}`;
   return model.joints[info.joint]?.child === -1 ? "closes a loop" : "";
 }

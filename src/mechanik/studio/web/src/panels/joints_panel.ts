@@ -1,14 +1,14 @@
-// Joints: every freedom with its slider, number, lock, limits and rest.
-import { BallRow } from "./ball_row";
+// All dofs with slider, number, lock, limits and rest value.
+import { SphericalRow } from "./spherical_row";
 import { button, choice, el, fill, section, toggle } from "./element";
-import { spoken } from "./format";
-import { JointRow, type Row } from "./joint_row";
-import { paced } from "./pace";
-import type { Panel } from "./side";
+import { titleCase } from "./format";
+import { SingleDofRow, type DofRow } from "./joint_row";
+import { throttled } from "./throttle";
+import type { Panel } from "./sidebar";
 import type { Units } from "./units";
 import type { Store } from "../store";
 
-const MANY = 8; // joints from which on a filter helps
+const FILTER_FROM = 8; // number of rows from which the filter is shown
 
 export class JointsPanel implements Panel {
   readonly root = el("div", { test: "panel-joints" });
@@ -17,17 +17,17 @@ export class JointsPanel implements Panel {
     label: "Filter joints",
     attributes: { placeholder: "Filter" },
   });
-  private readonly places = el("div", { class: "buttons is-wrapping" });
+  private readonly configurations = el("div", { class: "buttons is-wrapping" });
   private readonly list = el("div", { class: "joints" });
-  private rows: Row[] = [];
+  private rows: DofRow[] = [];
 
   constructor(
     private readonly store: Store,
     private readonly units: Units,
   ) {
     this.filter.type = "search";
-    this.filter.addEventListener("input", () => this.sift());
-    const limits = toggle("Limits and rests", false, { test: "show-limits" }, (on) =>
+    this.filter.addEventListener("input", () => this.applyFilter());
+    const limits = toggle("Limits and rest values", false, { test: "show-limits" }, (on) =>
       this.list.classList.toggle("with-limits", on),
     );
     const angle = choice(
@@ -49,25 +49,25 @@ export class JointsPanel implements Panel {
       (value) => units.set({ length: value === "mm" ? "mm" : "m" }),
     );
     this.root.append(
-      section("Go to", this.places),
+      section("Go to", this.configurations),
       section("Joints", el("div", { class: "joint-tools" }, this.filter, angle, length), limits.root, this.list),
     );
     store.on("model", () => this.build());
-    store.on("freedoms", (event) => event.dofs.forEach((info, k) => this.rows[k]?.change(info)));
-    store.on("freedoms", () => this.paint());
+    store.on("dofs", (event) => event.dofs.forEach((info, k) => this.rows[k]?.update(info)));
+    store.on("dofs", () => this.refresh());
     store.on("selection", () => this.select());
     store.on(
       "frame",
-      paced(() => this.paint()),
+      throttled(() => this.refresh()),
     );
     units.onChange(() => {
-      store.model?.dofs.forEach((info, k) => this.rows[k]?.change(info));
-      this.paint();
+      store.model?.dofs.forEach((info, k) => this.rows[k]?.update(info));
+      this.refresh();
     });
   }
 
-  shown(): void {
-    this.paint();
+  onShown(): void {
+    this.refresh();
     this.select();
   }
 
@@ -75,42 +75,42 @@ export class JointsPanel implements Panel {
     const model = this.store.model;
     if (!model) return;
     this.rows = model.dofs.map((info, k) => {
-      const kind = info.kind === "spherical" ? BallRow : JointRow;
-      return new kind(this.store, this.units, k, info, model);
+      const Row = info.kind === "spherical" ? SphericalRow : SingleDofRow;
+      return new Row(this.store, this.units, k, info, model);
     });
     fill(this.list, ...this.rows.map((row) => row.root));
-    if (this.rows.length === 0) fill(this.list, el("p", { class: "quiet" }, "This mechanism has no joints that move."));
+    if (this.rows.length === 0) fill(this.list, el("p", { class: "quiet" }, "This mechanism has no movable joints."));
     const names = [...new Set([...model.configurations, "neutral", "random"])];
     fill(
-      this.places,
+      this.configurations,
       ...names.map((name) =>
-        button(spoken(name), {
+        button(titleCase(name), {
           test: `go-${name}`,
-          click: () => void this.store.ask({ do: "GoTo", configuration: name }),
+          click: () => void this.store.request({ do: "GoTo", configuration: name }),
         }),
       ),
     );
-    this.filter.hidden = this.rows.length < MANY;
+    this.filter.hidden = this.rows.length < FILTER_FROM;
     this.filter.value = "";
-    this.paint();
+    this.refresh();
   }
 
-  private paint(): void {
+  private refresh(): void {
     const frame = this.store.frame;
     if (frame && !this.root.hidden) for (const row of this.rows) row.show(frame);
   }
 
-  private sift(): void {
-    const wanted = this.filter.value.trim().toLowerCase();
-    for (const row of this.rows) row.root.hidden = !row.name.toLowerCase().includes(wanted);
+  private applyFilter(): void {
+    const query = this.filter.value.trim().toLowerCase();
+    for (const row of this.rows) row.root.hidden = !row.name.toLowerCase().includes(query);
   }
 
   private select(): void {
-    const chosen = this.store.selection;
+    const selection = this.store.selection;
     this.rows.forEach((row, k) => {
-      const isIt = chosen.kind === "freedom" && chosen.freedom === k;
-      row.select(isIt);
-      if (isIt && !this.root.hidden) row.root.scrollIntoView({ block: "nearest" });
+      const isSelected = selection.kind === "dof" && selection.dof === k;
+      row.select(isSelected);
+      if (isSelected && !this.root.hidden) row.root.scrollIntoView({ block: "nearest" });
     });
   }
 }

@@ -1,64 +1,64 @@
-// The tree of links and joints: what carries what, what is drawn, what is selected.
+// The tree of links and joints, with visibility and selection.
 import { el, fill, iconButton, press } from "./element";
-import { redraw } from "./icons";
+import { setIcon } from "./icons";
 import type { Model } from "../messages";
 import type { Store } from "../store";
 
 export class LinkTree {
   readonly root = el("div", { class: "tree", role: "tree", test: "tree" });
   private readonly rows = new Map<string, HTMLElement>();
-  private eyes: HTMLButtonElement[] = [];
+  private visibilityButtons: HTMLButtonElement[] = [];
 
   constructor(private readonly store: Store) {
     store.on("model", (model) => this.build(model));
-    store.on("shown", () => this.paint());
+    store.on("visibility", () => this.refresh());
     store.on("selection", () => this.select());
   }
 
-  /** Brings the selected row into sight. */
+  /** Scrolls to the selected row. */
   reveal(): void {
     this.root.querySelector(".is-selected")?.scrollIntoView({ block: "nearest" });
   }
 
   private build(model: Model): void {
     this.rows.clear();
-    this.eyes = [];
+    this.visibilityButtons = [];
     const roots = model.links.flatMap((link, k) => (link.parent === -1 ? [this.link(model, k)] : []));
     fill(this.root, ...roots);
-    this.paint();
+    this.refresh();
     this.select();
   }
 
-  /** A link with the joints that it carries below it, each with its own link. */
+  /** A link, and below it its child joints with their links. */
   private link(model: Model, k: number): HTMLElement {
-    const carried = model.joints.flatMap((joint, j) => (joint.parent === k ? [j] : []));
+    const childJoints = model.joints.flatMap((joint, j) => (joint.parent === k ? [j] : []));
     const below = el("div", { class: "tree-below", role: "group" });
-    for (const j of carried) {
+    for (const j of childJoints) {
       below.append(this.joint(model, j));
       const child = model.joints[j]!.child;
       if (child >= 0) below.append(this.link(model, child));
     }
-    const isLong = carried.length > 1; // a chain stays at one depth, so that long arms can be read
-    below.classList.toggle("is-branching", isLong);
+    const isBranching = childJoints.length > 1; // a chain is not indented, so that long arms stay readable
+    below.classList.toggle("is-branching", isBranching);
     const fold = el(
       "button",
       { class: "tree-fold", label: "Fold", attributes: { "aria-expanded": "true" } },
-      carried.length > 0 ? "▾" : "",
+      childJoints.length > 0 ? "▾" : "",
     );
     fold.type = "button";
-    fold.disabled = carried.length === 0;
+    fold.disabled = childJoints.length === 0;
     fold.addEventListener("click", () => {
       below.hidden = !below.hidden;
       fold.textContent = below.hidden ? "▸" : "▾";
       fold.setAttribute("aria-expanded", String(!below.hidden));
     });
     const link = model.links[k]!;
-    const eye = iconButton("eye", `Show or hide ${link.name}`, {
+    const visibilityButton = iconButton("eye", `Show or hide ${link.name}`, {
       test: `eye-${link.name}`,
       click: () =>
-        void this.store.ask({ do: "ShowLinks", links: [link.name], visible: !this.store.model?.links[k]?.visible }),
+        void this.store.request({ do: "ShowLinks", links: [link.name], visible: !this.store.model?.links[k]?.visible }),
     });
-    this.eyes[k] = eye;
+    this.visibilityButtons[k] = visibilityButton;
     const name = el(
       "button",
       {
@@ -70,7 +70,7 @@ export class LinkTree {
       link.name,
     );
     name.type = "button";
-    const row = el("div", { class: "tree-row is-link", role: "treeitem" }, fold, name, eye);
+    const row = el("div", { class: "tree-row is-link", role: "treeitem" }, fold, name, visibilityButton);
     this.rows.set(`link ${k}`, row);
     return el("div", { class: "tree-node" }, row, below);
   }
@@ -82,31 +82,31 @@ export class LinkTree {
     name.type = "button";
     name.disabled = first === undefined;
     if (first !== undefined)
-      name.addEventListener("click", () => this.store.select({ kind: "freedom", freedom: first }));
+      name.addEventListener("click", () => this.store.select({ kind: "dof", dof: first }));
     const row = el(
       "div",
       { class: "tree-row is-joint", role: "treeitem" },
       name,
       el("span", { class: "tree-kind" }, joint.child === -1 ? `${joint.kind}, closes a loop` : joint.kind),
     );
-    for (const freedom of joint.dofs) this.rows.set(`freedom ${freedom}`, row);
+    for (const dof of joint.dofs) this.rows.set(`dof ${dof}`, row);
     return row;
   }
 
-  private paint(): void {
+  private refresh(): void {
     this.store.model?.links.forEach((link, k) => {
-      const eye = this.eyes[k];
-      if (!eye) return;
-      redraw(eye, link.visible ? "eye" : "hidden");
-      press(eye, link.visible);
+      const visibilityButton = this.visibilityButtons[k];
+      if (!visibilityButton) return;
+      setIcon(visibilityButton, link.visible ? "eye" : "hidden");
+      press(visibilityButton, link.visible);
       this.rows.get(`link ${k}`)?.classList.toggle("is-off", !link.visible);
     });
   }
 
   private select(): void {
-    const chosen = this.store.selection;
+    const selection = this.store.selection;
     const key =
-      chosen.kind === "link" ? `link ${chosen.link}` : chosen.kind === "freedom" ? `freedom ${chosen.freedom}` : "";
+      selection.kind === "link" ? `link ${selection.link}` : selection.kind === "dof" ? `dof ${selection.dof}` : "";
     for (const row of this.rows.values()) row.classList.remove("is-selected");
     this.rows.get(key)?.classList.add("is-selected");
   }

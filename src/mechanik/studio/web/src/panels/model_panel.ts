@@ -1,9 +1,9 @@
-// Model: what it is, what it consists of, its text, and files in and out.
+// The model: description, links and joints, text, and files.
 import { button, el, fill, section } from "./element";
 import { Editor } from "./editor";
-import { counted } from "./format";
+import { countText } from "./format";
 import { LinkTree } from "./link_tree";
-import type { Panel } from "./side";
+import type { Panel } from "./sidebar";
 import { modelTitle } from "./titles";
 import type { Upload } from "./upload";
 import type { Store } from "../store";
@@ -19,9 +19,9 @@ export class ModelPanel implements Panel {
   ) {
     this.tree = new LinkTree(store);
     const all = (visible: boolean) => (): void =>
-      void store.ask({ do: "ShowLinks", links: store.model?.links.map(({ name }) => name) ?? [], visible });
+      void store.request({ do: "ShowLinks", links: store.model?.links.map(({ name }) => name) ?? [], visible });
     const save = (kind: "mechanism" | "urdf", title: string): HTMLElement =>
-      button(title, { test: `export-${kind}`, click: () => void store.ask({ do: "Export", kind }) }, "save");
+      button(title, { test: `export-${kind}`, click: () => void store.request({ do: "Export", kind }) }, "save");
     this.root.append(
       section("", this.about),
       section(
@@ -34,10 +34,10 @@ export class ModelPanel implements Panel {
           button("Hide all", { class: "is-small", test: "hide-all", click: all(false) }),
         ),
       ),
-      section("As text", new Editor(store).root),
+      section("Model as text", new Editor(store).root),
       section(
         "Files",
-        el("p", { class: "quiet" }, "Drop a URDF, MJCF, SDF, JSON or zip anywhere on this page."),
+        el("p", { class: "quiet" }, "Drop a URDF, MJCF, SDF, JSON or zip file anywhere on this page."),
         el(
           "div",
           { class: "buttons is-wrapping" },
@@ -47,20 +47,20 @@ export class ModelPanel implements Panel {
         ),
       ),
     );
-    store.on("model", () => this.paint());
+    store.on("model", () => this.refresh());
   }
 
-  shown(): void {
+  onShown(): void {
     this.tree.reveal();
   }
 
-  private paint(): void {
+  private refresh(): void {
     const model = this.store.model;
     if (!model) return;
     const counts = [
-      counted(model.links.length, "link"),
-      counted(model.joints.length, "joint"),
-      model.closures.length > 0 ? counted(model.closures.length, "loop") : "no loops",
+      countText(model.links.length, "link"),
+      countText(model.joints.length, "joint"),
+      model.closures.length > 0 ? countText(model.closures.length, "loop") : "no loops",
     ].join(", ");
     fill(
       this.about,

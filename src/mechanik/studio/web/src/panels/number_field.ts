@@ -1,11 +1,11 @@
-// A field for one number in the person's units. It is never overwritten while it is typed in.
+// A field for a number in the units of the user. It is not overwritten while the user types.
 import { decimals } from "./format";
-import { el, type Traits } from "./element";
+import { el, type ElementOptions } from "./element";
 import type { Quantity, Units } from "./units";
 
-export interface NumberFieldTraits extends Traits {
+export interface NumberFieldTraits extends ElementOptions {
   quantity?: Quantity;
-  /** Shown while it is empty; an empty field then means "none". */
+  /** Placeholder of an empty field; an empty field means "none". */
   empty?: string;
   places?: number;
 }
@@ -15,7 +15,7 @@ export class NumberField {
   private value: number | null = null;
   private shown = "";
 
-  /** `changed` gets m, rad or the plain number; null if the field was emptied and may be. */
+  /** `changed` gets m, rad or the plain number; null if the field was cleared and `empty` is set. */
   constructor(
     private readonly units: Units,
     private readonly traits: NumberFieldTraits,
@@ -32,7 +32,7 @@ export class NumberField {
     this.root.addEventListener("focus", () => this.root.select());
   }
 
-  /** Shows a value, unless the field is being typed in. */
+  /** Shows a value, unless the user types. */
   show(value: number | null): void {
     this.value = value;
     if (document.activeElement === this.root && this.root.value !== this.shown) return;

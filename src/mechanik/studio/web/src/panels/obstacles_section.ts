@@ -1,22 +1,22 @@
-// Obstacles: what stands in the way, where it stands, and more of it.
+// The list of obstacles, and the buttons that add one.
 import { button, el, fill, iconButton, line, section, write } from "./element";
-import { capital } from "./format";
+import { capitalized } from "./format";
 import { NumberField } from "./number_field";
-import { addObstacle, OBSTACLES, OBSTACLE_SIZES } from "./obstacle_words";
-import { paced } from "./pace";
-import { PoseNumbers, type Pose } from "./pose_numbers";
+import { addObstacle, OBSTACLES, OBSTACLE_SIZES } from "./obstacle_text";
+import { throttled } from "./throttle";
+import { PoseFields, type Pose } from "./pose_numbers";
 import type { Units } from "./units";
 import type { MoveObstacle, ObstacleInfo, ResizeObstacle } from "../messages";
 import type { Store } from "../store";
 
-const NOTHING = "Nothing stands in the way.";
+const EMPTY_TEXT = "No obstacles.";
 
-/** One in the list; when it is selected, its place, its turn and its sizes. */
+/** An obstacle in the list; if it is selected, with its pose and sizes. */
 class ObstacleCard {
   readonly root = el("div", { class: "goal" });
-  private readonly what = el("span", { class: "goal-state" });
+  private readonly kind = el("span", { class: "goal-state" });
   private readonly body = el("div", { class: "goal-body" });
-  private numbers: PoseNumbers | null = null;
+  private numbers: PoseFields | null = null;
   private sizes: NumberField[] = [];
 
   constructor(
@@ -30,19 +30,19 @@ class ObstacleCard {
       { class: "goal-title", click: () => store.select({ kind: "obstacle", obstacle: name }) },
       el("span", { class: "goal-dot" }),
       el("span", { class: "goal-name" }, name),
-      this.what,
+      this.kind,
     );
     title.type = "button";
     const remove = iconButton("trash", "Remove (Delete)", {
       test: "obstacle-remove",
-      click: () => void store.ask({ do: "RemoveObstacle", obstacle: name }),
+      click: () => void store.request({ do: "RemoveObstacle", obstacle: name }),
     });
     this.root.append(el("div", { class: "goal-head is-obstacle" }, title, remove), this.body);
   }
 
-  show(info: ObstacleInfo, isHit: boolean): void {
-    write(this.what, info.kind);
-    this.root.dataset["mood"] = isHit ? "bad" : "quiet";
+  show(info: ObstacleInfo, isInContact: boolean): void {
+    write(this.kind, info.kind);
+    this.root.dataset["tone"] = isInContact ? "bad" : "quiet";
     this.numbers?.show(info.pose);
     this.sizes.forEach((field, k) => field.show(info.shape.sizes[k] ?? 0));
   }
@@ -52,11 +52,11 @@ class ObstacleCard {
     this.root.classList.toggle("is-selected", isSelected);
     const kind = this.store.obstacle(this.name)?.kind;
     const names = (isSelected && kind && OBSTACLE_SIZES[kind]) || [];
-    this.numbers = isSelected ? new PoseNumbers(this.units, true, (pose) => this.move(pose), "obstacle") : null;
+    this.numbers = isSelected ? new PoseFields(this.units, true, (pose) => this.move(pose), "obstacle") : null;
     this.sizes = names.map((_, k) => this.sizeField(names[k]!, k));
     const unit = this.units.of("length").name;
     const lines = this.sizes.map((field, k) =>
-      line(capital(names[k]!), "", field.root, el("span", { class: "unit" }, unit)),
+      line(capitalized(names[k]!), "", field.root, el("span", { class: "unit" }, unit)),
     );
     fill(this.body, this.numbers?.root, ...lines);
   }
@@ -67,19 +67,19 @@ class ObstacleCard {
       const info = this.store.obstacle(this.name);
       if (size === null || !info) return;
       const sizes = info.shape.sizes.map((before, n) => (n === k ? size : before));
-      this.ask({ do: "ResizeObstacle", obstacle: this.name, sizes });
+      this.request({ do: "ResizeObstacle", obstacle: this.name, sizes });
     });
   }
 
   private move(pose: Pose): void {
-    this.ask({ do: "MoveObstacle", obstacle: this.name, pose });
+    this.request({ do: "MoveObstacle", obstacle: this.name, pose });
   }
 
-  /** What is refused is taken back. */
-  private ask(request: MoveObstacle | ResizeObstacle): void {
-    void this.store.ask(request).then((isDone) => {
+  /** Sends a request; if it is refused, the fields show the values before it. */
+  private request(request: MoveObstacle | ResizeObstacle): void {
+    void this.store.request(request).then((isDone) => {
       const info = this.store.obstacle(this.name);
-      if (!isDone && info) this.show(info, this.root.dataset["mood"] === "bad");
+      if (!isDone && info) this.show(info, this.root.dataset["tone"] === "bad");
     });
   }
 }
@@ -94,14 +94,21 @@ export class ObstaclesSection {
     private readonly units: Units,
   ) {
     const adders = OBSTACLES.map(([kind, title]) =>
-      button(title, { test: `add-${kind}`, title: `Put a ${kind} beside it`, click: () => void addObstacle(store, kind) },
-        "plus"),
+      button(
+        title,
+        {
+          test: `add-${kind}`,
+          title: `Add a ${kind} beside the mechanism`,
+          click: () => void addObstacle(store, kind),
+        },
+        "plus",
+      ),
     );
     this.root = section("Obstacles", this.list, el("div", { class: "triple" }, ...adders));
-    const soon = paced(() => this.paint());
-    store.on("obstacles", () => (this.isSame() ? soon() : this.build()));
+    const refreshSoon = throttled(() => this.refresh());
+    store.on("obstacles", () => (this.isSame() ? refreshSoon() : this.build()));
     store.on("model", () => this.build());
-    store.on("clashes", soon);
+    store.on("contacts", refreshSoon);
     store.on("selection", () => this.select());
     units.onChange(() => {
       this.cards = [];
@@ -110,8 +117,8 @@ export class ObstaclesSection {
     this.build();
   }
 
-  /** Into sight: with the one that is selected. */
-  shown(): void {
+  /** Scrolls to the selected obstacle. */
+  onShown(): void {
     this.select();
   }
 
@@ -121,28 +128,28 @@ export class ObstaclesSection {
   }
 
   private build(): void {
-    const kept = new Map(this.cards.map((card) => [card.name, card]));
+    const cardsByName = new Map(this.cards.map((card) => [card.name, card]));
     this.cards = this.store.obstacles.map(
-      ({ name }) => kept.get(name) ?? new ObstacleCard(this.store, this.units, name),
+      ({ name }) => cardsByName.get(name) ?? new ObstacleCard(this.store, this.units, name),
     );
-    const nothing = el("p", { class: "quiet", test: "no-obstacles" }, NOTHING);
-    fill(this.list, ...(this.cards.length > 0 ? this.cards.map(({ root }) => root) : [nothing]));
+    const empty = el("p", { class: "quiet", test: "no-obstacles" }, EMPTY_TEXT);
+    fill(this.list, ...(this.cards.length > 0 ? this.cards.map(({ root }) => root) : [empty]));
     this.select();
   }
 
   private select(): void {
-    const chosen = this.store.selection;
+    const selection = this.store.selection;
     for (const card of this.cards) {
-      const isIt = chosen.kind === "obstacle" && chosen.obstacle === card.name;
-      card.select(isIt);
-      if (isIt && this.root.offsetParent !== null) card.root.scrollIntoView({ block: "nearest" });
+      const isSelected = selection.kind === "obstacle" && selection.obstacle === card.name;
+      card.select(isSelected);
+      if (isSelected && this.root.offsetParent !== null) card.root.scrollIntoView({ block: "nearest" });
     }
-    this.paint();
+    this.refresh();
   }
 
-  private paint(): void {
-    const { obstacles, clashes } = this.store;
-    const hit = new Set(clashes?.obstacles);
+  private refresh(): void {
+    const { obstacles, contacts } = this.store;
+    const hit = new Set(contacts?.obstacles);
     obstacles.forEach((info, k) => this.cards[k]?.show(info, hit.has(info.name)));
   }
 }

@@ -1,11 +1,11 @@
-// The options of a method as fields. An empty field is the method's usual value.
+// Fields for the options of a method. An empty field means the default.
 import { choice, el, fill, line } from "./element";
-import { spoken } from "./format";
+import { titleCase } from "./format";
 import type { MethodInfo, OptionInfo, Solving } from "../messages";
 
 type Value = Solving["options"][string];
 
-const TITLES: Record<string, string> = { max_iterations: "Most iterations", svd: "By singular values" };
+const TITLES: Record<string, string> = { max_iterations: "Maximum iterations", svd: "Use SVD" };
 
 export class OptionFields {
   readonly root = el("div", { class: "options", test: "options" });
@@ -25,36 +25,36 @@ export class OptionFields {
     const lines = (method?.options ?? []).map((option) => {
       const field = this.field(option, options[option.name] ?? null);
       this.fields.set(option.name, field);
-      return line(titleOf(option), option.about, field);
+      return line(optionTitle(option), option.about, field);
     });
     fill(this.root, ...(lines.length > 0 ? lines : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
-  /** What was refused is taken back, also in the field that is still typed in. */
-  takeBack(options: Record<string, Value>): void {
+  /** Shows the options before a refused change, also in the field that has the focus. */
+  revert(options: Record<string, Value>): void {
     this.options = { ...options };
-    for (const [name, field] of this.fields) field.value = written(options[name] ?? null);
+    for (const [name, field] of this.fields) field.value = valueText(options[name] ?? null);
   }
 
   private field(option: OptionInfo, value: Value): HTMLInputElement | HTMLSelectElement {
-    const traits = { test: `option-${option.name}`, label: titleOf(option), title: option.about };
+    const traits = { test: `option-${option.name}`, label: optionTitle(option), title: option.about };
     if (option.kind === "switch" || option.kind === "choice") {
       const entries =
         option.kind === "choice"
-          ? option.choices.map((one) => [one, spoken(one)] as const)
+          ? option.choices.map((value) => [value, titleCase(value)] as const)
           : ([
               ["true", "Yes"],
               ["false", "No"],
             ] as const);
-      const usual = option.default === null ? "usual" : `usual (${plain(option.default)})`;
-      return choice([["", usual], ...entries], written(value), traits, (chosen) => {
+      const defaultText = option.default === null ? "default" : `default (${defaultValueText(option.default)})`;
+      return choice([["", defaultText], ...entries], valueText(value), traits, (chosen) => {
         this.set(option, chosen === "" ? null : option.kind === "switch" ? chosen === "true" : chosen);
       });
     }
     const input = el("input", { ...traits, class: "number" });
     input.type = "text";
-    input.placeholder = option.default === null ? "usual" : plain(option.default);
-    input.value = written(value);
+    input.placeholder = option.default === null ? "default" : defaultValueText(option.default);
+    input.value = valueText(value);
     if (option.kind !== "text") input.inputMode = "decimal";
     input.addEventListener("change", () => {
       const text = input.value.trim();
@@ -70,21 +70,21 @@ export class OptionFields {
   }
 
   private set(option: OptionInfo, value: Value): void {
-    const rest = Object.entries(this.options).filter(([name, one]) => name !== option.name && one !== null);
+    const rest = Object.entries(this.options).filter(([name, setting]) => name !== option.name && setting !== null);
     this.options = Object.fromEntries(value === null ? rest : [...rest, [option.name, value]]);
     this.changed(this.options);
   }
 }
 
-function written(value: Value): string {
+function valueText(value: Value): string {
   return value === null ? "" : String(value);
 }
 
-function titleOf({ name }: OptionInfo): string {
-  return TITLES[name] ?? spoken(name);
+function optionTitle({ name }: OptionInfo): string {
+  return TITLES[name] ?? titleCase(name);
 }
 
-function plain(value: NonNullable<Value>): string {
+function defaultValueText(value: NonNullable<Value>): string {
   if (typeof value === "number" && value !== 0 && Math.abs(value) < 1e-3) return value.toExponential();
   return value === true ? "yes" : value === false ? "no" : String(value);
 }

@@ -1,4 +1,4 @@
-// All that stands around the view: bars, side, start page, messages. Each part listens to the store by itself.
+// Everything around the view: bars, sidebar, start page, messages. Each part listens to the store by itself.
 import { Banner } from "./banner";
 import { ComparePanel } from "./compare_panel";
 import { saveFromServer } from "./downloads";
@@ -7,10 +7,10 @@ import { GoalsPanel } from "./goals_panel";
 import { Help } from "./help";
 import { JointsPanel } from "./joints_panel";
 import { ModelPanel } from "./model_panel";
-import { ReadOut } from "./read_out";
+import { Readouts } from "./readouts";
 import { RecordPanel } from "./record_panel";
 import { ScenePanel } from "./scene_panel";
-import { Side } from "./side";
+import { Sidebar } from "./sidebar";
 import { SolvePanel } from "./solve_panel";
 import { StartPage } from "./start_page";
 import { StatusBar } from "./status_bar";
@@ -18,14 +18,14 @@ import { Toasts } from "./toasts";
 import { TopBar } from "./top_bar";
 import { Units } from "./units";
 import { Upload } from "./upload";
-import type { Hands } from "../hands/hands";
+import type { InteractionController } from "../interaction/controller";
 import type { Store } from "../store";
 import type { View } from "../view/view";
 
 const NARROW = matchMedia("(max-width: 900px)");
 
 export class Panels {
-  readonly side = new Side();
+  readonly sidebar = new Sidebar();
   readonly start: StartPage;
   private readonly help = new Help();
   private readonly top: TopBar;
@@ -34,45 +34,50 @@ export class Panels {
   constructor(
     private readonly body: HTMLElement,
     private readonly view: View,
-    hands: Hands,
+    controller: InteractionController,
     private readonly store: Store,
   ) {
     const units = new Units();
     const upload = new Upload(store);
     this.start = new StartPage(store, upload);
     this.toasts = new Toasts(store);
-    this.top = new TopBar(view, hands, store, { openStart: () => this.turnStart(), openHelp: () => this.openHelp() });
-    this.side.add("scene", "Scene", "scene", new ScenePanel(store));
-    this.side.add("solve", "Solve", "solve", new SolvePanel(store, units));
-    this.side.add("joints", "Joints", "joints", new JointsPanel(store, units));
-    this.side.add("goals", "Goals", "goals", new GoalsPanel(store, units));
-    this.side.add("model", "Model", "model", new ModelPanel(store, upload));
-    this.side.add("compare", "Compare", "compare", new ComparePanel(store));
-    this.side.add("record", "Record", "record", new RecordPanel(store, view));
-    this.side.offer("scene", false);
+    this.top = new TopBar(
+      view,
+      controller,
+      store,
+      { openStart: () => this.toggleStart(), openHelp: () => this.openHelp() },
+    );
+    this.sidebar.add("scene", "Scene", "scene", new ScenePanel(store));
+    this.sidebar.add("solve", "Solve", "solve", new SolvePanel(store, units));
+    this.sidebar.add("joints", "Joints", "joints", new JointsPanel(store, units));
+    this.sidebar.add("goals", "Goals", "goals", new GoalsPanel(store, units));
+    this.sidebar.add("model", "Model", "model", new ModelPanel(store, upload));
+    this.sidebar.add("compare", "Compare", "compare", new ComparePanel(store));
+    this.sidebar.add("record", "Record", "record", new RecordPanel(store, view));
+    this.sidebar.setAvailable("scene", false);
     saveFromServer(store);
 
-    const over = el("div", { class: "over-view" }, new ReadOut(store).root, this.toasts.root);
+    const over = el("div", { class: "over-view" }, new Readouts(store).root, this.toasts.root);
     body.append(
       this.top.root,
-      this.side.root,
+      this.sidebar.root,
       new StatusBar(store).root,
       over,
       this.start.root,
       upload.progress,
       new Banner(store).root,
       this.help.root,
-      upload.curtain,
+      upload.dropOverlay,
     );
-    view.cover.add(this.side.body); // in narrow windows
+    view.safeArea.add(this.sidebar.body); // which covers a part of the view in narrow windows
     this.start.onChange((isOpen) => this.coverView(isOpen));
     this.coverView(true);
-    store.on("display", () => this.paint());
-    store.on("scene", ({ name }) => this.sceneCame(name));
+    store.on("display", () => this.applyTheme());
+    store.on("scene", ({ name }) => this.onScene(name));
     store.on("model", (model) => {
-      if (model.resets_view && this.side.current === "" && !NARROW.matches) this.side.show("solve");
+      if (model.resets_view && this.sidebar.current === "" && !NARROW.matches) this.sidebar.show("solve");
     });
-    this.paint();
+    this.applyTheme();
   }
 
   openHelp(): void {
@@ -83,7 +88,7 @@ export class Panels {
     this.start.open();
   }
 
-  /** Closes what is open on top; whether there was something. */
+  /** Closes everything that is open over the view; returns whether anything was. */
   closeAll(): boolean {
     const wasHelp = this.help.isOpen;
     this.help.close();
@@ -93,27 +98,27 @@ export class Panels {
     return wasHelp || wasMenu || wasStart || this.toasts.closeAll();
   }
 
-  private turnStart(): void {
+  private toggleStart(): void {
     if (this.start.isOpen) this.start.close();
     else this.start.open();
   }
 
-  /** What the start page hides cannot be reached by Tab either. */
+  /** Elements under the start page are not reachable by Tab. */
   private coverView(isCovered: boolean): void {
     this.body.classList.toggle("has-start", isCovered);
     this.view.canvas.inert = isCovered;
   }
 
-  private sceneCame(name: string): void {
+  private onScene(name: string): void {
     const isNew = name !== "" && this.lastScene !== name;
     this.lastScene = name;
-    this.side.offer("scene", name !== "");
-    if (isNew && !NARROW.matches) this.side.show("scene");
+    this.sidebar.setAvailable("scene", name !== "");
+    if (isNew && !NARROW.matches) this.sidebar.show("scene");
   }
 
   private lastScene = "";
 
-  private paint(): void {
+  private applyTheme(): void {
     this.body.ownerDocument.documentElement.dataset["theme"] = this.store.display.theme;
   }
 }

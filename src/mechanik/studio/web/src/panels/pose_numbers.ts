@@ -1,18 +1,18 @@
-// Where a goal or an obstacle is: its place and its turn as numbers, following the hand while it is dragged.
+// Fields for the pose of a goal or obstacle; they follow while it is dragged.
 import { choice, el } from "./element";
 import { NumberField } from "./number_field";
-import { fromAngles, toAngles, unit, type Angles, type Quaternion } from "./turn";
+import { quaternionFromRpy, rpyFromQuaternion, normalized, type Rpy, type Quaternion } from "./rpy";
 import type { Units } from "./units";
 import type { GoalInfo } from "../messages";
 
 export type Pose = GoalInfo["pose"];
-type TurnStyle = "degrees" | "wxyz";
+type RotationStyle = "degrees" | "wxyz";
 
-const KEPT = "mechanik.turns";
+const STORAGE_KEY = "mechanik.rotation";
 
-export class PoseNumbers {
+export class PoseFields {
   readonly root = el("div", { class: "goal-numbers" });
-  private readonly place: NumberField[];
+  private readonly position: NumberField[];
   private readonly angles: NumberField[];
   private readonly quaternion: NumberField[];
   private readonly angleFields: HTMLElement;
@@ -21,9 +21,9 @@ export class PoseNumbers {
 
   constructor(
     units: Units,
-    hasTurn: boolean,
+    hasRotation: boolean,
     private readonly moved: (pose: Pose) => void,
-    test = "goal", // what names for tests begin with
+    test = "goal", // prefix of names for tests
   ) {
     const set =
       (k: number) =>
@@ -31,22 +31,22 @@ export class PoseNumbers {
         if (value === null) return;
         const pose: Pose = [...this.pose];
         pose[k] = value;
-        const turn = unit(pose.slice(3) as Quaternion);
-        this.move([pose[0], pose[1], pose[2], ...turn]);
+        const quaternion = normalized(pose.slice(3) as Quaternion);
+        this.move([pose[0], pose[1], pose[2], ...quaternion]);
       };
-    this.place = ["x", "y", "z"].map(
+    this.position = ["x", "y", "z"].map(
       (name, k) => new NumberField(units, { quantity: "length", label: name, test: `${test}-${name}` }, set(k)),
     );
     this.angles = ["x", "y", "z"].map(
       (name, k) =>
         new NumberField(
           units,
-          { quantity: "angle", label: `turn about ${name}`, test: `${test}-turn-${name}` },
+          { quantity: "angle", label: `rotation about ${name}`, test: `${test}-rotation-${name}` },
           (value) => {
             if (value === null) return;
-            const angles: Angles = toAngles(this.pose.slice(3) as Quaternion);
+            const angles: Rpy = rpyFromQuaternion(this.pose.slice(3) as Quaternion);
             angles[k] = value;
-            this.move([this.pose[0], this.pose[1], this.pose[2], ...fromAngles(angles)]);
+            this.move([this.pose[0], this.pose[1], this.pose[2], ...quaternionFromRpy(angles)]);
           },
         ),
     );
@@ -63,9 +63,9 @@ export class PoseNumbers {
         ["degrees", "angles"],
         ["wxyz", "wxyz"],
       ],
-      keptStyle(),
-      { label: "Turn as", test: "turn-style" },
-      (value) => this.keep(value as TurnStyle),
+      storedStyle(),
+      { label: "Rotation as", test: "rotation-style" },
+      (value) => this.setStyle(value as RotationStyle),
     );
     this.angleFields = el("div", { class: "triple" }, ...this.angles.map((field, k) => caption("xyz"[k]!, field)));
     this.quaternionFields = el(
@@ -74,21 +74,21 @@ export class PoseNumbers {
       ...this.quaternion.map((field, k) => caption("wxyz"[k]!, field)),
     );
     this.root.append(
-      el("span", { class: "caption" }, "Place"),
-      el("div", { class: "triple" }, ...this.place.map((field, k) => caption("xyz"[k]!, field))),
+      el("span", { class: "caption" }, "Position"),
+      el("div", { class: "triple" }, ...this.position.map((field, k) => caption("xyz"[k]!, field))),
     );
-    if (hasTurn)
-      this.root.append(el("span", { class: "caption" }, "Turn ", style), this.angleFields, this.quaternionFields);
-    this.keep(keptStyle());
+    if (hasRotation)
+      this.root.append(el("span", { class: "caption" }, "Rotation ", style), this.angleFields, this.quaternionFields);
+    this.setStyle(storedStyle());
   }
 
   show(pose: Pose): void {
     this.pose = pose;
-    this.place.forEach((field, k) => field.show(pose[k] ?? 0));
-    const turn = pose.slice(3) as Quaternion;
-    const angles = toAngles(turn);
+    this.position.forEach((field, k) => field.show(pose[k] ?? 0));
+    const quaternion = pose.slice(3) as Quaternion;
+    const angles = rpyFromQuaternion(quaternion);
     this.angles.forEach((field, k) => field.show(angles[k] ?? 0));
-    this.quaternion.forEach((field, k) => field.show(turn[k] ?? 0));
+    this.quaternion.forEach((field, k) => field.show(quaternion[k] ?? 0));
   }
 
   private move(pose: Pose): void {
@@ -96,20 +96,20 @@ export class PoseNumbers {
     this.moved(pose);
   }
 
-  private keep(style: TurnStyle): void {
+  private setStyle(style: RotationStyle): void {
     this.angleFields.hidden = style !== "degrees";
     this.quaternionFields.hidden = style !== "wxyz";
     try {
-      localStorage.setItem(KEPT, style);
+      localStorage.setItem(STORAGE_KEY, style);
     } catch {
-      // a browser that keeps nothing still shows both
+      // without storage the style lasts until reload
     }
   }
 }
 
-function keptStyle(): TurnStyle {
+function storedStyle(): RotationStyle {
   try {
-    return localStorage.getItem(KEPT) === "wxyz" ? "wxyz" : "degrees";
+    return localStorage.getItem(STORAGE_KEY) === "wxyz" ? "wxyz" : "degrees";
   } catch {
     return "degrees";
   }

@@ -1,17 +1,17 @@
-// Record: a motion is recorded, played, scrubbed and saved.
+// Recorder: record, play, scrub and save a motion.
 import { button, choice, el, iconButton, line, press, section, write } from "./element";
 import { saveBlob } from "./downloads";
 import { clock } from "./format";
-import { redraw } from "./icons";
-import { paced } from "./pace";
-import type { Panel } from "./side";
+import { setIcon } from "./icons";
+import { throttled } from "./throttle";
+import type { Panel } from "./sidebar";
 import { Slider } from "./slider";
 import type { Export } from "../messages";
 import type { Store } from "../store";
 import type { View } from "../view/view";
 
-const KINDS: [kind: Export["kind"], title: string, about: string][] = [
-  ["html", "Page that plays", "One file that plays in any browser, without a server"],
+const EXPORTS: [kind: Export["kind"], title: string, about: string][] = [
+  ["html", "HTML page", "One file that plays the motion in any browser, without a server"],
   ["glb", "glTF", "Bodies and motion, for Blender and viewers"],
   ["bvh", "BVH", "A skeleton with its motion, for animation"],
   ["json", "JSON", "Times and joint values"],
@@ -23,12 +23,12 @@ export class RecordPanel implements Panel {
   readonly root = el("div", { test: "panel-record" });
   private readonly record = button(
     "Record",
-    { test: "record", class: "is-wide is-record", click: () => this.turnRecord() },
+    { test: "record", class: "is-wide is-record", click: () => this.toggleRecord() },
     "record",
   );
-  private readonly play = button("Play", { test: "play", class: "is-wide", click: () => this.turnPlay() }, "play");
-  private readonly loop = iconButton("loop", "Again and again", { test: "loop", click: () => this.turnLoop() });
-  private readonly words = el("p", { class: "record-words", test: "record-words" });
+  private readonly play = button("Play", { test: "play", class: "is-wide", click: () => this.togglePlay() }, "play");
+  private readonly loop = iconButton("loop", "Loop", { test: "loop", click: () => this.toggleLoop() });
+  private readonly stateText = el("p", { class: "record-state", test: "record-state" });
   private readonly scrub: Slider;
   private readonly files: HTMLButtonElement[];
   private speed = 1;
@@ -38,21 +38,21 @@ export class RecordPanel implements Panel {
     private readonly store: Store,
     private readonly view: View,
   ) {
-    let wanted = 0;
-    const seek = paced(() => void store.ask({ do: "Seek", time: wanted }), 33);
+    let seekTime = 0;
+    const seek = throttled(() => void store.request({ do: "Seek", time: seekTime }), 33);
     this.scrub = new Slider(
       { label: "Time", test: "scrub" },
       {
-        hold: (time) => {
-          wanted = time;
+        drag: (time) => {
+          seekTime = time;
           seek();
         },
       },
     );
-    this.files = KINDS.map(([kind, title, about]) =>
+    this.files = EXPORTS.map(([kind, title, about]) =>
       button(
         title,
-        { title: about, test: `save-${kind}`, click: () => void store.ask({ do: "Export", kind }) },
+        { title: about, test: `save-${kind}`, click: () => void store.request({ do: "Export", kind }) },
         "save",
       ),
     );
@@ -73,7 +73,7 @@ export class RecordPanel implements Panel {
       },
     );
     this.root.append(
-      section("", el("div", { class: "buttons" }, this.record), this.words),
+      section("", el("div", { class: "buttons" }, this.record), this.stateText),
       section("Play", this.scrub.root, el("div", { class: "buttons" }, this.play, this.loop), line("Speed", "", speed)),
       section("Save the motion", el("div", { class: "buttons is-grid" }, ...this.files)),
       section(
@@ -81,16 +81,20 @@ export class RecordPanel implements Panel {
         el(
           "div",
           { class: "buttons" },
-          button("PNG", { test: "save-png", title: "The view as it is now", click: () => void this.picture() }, "save"),
+          button(
+            "PNG",
+            { test: "save-png", title: "The view as it is now", click: () => void this.savePicture() },
+            "save",
+          ),
         ),
       ),
     );
     press(this.loop, this.isLooped);
-    store.on("recording", () => this.paint());
-    this.paint();
+    store.on("recording", () => this.refresh());
+    this.refresh();
   }
 
-  private paint(): void {
+  private refresh(): void {
     const { state, frames, duration, time } = this.store.recording ?? {
       state: "empty",
       frames: 0,
@@ -99,50 +103,50 @@ export class RecordPanel implements Panel {
     };
     const isRecording = state === "recording";
     const isReady = state === "ready" || state === "playing";
-    redraw(this.record, isRecording ? "stop" : "record");
+    setIcon(this.record, isRecording ? "stop" : "record");
     write(this.record.querySelector("span")!, isRecording ? "Stop recording" : "Record");
     this.record.classList.toggle("is-on", isRecording);
-    redraw(this.play, state === "playing" ? "pause" : "play");
+    setIcon(this.play, state === "playing" ? "pause" : "play");
     write(this.play.querySelector("span")!, state === "playing" ? "Pause" : "Play");
     write(
-      this.words,
+      this.stateText,
       state === "empty"
-        ? "Nothing is recorded yet. Record, then drag something."
+        ? "No recording yet. Press Record, then drag a goal."
         : isRecording
           ? `${clock(duration)}, ${frames} states so far`
           : `${clock(time)} of ${clock(duration)}, ${frames} states`,
     );
-    for (const one of [this.play, this.scrub.root, ...this.files]) one.disabled = !isReady;
+    for (const control of [this.play, this.scrub.root, ...this.files]) control.disabled = !isReady;
     this.scrub.range(0, Math.max(duration, 0.01));
     this.scrub.show(time);
   }
 
-  private turnRecord(): void {
-    void this.store.ask({ do: "RecordMotion", on: this.store.recording?.state !== "recording" });
+  private toggleRecord(): void {
+    void this.store.request({ do: "RecordMotion", on: this.store.recording?.state !== "recording" });
   }
 
-  private turnPlay(): void {
-    if (this.store.recording?.state === "playing") void this.store.ask({ do: "Play", on: false });
+  private togglePlay(): void {
+    if (this.store.recording?.state === "playing") void this.store.request({ do: "Play", on: false });
     else this.start();
   }
 
   private start(): void {
-    void this.store.ask({ do: "Play", on: true, speed: this.speed, looped: this.isLooped });
+    void this.store.request({ do: "Play", on: true, speed: this.speed, looped: this.isLooped });
   }
 
-  private turnLoop(): void {
+  private toggleLoop(): void {
     this.isLooped = !this.isLooped;
     press(this.loop, this.isLooped);
     if (this.store.recording?.state === "playing") this.start();
   }
 
-  private async picture(): Promise<void> {
+  private async savePicture(): Promise<void> {
     try {
       saveBlob(await this.view.screenshot(), `${this.store.model?.name || "mechanism"}.png`);
-    } catch (why) {
+    } catch (error) {
       this.store.emit("message", {
         kind: "error",
-        text: `The picture could not be made: ${why instanceof Error ? why.message : String(why)}`,
+        text: `The picture cannot be saved: ${error instanceof Error ? error.message : String(error)}`,
       });
     }
   }

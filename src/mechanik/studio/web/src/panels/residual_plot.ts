@@ -1,16 +1,16 @@
-// How the errors went in the last seconds, on a scale of powers of ten.
+// Plot of the errors of the last seconds, on a logarithmic scale.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { el } from "./element";
-import { paced } from "./pace";
+import { throttled } from "./throttle";
 import type { Store } from "../store";
-import type { Frame } from "../wire/frame";
+import type { StateFrame } from "../connection/state_frame";
 
 const WINDOW = 20; // s
-const MOST = 1200; // points: 60 a second
-const LEAST = 1e-16; // what is drawn for an exact zero: the lower edge
+const MAX_POINTS = 1200; // 60 per second
+const ZERO_DRAWN_AS = 1e-16; // the lower edge of the plot
 const HEIGHT = 150; // px
-const PAUSE = 0.2; // s without a state: until then nothing changed
+const GAP_SECONDS = 0.2; // without a frame nothing has changed: the last value is drawn up to the next frame
 
 export class ResidualPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
@@ -18,7 +18,7 @@ export class ResidualPlot {
   private readonly goals: number[] = [];
   private readonly loops: number[] = [];
   private plot: uPlot | null = null;
-  private readonly paint = paced(() => this.draw(), 100);
+  private readonly paint = throttled(() => this.draw(), 100);
 
   constructor(store: Store) {
     store.on("frame", (frame) => this.add(frame));
@@ -27,7 +27,7 @@ export class ResidualPlot {
     new ResizeObserver(() => this.resize()).observe(this.root);
   }
 
-  /** Draws what came while it was hidden. */
+  /** Draws the frames that came while the plot was hidden. */
   draw(): void {
     if (this.root.offsetParent === null || this.root.clientWidth === 0) return;
     this.plot ??= this.make();
@@ -37,15 +37,15 @@ export class ResidualPlot {
     this.plot.setScale("y", this.range());
   }
 
-  private add(frame: Frame): void {
+  private add(frame: StateFrame): void {
     const now = performance.now() / 1000;
     if (now - (this.times.at(-1) ?? -1) < 1 / 60) this.drop(this.times.length - 1, 1);
-    if (now - (this.times.at(-1) ?? now) > PAUSE) this.push(now - 1e-3, this.goals.at(-1)!, this.loops.at(-1)!);
-    const loops = frame.closures.length > 0 ? Math.max(LEAST, ...frame.closures) : Number.NaN;
-    this.push(now, Math.max(LEAST, frame.residual || 0), loops);
+    if (now - (this.times.at(-1) ?? now) > GAP_SECONDS) this.push(now - 1e-3, this.goals.at(-1)!, this.loops.at(-1)!);
+    const loops = frame.closures.length > 0 ? Math.max(ZERO_DRAWN_AS, ...frame.closures) : Number.NaN;
+    this.push(now, Math.max(ZERO_DRAWN_AS, frame.residual || 0), loops);
     let old = 0;
     while (this.times[old]! < now - WINDOW - 1) old++;
-    this.drop(0, Math.max(old, this.times.length - MOST));
+    this.drop(0, Math.max(old, this.times.length - MAX_POINTS));
     this.paint();
   }
 
@@ -64,7 +64,7 @@ export class ResidualPlot {
     this.paint();
   }
 
-  /** Whole powers of ten around what there is, and never less than three of them. */
+  /** Whole powers of ten around the values, at least three decades. */
   private range(): { min: number; max: number } {
     const all = [...this.goals, ...this.loops].filter((value) => value > 0);
     if (all.length === 0) return { min: 1e-9, max: 1 };
@@ -125,13 +125,13 @@ export class ResidualPlot {
   }
 }
 
-/** Whole powers of ten between two values: some six of them. */
+/** About six whole powers of ten between two values. */
 function powers(low: number, high: number): number[] {
   const [first, last] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
   const step = Math.max(1, Math.ceil((last - first) / 6));
-  const found: number[] = [];
-  for (let exponent = Math.ceil(first / step) * step; exponent <= last; exponent += step) found.push(10 ** exponent);
-  return found;
+  const ticks: number[] = [];
+  for (let exponent = Math.ceil(first / step) * step; exponent <= last; exponent += step) ticks.push(10 ** exponent);
+  return ticks;
 }
 
 function power(value: number | null): string {

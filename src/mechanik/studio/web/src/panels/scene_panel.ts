@@ -1,7 +1,7 @@
-// Scene: what the demonstration shows, and all that can be set of it.
+// The controls of the scene.
 import { el, fill, section } from "./element";
 import { controlField, type ControlField } from "./control_field";
-import type { Panel } from "./side";
+import type { Panel } from "./sidebar";
 import type { Store } from "../store";
 
 export class ScenePanel implements Panel {
@@ -11,27 +11,28 @@ export class ScenePanel implements Panel {
 
   constructor(private readonly store: Store) {
     store.on("scene", () => this.build());
-    store.on("controls", () => this.paint());
+    store.on("controls", () => this.refresh());
   }
 
   private build(): void {
     const scene = this.store.scene;
     if (!scene) return;
-    // curves and terrain come with the same event; fields that a hand is on must not be made anew for them
+    // curves and terrain come with the same event; they must not rebuild fields that the user drags
     const signature = JSON.stringify([
       scene.name,
       scene.title,
       scene.about,
       scene.controls.map((control) => ({ ...control, value: null })),
     ]);
-    if (signature === this.signature) return this.paint();
+    if (signature === this.signature) return this.refresh();
     this.signature = signature;
     this.fields = new Map();
     const groups = new Map<string, HTMLElement[]>();
     for (const control of scene.controls) {
-      const field = controlField(control, (value, isHeld = false) => {
-        void this.store.ask({ do: "SetControl", name: control.name, value, is_dragging: isHeld }).then((isDone) => {
-          if (!isDone) this.paint();
+      const field = controlField(control, (value, isDragging = false) => {
+        const request = { do: "SetControl", name: control.name, value, is_dragging: isDragging } as const;
+        void this.store.request(request).then((isDone) => {
+          if (!isDone) this.refresh();
         });
       });
       this.fields.set(control.name, field);
@@ -48,7 +49,7 @@ export class ScenePanel implements Panel {
     );
   }
 
-  private paint(): void {
+  private refresh(): void {
     for (const control of this.store.scene?.controls ?? []) this.fields.get(control.name)?.show(control.value);
   }
 }

@@ -1,29 +1,29 @@
-// A slider that says when it is taken, where it is held, and when it is let go.
-import { el, type Traits } from "./element";
+// A slider with events for start, change and end of a drag.
+import { el, type ElementOptions } from "./element";
 
-export interface SliderHand {
-  take?(): void;
-  hold(value: number): void;
-  letGo?(): void;
+export interface SliderListener {
+  start?(): void;
+  drag(value: number): void;
+  end?(): void;
 }
 
 export class Slider {
   readonly root: HTMLInputElement;
-  private isTaken = false;
+  private isDragged = false;
 
   constructor(
-    traits: Traits,
-    private readonly hand: SliderHand,
+    traits: ElementOptions,
+    private readonly listener: SliderListener,
   ) {
     this.root = el("input", { ...traits, class: `slider ${traits.class ?? ""}`.trim() });
     this.root.type = "range";
     this.root.step = "any";
     this.root.addEventListener("input", () => {
-      this.take();
+      this.start();
       this.paint();
-      this.hand.hold(this.root.valueAsNumber);
+      this.listener.drag(this.root.valueAsNumber);
     });
-    for (const end of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(end, () => this.letGo());
+    for (const end of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(end, () => this.end());
   }
 
   range(low: number, high: number, step = 0): void {
@@ -33,35 +33,35 @@ export class Slider {
     this.root.step = step > 0 ? String(step) : "any";
   }
 
-  /** Shows a value, unless a hand is on it. */
+  /** Shows a value, unless the user drags the slider. */
   show(value: number): void {
-    if (this.isTaken) return;
+    if (this.isDragged) return;
     const text = String(value);
     if (this.root.value === text) return;
     this.root.value = text;
     this.paint();
   }
 
-  get isHeld(): boolean {
-    return this.isTaken;
+  get isDragging(): boolean {
+    return this.isDragged;
   }
 
-  /** The part of the track left of the thumb is drawn fuller. */
+  /** Fills the part of the track left of the thumb. */
   private paint(): void {
     const { min, max } = this.root;
     const share = (this.root.valueAsNumber - Number(min)) / (Number(max) - Number(min));
     this.root.style.setProperty("--share", `${(100 * share).toFixed(1)}%`);
   }
 
-  private take(): void {
-    if (this.isTaken) return;
-    this.isTaken = true;
-    this.hand.take?.();
+  private start(): void {
+    if (this.isDragged) return;
+    this.isDragged = true;
+    this.listener.start?.();
   }
 
-  private letGo(): void {
-    if (!this.isTaken) return;
-    this.isTaken = false;
-    this.hand.letGo?.();
+  private end(): void {
+    if (!this.isDragged) return;
+    this.isDragged = false;
+    this.listener.end?.();
   }
 }

@@ -1,37 +1,38 @@
-// Solve: by which method, whether it runs, and how far each goal and loop is.
+// Solver: method, run and pause, errors, collisions, alternatives, options.
 import { CollisionsSection } from "./collisions_section";
 import { button, choice, el, fill, section, toggle, write } from "./element";
 import { ErrorList } from "./error_list";
-import { capital } from "./format";
-import { redraw } from "./icons";
+import { capitalized } from "./format";
+import { setIcon } from "./icons";
 import { ObstaclesSection } from "./obstacles_section";
 import { OptionFields } from "./option_fields";
-import { paced } from "./pace";
+import { throttled } from "./throttle";
 import { ResidualPlot } from "./residual_plot";
-import type { Panel } from "./side";
+import type { Panel } from "./sidebar";
 import type { Units } from "./units";
 import type { Store } from "../store";
 
-const GHOSTS = 16;
+const MAX_ALTERNATIVES = 16;
 
 export class SolvePanel implements Panel {
   readonly root = el("div", { test: "panel-solve" });
-  private readonly run = button("Pause", { test: "run", class: "is-wide", click: () => this.turn() }, "pause");
+  private readonly run = button("Pause", { test: "run", class: "is-wide", click: () => this.toggleRunning() }, "pause");
   private readonly step = button(
-    "One step",
-    { test: "step", click: () => void this.store.ask({ do: "SingleStep" }) },
+    "Single step",
+    { test: "step", click: () => void this.store.request({ do: "SingleStep" }) },
     "step",
   );
   private readonly method = el("div", {});
   private readonly options = new OptionFields((options) => this.solve(this.store.solving?.solver ?? "lm", options));
-  private readonly ghosts = toggle(
-    "Show other solutions",
+  private readonly alternatives = toggle(
+    "Show alternative solutions",
     false,
-    { test: "ghosts" },
-    (on) => void this.store.ask({ do: "ShowAlternatives", max_count: on ? GHOSTS : 0 }),
+    { test: "alternatives" },
+    (on) => void this.store.request({ do: "ShowAlternatives", max_count: on ? MAX_ALTERNATIVES : 0 }),
   );
-  private readonly ghostWords = el("span", { class: "quiet", test: "ghosts-text" });
-  private readonly said = el("p", { class: "quiet", test: "solver-said" }); // what the method takes otherwise
+  private readonly alternativesText = el("span", { class: "quiet", test: "alternatives-text" });
+  // what the method cannot do as requested
+  private readonly message = el("p", { class: "quiet", test: "solver-message" });
   private readonly errors: ErrorList;
   private readonly plot: ResidualPlot;
   private readonly obstacles: ObstaclesSection;
@@ -51,59 +52,59 @@ export class SolvePanel implements Panel {
       "m, rad",
     );
     this.root.append(
-      section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.said),
+      section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.message),
       section("Errors", this.plot.root, legend, this.errors.root),
       new CollisionsSection(store).root,
       this.obstacles.root,
-      section("Other solutions", this.ghosts.root, this.ghostWords),
+      section("Alternative solutions", this.alternatives.root, this.alternativesText),
       section("Options", this.options.root),
     );
     store.on("welcome", () => this.build());
-    store.on("solving", () => this.paint());
-    store.on("ghosts", ({ poses, text }) => {
-      write(this.ghostWords, text);
-      if (poses.length === 0 && text === "") this.ghosts.box.checked = false; // the goals have moved since
+    store.on("solving", () => this.refresh());
+    store.on("alternatives", ({ poses, text }) => {
+      write(this.alternativesText, text);
+      if (poses.length === 0 && text === "") this.alternatives.box.checked = false; // the goals have moved
     });
     store.on("model", () => {
-      this.ghosts.box.checked = false;
-      write(this.ghostWords, "");
+      this.alternatives.box.checked = false;
+      write(this.alternativesText, "");
     });
     store.on(
       "frame",
-      paced(() => {
-        if (!this.root.hidden) this.errors.paint();
+      throttled(() => {
+        if (!this.root.hidden) this.errors.refresh();
       }),
     );
     this.build();
   }
 
-  shown(): void {
-    this.errors.paint();
+  onShown(): void {
+    this.errors.refresh();
     this.plot.draw();
-    this.obstacles.shown();
+    this.obstacles.onShown();
   }
 
   private build(): void {
     const methods = this.store.welcome?.methods ?? [];
     const select = choice(
-      methods.map(({ name, title }) => [name, capital(title || name)]),
+      methods.map(({ name, title }) => [name, capitalized(title || name)]),
       this.store.solving?.solver ?? "lm",
-      { test: "solver", label: "Method", title: "The method that solves" },
+      { test: "solver", label: "Method", title: "Solver method" },
       (name) => this.solve(name, {}),
     );
     fill(this.method, select);
-    this.paint();
+    this.refresh();
   }
 
   private solve(solver: string, options: Record<string, number | boolean | string | null>): void {
-    void this.store.ask({ do: "SetSolver", solver, options }).then((isDone) => {
+    void this.store.request({ do: "SetSolver", solver, options }).then((isDone) => {
       if (isDone) return;
-      this.options.takeBack(this.store.solving?.options ?? {});
-      this.paint(); // and so is a refused method
+      this.options.revert(this.store.solving?.options ?? {});
+      this.refresh(); // shows the method before the refused change
     });
   }
 
-  private paint(): void {
+  private refresh(): void {
     const { solving, welcome } = this.store;
     if (!solving) return;
     const select = this.method.querySelector("select");
@@ -112,15 +113,15 @@ export class SolvePanel implements Panel {
       welcome?.methods.find(({ name }) => name === solving.solver),
       solving.options,
     );
-    redraw(this.run, solving.running ? "pause" : "play");
+    setIcon(this.run, solving.running ? "pause" : "play");
     write(this.run.querySelector("span")!, solving.running ? "Pause" : "Run");
     this.run.title = solving.running ? "Pause (Space)" : "Run (Space)";
     this.step.disabled = solving.running;
-    this.said.hidden = solving.message === "";
-    write(this.said, solving.message && `${capital(solving.message)}.`);
+    this.message.hidden = solving.message === "";
+    write(this.message, solving.message && `${capitalized(solving.message)}.`);
   }
 
-  private turn(): void {
-    void this.store.ask({ do: "SetRunning", running: !this.store.solving?.running });
+  private toggleRunning(): void {
+    void this.store.request({ do: "SetRunning", running: !this.store.solving?.running });
   }
 }

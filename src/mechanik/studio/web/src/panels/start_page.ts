@@ -1,12 +1,12 @@
-// The start page: scenes and mechanisms as cards, a search, and a place to drop a file of one's own.
+// The start page: cards of scenes and mechanisms, a search field, and an area to drop files.
 import { button, el, fill, iconButton } from "./element";
 import { icon } from "./icons";
 import type { Upload } from "./upload";
 import type { GalleryEntry } from "../messages";
 import type { Store } from "../store";
 
-const HAS_KEYS = matchMedia("(hover: hover)"); // on a touch screen a focused field calls up its keyboard
-const HEADLINES = { scene: "Scenes", gallery: "Mechanisms" } as const;
+const HAS_KEYBOARD = matchMedia("(hover: hover)"); // on touch screens a focused field opens the keyboard
+const DEFAULT_HEADINGS = { scene: "Scenes", gallery: "Mechanisms" } as const;
 
 export class StartPage {
   readonly root = el("main", { class: "start", test: "start", attributes: { "aria-label": "Start page" } });
@@ -27,7 +27,7 @@ export class StartPage {
     private readonly upload: Upload,
   ) {
     this.search.type = "search";
-    this.search.addEventListener("input", () => this.paint());
+    this.search.addEventListener("input", () => this.refresh());
     this.search.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.groups.querySelector<HTMLButtonElement>(".card:not([hidden])")?.click();
       if (event.key === "Escape" && this.search.value === "") this.close();
@@ -40,8 +40,8 @@ export class StartPage {
         el(
           "header",
           { class: "start-head" },
-          el("h1", {}, "Touch any mechanism"),
-          el("p", {}, "Drag a hand and the arm follows. Pin a foot and it stays. Close a loop and it keeps shut."),
+          el("h1", {}, "Inverse kinematics for any mechanism"),
+          el("p", {}, "Drag a goal and the joints follow. Pin links in place. Closed loops stay closed."),
           el("div", { class: "start-search" }, icon("search"), this.search),
         ),
         this.dropArea(),
@@ -49,12 +49,12 @@ export class StartPage {
       ),
     );
     store.on("welcome", () => {
-      this.paint();
-      if (this.store.model === null) this.awaitName();
+      this.refresh();
+      if (this.store.model === null) this.focusSearch();
     });
     store.on("model", () => this.close());
     upload.onDone(() => this.close());
-    this.paint();
+    this.refresh();
   }
 
   get isOpen(): boolean {
@@ -64,15 +64,15 @@ export class StartPage {
   open(): void {
     this.root.hidden = false;
     this.search.value = "";
-    this.paint();
+    this.refresh();
     for (const listener of this.listeners) listener(true);
-    this.awaitName();
+    this.focusSearch();
   }
 
   close(): void {
-    if (this.store.model === null) return; // there is nothing behind it
+    if (this.store.model === null) return; // there is no mechanism to show
     this.root.hidden = true;
-    this.search.blur(); // keys mean the view again, at once
+    this.search.blur(); // keys go to the view again
     for (const listener of this.listeners) listener(false);
   }
 
@@ -80,9 +80,9 @@ export class StartPage {
     this.listeners.push(listener);
   }
 
-  /** What is typed now is what is searched for. */
-  private awaitName(): void {
-    if (HAS_KEYS.matches) this.search.focus({ preventScroll: true });
+  /** Focuses the search field, so that typing searches. */
+  private focusSearch(): void {
+    if (HAS_KEYBOARD.matches) this.search.focus({ preventScroll: true });
   }
 
   private dropArea(): HTMLElement {
@@ -90,21 +90,21 @@ export class StartPage {
       "div",
       { class: "drop-area", test: "drop-area" },
       icon("file"),
-      el("p", {}, "Drop a URDF, MJCF, SDF, JSON or zip here, or anywhere on this page."),
+      el("p", {}, "Drop a URDF, MJCF, SDF, JSON or zip file here or anywhere on this page."),
       this.upload.button(),
     );
   }
 
-  private paint(): void {
+  private refresh(): void {
     this.back.hidden = this.store.model === null;
     const entries = this.store.welcome?.entries ?? [];
-    const wanted = this.search.value.trim().toLowerCase();
-    const found = entries.filter((entry) =>
-      `${entry.title} ${entry.name} ${entry.about} ${entry.group}`.toLowerCase().includes(wanted),
+    const query = this.search.value.trim().toLowerCase();
+    const matches = entries.filter((entry) =>
+      `${entry.title} ${entry.name} ${entry.about} ${entry.group}`.toLowerCase().includes(query),
     );
     const groups = new Map<string, GalleryEntry[]>();
-    for (const entry of found) {
-      const headline = entry.group || HEADLINES[entry.kind];
+    for (const entry of matches) {
+      const headline = entry.group || DEFAULT_HEADINGS[entry.kind];
       groups.set(headline, [...(groups.get(headline) ?? []), entry]);
     }
     const sections = [...groups].map(([headline, list]) =>
@@ -115,10 +115,10 @@ export class StartPage {
         el("div", { class: "cards" }, ...list.map((entry) => this.card(entry))),
       ),
     );
-    const nothing =
-      entries.length > 0 && el("p", { class: "quiet" }, `Nothing here is called "${this.search.value.trim()}".`);
-    const waiting = entries.length === 0 && el("p", { class: "quiet" }, "Waiting for the studio …");
-    fill(this.groups, ...(sections.length > 0 ? sections : [nothing, waiting]));
+    const noMatch =
+      entries.length > 0 && el("p", { class: "quiet" }, `No scene or mechanism matches "${this.search.value.trim()}".`);
+    const waiting = entries.length === 0 && el("p", { class: "quiet" }, "Waiting for the server …");
+    fill(this.groups, ...(sections.length > 0 ? sections : [noMatch, waiting]));
   }
 
   private card(entry: GalleryEntry): HTMLElement {
@@ -129,15 +129,17 @@ export class StartPage {
     picture.addEventListener("error", () => fill(frame, icon(entry.kind === "scene" ? "scene" : "joints")));
     if (entry.picture) picture.src = entry.picture;
     frame.append(entry.picture ? picture : icon(entry.kind === "scene" ? "scene" : "joints"));
-    const made = button("", { class: "card", test: `open-${entry.kind}-${entry.name}`, title: entry.about });
-    fill(made, frame, el("strong", {}, entry.title || entry.name), el("span", { class: "card-about" }, entry.about));
-    made.addEventListener("click", () => void this.openEntry(entry, made));
-    return made;
+    const card = button("", { class: "card", test: `open-${entry.kind}-${entry.name}`, title: entry.about });
+    fill(card, frame, el("strong", {}, entry.title || entry.name), el("span", { class: "card-about" }, entry.about));
+    card.addEventListener("click", () => void this.openEntry(entry, card));
+    return card;
   }
 
   private async openEntry(entry: GalleryEntry, card: HTMLElement): Promise<void> {
     card.classList.add("is-busy");
-    const isDone = await this.store.ask({ do: entry.kind === "scene" ? "OpenScene" : "OpenGallery", name: entry.name });
+    const isDone = await this.store.request(
+      { do: entry.kind === "scene" ? "OpenScene" : "OpenGallery", name: entry.name },
+    );
     card.classList.remove("is-busy");
     if (isDone) this.close();
   }

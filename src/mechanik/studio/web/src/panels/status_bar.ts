@@ -1,30 +1,31 @@
-// The line below: how it goes in words, how large the largest error is, what it costs, and the connection.
+// The status bar: status, largest error, time of a solve, rates and connection.
 import { el, write } from "./element";
-import { counted, digits, metres, missing, seconds } from "./format";
-import { paced } from "./pace";
+import { countText, digits, metres, errorText, seconds } from "./format";
+import { throttled } from "./throttle";
 import type { Kernels } from "../messages";
 import type { Store } from "../store";
-import type { Frame, Status } from "../wire/frame";
+import type { StateFrame, Status } from "../connection/state_frame";
 
-type Mood = "good" | "warn" | "bad" | "quiet";
+type Tone = "good" | "warn" | "bad" | "quiet";
 
-export const WORDS: Record<Status, [text: string, mood: Mood]> = {
+export const STATUS_LABELS: Record<Status, [text: string, tone: Tone]> = {
   CONVERGED: ["Reached", "good"],
-  CLOSEST: ["As close as it gets", "warn"],
-  STALLED: ["Stuck", "warn"],
-  TIMEOUT: ["Still on its way", "warn"],
-  OPEN: ["A loop is open", "bad"],
+  CLOSEST: ["Closest found", "warn"],
+  STALLED: ["Stalled", "warn"],
+  TIMEOUT: ["Iterating", "warn"],
+  OPEN: ["Loop not closed", "bad"],
   STOPPED: ["Stopped", "quiet"],
   DIVERGED: ["Diverged", "bad"],
   PAUSED: ["Paused", "quiet"],
   IDLE: ["At rest", "quiet"],
-  PROBLEM: ["Cannot be solved", "bad"],
+  PROBLEM: ["Not solvable", "bad"],
   IN_COLLISION: ["In collision", "bad"],
 };
 
-const PLAYING: [text: string, mood: Mood] = ["Playing", "quiet"];
+const PLAYING: [text: string, tone: Tone] = ["Playing", "quiet"];
 
-const COMPILING = "This is done once on this machine, in the background. Until then, kernels run as plain Python.";
+const PLAYING_TEXT = "Playing a recorded motion. Nothing is solved during playback.";
+const COMPILING = "Kernels are compiled once on this machine, in the background. Until then they run as plain Python.";
 
 export class StatusBar {
   readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
@@ -33,7 +34,7 @@ export class StatusBar {
   private readonly error = el("span", {
     class: "status-number",
     test: "error",
-    title: "The largest error of all goals and loops",
+    title: "Largest error of all goals and loops",
   });
   private readonly iterations = el("span", {
     class: "status-number",
@@ -45,12 +46,12 @@ export class StatusBar {
   private readonly frames = el("span", {
     class: "status-number",
     test: "frames",
-    title: "States that came in the last second",
+    title: "State frames received in the last second",
   });
-  private readonly trip = el("span", {
+  private readonly latency = el("span", {
     class: "status-number",
-    test: "trip",
-    title: "From a drag to the state that answers it, median of the last",
+    test: "latency",
+    title: "Time from a drag to the state that includes it, median",
   });
   private readonly kernels = el("span", { class: "status-kernels", test: "kernels", role: "status" });
   private readonly connection = el("span", { class: "status-connection", test: "connection" });
@@ -65,68 +66,68 @@ export class StatusBar {
       this.cost,
       this.solves,
       this.frames,
-      this.trip,
+      this.latency,
     );
     this.root.append(this.status, this.sentence, this.kernels, numbers, this.connection);
-    const paint = paced(() => this.paint(), 100);
+    const refresh = throttled(() => this.paint(), 100);
     store.on("frame", () => {
       this.arrivals.push(performance.now());
-      paint();
+      refresh();
     });
-    store.on("words", paint);
-    store.on("clashes", paint);
-    store.on("model", paint);
-    store.on("solving", paint);
-    store.on("recording", paint);
-    store.on("kernels", (kernels) => this.compiled(kernels));
-    store.on("connected", () => this.connected());
-    window.setInterval(() => this.rate(), 500);
-    if (store.kernels) this.compiled(store.kernels);
-    this.connected();
+    store.on("statusText", refresh);
+    store.on("contacts", refresh);
+    store.on("model", refresh);
+    store.on("solving", refresh);
+    store.on("recording", refresh);
+    store.on("kernels", (kernels) => this.showKernels(kernels));
+    store.on("connected", () => this.showConnection());
+    window.setInterval(() => this.updateRates(), 500);
+    if (store.kernels) this.showKernels(store.kernels);
+    this.showConnection();
   }
 
-  private compiled(kernels: Kernels): void {
+  private showKernels(kernels: Kernels): void {
     write(this.kernels, kernelText(kernels));
     this.kernels.title = kernels.state === "compiling" ? COMPILING : kernels.remedy;
   }
 
-  private connected(): void {
+  private showConnection(): void {
     this.connection.classList.toggle("is-lost", !this.store.isConnected);
     write(this.connection, this.store.isConnected ? "connected" : "not connected");
   }
 
-  private rate(): void {
-    const since = performance.now() - 1000;
-    while (this.arrivals.length > 0 && this.arrivals[0]! < since) this.arrivals.shift();
-    if (this.arrivals.length === 0) write(this.solves, ""); // the last state that came was of a livelier second
-    write(this.frames, this.arrivals.length > 0 ? `${counted(this.arrivals.length, "frame")}/s` : "");
+  private updateRates(): void {
+    const start = performance.now() - 1000;
+    while (this.arrivals.length > 0 && this.arrivals[0]! < start) this.arrivals.shift();
+    if (this.arrivals.length === 0) write(this.solves, ""); // the rate of the last frame is out of date
+    write(this.frames, this.arrivals.length > 0 ? `${countText(this.arrivals.length, "frame")}/s` : "");
   }
 
-  /** A single step does not end the pause; what bumps into something is said before all that was reached. */
-  private now(frame: Frame | null): Status {
+  /** The status to show: a single step keeps "Paused", and contacts come before what was reached. */
+  private shownStatus(frame: StateFrame | null): Status {
     const status = frame?.status ?? "IDLE";
     if (status === "TIMEOUT" && this.store.solving?.running === false) return "PAUSED";
-    const bumps = (this.store.clashes?.links.length ?? 0) > 0;
-    return bumps && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
+    const isInContact = (this.store.contacts?.links.length ?? 0) > 0;
+    return isInContact && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
   }
 
   private paint(): void {
-    const { frame, words, wire } = this.store;
+    const { frame, statusText, connection } = this.store;
     const isPlaying = this.store.recording?.state === "playing";
-    const [text, mood] = isPlaying ? PLAYING : WORDS[this.now(frame)];
+    const [text, tone] = isPlaying ? PLAYING : STATUS_LABELS[this.shownStatus(frame)];
     write(this.status, frame ? text : "");
-    this.status.dataset["mood"] = mood;
-    const sentence = isPlaying ? "A recorded motion: nothing is solved meanwhile." : (words?.text ?? "");
+    this.status.dataset["tone"] = tone;
+    const sentence = isPlaying ? PLAYING_TEXT : (statusText?.text ?? "");
     write(this.sentence, sentence);
     this.sentence.title = sentence;
     if (!frame) return;
-    write(this.error, largest(frame));
-    write(this.iterations, frame.iterations > 0 ? counted(frame.iterations, "iteration") : "");
+    write(this.error, largestError(frame));
+    write(this.iterations, frame.iterations > 0 ? countText(frame.iterations, "iteration") : "");
     write(this.cost, frame.seconds > 0 ? seconds(frame.seconds) : "");
     const rate = this.arrivals.length > 0 ? Math.round(frame.solvesPerSecond) : 0;
-    write(this.solves, rate > 0 ? `${counted(rate, "solve")}/s` : "");
-    const last = wire.trips.slice(-21).sort((a, b) => a - b);
-    write(this.trip, last.length > 0 ? `${digits(last[last.length >> 1]!)} ms round trip` : "");
+    write(this.solves, rate > 0 ? `${countText(rate, "solve")}/s` : "");
+    const latencies = connection.latencies.slice(-21).sort((a, b) => a - b);
+    write(this.latency, latencies.length > 0 ? `${digits(latencies[latencies.length >> 1]!)} ms latency` : "");
   }
 }
 
@@ -135,14 +136,14 @@ function kernelText(kernels: Kernels): string {
     case "ready":
       return "";
     case "compiling":
-      return `compiling kernels, ${kernels.ready} of ${kernels.count}: answers are slower until then`;
+      return `compiling kernels, ${kernels.ready} of ${kernels.count}: solving is slower until then`;
     case "not compiled":
-      return "kernels are not compiled: answers are slower";
+      return "kernels are not compiled: solving is slower";
   }
 }
 
-/** The largest way and the largest angle that are missing anywhere. */
-export function largest(frame: Frame): string {
+/** Largest distance and largest angle of the errors of all goals and loops. */
+export function largestError(frame: StateFrame): string {
   let [distance, angle] = [0, 0];
   for (let k = 0; k < frame.goals.length; k += 9) {
     distance = Math.max(distance, frame.goals[k + 7]!);
@@ -156,5 +157,5 @@ export function largest(frame: Frame): string {
     ? ""
     : distance === 0 && angle === 0
       ? metres(0)
-      : missing(distance, angle);
+      : errorText(distance, angle);
 }

@@ -1,12 +1,12 @@
-// What stands at the top: the scene, the mechanism as the start page calls it, or its own name.
+// Title of the page: the scene, the gallery entry, or the name of the mechanism.
 import type { Model } from "../messages";
 import type { Store } from "../store";
 
-export function titleOf({ scene, model, welcome }: Store): string {
+export function pageTitle({ scene, model, welcome }: Store): string {
   return scene?.title || (model ? modelTitle(model, welcome?.entries ?? []) : "");
 }
 
-/** Mechanisms of the gallery come under plain names; the start page has better ones. */
+/** Mechanisms of the gallery have plain names; the start page has their titles. */
 export function modelTitle(model: Model, entries: { kind: string; name: string; title: string }[]): string {
   const entry = entries.find(({ kind, name }) => kind === "gallery" && name.replaceAll("_", " ") === model.title);
   return entry?.title || model.title || model.name;

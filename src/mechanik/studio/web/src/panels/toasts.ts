@@ -1,20 +1,20 @@
-// Words for the person, at the lower edge of the view. Errors stay until they are closed; the rest goes by itself.
+// Messages at the lower edge of the view. Errors stay until they are closed, others disappear.
 import { el, iconButton } from "./element";
 import type { Changes, Store } from "../store";
 
-const MOST = 4;
-const STAYS = 6000; // ms
+const MAX_TOASTS = 4;
+const SHOWN_MS = 6000;
 
 export class Toasts {
   readonly root = el("div", { class: "toasts", role: "log", test: "toasts", attributes: { "aria-live": "polite" } });
 
   constructor(store: Store) {
-    store.on("message", (message) => this.say(message));
-    store.on("model", () => this.forgetErrors()); // they were about what stood there before
+    store.on("message", (message) => this.show(message));
+    store.on("model", () => this.closeErrors()); // they were about the last model
   }
 
-  say({ kind, text }: Changes["message"]): void {
-    const same = [...this.root.children].find((one) => one.querySelector("p")?.textContent === text);
+  show({ kind, text }: Changes["message"]): void {
+    const same = [...this.root.children].find((shown) => shown.querySelector("p")?.textContent === text);
     same?.remove();
     const toast = el(
       "div",
@@ -23,17 +23,17 @@ export class Toasts {
     );
     toast.append(iconButton("close", "Close", { click: () => toast.remove() }));
     this.root.append(toast);
-    while (this.root.children.length > MOST) this.root.firstElementChild?.remove();
-    if (kind !== "error") window.setTimeout(() => toast.remove(), STAYS + 40 * text.length);
+    while (this.root.children.length > MAX_TOASTS) this.root.firstElementChild?.remove();
+    if (kind !== "error") window.setTimeout(() => toast.remove(), SHOWN_MS + 40 * text.length);
   }
 
-  private forgetErrors(): void {
+  private closeErrors(): void {
     for (const toast of this.root.querySelectorAll(".is-error")) toast.remove();
   }
 
   closeAll(): boolean {
-    const wereThere = this.root.children.length > 0;
+    const hadToasts = this.root.children.length > 0;
     this.root.replaceChildren();
-    return wereThere;
+    return hadToasts;
   }
 }

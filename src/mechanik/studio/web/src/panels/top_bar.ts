@@ -1,13 +1,13 @@
-// The bar above: where one is, undo and redo, the handle's modes, the camera, the look.
+// The top bar: title, undo and redo, modes of the handle, camera, theme, display.
 import { DisplayMenu } from "./display_menu";
 import { button, el, iconButton, press, write } from "./element";
-import { redraw, type IconName } from "./icons";
-import { titleOf } from "./titles";
-import type { Hands } from "../hands/hands";
+import { setIcon, type IconName } from "./icons";
+import { pageTitle } from "./titles";
+import type { InteractionController } from "../interaction/controller";
 import type { Store } from "../store";
 import type { View } from "../view/view";
 
-const MODES: [mode: Hands["mode"], picture: IconName, title: string][] = [
+const MODES: [mode: InteractionController["mode"], picture: IconName, title: string][] = [
   ["move", "move", "Move (W)"],
   ["rotate", "rotate", "Rotate (E)"],
   ["both", "both", "Move and rotate (R)"],
@@ -24,34 +24,38 @@ export class TopBar {
   private readonly title = el("span", { class: "top-title", test: "title" });
   private readonly undo = iconButton("undo", "Undo", {
     test: "undo",
-    click: () => void this.store.ask({ do: "Undo" }),
+    click: () => void this.store.request({ do: "Undo" }),
   });
   private readonly redo = iconButton("redo", "Redo", {
     test: "redo",
-    click: () => void this.store.ask({ do: "Redo" }),
+    click: () => void this.store.request({ do: "Redo" }),
   });
-  private readonly space = iconButton("world", "Axes of the world (Q)", {
+  private readonly space = iconButton("world", "World axes (Q)", {
     test: "space",
-    click: () => this.turnSpace(),
+    click: () => this.toggleSpace(),
   });
-  private readonly snap = iconButton("snap", "In steps (or hold Ctrl)", { test: "snap", click: () => this.turnSnap() });
-  private readonly theme = iconButton("moon", "Dark or light", {
+  private readonly snap = iconButton(
+    "snap",
+    "Snap to steps (or hold Ctrl)",
+    { test: "snap", click: () => this.toggleSnap() },
+  );
+  private readonly theme = iconButton("moon", "Switch theme", {
     test: "theme",
     class: "is-spare",
-    click: () => this.turnTheme(),
+    click: () => this.toggleTheme(),
   });
-  private readonly modes: [Hands["mode"], HTMLButtonElement][];
+  private readonly modes: [InteractionController["mode"], HTMLButtonElement][];
 
   constructor(
     private readonly view: View,
-    private readonly hands: Hands,
+    private readonly controller: InteractionController,
     private readonly store: Store,
     actions: TopBarActions,
   ) {
     this.display = new DisplayMenu(store);
     this.modes = MODES.map(([mode, picture, title]) => [
       mode,
-      iconButton(picture, title, { test: `mode-${mode}`, click: () => hands.setMode(mode) }),
+      iconButton(picture, title, { test: `mode-${mode}`, click: () => controller.setMode(mode) }),
     ]);
     const home = button(
       "Mechanik",
@@ -65,7 +69,7 @@ export class TopBar {
         "div",
         { class: "tools", role: "toolbar", attributes: { "aria-label": "Tools" } },
         group("History", this.undo, this.redo),
-        group("Handle", ...this.modes.map(([, one]) => one), this.space, this.snap),
+        group("Handle", ...this.modes.map(([, button]) => button), this.space, this.snap),
         group(
           "Camera",
           iconButton("frame", "Frame the selection, or all (F)", { test: "frame", click: () => this.frame() }),
@@ -79,41 +83,41 @@ export class TopBar {
         iconButton("help", "Keys and gestures (H)", { test: "help-open", click: () => actions.openHelp() }),
       ),
     );
-    store.on("model", () => this.paint());
-    store.on("scene", () => this.paint());
-    store.on("history", () => this.paint());
-    store.on("display", () => this.paint());
-    hands.on("change", () => this.paint());
-    this.paint();
+    store.on("model", () => this.refresh());
+    store.on("scene", () => this.refresh());
+    store.on("history", () => this.refresh());
+    store.on("display", () => this.refresh());
+    controller.on("change", () => this.refresh());
+    this.refresh();
   }
 
-  private paint(): void {
+  private refresh(): void {
     const { history, display } = this.store;
-    const title = titleOf(this.store);
+    const title = pageTitle(this.store);
     write(this.title, title);
     document.title = title ? `${title} · Mechanik studio` : "Mechanik studio";
-    name(this.undo, history?.undo ? `Undo: ${history.undo} (Ctrl+Z)` : "Nothing to undo");
-    name(this.redo, history?.redo ? `Redo: ${history.redo} (Ctrl+Shift+Z)` : "Nothing to redo");
+    setLabel(this.undo, history?.undo ? `Undo: ${history.undo} (Ctrl+Z)` : "Nothing to undo");
+    setLabel(this.redo, history?.redo ? `Redo: ${history.redo} (Ctrl+Shift+Z)` : "Nothing to redo");
     this.undo.disabled = !history?.undo;
     this.redo.disabled = !history?.redo;
-    for (const [mode, one] of this.modes) press(one, this.hands.mode === mode);
-    redraw(this.space, this.hands.space === "world" ? "world" : "local");
-    name(this.space, this.hands.space === "world" ? "Along the world's axes (Q)" : "Along its own axes (Q)");
-    press(this.snap, this.hands.snaps);
-    redraw(this.theme, display.theme === "dark" ? "moon" : "sun");
-    name(this.theme, display.theme === "dark" ? "Dark; make it light" : "Light; make it dark");
+    for (const [mode, button] of this.modes) press(button, this.controller.mode === mode);
+    setIcon(this.space, this.controller.space === "world" ? "world" : "local");
+    setLabel(this.space, this.controller.space === "world" ? "World axes (Q)" : "Local axes (Q)");
+    press(this.snap, this.controller.snaps);
+    setIcon(this.theme, display.theme === "dark" ? "moon" : "sun");
+    setLabel(this.theme, display.theme === "dark" ? "Switch to light theme" : "Switch to dark theme");
   }
 
-  private turnSpace(): void {
-    this.hands.setSpace(this.hands.space === "world" ? "local" : "world");
+  private toggleSpace(): void {
+    this.controller.setSpace(this.controller.space === "world" ? "local" : "world");
   }
 
-  private turnSnap(): void {
-    this.hands.setSnaps(!this.hands.snaps);
+  private toggleSnap(): void {
+    this.controller.setSnaps(!this.controller.snaps);
   }
 
-  private turnTheme(): void {
-    this.store.show({ theme: this.store.display.theme === "dark" ? "light" : "dark" });
+  private toggleTheme(): void {
+    this.store.setDisplay({ theme: this.store.display.theme === "dark" ? "light" : "dark" });
   }
 
   private frame(): void {
@@ -126,7 +130,7 @@ function group(title: string, ...children: HTMLElement[]): HTMLElement {
   return el("div", { class: "tool-group", role: "group", attributes: { "aria-label": title } }, ...children);
 }
 
-function name(one: HTMLElement, text: string): void {
-  one.title = text;
-  one.setAttribute("aria-label", text);
+function setLabel(button: HTMLElement, text: string): void {
+  button.title = text;
+  button.setAttribute("aria-label", text);
 }

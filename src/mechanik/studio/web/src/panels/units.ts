@@ -1,26 +1,26 @@
-// In which units joints and places are shown. What is sent is always m and rad.
+// Units in which lengths and angles are shown. Messages always use m and rad.
 
 export type Quantity = "length" | "angle" | "plain";
 
 export interface Unit {
   name: string;
-  /** Of this unit in one m or rad. */
+  /** Number of units in 1 m or 1 rad. */
   factor: number;
   decimals: number;
-  /** What an arrow key adds, in this unit. */
+  /** Step of the arrow keys, in this unit. */
   step: number;
 }
 
-const ALL = {
+const UNITS = {
   m: { name: "m", factor: 1, decimals: 4, step: 0.01 },
   mm: { name: "mm", factor: 1000, decimals: 1, step: 10 },
   deg: { name: "°", factor: 180 / Math.PI, decimals: 2, step: 1 },
   rad: { name: "rad", factor: 1, decimals: 4, step: 0.01 },
 } satisfies Record<string, Unit>;
 const PLAIN: Unit = { name: "", factor: 1, decimals: 3, step: 0.1 };
-const KEPT = "mechanik.units";
+const STORAGE_KEY = "mechanik.units";
 
-/** The person's choice, kept in the browser. */
+/** The units that the user has chosen, stored in the browser. */
 export class Units {
   angle: "deg" | "rad" = "deg";
   length: "m" | "mm" = "m";
@@ -28,24 +28,24 @@ export class Units {
 
   constructor() {
     try {
-      const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}") as { angle?: unknown; length?: unknown };
-      if (kept.angle === "rad") this.angle = "rad";
-      if (kept.length === "mm") this.length = "mm";
+      const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") as { angle?: unknown; length?: unknown };
+      if (stored.angle === "rad") this.angle = "rad";
+      if (stored.length === "mm") this.length = "mm";
     } catch {
-      // what was kept is no JSON: the usual units
+      // invalid storage: default units
     }
   }
 
   of(quantity: Quantity): Unit {
-    return quantity === "plain" ? PLAIN : ALL[quantity === "angle" ? this.angle : this.length];
+    return quantity === "plain" ? PLAIN : UNITS[quantity === "angle" ? this.angle : this.length];
   }
 
   set(change: { angle?: "deg" | "rad"; length?: "m" | "mm" }): void {
     Object.assign(this, change);
     try {
-      localStorage.setItem(KEPT, JSON.stringify({ angle: this.angle, length: this.length }));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ angle: this.angle, length: this.length }));
     } catch {
-      // a browser that keeps nothing still converts
+      // without storage the units last until reload
     }
     for (const listener of this.listeners) listener();
   }

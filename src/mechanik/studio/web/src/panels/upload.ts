@@ -1,27 +1,27 @@
-// A file of the person's, sent to the session: by a button, or dropped anywhere on the page.
+// Upload of a file to the session, by a button or by a drop anywhere on the page.
 import { button, el } from "./element";
 import { bytes } from "./format";
 import type { Store } from "../store";
-import { restoreAccess } from "../wire/access";
+import { restoreAccess } from "../connection/access";
 
-const ENDINGS = ".urdf,.xml,.mjcf,.sdf,.world,.json,.zip";
+const EXTENSIONS = ".urdf,.xml,.mjcf,.sdf,.world,.json,.zip";
 
 export class Upload {
-  /** Covers the page while a file hangs over it. */
-  readonly curtain = el("div", { class: "curtain", test: "curtain" }, el("p", {}, "Let go to open it"));
+  /** Covers the page while a file is dragged over it. */
+  readonly dropOverlay = el("div", { class: "drop-overlay", test: "drop-overlay" }, el("p", {}, "Drop to open"));
   readonly progress = el("div", { class: "upload-progress", role: "status", test: "upload-progress" });
   private readonly chooser = el("input", {
     test: "file",
     attributes: { "aria-label": "Choose a file", tabindex: "-1" },
   });
   private readonly listeners: (() => void)[] = [];
-  private hanging = 0;
+  private dragDepth = 0;
 
   constructor(private readonly store: Store) {
-    this.curtain.hidden = true;
+    this.dropOverlay.hidden = true;
     this.progress.hidden = true;
     this.chooser.type = "file";
-    this.chooser.accept = ENDINGS;
+    this.chooser.accept = EXTENSIONS;
     this.chooser.className = "visually-hidden";
     this.chooser.addEventListener("change", () => {
       this.send([...(this.chooser.files ?? [])]);
@@ -35,7 +35,7 @@ export class Upload {
     this.chooser.click();
   }
 
-  /** A button that asks for a file. */
+  /** A button that opens the file dialog. */
   button(text = "Choose a file"): HTMLButtonElement {
     return button(text, { test: "choose-file", click: () => this.choose() }, "file");
   }
@@ -49,12 +49,14 @@ export class Upload {
     const [file] = files;
     const welcome = this.store.welcome;
     if (!file) return;
-    if (!welcome) return this.fail("The studio is not connected, so nothing can be opened.");
+    if (!welcome) return this.fail("The studio is not connected. Files cannot be opened.");
     if (files.length > 1)
-      return this.fail(`${files.length} files were dropped. Put a model and its meshes into one zip and drop that.`);
+      return this.fail(
+        `${files.length} files were dropped. Pack the model and its meshes into one zip file and drop that.`,
+      );
     if (file.size > welcome.largest_upload) {
-      const [size, most] = [bytes(file.size), bytes(welcome.largest_upload)];
-      return this.fail(`${file.name} has ${size}; the studio takes at most ${most}. Leave out what is not needed.`);
+      const [size, limit] = [bytes(file.size), bytes(welcome.largest_upload)];
+      return this.fail(`${file.name} has ${size}; the limit is ${limit}. Remove files that are not needed.`);
     }
     this.post(
       file,
@@ -62,26 +64,26 @@ export class Upload {
     );
   }
 
-  private post(file: File, address: URL, isAgain = false): void {
-    const request = new XMLHttpRequest(); // `fetch` tells nothing of how far an upload has come
+  private post(file: File, address: URL, isRetry = false): void {
+    const request = new XMLHttpRequest(); // `fetch` does not report upload progress
     const bar = el("progress", { attributes: { max: "1", value: "0" } });
-    const words = el("span", {}, `Sending ${file.name}`);
-    this.progress.replaceChildren(words, bar);
+    const label = el("span", {}, `Sending ${file.name}`);
+    this.progress.replaceChildren(label, bar);
     this.progress.hidden = false;
     request.upload.addEventListener("progress", (event) => {
       bar.value = event.total > 0 ? event.loaded / event.total : 0;
-      if (event.loaded >= event.total) words.textContent = `Reading ${file.name}`;
+      if (event.loaded >= event.total) label.textContent = `Reading ${file.name}`;
     });
     request.addEventListener("loadend", () => {
       this.progress.hidden = true;
-      const why =
+      const reason =
         request.status === 0
-          ? `${file.name} could not be sent: the connection was lost.`
-          : spokenAnswer(request, file.name);
+          ? `${file.name} was not sent: the connection was lost.`
+          : refusalText(request, file.name);
       if (request.status >= 200 && request.status < 300) for (const listener of this.listeners) listener();
-      else if (request.status === 403 && !isAgain)
-        void restoreAccess().then((isRestored) => (isRestored ? this.post(file, address, true) : this.fail(why)));
-      else this.fail(why);
+      else if (request.status === 403 && !isRetry)
+        void restoreAccess().then((isRestored) => (isRestored ? this.post(file, address, true) : this.fail(reason)));
+      else this.fail(reason);
     });
     request.open("POST", address);
     request.send(file);
@@ -93,41 +95,41 @@ export class Upload {
 
   private listenForDrops(): void {
     const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
-    const hang =
+    const countDrag =
       (by: number) =>
       (event: DragEvent): void => {
         if (!hasFiles(event)) return;
-        this.hanging = Math.max(0, this.hanging + by);
-        this.curtain.hidden = this.hanging === 0;
+        this.dragDepth = Math.max(0, this.dragDepth + by);
+        this.dropOverlay.hidden = this.dragDepth === 0;
       };
-    window.addEventListener("dragenter", hang(1));
-    window.addEventListener("dragleave", hang(-1));
+    window.addEventListener("dragenter", countDrag(1));
+    window.addEventListener("dragleave", countDrag(-1));
     window.addEventListener("dragover", (event) => {
       if (hasFiles(event)) event.preventDefault();
     });
     window.addEventListener("drop", (event) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
-      this.hanging = 0;
-      this.curtain.hidden = true;
+      this.dragDepth = 0;
+      this.dropOverlay.hidden = true;
       this.send([...(event.dataTransfer?.files ?? [])]);
     });
   }
 }
 
-/** The server's sentence, be it plain or in JSON. */
-function spokenAnswer(request: XMLHttpRequest, name: string): string {
+/** The message of the server, plain or in JSON. */
+function refusalText(request: XMLHttpRequest, name: string): string {
   const text = request.responseText.trim();
   try {
-    const answer = JSON.parse(text) as unknown;
-    if (typeof answer === "object" && answer !== null) {
+    const body = JSON.parse(text) as unknown;
+    if (typeof body === "object" && body !== null) {
       for (const key of ["message", "error", "detail"]) {
-        const said = (answer as Record<string, unknown>)[key];
-        if (typeof said === "string") return said;
+        const message = (body as Record<string, unknown>)[key];
+        if (typeof message === "string") return message;
       }
     }
   } catch {
-    // plain words
+    // plain text
   }
-  return text || `${name} was not taken (${request.status}).`;
+  return text || `The server rejected ${name} (${request.status}).`;
 }

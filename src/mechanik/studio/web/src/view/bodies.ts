@@ -1,4 +1,4 @@
-// The links: one mesh each, made of all its shapes, moved by the frames.
+// The links: one mesh per link, merged from its visual shapes and moved by the frames.
 import {
   Color,
   Group,
@@ -13,45 +13,45 @@ import {
   type Vector3,
 } from "three";
 import type { Model, ShapeInfo } from "../messages";
-import { bone, holds } from "./bones";
-import { collider, fetchColliders, paintCollider } from "./colliders";
-import { isMany } from "./corners";
-import { ballAround, lowest } from "./extent";
-import { Flock, PICKED } from "./flock";
+import { placeholder, jointPositions } from "./placeholder_links";
+import { colliderMesh, fetchColliders, setColliderContact } from "./colliders";
+import { isMany } from "./tessellation";
+import { boundingSphere, lowestPoint } from "./bounds";
+import { MergedMeshes, PICK_ONLY_LAYER } from "./merged_meshes";
 import type { Materials } from "./materials";
 import { fetchShape } from "./meshes";
-import { paint } from "./paint";
-import { poseInto } from "./pose";
-import { box, merged, solid } from "./shapes";
+import { setVertexColours } from "./vertex_colors";
+import { setFromPose } from "./pose_matrix";
+import { boxGeometry, mergeAll, primitiveGeometry } from "./shapes";
 import { paletteColour, type Theme } from "./theme";
 
-export interface Body {
-  /** Its matrix is the link's pose in the world. */
+export interface LinkMesh {
+  /** Its matrix is the pose of the link in the world. */
   object: Group;
   solid: Mesh | null;
   glass: Mesh | null;
   collider: Mesh | null;
   rim: Mesh | null;
-  /** Null also where its flock casts it. */
+  /** Null also if the merged meshes cast it. */
   shadow: Mesh | null;
 }
 
-export class Bodies {
+export class LinkMeshes {
   readonly group = new Group();
-  links: Body[] = [];
+  links: LinkMesh[] = [];
   private model: Model | null = null;
   private theme: Theme;
   private selected = -1;
   private hovered = -1;
-  private clashing: ReadonlySet<number> = new Set();
-  private hasBones = false;
+  private inContact: ReadonlySet<number> = new Set();
+  private hasPlaceholders = false;
   private hasShadows = true;
-  private isGathered = false;
-  private readonly flock: Flock;
-  private withColliders = new WeakSet<Body>();
-  private shows = { bodies: true, collisions: false };
+  private isMerged = false;
+  private readonly mergedMeshes: MergedMeshes;
+  private withColliders = new WeakSet<LinkMesh>();
+  private visibility = { bodies: true, collisions: false };
 
-  /** changed: called when a mesh has come; failed: with a sentence for the person. */
+  /** changed: called when a mesh was loaded; failed: called with a message for the user. */
   constructor(
     private readonly materials: Materials,
     theme: Theme,
@@ -59,81 +59,81 @@ export class Bodies {
     private readonly failed: (text: string) => void,
   ) {
     this.theme = theme;
-    this.flock = new Flock(materials);
+    this.mergedMeshes = new MergedMeshes(materials);
   }
 
-  /** Other links; their meshes come as they are fetched. */
-  take(model: Model, theme: Theme): void {
-    for (const body of this.links) throwAway(body.object);
+  /** Builds the links of a new model; their meshes are fetched afterwards. */
+  loadModel(model: Model, theme: Theme): void {
+    for (const body of this.links) disposeObject(body.object);
     this.group.clear();
     this.model = model;
     this.theme = theme;
     this.selected = this.hovered = -1;
-    this.clashing = new Set();
-    // where most links have bodies, those without are frames such as the world and the tip of a tool
-    this.hasBones = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
+    this.inContact = new Set();
+    // if most links have visual shapes, the others are frames such as the world or a tool point
+    this.hasPlaceholders = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
     this.links = model.links.map((link, k) => {
       const object = new Group();
       object.matrixAutoUpdate = false;
       object.userData.link = k;
       this.group.add(object);
-      const body: Body = { object, solid: null, glass: null, collider: null, rim: null, shadow: null };
+      const body: LinkMesh = { object, solid: null, glass: null, collider: null, rim: null, shadow: null };
       const meshes = link.visuals.filter((shape) => shape.kind === "mesh");
       this.build(body, k, meshes.length > 0 ? null : new Map());
-      if (meshes.length > 0) void this.fetch(body, k, meshes, model);
+      if (meshes.length > 0) void this.fetchMeshes(body, k, meshes, model);
       return body;
     });
-    this.show(this.shows.bodies, this.shows.collisions);
+    this.setVisibility(this.visibility.bodies, this.visibility.collisions);
   }
 
-  pose(links: Float64Array): void {
-    if (!this.isGathered) this.gather();
+  applyPoses(links: Float64Array): void {
+    if (!this.isMerged) this.mergeSmall();
     const count = Math.min(this.links.length, Math.floor(links.length / 7));
     for (let k = 0; k < count; k++) {
       const object = this.links[k]!.object;
-      poseInto(object.matrix, links, 7 * k);
+      setFromPose(object.matrix, links, 7 * k);
       object.matrixWorldNeedsUpdate = true;
-      this.flock.pose(k, object.matrix, object.visible, this.isMarked(k));
+      this.mergedMeshes.setPose(k, object.matrix, object.visible, this.isMarked(k));
     }
-    this.flock.update();
+    this.mergedMeshes.update();
   }
 
-  show(bodies: boolean, collisions: boolean): void {
-    this.shows = { bodies, collisions };
+  setVisibility(bodies: boolean, collisions: boolean): void {
+    this.visibility = { bodies, collisions };
     this.links.forEach((body, k) => {
-      const seen = this.model!.links[k]!.visible;
-      body.object.visible = seen;
+      const isVisible = this.model!.links[k]!.visible;
+      body.object.visible = isVisible;
       if (body.solid) body.solid.visible = bodies;
       if (body.glass) body.glass.visible = bodies;
       if (collisions && body.collider === null) void this.buildCollider(body, k);
       if (body.collider) body.collider.visible = collisions;
     });
-    this.flock.show(bodies, this.hasShadows);
+    this.mergedMeshes.setVisibility(bodies, this.hasShadows);
   }
 
   castShadows(on: boolean): void {
     this.hasShadows = on;
     for (const body of this.links) if (body.shadow) body.shadow.visible = on;
-    this.flock.show(this.shows.bodies, on);
+    this.mergedMeshes.setVisibility(this.visibility.bodies, on);
   }
 
   /** -1: none. */
-  mark(selected: number, hovered: number): void {
+  updateHighlight(selected: number, hovered: number): void {
     if (selected === this.selected && hovered === this.hovered) return;
     const before = [this.selected, this.hovered];
     this.selected = selected;
     this.hovered = hovered;
-    for (const k of [...before, selected, hovered]) this.dress(k);
+    for (const k of [...before, selected, hovered]) this.updateMaterials(k);
   }
 
-  /** Links that bump into something now. */
-  clash(links: ReadonlySet<number>): void {
-    const before = this.clashing;
-    this.clashing = links;
-    for (const k of new Set([...before, ...links])) if (before.has(k) !== links.has(k)) this.dress(k);
+  /** Sets the links in contact. */
+  setContacts(links: ReadonlySet<number>): void {
+    const before = this.inContact;
+    this.inContact = links;
+    for (const k of new Set([...before, ...links])) if (before.has(k) !== links.has(k)) this.updateMaterials(k);
   }
 
-  /** The nearest link that the ray meets. */
+  /** The nearest link on a ray. */
   pick(raycaster: Raycaster): { link: number; point: Vector3 } | null {
     let best: Intersection | null = null;
     let link = -1;
@@ -148,137 +148,146 @@ export class Bodies {
     return best === null ? null : { link, point: (best as Intersection).point };
   }
 
-  /** A ball around what is drawn where it stands now, or around one link; null when there is nothing. */
+  /** Bounding sphere of all visible links or of one link, at the present pose; null if there is nothing. */
   bounds(link = -1): Sphere | null {
-    return ballAround(link < 0 ? this.links.filter(({ object }) => object.visible) : this.links.slice(link, link + 1));
+    return boundingSphere(
+      link < 0 ? this.links.filter(({ object }) => object.visible) : this.links.slice(link, link + 1),
+    );
   }
 
-  /** The lowest point along `up` of what is drawn. */
+  /** Height along `up` of the lowest point of all links. */
   lowest(up: Vector3): number {
-    return lowest(this.links, up);
+    return lowestPoint(this.links, up);
   }
 
-  private async fetch(body: Body, k: number, shapes: ShapeInfo[], model: Model): Promise<void> {
-    const found = new Map<ShapeInfo, BufferGeometry[]>();
+  private async fetchMeshes(body: LinkMesh, k: number, shapes: ShapeInfo[], model: Model): Promise<void> {
+    const geometries = new Map<ShapeInfo, BufferGeometry[]>();
     await Promise.all(
       shapes.map(async (shape) => {
         try {
           const pieces = await fetchShape(shape);
-          found.set(
+          geometries.set(
             shape,
             pieces.map(({ geometry, colour, opacity }) => {
-              // what the model says goes before what the file says
-              if (shape.rgba === null && geometry.hasAttribute("color")) return paint(geometry, null, opacity);
+              // colours of the model have precedence over those of the file
+              if (shape.rgba === null && geometry.hasAttribute("color"))
+                return setVertexColours(geometry, null, opacity);
               const named = shape.rgba === null ? colour : null;
-              return paint(geometry, named ?? this.colour(shape, k), shape.rgba?.[3] ?? opacity);
+              return setVertexColours(geometry, named ?? this.colour(shape, k), shape.rgba?.[3] ?? opacity);
             }),
           );
-        } catch (why) {
+        } catch (error) {
           if (this.model !== model) return;
           const edge = 0.08 * model.radius;
-          found.set(shape, [paint(box(edge, edge, edge), this.colour(shape, k), 1)]);
+          geometries.set(shape, [setVertexColours(boxGeometry(edge, edge, edge), this.colour(shape, k), 1)]);
           const name = model.links[k]!.name;
           this.failed(
-            `The mesh of '${name}' cannot be drawn: ${why instanceof Error ? why.message : String(why)}. ` +
-              "A box stands for it.",
+            `The mesh of '${name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}. ` +
+              "A box is drawn instead.",
           );
         }
       }),
     );
     if (this.model !== model) return;
-    this.build(body, k, found);
-    this.show(this.shows.bodies, this.shows.collisions);
+    this.build(body, k, geometries);
+    this.setVisibility(this.visibility.bodies, this.visibility.collisions);
     this.changed();
   }
 
-  /** All shapes of a link in two geometries: solid and glass. meshes: those that have come; null: not yet. */
-  private build(body: Body, k: number, meshes: Map<ShapeInfo, BufferGeometry[]> | null): void {
+  /** Merges all shapes of a link into an opaque and a transparent geometry. meshes: loaded ones; null: not yet. */
+  private build(body: LinkMesh, k: number, meshes: Map<ShapeInfo, BufferGeometry[]> | null): void {
     for (const old of [body.solid, body.glass, body.rim, body.shadow]) {
       old?.geometry.dispose();
       old?.removeFromParent();
     }
     body.solid = body.glass = body.rim = body.shadow = null;
-    this.isGathered = false;
+    this.isMerged = false;
     const model = this.model!;
     const visuals = model.links[k]!.visuals;
     const [solids, glasses]: [BufferGeometry[], BufferGeometry[]] = [[], []];
-    const place = new Matrix4();
+    const matrix = new Matrix4();
     for (const shape of visuals) {
       const opacity = shape.rgba?.[3] ?? 1;
-      const own = solid(shape, this.model!);
-      const parts = own ? [paint(own, this.colour(shape, k), opacity)] : (meshes?.get(shape) ?? []);
+      const own = primitiveGeometry(shape, this.model!);
+      const parts = own ? [setVertexColours(own, this.colour(shape, k), opacity)] : (meshes?.get(shape) ?? []);
       for (const part of parts) {
-        part.applyMatrix4(poseInto(place, shape.pose));
+        part.applyMatrix4(setFromPose(matrix, shape.pose));
         ((part.userData.opacity as number) < 0.99 ? glasses : solids).push(part);
       }
     }
-    if (visuals.length === 0 && this.hasBones) {
-      const places = holds(model, k);
-      // a frame that holds nothing else is a tip: a small ball
-      const thickness = (places.length > 1 ? 0.028 : 0.02) * model.radius;
-      solids.push(paint(bone(places, thickness, isMany(model.links.length) ? 8 : 14), new Color(this.theme.bone), 1));
+    if (visuals.length === 0 && this.hasPlaceholders) {
+      const joints = jointPositions(model, k);
+      // a link with one joint position is a tip: a small sphere
+      const thickness = (joints.length > 1 ? 0.028 : 0.02) * model.radius;
+      solids.push(
+        setVertexColours(
+          placeholder(joints, thickness, isMany(model.links.length) ? 8 : 14),
+          new Color(this.theme.placeholder),
+          1,
+        ),
+      );
     }
-    if (solids.length > 0) body.solid = this.add(body, new Mesh(merged(solids), this.materials.body));
-    if (glasses.length > 0) body.glass = this.add(body, new Mesh(merged(glasses), this.materials.glass));
-    this.dress(k);
+    if (solids.length > 0) body.solid = this.add(body, new Mesh(mergeAll(solids), this.materials.body));
+    if (glasses.length > 0) body.glass = this.add(body, new Mesh(mergeAll(glasses), this.materials.glass));
+    this.updateMaterials(k);
   }
 
-  /** What is drawn together, once all shapes that have come are there. */
-  private gather(): void {
-    this.isGathered = true;
-    this.flock.gather(this.links);
-    this.group.add(this.flock.group);
+  /** Merges small links into one mesh, when the loaded shapes are built. */
+  private mergeSmall(): void {
+    this.isMerged = true;
+    this.mergedMeshes.merge(this.links);
+    this.group.add(this.mergedMeshes.group);
     this.links.forEach((body, k) => {
       body.shadow?.removeFromParent();
       body.shadow = null;
-      if (body.solid && !this.flock.has(k)) {
+      if (body.solid && !this.mergedMeshes.has(k)) {
         body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
         body.shadow.matrixAutoUpdate = false;
-        body.shadow.frustumCulled = false; // it does not lie where the body is
+        body.shadow.frustumCulled = false; // the shader moves it
         body.shadow.renderOrder = -3;
         body.solid.add(body.shadow);
       }
-      this.dress(k);
+      this.updateMaterials(k);
     });
     this.castShadows(this.hasShadows);
   }
 
-  /** What a link bumps with, once; its meshes come as they are fetched. */
-  private async buildCollider(body: Body, k: number): Promise<void> {
+  /** Builds the collision shapes of a link once; meshes are fetched afterwards. */
+  private async buildCollider(body: LinkMesh, k: number): Promise<void> {
     if (this.withColliders.has(body)) return;
     this.withColliders.add(body);
     const model = this.model!;
-    const put = (mesh: Mesh | null) => {
+    const setCollider = (mesh: Mesh | null) => {
       if (mesh === null) return;
-      if (body.collider) throwAway(body.collider);
+      if (body.collider) disposeObject(body.collider);
       body.collider = this.add(body, mesh);
-      this.dress(k);
+      this.updateMaterials(k);
     };
-    put(collider(k, model, this.materials, new Map()));
+    setCollider(colliderMesh(k, model, this.materials, new Map()));
     const meshes = await fetchColliders(k, model, this.failed);
     if (this.model !== model || meshes.size === 0) return;
-    put(collider(k, model, this.materials, meshes));
-    this.show(this.shows.bodies, this.shows.collisions);
+    setCollider(colliderMesh(k, model, this.materials, meshes));
+    this.setVisibility(this.visibility.bodies, this.visibility.collisions);
     this.changed();
   }
 
-  private add(body: Body, mesh: Mesh): Mesh {
+  private add(body: LinkMesh, mesh: Mesh): Mesh {
     mesh.userData.link = body.object.userData.link as number;
-    mesh.matrixAutoUpdate = false; // it never moves on its link
+    mesh.matrixAutoUpdate = false; // fixed to its link
     body.object.add(mesh);
     return mesh;
   }
 
-  private dress(k: number): void {
+  private updateMaterials(k: number): void {
     const body = this.links[k];
     if (!body) return;
-    const { selected, hovered, body: plain, rim, clash, clashGlass, glass } = this.materials;
-    const bumps = this.clashing.has(k);
+    const { selected, hovered, body: plain, rim, contact, contactGlass, glass } = this.materials;
+    const isInContact = this.inContact.has(k);
     const marked = k === this.selected ? selected : k === this.hovered ? hovered : plain;
-    if (body.solid) body.solid.material = bumps ? clash : marked; // a rim still says what is selected
-    if (body.glass) body.glass.material = bumps ? clashGlass : glass;
-    if (body.collider) paintCollider(body.collider, bumps, this.materials);
-    body.solid?.layers.set(this.isMarked(k) || !this.flock.has(k) ? 0 : PICKED);
+    if (body.solid) body.solid.material = isInContact ? contact : marked; // the rim still marks the selection
+    if (body.glass) body.glass.material = isInContact ? contactGlass : glass;
+    if (body.collider) setColliderContact(body.collider, isInContact, this.materials);
+    body.solid?.layers.set(this.isMarked(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
     body.rim?.removeFromParent();
     body.rim = null;
     if (k === this.selected && body.solid) {
@@ -287,9 +296,9 @@ export class Bodies {
     }
   }
 
-  /** Whether it looks otherwise than its own, and so is drawn by itself. */
+  /** Whether the link has another material than usual, and so is drawn separately. */
   private isMarked(k: number): boolean {
-    return k === this.selected || k === this.hovered || this.clashing.has(k);
+    return k === this.selected || k === this.hovered || this.inContact.has(k);
   }
 
   private colour(shape: ShapeInfo, k: number): Color {
@@ -299,7 +308,7 @@ export class Bodies {
   }
 }
 
-function throwAway(object: Object3D): void {
+function disposeObject(object: Object3D): void {
   object.traverse((part) => {
     if (part instanceof Mesh || part instanceof LineSegments) (part.geometry as BufferGeometry).dispose();
   });

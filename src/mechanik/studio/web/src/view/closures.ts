@@ -1,15 +1,15 @@
-// Loops: a quiet dot where two links meet, and a red line across where they do not.
+// Loop closures: a dot where two links meet, and a red line across the gap if the closure is violated.
 import { Color, Group, Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
-import { discs } from "./discs";
+import { pointSprites } from "./point_sprites";
 import type { Overlay } from "./overlay";
-import { poseInto } from "./pose";
-import { Rods } from "./rods";
+import { setFromPose } from "./pose_matrix";
+import { ThickLines } from "./thick_lines";
 import type { Theme } from "./theme";
 
-const OPEN = 1e-6; // m or rad
-const LEAST_PIXELS = 26; // so long is the line at least, or a small gap would not be seen
-const DOT_ALPHA = 1.2; // it is to be seen through bodies, too
+const VIOLATED_ABOVE = 1e-6; // m or rad
+const MIN_LINE_PIXELS = 26; // so that small gaps are visible
+const DOT_ALPHA = 1.2; // more than 1, so that dots are visible through bodies
 
 const matrix = new Matrix4();
 const local = new Matrix4();
@@ -21,16 +21,16 @@ const colour = new Color();
 export class Closures {
   readonly group = new Group();
   private dots: Overlay | null = null;
-  private lines: Rods | null = null;
+  private lines: ThickLines | null = null;
   private model: Model | null = null;
 
-  take(model: Model): void {
+  loadModel(model: Model): void {
     this.dots?.dispose();
     this.lines?.overlay.dispose();
     this.model = model;
     const count = model.closures.length;
-    this.dots = discs(2 * count);
-    this.lines = new Rods(count);
+    this.dots = pointSprites(2 * count);
+    this.lines = new ThickLines(count);
     this.group.add(this.dots.group, this.lines.overlay.group);
   }
 
@@ -39,34 +39,34 @@ export class Closures {
     this.lines?.overlay.drawThrough(on);
   }
 
-  /** gaps: m and rad of each closure. pixel: metres that a pixel covers there. */
+  /** gaps: m and rad of each closure. pixel: size of a pixel at a point, m. */
   update(links: Float64Array, gaps: Float64Array, pixel: (place: Vector3) => number, theme: Theme): void {
     if (!this.group.visible || this.model === null || this.dots === null || this.lines === null) return;
     const { closures, radius } = this.model;
     closures.forEach((closure, k) => {
-      poseInto(matrix, links, 7 * closure.link_a).multiply(poseInto(local, closure.pose_a));
+      setFromPose(matrix, links, 7 * closure.link_a).multiply(setFromPose(local, closure.pose_a));
       a.setFromMatrixPosition(matrix);
-      poseInto(matrix, links, 7 * closure.link_b).multiply(poseInto(local, closure.pose_b));
+      setFromPose(matrix, links, 7 * closure.link_b).multiply(setFromPose(local, closure.pose_b));
       b.setFromMatrixPosition(matrix);
-      const isOpen = Math.max(gaps[2 * k] ?? 0, gaps[2 * k + 1] ?? 0) > OPEN;
-      colour.setHex(isOpen ? theme.gap : theme.shut);
-      const size = (isOpen ? 0.014 : 0.008) * radius;
+      const isViolated = Math.max(gaps[2 * k] ?? 0, gaps[2 * k + 1] ?? 0) > VIOLATED_ABOVE;
+      colour.setHex(isViolated ? theme.violated : theme.closed);
+      const size = (isViolated ? 0.014 : 0.008) * radius;
       this.dot(2 * k, a, size);
       this.dot(2 * k + 1, b, size);
-      if (isOpen) stretch(LEAST_PIXELS * pixel(a));
-      this.lines!.set(k, a, b, 0.006 * radius, colour, isOpen ? 1 : 0.5);
+      if (isViolated) stretch(MIN_LINE_PIXELS * pixel(a));
+      this.lines!.set(k, a, b, 0.006 * radius, colour, isViolated ? 1 : 0.5);
     });
-    this.dots.items.update();
-    this.lines.overlay.items.update();
+    this.dots.instances.update();
+    this.lines.overlay.instances.update();
   }
 
   private dot(k: number, place: Vector3, size: number): void {
-    this.dots!.items.setPose(k, local.makeScale(size, size, size).setPosition(place));
-    this.dots!.items.setTint(k, colour.r, colour.g, colour.b, DOT_ALPHA);
+    this.dots!.instances.setPose(k, local.makeScale(size, size, size).setPosition(place));
+    this.dots!.instances.setTint(k, colour.r, colour.g, colour.b, DOT_ALPHA);
   }
 }
 
-/** Make the line from a to b at least so long, around its middle. */
+/** Extends the line from a to b to a minimum length, around its middle. */
 function stretch(least: number): void {
   const length = a.distanceTo(b);
   if (length >= least) return;

@@ -1,56 +1,56 @@
-// What links bump with: translucent, with edges where they are not too many.
+// Collision shapes: translucent, with edges if there are not too many.
 import { EdgesGeometry, LineSegments, Matrix4, Mesh, type BufferGeometry } from "three";
 import type { Model, ShapeInfo } from "../messages";
 import type { Materials } from "./materials";
 import { fetchShape } from "./meshes";
-import { poseInto } from "./pose";
-import { bare, merged, solid } from "./shapes";
+import { setFromPose } from "./pose_matrix";
+import { stripAttributes, mergeAll, primitiveGeometry } from "./shapes";
 
-const MOST_EDGED = 20_000; // triangles; to find the edges of more takes a time that is felt
+const MAX_TRIANGLES_WITH_EDGES = 20_000; // edge detection is slow for larger meshes
 
 type Meshes = Map<ShapeInfo, BufferGeometry[]>;
 
-/** All that a link bumps with, in its frame; null for nothing. meshes: those that have come. */
-export function collider(link: number, model: Model, materials: Materials, meshes: Meshes): Mesh | null {
+/** All collision shapes of a link, in the frame of the link; null if there are none. meshes: loaded ones. */
+export function colliderMesh(link: number, model: Model, materials: Materials, meshes: Meshes): Mesh | null {
   const parts: BufferGeometry[] = [];
-  const place = new Matrix4();
+  const matrix = new Matrix4();
   for (const shape of model.links[link]!.collisions) {
-    const own = solid(shape, model);
+    const own = primitiveGeometry(shape, model);
     for (const part of own ? [own] : (meshes.get(shape) ?? [])) {
-      parts.push(bare(part.applyMatrix4(poseInto(place, shape.pose))));
+      parts.push(stripAttributes(part.applyMatrix4(setFromPose(matrix, shape.pose))));
     }
   }
   if (parts.length === 0) return null;
-  const mesh = new Mesh(merged(parts), materials.collider);
-  if (mesh.geometry.index!.count <= 3 * MOST_EDGED)
+  const mesh = new Mesh(mergeAll(parts), materials.collider);
+  if (mesh.geometry.index!.count <= 3 * MAX_TRIANGLES_WITH_EDGES)
     mesh.add(new LineSegments(new EdgesGeometry(mesh.geometry, 25), materials.colliderEdges));
   mesh.renderOrder = 2;
   return mesh;
 }
 
-/** Red while it bumps into something. */
-export function paintCollider(mesh: Mesh, bumps: boolean, materials: Materials): void {
-  mesh.material = bumps ? materials.colliderClash : materials.collider;
+/** Sets the material of collision shapes: red in contact. */
+export function setColliderContact(mesh: Mesh, isInContact: boolean, materials: Materials): void {
+  mesh.material = isInContact ? materials.colliderContact : materials.collider;
   for (const edges of mesh.children)
-    (edges as LineSegments).material = bumps ? materials.colliderClashEdges : materials.colliderEdges;
+    (edges as LineSegments).material = isInContact ? materials.colliderContactEdges : materials.colliderEdges;
 }
 
-/** The meshes among what a link bumps with. failed: called with a sentence for each that cannot be drawn. */
+/** Fetches the collision meshes of a link. failed: called with a message for each that cannot be drawn. */
 export async function fetchColliders(link: number, model: Model, failed: (text: string) => void): Promise<Meshes> {
   const { name, collisions } = model.links[link]!;
-  const found: Meshes = new Map();
+  const geometries: Meshes = new Map();
   await Promise.all(
     collisions.map(async (shape) => {
       if (shape.kind !== "mesh") return;
       try {
         const pieces = await fetchShape(shape);
         const plain = pieces.map(({ geometry }) => geometry.deleteAttribute("color"));
-        found.set(shape, plain);
-      } catch (why) {
-        const reason = why instanceof Error ? why.message : String(why);
-        failed(`What '${name}' bumps with cannot be drawn: ${reason}.`);
+        geometries.set(shape, plain);
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        failed(`The collision mesh of '${name}' cannot be drawn: ${reason}.`);
       }
     }),
   );
-  return found;
+  return geometries;
 }

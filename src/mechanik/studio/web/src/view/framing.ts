@@ -1,68 +1,70 @@
-// The look at the whole: besides the bodies it holds the goals and the curves that belong to them.
+// Framing of the camera: the bodies with goals, obstacles and curves.
 import { Sphere, Vector3 } from "three";
 import type { CurveInfo } from "../messages";
 import type { Selection } from "../store";
-import type { Stage } from "./stage";
+import type { SceneGraph } from "./scene_graph";
 
-const AROUND = 3; // radii: what is farther off than this is somewhere else, and would make all else small
-const [TURN, TURNS] = [100, 15]; // ms, and how many of them: in which what belongs to a model comes after it
+const MAX_DISTANCE = 3; // in radii; more distant points are not framed, since they would make the rest small
+const [TICK_MS, TICKS] = [100, 15]; // after a model, during which objects that belong to it are framed too
 
-/** Places of goals, obstacles and curves that a look at this ball should hold too. */
-export function besides(ball: Sphere, { goals, obstacles }: Stage, curves: CurveInfo[]): Vector3[] {
-  const places: Vector3[] = obstacles.places();
+/** Points of goals, obstacles and curves that are framed together with the sphere. */
+export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, curves: CurveInfo[]): Vector3[] {
+  const places: Vector3[] = obstacles.boxCorners();
   goals.places((place) => places.push(place.clone()));
   for (const { points } of curves)
     for (let k = 0; k + 2 < points.length; k += 3) places.push(new Vector3().fromArray(points, k));
-  return places.filter((place) => place.distanceTo(ball.center) < AROUND * ball.radius);
+  return places.filter((place) => place.distanceTo(sphere.center) < MAX_DISTANCE * sphere.radius);
 }
 
-/** A ball around what is selected with some room; null when there is nothing. radius: of the model, m. */
-export function around(chosen: Selection, stage: Stage, radius: number): Sphere | null {
+/** A sphere around the selection with some margin; null if nothing is selected. radius: of the model, m. */
+export function selectionSphere(selection: Selection, graph: SceneGraph, radius: number): Sphere | null {
   const small = (place?: Vector3) => (place ? new Sphere(place.clone(), 0.2 * radius) : null);
-  let ball: Sphere | null = null;
-  if (chosen.kind === "link") ball = stage.bodies.bounds(chosen.link);
-  if (chosen.kind === "goal") ball = small(stage.goals.object(chosen.goal)?.position);
-  if (chosen.kind === "freedom") ball = small(stage.placeOf(chosen.freedom));
-  if (chosen.kind === "obstacle") ball = stage.obstacles.ball(chosen.obstacle);
-  if (ball !== null) ball.radius = Math.max(1.6 * ball.radius, 0.1 * radius);
-  return ball;
+  let sphere: Sphere | null = null;
+  if (selection.kind === "link") sphere = graph.links.bounds(selection.link);
+  if (selection.kind === "goal") sphere = small(graph.goals.object(selection.goal)?.position);
+  if (selection.kind === "dof") sphere = small(graph.dofPosition(selection.dof));
+  if (selection.kind === "obstacle") sphere = graph.obstacles.boundingSphere(selection.obstacle);
+  if (sphere !== null) sphere.radius = Math.max(1.6 * sphere.radius, 0.1 * radius);
+  return sphere;
 }
 
-/** The first look at a model. Goals and curves come after it one by one; they are brought into the picture, but for a
- * moment only, and not once a hand has touched anything: nothing should jump then. A page that is busy with its first
- * picture for seconds hears nothing meanwhile, so the moment is counted in turns of a timer and not by the clock. */
-export class FirstLook {
-  private left = 0; // turns
+/**
+ * Framing of a new model. Goals and curves come after the model; they are framed too, but only for a short time and
+ * only until the first input, so that the view does not jump. The time is counted in timer ticks and not by the clock,
+ * since a page that draws for the first time is busy for seconds and receives nothing meanwhile.
+ */
+export class InitialFraming {
+  private ticksLeft = 0;
   private timer = 0;
-  private isOut = false; // something came that the camera may not see
+  private hasNewObjects = false; // objects came that may be outside of the view
 
   constructor() {
     const end = () => {
-      this.left = 0;
-      this.isOut = false;
+      this.ticksLeft = 0;
+      this.hasNewObjects = false;
     };
     for (const touch of ["pointerdown", "wheel", "keydown"])
       window.addEventListener(touch, end, { capture: true, passive: true });
   }
 
-  begin(): void {
-    this.left = TURNS;
-    this.isOut = false;
+  start(): void {
+    this.ticksLeft = TICKS;
+    this.hasNewObjects = false;
     window.clearInterval(this.timer);
     this.timer = window.setInterval(() => {
-      if (--this.left <= 0) window.clearInterval(this.timer);
-    }, TURN);
+      if (--this.ticksLeft <= 0) window.clearInterval(this.timer);
+    }, TICK_MS);
   }
 
-  /** Something has come. */
-  add(): void {
-    this.isOut ||= this.left > 0;
+  /** New objects came. */
+  notify(): void {
+    this.hasNewObjects ||= this.ticksLeft > 0;
   }
 
-  /** Whether to look anew; then not again until more has come. */
+  /** Whether to frame again; then false until more objects come. */
   isDue(): boolean {
-    const { isOut } = this;
-    this.isOut = false;
+    const { hasNewObjects: isOut } = this;
+    this.hasNewObjects = false;
     return isOut;
   }
 }

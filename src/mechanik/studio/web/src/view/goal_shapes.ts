@@ -1,4 +1,4 @@
-// What each kind of goal looks like in its own frame: z is the line, the axis, the normal or where a cone opens.
+// Markers of goals by kind, in the frame of the goal: z is the line, axis, normal or axis of the cone.
 import {
   BoxGeometry,
   BufferGeometry,
@@ -12,25 +12,25 @@ import {
   Vector3,
 } from "three";
 import type { GoalInfo } from "../messages";
-import { bare, merged } from "./shapes";
+import { stripAttributes, mergeAll } from "./shapes";
 
-/** solid: drawn plainly; sheet: drawn thinly, one sees through; edges: lines; axes: x, y, z in their own colours. */
+/** solid: opaque; sheet: translucent; edges: lines; hasAxes: with arrows along x, y, z. */
 export interface GoalShape {
   solid: BufferGeometry;
   sheet: BufferGeometry | null;
   edges: BufferGeometry | null;
   hasAxes: boolean;
-  /** Places that a pointer may take, in the goal's frame. */
+  /** Points where a pointer can grab it, in the frame of the goal. */
   grips: Vector3[];
 }
 
-const UP = Math.PI / 2; // three's cylinders stand along y, ours along z
+const QUARTER_TURN = Math.PI / 2; // cylinders of three.js are along y, ours along z
 
-/** size: of a usual goal in this model, m. */
+/** size: of goals in this model, m. */
 export function goalShape(goal: GoalInfo, size: number): GoalShape {
   const [first, second, third] = goal.sizes;
   const shape = (solid: BufferGeometry[], more: Partial<GoalShape> = {}): GoalShape => ({
-    solid: merged(solid),
+    solid: mergeAll(solid),
     sheet: null,
     edges: null,
     hasAxes: false,
@@ -53,8 +53,8 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
         [
           ball(0.14 * size),
           ring(0.8 * size, 0.035 * size),
-          ring(0.8 * size, 0.035 * size).rotateX(UP),
-          ring(0.8 * size, 0.035 * size).rotateY(UP),
+          ring(0.8 * size, 0.035 * size).rotateX(QUARTER_TURN),
+          ring(0.8 * size, 0.035 * size).rotateY(QUARTER_TURN),
         ],
         {
           grips: [new Vector3(0.8 * size, 0, 0), new Vector3(0, 0.8 * size, 0), z(0.8 * size)],
@@ -79,28 +79,30 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
       return shape([...eye(size)]);
     case "distance":
       return shape([dot()], {
-        sheet: bare(new SphereGeometry(Math.max(first, 1e-6), 32, 20)),
+        sheet: stripAttributes(new SphereGeometry(Math.max(first, 1e-6), 32, 20)),
         edges: rings(Math.max(first, 1e-6)),
       });
     case "in_box": {
       const box = new BoxGeometry(2 * first, 2 * second, 2 * third);
-      return shape([dot()], { sheet: bare(box.clone()), edges: new EdgesGeometry(box) });
+      return shape([dot()], { sheet: stripAttributes(box.clone()), edges: new EdgesGeometry(box) });
     }
     case "in_cone": {
       const length = 2.2 * size;
       const half = Math.min(Math.max(first, 0.01), 1.5);
       const cone = () =>
-        new ConeGeometry(length * Math.tan(half), length, 32, 1, true).rotateX(-UP).translate(0, 0, length / 2);
+        new ConeGeometry(length * Math.tan(half), length, 32, 1, true)
+          .rotateX(-QUARTER_TURN)
+          .translate(0, 0, length / 2);
       return shape(
         [dot(), rod(0, length, 0.03 * size), ring(length * Math.tan(half), 0.03 * size).translate(0, 0, length)],
-        { sheet: bare(cone()), grips: [z(length)] },
+        { sheet: stripAttributes(cone()), grips: [z(length)] },
       );
     }
     case "in_band": {
       const [low, high] = [square(2.4 * size, first), square(2.4 * size, second)];
       return shape([ball(0.16 * size), rod(first, second, 0.04 * size)], {
-        sheet: merged([low.sheet, high.sheet]),
-        edges: joined([low.edges, high.edges]),
+        sheet: mergeAll([low.sheet, high.sheet]),
+        edges: mergeLines([low.edges, high.edges]),
         grips: [z(first), z(second)],
       });
     }
@@ -111,56 +113,63 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
   }
 }
 
-/** Three arrows along x, y and z, each on its own so that it can have its own colour. */
+/** Arrows along x, y and z, separate since they have different colours. */
 export function axes(size: number): [BufferGeometry, BufferGeometry, BufferGeometry] {
-  const one = () => merged(arrow(size, 0.045 * size));
-  return [one().rotateY(UP), one().rotateX(-UP), one()];
+  const arrowAlongZ = () => mergeAll(arrow(size, 0.045 * size));
+  return [arrowAlongZ().rotateY(QUARTER_TURN), arrowAlongZ().rotateX(-QUARTER_TURN), arrowAlongZ()];
 }
 
-/** A drawing pin that stands in the goal. */
+/** The pin of a pinned goal. */
 export function pin(size: number): BufferGeometry {
-  const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-UP).translate(0, 0, 0.28 * size);
-  const head = new CylinderGeometry(0.2 * size, 0.12 * size, 0.26 * size, 14).rotateX(UP).translate(0, 0, 0.64 * size);
-  const cap = new CylinderGeometry(0.26 * size, 0.26 * size, 0.07 * size, 14).rotateX(UP).translate(0, 0, 0.8 * size);
-  return merged([needle, head, cap]);
+  const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-QUARTER_TURN).translate(0, 0, 0.28 * size);
+  const disc = (top: number, bottom: number, height: number, z: number) =>
+    new CylinderGeometry(top * size, bottom * size, height * size, 14).rotateX(QUARTER_TURN).translate(0, 0, z * size);
+  const [head, cap] = [disc(0.2, 0.12, 0.26, 0.64), disc(0.26, 0.26, 0.07, 0.8)];
+  return mergeAll([needle, head, cap]);
 }
 
 function ball(radius: number): BufferGeometry {
-  return bare(new SphereGeometry(radius, 16, 10));
+  return stripAttributes(new SphereGeometry(radius, 16, 10));
 }
 
 function rod(from: number, to: number, radius: number): BufferGeometry {
   const length = Math.abs(to - from);
-  return bare(new CylinderGeometry(radius, radius, length, 8).rotateX(UP).translate(0, 0, (from + to) / 2));
+  return stripAttributes(
+    new CylinderGeometry(radius, radius, length, 8).rotateX(QUARTER_TURN).translate(0, 0, (from + to) / 2),
+  );
 }
 
 function ring(radius: number, thick: number): BufferGeometry {
-  return bare(new TorusGeometry(radius, thick, 6, 40));
+  return stripAttributes(new TorusGeometry(radius, thick, 6, 40));
 }
 
 function arrow(length: number, radius: number): BufferGeometry[] {
   const head = Math.min(0.32 * length, 7 * radius);
   return [
     rod(0, length - head, radius),
-    bare(new ConeGeometry(2.4 * radius, head, 12).rotateX(UP).translate(0, 0, length - head / 2)),
+    stripAttributes(new ConeGeometry(2.4 * radius, head, 12).rotateX(QUARTER_TURN).translate(0, 0, length - head / 2)),
   ];
 }
 
 function cross(reach: number, radius: number): BufferGeometry[] {
-  return [rod(-reach, reach, radius), rod(-reach, reach, radius).rotateX(UP), rod(-reach, reach, radius).rotateY(UP)];
+  return [
+    rod(-reach, reach, radius),
+    rod(-reach, reach, radius).rotateX(QUARTER_TURN),
+    rod(-reach, reach, radius).rotateY(QUARTER_TURN),
+  ];
 }
 
 function disc(radius: number): BufferGeometry {
-  return bare(new CircleGeometry(radius, 40));
+  return stripAttributes(new CircleGeometry(radius, 40));
 }
 
 function square(edge: number, height: number): { sheet: BufferGeometry; edges: BufferGeometry } {
   const plane = new PlaneGeometry(edge, edge).translate(0, 0, height);
-  return { edges: new EdgesGeometry(plane), sheet: bare(plane) };
+  return { edges: new EdgesGeometry(plane), sheet: stripAttributes(plane) };
 }
 
 function rings(radius: number): BufferGeometry {
-  const places: Vector3[] = [];
+  const points: Vector3[] = [];
   for (const at of [
     (c: number, s: number) => new Vector3(c, s, 0),
     (c: number, s: number) => new Vector3(c, 0, s),
@@ -168,35 +177,38 @@ function rings(radius: number): BufferGeometry {
   ]) {
     for (let k = 0; k < 64; k++)
       for (const angle of [(k * Math.PI) / 32, ((k + 1) * Math.PI) / 32])
-        places.push(at(radius * Math.cos(angle), radius * Math.sin(angle)));
+        points.push(at(radius * Math.cos(angle), radius * Math.sin(angle)));
   }
-  return new BufferGeometry().setFromPoints(places);
+  return new BufferGeometry().setFromPoints(points);
 }
 
-function joined(lines: BufferGeometry[]): BufferGeometry {
-  const places = lines.flatMap((line) => [...line.getAttribute("position").array]);
+function mergeLines(lines: BufferGeometry[]): BufferGeometry {
+  const coordinates = lines.flatMap((line) => [...line.getAttribute("position").array]);
   const points: Vector3[] = [];
-  for (let k = 0; k < places.length; k += 3) points.push(new Vector3(places[k], places[k + 1], places[k + 2]));
+  for (let k = 0; k < coordinates.length; k += 3) points.push(new Vector3().fromArray(coordinates, k));
   return new BufferGeometry().setFromPoints(points);
 }
 
 function eye(size: number): BufferGeometry[] {
-  const lid = (turn: number) =>
-    bare(
+  const lid = (angle: number) =>
+    stripAttributes(
       new TorusGeometry(0.75 * size, 0.045 * size, 6, 20, 1.7)
         .rotateZ(Math.PI / 2 - 0.85)
         .translate(0, -0.5 * size, 0)
-        .rotateZ(turn)
-        .rotateX(UP),
+        .rotateZ(angle)
+        .rotateX(QUARTER_TURN),
     );
   return [ball(0.2 * size), lid(0), lid(Math.PI)];
 }
 
-/** A ball of which two quarters are missing, as plans mark a centre of mass. */
+/** A sphere with two quarters, the symbol of a centre of mass. */
 function quarters(radius: number): BufferGeometry[] {
+  const quarter = QUARTER_TURN;
   return [0, 1].flatMap((k) =>
     [0, 1].map((half) =>
-      bare(new SphereGeometry(radius, 6, 8, k * Math.PI + half * UP, UP, half * UP, UP).rotateX(UP)),
+      stripAttributes(
+        new SphereGeometry(radius, 6, 8, (2 * k + half) * quarter, quarter, half * quarter, quarter).rotateX(quarter),
+      ),
     ),
   );
 }

@@ -1,4 +1,4 @@
-// Goals: recognised by shape, their state by colour, a dashed line where the link has not got there.
+// Goals: kind by shape, state by colour, and a dashed line from the link to a goal that is not reached.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -14,19 +14,19 @@ import {
   Vector3,
 } from "three";
 import type { GoalInfo } from "../messages";
-import type { Frame } from "../wire/frame";
+import type { StateFrame } from "../connection/state_frame";
 import { axes, goalShape, pin } from "./goal_shapes";
-import { poseInto } from "./pose";
+import { setFromPose } from "./pose_matrix";
 import type { Theme } from "./theme";
 
-const REACHED = { distance: 1e-4, angle: 1e-3 }; // m, rad: what an eye cannot tell apart
-const DASHES = 12; // of the line from a link to its goal
+const REACHED_BELOW = { distance: 1e-4, angle: 1e-3 }; // m, rad: not visible
+const DASHES = 12; // of the line from the link to its goal
 const AXES = [0xe5484d, 0x3fb950, 0x3f87f5];
-const THROUGH = 8; // drawn after all else
+const RENDER_ORDER = 8; // after everything else
 
-interface Drawn {
+interface DrawnGoal {
   info: GoalInfo;
-  /** Its matrix is the goal's pose. */
+  /** Its matrix is the pose of the goal. */
   object: Group;
   paint: MeshBasicMaterial;
   sheet: MeshBasicMaterial;
@@ -39,14 +39,14 @@ const from = new Vector3();
 const to = new Vector3();
 const state = new Color();
 
-export class Goals {
+export class GoalMarkers {
   readonly group = new Group();
-  private drawn: Drawn[] = [];
+  private drawn: DrawnGoal[] = [];
   private order = -1;
   private size = 0.05;
   private radius = 1;
   private marked = { selected: 0, hovered: 0 };
-  private through = true;
+  private isDrawnThrough = true;
   private readonly lines = new LineSegments(
     new BufferGeometry(),
     new LineBasicMaterial({ vertexColors: true, transparent: true }),
@@ -58,8 +58,8 @@ export class Goals {
     this.group.add(this.lines);
   }
 
-  /** radius: of the model. */
-  take(goals: GoalInfo[], order: number, radius: number, scale: number): void {
+  /** radius: of the model, m. */
+  load(goals: GoalInfo[], order: number, radius: number, scale: number): void {
     for (const { object, paint, sheet, edge } of this.drawn) {
       object.traverse((part) => {
         if (part instanceof Mesh || part instanceof LineSegments) (part.geometry as BufferGeometry).dispose();
@@ -70,13 +70,13 @@ export class Goals {
     this.radius = radius;
     this.size = 0.1 * radius * scale;
     this.order = order;
-    this.drawn = goals.map((info) => this.make(info));
+    this.drawn = goals.map((info) => this.create(info));
     const corners = Math.max(1, goals.length) * 2 * DASHES;
     this.lines.geometry.dispose();
     this.lines.geometry = new BufferGeometry()
       .setAttribute("position", new BufferAttribute(new Float32Array(3 * corners), 3).setUsage(DynamicDrawUsage))
       .setAttribute("color", new BufferAttribute(new Float32Array(3 * corners), 3).setUsage(DynamicDrawUsage));
-    this.drawThrough(this.through);
+    this.drawThrough(this.isDrawnThrough);
   }
 
   object(number: number): Group | null {
@@ -84,61 +84,61 @@ export class Goals {
   }
 
   drawThrough(on: boolean): void {
-    this.through = on;
+    this.isDrawnThrough = on;
     const materials = this.drawn.flatMap(({ paint, sheet, edge }) => [paint, sheet, edge]);
     for (const material of [...materials, ...this.axisPaints, this.lines.material as LineBasicMaterial])
       material.depthTest = !on;
   }
 
-  /** 0: none. */
-  mark(selected: number, hovered: number): void {
+  /** Numbers of goals; 0: none. */
+  updateHighlight(selected: number, hovered: number): void {
     this.marked = { selected, hovered };
   }
 
-  /** frame: its goals are taken if they are in the order of these; until then each stands where it was asked for. */
-  update(frame: Frame | null, theme: Theme): void {
+  /** Moves the goals to the poses of the frame if it lists the same goals, else to their targets. */
+  update(frame: StateFrame | null, theme: Theme): void {
     const isFresh = frame !== null && frame.order === this.order;
-    const places = this.lines.geometry.getAttribute("position") as BufferAttribute;
+    const forEachPosition = this.lines.geometry.getAttribute("position") as BufferAttribute;
     const colours = this.lines.geometry.getAttribute("color") as BufferAttribute;
     let corner = 0;
     this.drawn.forEach((goal, k) => {
       const { info, object } = goal;
-      if (isFresh) poseInto(object.matrix, frame.goals, 9 * k);
-      else poseInto(object.matrix, info.pose);
+      if (isFresh) setFromPose(object.matrix, frame.goals, 9 * k);
+      else setFromPose(object.matrix, info.pose);
       const distance = isFresh ? frame.goals[9 * k + 7]! : 0;
       const angle = isFresh ? frame.goals[9 * k + 8]! : 0;
-      const isReached = distance <= REACHED.distance && angle <= REACHED.angle;
+      const isReached = distance <= REACHED_BELOW.distance && angle <= REACHED_BELOW.angle;
       object.matrix.decompose(object.position, object.quaternion, object.scale);
       object.matrixWorldNeedsUpdate = true;
-      this.paint(goal, isReached, theme);
+      this.updateColours(goal, isReached, theme);
       if (frame === null || !info.enabled) return;
-      poseInto(pose, frame.links, 7 * info.link);
+      setFromPose(pose, frame.links, 7 * info.link);
       from.set(...info.at).applyMatrix4(pose);
       to.setFromMatrixPosition(object.matrix);
-      const always = info.kind === "look_at" || info.kind === "centre_of_mass";
-      if (!always && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
-      if (info.kind === "orientation" || info.kind === "axis") return; // where it is does not matter to them
-      if (info.kind === "centre_of_mass") from.copy(to).setZ(0); // its plumb line
-      corner = dashes(places, colours, corner, state);
+      const hasPermanentLine = info.kind === "look_at" || info.kind === "centre_of_mass";
+      if (!hasPermanentLine && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
+      if (info.kind === "orientation" || info.kind === "axis") return; // they have no position
+      if (info.kind === "centre_of_mass") from.copy(to).setZ(0); // the plumb line
+      corner = writeDashes(forEachPosition, colours, corner, state);
     });
     this.lines.geometry.setDrawRange(0, corner);
-    places.needsUpdate = colours.needsUpdate = true;
+    forEachPosition.needsUpdate = colours.needsUpdate = true;
   }
 
-  /** Where they are, one after the other; told in a vector that is used again. */
+  /** Visits the position of each goal; the vector is reused. */
   places(tell: (place: Vector3) => void): void {
     for (const { info, object } of this.drawn) if (!info.is_link_drag) tell(to.setFromMatrixPosition(object.matrix));
   }
 
-  /** Places that a pointer may take, in the world. */
-  grips(tell: (goal: number, place: Vector3) => void): void {
+  /** Visits the points where a pointer can grab a goal, in the world; the vector is reused. */
+  forEachGrip(visit: (goal: number, place: Vector3) => void): void {
     for (const { info, object, grips } of this.drawn) {
       if (info.is_link_drag) continue;
-      for (const grip of grips) tell(info.number, to.copy(grip).applyMatrix4(object.matrix));
+      for (const grip of grips) visit(info.number, to.copy(grip).applyMatrix4(object.matrix));
     }
   }
 
-  private make(info: GoalInfo): Drawn {
+  private create(info: GoalInfo): DrawnGoal {
     const shape = goalShape(info, this.size);
     const object = new Group();
     object.matrixAutoUpdate = false;
@@ -146,21 +146,21 @@ export class Goals {
     const paint = new MeshBasicMaterial({ transparent: true });
     const sheet = new MeshBasicMaterial({ transparent: true, opacity: 0.13, side: DoubleSide, depthWrite: false });
     const edge = new LineBasicMaterial({ transparent: true, opacity: 0.75 });
-    const add = (part: Mesh | LineSegments, order = THROUGH) => {
+    const add = (part: Mesh | LineSegments, order = RENDER_ORDER) => {
       part.renderOrder = order;
       part.matrixAutoUpdate = false;
       object.add(part);
     };
-    if (shape.sheet) add(new Mesh(shape.sheet, sheet), THROUGH - 1);
+    if (shape.sheet) add(new Mesh(shape.sheet, sheet), RENDER_ORDER - 1);
     if (shape.edges) add(new LineSegments(shape.edges, edge));
     add(new Mesh(shape.solid, paint));
     if (shape.hasAxes) axes(this.size).forEach((arrow, k) => add(new Mesh(arrow, this.axisPaints[k])));
-    if (info.pinned) add(new Mesh(pin(1.3 * this.size), paint), THROUGH + 1);
+    if (info.pinned) add(new Mesh(pin(1.3 * this.size), paint), RENDER_ORDER + 1);
     this.group.add(object);
     return { info, object, paint, sheet, edge, grips: shape.grips };
   }
 
-  private paint({ info, paint, sheet, edge }: Drawn, isReached: boolean, theme: Theme): void {
+  private updateColours({ info, paint, sheet, edge }: DrawnGoal, isReached: boolean, theme: Theme): void {
     const { selected, hovered } = this.marked;
     if (!info.enabled) state.setHex(theme.disabled);
     else if (!isReached) state.setHex(theme.missed);
@@ -174,11 +174,11 @@ export class Goals {
   }
 }
 
-/** A dashed line from `from` to `to` into the buffers, from this corner on; the next free corner comes back. */
-function dashes(places: BufferAttribute, colours: BufferAttribute, corner: number, colour: Color): number {
+/** Writes a dashed line from `from` to `to` into the buffers; returns the next free vertex. */
+function writeDashes(positions: BufferAttribute, colours: BufferAttribute, corner: number, colour: Color): number {
   for (let k = 0; k < DASHES; k++) {
     for (const share of [k / (DASHES - 0.45), (k + 0.55) / (DASHES - 0.45)]) {
-      places.setXYZ(
+      positions.setXYZ(
         corner,
         from.x + (to.x - from.x) * share,
         from.y + (to.y - from.y) * share,

@@ -1,16 +1,16 @@
-// What a pointer can take.
+// Objects under a pointer.
 import type { Vector3 } from "three";
 import type { Selection } from "../store";
 
-/** Something that can be selected, and where it was met. */
+/** An object that can be selected, and the point where the pointer meets it. */
 export type Hit = Exclude<Selection, { kind: "none" }> & { point: Vector3 };
 
-/** What was hit, wherever. */
-export function thing({ point: _, ...what }: Hit): Selection {
+/** The object of a hit as a selection. */
+export function selectionOf({ point: _, ...what }: Hit): Selection {
   return what;
 }
 
-/** The same for two hits on the same thing. */
-export function nameOf(hit: Hit | null): string {
-  return hit === null ? "" : JSON.stringify(thing(hit));
+/** A key that is equal for hits on the same object. */
+export function hitKey(hit: Hit | null): string {
+  return hit === null ? "" : JSON.stringify(selectionOf(hit));
 }

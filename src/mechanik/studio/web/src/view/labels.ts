@@ -1,18 +1,18 @@
-// Words in the picture: names of links and joints, titles of tiles. Real text above the canvas.
+// Text in the view: names of links and joints, titles of tiles. HTML elements above the canvas.
 import { Vector3, type Camera } from "three";
 
-const SHEET = `
-  .view-words { position: absolute; inset: 0; overflow: hidden; pointer-events: none;
+const STYLES = `
+  .view-labels { position: absolute; inset: 0; overflow: hidden; pointer-events: none;
     font: 11px/1.3 system-ui, sans-serif; }
-  .view-words > * { position: absolute; left: 0; top: 0; white-space: nowrap; will-change: transform; }
+  .view-labels > * { position: absolute; left: 0; top: 0; white-space: nowrap; will-change: transform; }
   .view-label { color: #e9edf3; background: rgb(20 23 29 / 72%); border-radius: 4px; padding: 1px 5px; }
   .view-label-joint { color: #9ecbff; }
-  .view-words-light .view-label { color: #1d2530; background: rgb(255 255 255 / 82%); }
-  .view-words-light .view-label-joint { color: #0b5cc0; }
+  .view-labels-light .view-label { color: #1d2530; background: rgb(255 255 255 / 82%); }
+  .view-labels-light .view-label-joint { color: #0b5cc0; }
   .view-title { color: #e9edf3; background: rgb(20 23 29 / 78%); border-radius: 6px; padding: 4px 9px;
     font-size: 12px; max-width: 90%; }
   .view-title small { display: block; opacity: 0.75; white-space: normal; }
-  .view-words-light .view-title { color: #1d2530; background: rgb(255 255 255 / 86%); }
+  .view-labels-light .view-title { color: #1d2530; background: rgb(255 255 255 / 86%); }
 `;
 
 interface Label {
@@ -20,12 +20,12 @@ interface Label {
   text: string;
 }
 
-const LINE = 17; // px from one label to the next below it
-const MOST_LINES = 4; // below its place; farther off nobody would know what it names
-const WIDE = 90; // px: labels nearer than this side by side would lie on one another
-const seen = new Vector3();
+const LINE_HEIGHT = 17; // px
+const MAX_LINES = 4; // below its point; farther away it is not clear what it names
+const MIN_SPACING = 90; // px; closer labels would overlap
+const projected = new Vector3();
 
-export class Words {
+export class LabelLayer {
   private readonly layer = document.createElement("div");
   private readonly labels = new Map<string, Label>();
   private used = new Set<string>();
@@ -34,29 +34,29 @@ export class Words {
 
   constructor(host: HTMLElement) {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(SHEET);
+    sheet.replaceSync(STYLES);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-    this.layer.className = "view-words";
-    this.layer.setAttribute("aria-hidden", "true"); // the panels say the same in lists
+    this.layer.className = "view-labels";
+    this.layer.setAttribute("aria-hidden", "true"); // the panels list the same names
     host.append(this.layer);
   }
 
-  paint(theme: "dark" | "light"): void {
-    this.layer.classList.toggle("view-words-light", theme === "light");
+  setTheme(theme: "dark" | "light"): void {
+    this.layer.classList.toggle("view-labels-light", theme === "light");
   }
 
-  /** Labels that are put between `begin` and `end` are seen, all others are not. */
+  /** Starts an update: labels that are put between `begin` and `end` are shown, others are hidden. */
   begin(): void {
     this.used = new Set();
     this.taken.length = 0;
   }
 
-  /** A label at a place of the world. area: of the picture within the window, pixels. */
+  /** Puts a label at a point of the world. area: of the image in the window, px. */
   put(key: string, kind: "link" | "joint", text: string, place: Vector3, camera: Camera, area: DOMRect): void {
-    seen.copy(place).project(camera);
-    if (seen.z < -1 || seen.z > 1 || Math.abs(seen.x) > 1.05 || Math.abs(seen.y) > 1.05) return;
-    const x = area.x + ((seen.x + 1) / 2) * area.width + 8;
-    const y = this.free(x, area.y + ((1 - seen.y) / 2) * area.height - 8);
+    projected.copy(place).project(camera);
+    if (projected.z < -1 || projected.z > 1 || Math.abs(projected.x) > 1.05 || Math.abs(projected.y) > 1.05) return;
+    const x = area.x + ((projected.x + 1) / 2) * area.width + 8;
+    const y = this.free(x, area.y + ((1 - projected.y) / 2) * area.height - 8);
     if (y === null) return;
     let label = this.labels.get(key);
     if (label === undefined) {
@@ -73,11 +73,13 @@ export class Words {
     this.used.add(key);
   }
 
-  /** The nearest free line at or below y; null if there is none near. */
+  /** The nearest free line at or below y; null if there is none. */
   private free(x: number, y: number): number | null {
-    for (let k = 0; k <= MOST_LINES; k++) {
-      const line = y + k * LINE;
-      if (!this.taken.some((other) => Math.abs(other.y - line) < LINE && Math.abs(other.x - x) < WIDE)) return line;
+    for (let k = 0; k <= MAX_LINES; k++) {
+      const line = y + k * LINE_HEIGHT;
+      const overlaps = (label: { x: number; y: number }) =>
+        Math.abs(label.y - line) < LINE_HEIGHT && Math.abs(label.x - x) < MIN_SPACING;
+      if (!this.taken.some(overlaps)) return line;
     }
     return null;
   }
@@ -86,7 +88,7 @@ export class Words {
     for (const [key, label] of this.labels) if (!this.used.has(key)) label.element.hidden = true;
   }
 
-  /** All labels of another model go. */
+  /** Removes all labels. */
   clear(): void {
     for (const { element } of this.labels.values()) element.remove();
     this.labels.clear();

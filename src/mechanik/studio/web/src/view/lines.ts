@@ -1,4 +1,4 @@
-// Lines of the world: curves of a scene, such as the path of a coupler, and the path that goals' points have walked.
+// Lines in the world: curves of a scene, such as a coupler curve, and the trails of the points of goals.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -14,12 +14,12 @@ import { Line2 } from "three/addons/lines/Line2.js";
 import { LineGeometry } from "three/addons/lines/LineGeometry.js";
 import { LineMaterial } from "three/addons/lines/LineMaterial.js";
 import type { CurveInfo, GoalInfo } from "../messages";
-import { poseInto } from "./pose";
+import { setFromPose } from "./pose_matrix";
 
 export class Curves {
   readonly group = new Group();
 
-  take(curves: CurveInfo[]): void {
+  load(curves: CurveInfo[]): void {
     for (const line of this.group.children as Line2[]) {
       line.geometry.dispose();
       line.material.dispose();
@@ -36,18 +36,18 @@ export class Curves {
   }
 }
 
-const MOST = 4096; // places of a path; the oldest half goes when they are used up
+const MAX_TRAIL_POINTS = 4096; // per trail; the oldest half is dropped when it is full
 const pose = new Matrix4();
-const place = new Vector3();
+const position = new Vector3();
 
 interface Trail {
   line: Line<BufferGeometry, LineBasicMaterial>;
-  places: BufferAttribute;
+  positions: BufferAttribute;
   count: number;
   last: Vector3;
 }
 
-export class Paths {
+export class GoalTrails {
   readonly group = new Group();
   private readonly trails = new Map<number, Trail>();
 
@@ -60,45 +60,45 @@ export class Paths {
     this.group.clear();
   }
 
-  paint(colour: number): void {
+  setColour(colour: number): void {
     for (const { line } of this.trails.values()) line.material.color.setHex(colour);
   }
 
-  /** Goals' points are there now. step: places nearer than this to the last are left out, m. */
-  walk(goals: GoalInfo[], links: Float64Array, step: number, colour: number): void {
+  /** Adds the present points of the goals. step: minimum distance to the last point, m. */
+  extend(goals: GoalInfo[], links: Float64Array, step: number, colour: number): void {
     for (const goal of goals) {
       if (goal.is_link_drag || goal.pinned) continue;
-      place.set(...goal.at).applyMatrix4(poseInto(pose, links, 7 * goal.link));
-      const trail = this.trails.get(goal.number) ?? this.begin(goal.number, colour);
-      if (trail.count > 0 && trail.last.distanceTo(place) < step) continue;
-      if (trail.count === MOST) forget(trail);
-      trail.places.setXYZ(trail.count, place.x, place.y, place.z);
-      trail.places.addUpdateRange(3 * trail.count++, 3);
-      trail.places.needsUpdate = true;
-      trail.last.copy(place);
+      position.set(...goal.at).applyMatrix4(setFromPose(pose, links, 7 * goal.link));
+      const trail = this.trails.get(goal.number) ?? this.createTrail(goal.number, colour);
+      if (trail.count > 0 && trail.last.distanceTo(position) < step) continue;
+      if (trail.count === MAX_TRAIL_POINTS) dropOldestHalf(trail);
+      trail.positions.setXYZ(trail.count, position.x, position.y, position.z);
+      trail.positions.addUpdateRange(3 * trail.count++, 3);
+      trail.positions.needsUpdate = true;
+      trail.last.copy(position);
       trail.line.geometry.setDrawRange(0, trail.count);
     }
   }
 
-  private begin(number: number, colour: number): Trail {
-    const places = new BufferAttribute(new Float32Array(3 * MOST), 3).setUsage(DynamicDrawUsage);
-    const geometry = new BufferGeometry().setAttribute("position", places);
+  private createTrail(number: number, colour: number): Trail {
+    const positions = new BufferAttribute(new Float32Array(3 * MAX_TRAIL_POINTS), 3).setUsage(DynamicDrawUsage);
+    const geometry = new BufferGeometry().setAttribute("position", positions);
     const line = new Line(
       geometry,
       new LineBasicMaterial({ color: new Color(colour), transparent: true, opacity: 0.85 }),
     );
     line.frustumCulled = false;
     this.group.add(line);
-    const trail = { line, places, count: 0, last: new Vector3() };
+    const trail = { line, positions, count: 0, last: new Vector3() };
     this.trails.set(number, trail);
     return trail;
   }
 }
 
-function forget(trail: Trail): void {
-  const half = MOST >> 1;
-  trail.places.array.copyWithin(0, 3 * half);
+function dropOldestHalf(trail: Trail): void {
+  const half = MAX_TRAIL_POINTS >> 1;
+  trail.positions.array.copyWithin(0, 3 * half);
   trail.count = half;
-  trail.places.clearUpdateRanges();
-  trail.places.needsUpdate = true;
+  trail.positions.clearUpdateRanges();
+  trail.positions.needsUpdate = true;
 }

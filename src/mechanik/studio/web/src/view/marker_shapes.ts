@@ -1,23 +1,23 @@
-// The shapes of markers and how they follow the freedom's value: each corner says which part it belongs to. Lines are
-// ribbons that always face the eye: two triangles a piece, and as crisp from far away as from near.
+// Geometries and shader of dof markers; each vertex says to which part it belongs. Lines are ribbons that face the
+// camera: two triangles per segment, sharp at any distance.
 import { BufferAttribute, BufferGeometry } from "three";
-import { DISC_LIGHT, discCorners, discIndex } from "./discs";
+import { DISC_LIGHT, discVertices, discIndex } from "./point_sprites";
 
-// what the shader does with a corner (x, y, z)
-const FIXED = 0; // stays
-const ARC = 1; // at x of the way from the lower to the upper limit, at radius y
-const NEEDLE = 2; // turned by the value
-const LOW_STOP = 3; // turned by the lower limit; gone where there is none
+// how the shader moves a vertex (x, y, z)
+const FIXED = 0; // not at all
+const ARC = 1; // at share x from the lower to the upper limit, at radius y
+const NEEDLE = 2; // rotated by the value
+const LOW_STOP = 3; // rotated by the lower limit; hidden if there is none
 const HIGH_STOP = 4;
 const RAIL = 5; // z from 0 to 1: from the lower to the upper limit
-const CARRIAGE = 6; // moved along by the value
-const LOW_END = 7; // moved along by the lower limit; gone where there is none
+const CARRIAGE = 6; // moved by the value
+const LOW_END = 7; // moved by the lower limit; hidden if there is none
 const HIGH_END = 8;
 
 /** `range` of each marker: lower, upper, value (in units of the marker), and its stops: 1 the lower, 2 the upper. */
 export const MARKER_VERTEX = `
-  attribute vec3 part; // which, how opaque, and how it is laid out: 0 as it is, 1 as a ribbon, 2 as a disc
-  attribute float width; // of a ribbon to one side (normal: the direction in which it runs); of a disc: its radius
+  attribute vec3 part; // part, opacity, and layout: 0 as it is, 1 a ribbon, 2 a disc
+  attribute float width; // of a ribbon to one side (normal: its direction); of a disc its radius
   uniform float opacity;
   varying vec4 shade;
   ${DISC_LIGHT}
@@ -48,7 +48,7 @@ export const MARKER_VERTEX = `
     vec4 place = toEye * vec4(p * shown, 1.0);
     float bright = 1.0;
     if (part.z == 2.0) {
-      place.xyz += vec3(n.xy, 1.0) * width * length(toEye[0].xyz); // as near as the front of a ball
+      place.xyz += vec3(n.xy, 1.0) * width * length(toEye[0].xyz); // as near as the front of a sphere
       bright = discLight(n.xy);
     } else if (part.z == 1.0) {
       vec3 along = normalize(mat3(toEye) * n);
@@ -63,24 +63,24 @@ export const MARKER_VERTEX = `
 
 type Triple = [number, number, number];
 
-class Drawing {
-  private readonly places: number[] = [];
+class MarkerGeometry {
+  private readonly positions: number[] = [];
   private readonly normals: number[] = [];
   private readonly parts: number[] = [];
   private readonly widths: number[] = [];
   private readonly index: number[] = [];
 
-  /** Of an arc of radius 1 to its middle. */
-  sector(part: number, alpha: number, pieces: number): this {
+  /** A sector of radius 1. */
+  addSector(part: number, alpha: number, pieces: number): this {
     const first = this.widths.length;
-    this.corner([part, alpha, 0], [0, 0, 0], [0, 0, 1], 0);
-    for (let i = 0; i <= pieces; i++) this.corner([part, alpha, 0], [i / pieces, 1, 0], [0, 0, 1], 0);
+    this.addVertex([part, alpha, 0], [0, 0, 0], [0, 0, 1], 0);
+    for (let i = 0; i <= pieces; i++) this.addVertex([part, alpha, 0], [i / pieces, 1, 0], [0, 0, 1], 0);
     for (let i = 1; i <= pieces; i++) this.index.push(first, first + i, first + i + 1);
     return this;
   }
 
-  /** A ribbon along `at`, which runs `towards`; half as wide as `width` says on each side. */
-  ribbon(
+  /** A ribbon through the points `at` in the directions `towards`; `width` is to each side. */
+  addRibbon(
     part: number,
     pieces: number,
     width: (u: number) => number,
@@ -91,16 +91,16 @@ class Drawing {
     for (let i = 0; i <= pieces; i++)
       for (const side of [-1, 1]) {
         const u = i / pieces;
-        this.corner([part, 1, 1], at(u), towards(u), side * width(u));
+        this.addVertex([part, 1, 1], at(u), towards(u), side * width(u));
       }
     for (let a = first; a < first + 2 * pieces; a += 2) this.index.push(a, a + 2, a + 1, a + 1, a + 2, a + 3);
     return this;
   }
 
-  line(part: number, a: Triple, b: Triple, widthA: number, widthB = widthA): this {
+  addLine(part: number, a: Triple, b: Triple, widthA: number, widthB = widthA): this {
     const towards = [b[0] - a[0], b[1] - a[1], b[2] - a[2]] as Triple;
     const mix = (u: number) => a.map((x, k) => x + (b[k]! - x) * u) as Triple;
-    return this.ribbon(
+    return this.addRibbon(
       part,
       1,
       (u) => widthA + (widthB - widthA) * u,
@@ -109,42 +109,42 @@ class Drawing {
     );
   }
 
-  /** A disc, and so opaque that through a body it is seen as well as what has two sides. */
-  ball(part: number, radius: number): this {
+  /** A sphere, drawn as a disc; its opacity makes up for its single side when it is seen through bodies. */
+  addBall(part: number, radius: number): this {
     const first = this.widths.length;
-    for (const [x, y] of discCorners(10)) this.corner([part, 1.6, 2], [0, 0, 0], [x, y, 0], radius);
+    for (const [x, y] of discVertices(10)) this.addVertex([part, 1.6, 2], [0, 0, 0], [x, y, 0], radius);
     this.index.push(...discIndex(10).map((k) => first + k));
     return this;
   }
 
-  /** Along z, its tip at `tip`. */
-  cone(part: number, foot: number, tip: number, radius: number): this {
+  /** A cone along z with its tip at `tip`. */
+  addCone(part: number, foot: number, tip: number, radius: number): this {
     const first = this.widths.length;
     const sides = 7;
     for (let j = 0; j <= sides; j++) {
       const [c, s] = [Math.cos((2 * Math.PI * j) / sides), Math.sin((2 * Math.PI * j) / sides)];
-      this.corner([part, 1, 0], [radius * c, radius * s, foot], [c, s, 0], 0);
-      this.corner([part, 1, 0], [0, 0, tip], [c, s, 0], 0);
+      this.addVertex([part, 1, 0], [radius * c, radius * s, foot], [c, s, 0], 0);
+      this.addVertex([part, 1, 0], [0, 0, tip], [c, s, 0], 0);
     }
     for (let a = first; a < first + 2 * sides; a += 2) this.index.push(a, a + 1, a + 2);
     return this;
   }
 
-  /** Of radius 1, around x, y or z. */
-  ring(part: number, axis: 0 | 1 | 2, width: number, pieces: number): this {
-    const turn = (p: Triple): Triple => (axis === 2 ? p : axis === 0 ? [p[2], p[0], p[1]] : [p[1], p[2], p[0]]);
-    return this.ribbon(
+  /** A ring of radius 1 about x, y or z. */
+  addRing(part: number, axis: 0 | 1 | 2, width: number, pieces: number): this {
+    const permuted = (p: Triple): Triple => (axis === 2 ? p : axis === 0 ? [p[2], p[0], p[1]] : [p[1], p[2], p[0]]);
+    return this.addRibbon(
       part,
       pieces,
       () => width,
-      (u) => turn([Math.cos(2 * Math.PI * u), Math.sin(2 * Math.PI * u), 0]),
-      (u) => turn([-Math.sin(2 * Math.PI * u), Math.cos(2 * Math.PI * u), 0]),
+      (u) => permuted([Math.cos(2 * Math.PI * u), Math.sin(2 * Math.PI * u), 0]),
+      (u) => permuted([-Math.sin(2 * Math.PI * u), Math.cos(2 * Math.PI * u), 0]),
     );
   }
 
-  done(): BufferGeometry {
+  build(): BufferGeometry {
     const geometry = new BufferGeometry();
-    geometry.setAttribute("position", new BufferAttribute(new Float32Array(this.places), 3));
+    geometry.setAttribute("position", new BufferAttribute(new Float32Array(this.positions), 3));
     geometry.setAttribute("normal", new BufferAttribute(new Float32Array(this.normals), 3));
     geometry.setAttribute("part", new BufferAttribute(new Float32Array(this.parts), 3));
     geometry.setAttribute("width", new BufferAttribute(new Float32Array(this.widths), 1));
@@ -152,45 +152,48 @@ class Drawing {
     return geometry;
   }
 
-  /** part: which, how opaque, and how it is laid out, as the shader has it. */
-  private corner(part: Triple, place: Triple, normal: Triple, width: number): void {
-    this.places.push(...place);
+  /** part: part, opacity and layout, as in the shader. */
+  private addVertex(part: Triple, place: Triple, normal: Triple, width: number): void {
+    this.positions.push(...place);
     this.normals.push(...normal);
     this.parts.push(...part);
     this.widths.push(width);
   }
 }
 
-/** A ring from limit to limit, a needle at the value, a stub of the axis; stops where there are limits, and a sector
- * between them. */
-export function turnMarker(pieces: number, hasLimits: boolean, hasSector: boolean): BufferGeometry {
-  const drawing = new Drawing();
-  if (hasSector) drawing.sector(ARC, 0.16, pieces);
+/**
+ * Marker of a rotation: a ring from limit to limit, a needle at the value, a piece of the axis, and if there are limits
+ * stops and a sector between them.
+ */
+export function rotationMarker(pieces: number, hasLimits: boolean, hasSector: boolean): BufferGeometry {
+  const drawing = new MarkerGeometry();
+  if (hasSector) drawing.addSector(ARC, 0.16, pieces);
   drawing
-    .ribbon(
+    .addRibbon(
       ARC,
       pieces,
       () => 0.05,
       (u) => [u, 1, 0],
       () => [0, 1, 0],
     )
-    .line(NEEDLE, [0, 0, 0], [1.14, 0, 0], 0.075, 0.035);
+    .addLine(NEEDLE, [0, 0, 0], [1.14, 0, 0], 0.075, 0.035);
   if (hasLimits)
-    for (const stop of [LOW_STOP, HIGH_STOP]) drawing.line(stop, [0.84, 0, 0], [1.18, 0, 0], 0.05);
-  return drawing.line(FIXED, [0, 0, -0.45], [0, 0, 0.45], 0.05).done();
+    for (const stop of [LOW_STOP, HIGH_STOP]) drawing.addLine(stop, [0.84, 0, 0], [1.18, 0, 0], 0.05);
+  return drawing.addLine(FIXED, [0, 0, -0.45], [0, 0, 0.45], 0.05).build();
 }
 
-/** A rail from limit to limit with crossed end stops, and on it a carriage with an arrow each way. */
-export function slideMarker(): BufferGeometry {
-  const drawing = new Drawing().line(RAIL, [0, 0, 0], [0, 0, 1], 0.055);
+/** Marker of a translation: a rail from limit to limit with end stops, and a carriage with two arrows. */
+export function translationMarker(): BufferGeometry {
+  const drawing = new MarkerGeometry().addLine(RAIL, [0, 0, 0], [0, 0, 1], 0.055);
   for (const end of [LOW_END, HIGH_END])
-    drawing.line(end, [-0.3, 0, 0], [0.3, 0, 0], 0.06).line(end, [0, -0.3, 0], [0, 0.3, 0], 0.06);
-  return drawing.ball(CARRIAGE, 0.17).cone(CARRIAGE, 0.35, 0.8, 0.18).cone(CARRIAGE, -0.35, -0.8, 0.18).done();
+    drawing.addLine(end, [-0.3, 0, 0], [0.3, 0, 0], 0.06).addLine(end, [0, -0.3, 0], [0, 0.3, 0], 0.06);
+  drawing.addBall(CARRIAGE, 0.17).addCone(CARRIAGE, 0.35, 0.8, 0.18).addCone(CARRIAGE, -0.35, -0.8, 0.18);
+  return drawing.build();
 }
 
-/** A ball in a cage of three rings. */
-export function ballMarker(pieces: number): BufferGeometry {
-  const drawing = new Drawing().ball(FIXED, 0.3);
-  for (const axis of [0, 1, 2] as const) drawing.ring(FIXED, axis, 0.045, pieces);
-  return drawing.done();
+/** Marker of a spherical joint: a sphere with three rings. */
+export function sphericalMarker(pieces: number): BufferGeometry {
+  const drawing = new MarkerGeometry().addBall(FIXED, 0.3);
+  for (const axis of [0, 1, 2] as const) drawing.addRing(FIXED, axis, 0.045, pieces);
+  return drawing.build();
 }

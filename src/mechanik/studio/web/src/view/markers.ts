@@ -1,21 +1,21 @@
-// A marker for each freedom by kind, with its limits: rings that turn, rails that slide, balls; red at a limit.
+// Markers of all dofs by kind, with their limits; red at a limit.
 import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
 import type { DofInfo, Model } from "../messages";
-import { isMany, pieces } from "./corners";
-import type { Items } from "./items";
+import { isMany, arcSegments } from "./tessellation";
+import type { InstanceTexture } from "./instance_texture";
 import type { JointFrames } from "./joint_frames";
-import { MARKER_VERTEX, ballMarker, slideMarker, turnMarker } from "./marker_shapes";
+import { MARKER_VERTEX, sphericalMarker, translationMarker, rotationMarker } from "./marker_shapes";
 import { Overlay } from "./overlay";
-import { poseInto } from "./pose";
+import { setFromPose } from "./pose_matrix";
 import type { Theme } from "./theme";
 
-const FREE_RAIL = 1.4; // half length of a rail without limits, in sizes of its marker
+const FREE_RAIL = 1.4; // half length of a rail without limits, in sizes of the marker
 const FULL = 2 * Math.PI;
 
-/** What tells how a marker looks, but for what its shader makes of the freedom's numbers. */
-interface Look {
+/** Everything that determines the geometry of a marker. */
+interface MarkerShape {
   kind: DofInfo["kind"];
-  pieces: number; // of its circles
+  pieces: number; // segments of its circles
   hasLimits: boolean;
 }
 
@@ -27,130 +27,134 @@ const local = new Vector3();
 export class Markers {
   readonly group = new Group();
   private overlay: Overlay | null = null;
-  private looks = "";
+  private shapesKey = "";
   private sizes: number[] = [];
   private model: Model | null = null;
-  private freedoms: DofInfo[] = [];
+  private dofs: DofInfo[] = [];
   private marked = { selected: -1, hovered: -1 };
-  private through = true;
+  private isDrawnThrough = true;
 
-  take(model: Model): void {
+  loadModel(model: Model): void {
     this.model = model;
-    this.sizes = model.dofs.map((freedom) => nested(model, freedom));
-    this.shape(model.dofs);
+    this.sizes = model.dofs.map((dof) => markerSize(model, dof));
+    this.updateShapes(model.dofs);
   }
 
   drawThrough(on: boolean): void {
-    this.through = on;
+    this.isDrawnThrough = on;
     this.overlay?.drawThrough(on);
   }
 
-  mark(selected: number, hovered: number): void {
+  updateHighlight(selected: number, hovered: number): void {
     this.marked = { selected, hovered };
   }
 
-  /** Size of a freedom's marker, m, before the person's own scale. */
-  size(freedom: number): number {
-    return this.sizes[freedom] ?? 0;
+  /** Size of the marker of a dof, m, before the scale of the user. */
+  size(dof: number): number {
+    return this.sizes[dof] ?? 0;
   }
 
-  update(frames: JointFrames, values: Float64Array, freedoms: DofInfo[], scale: number, theme: Theme): void {
-    if (freedoms !== this.freedoms) this.shape(freedoms); // limits may have changed
-    const items = this.overlay?.items;
+  update(frames: JointFrames, values: Float64Array, dofs: DofInfo[], scale: number, theme: Theme): void {
+    if (dofs !== this.dofs) this.updateShapes(dofs); // limits may have changed
+    const items = this.overlay?.instances;
     if (!this.group.visible || this.model === null || items === undefined) return;
-    freedoms.forEach((freedom, k) => {
+    dofs.forEach((dof, k) => {
       const size = this.sizes[k]! * scale;
-      const value = values[freedom.value] ?? 0;
+      const value = values[dof.value] ?? 0;
       items.setPose(k, frames.frames[k]!, size);
-      writeRange(items, k, freedom, value, size, this.model!.radius);
-      this.paint(colour, k, freedom, value, theme);
-      items.setTint(k, colour.r, colour.g, colour.b, freedom.locked || freedom.mimics >= 0 ? 0.6 : 0.95);
+      writeRange(items, k, dof, value, size, this.model!.radius);
+      this.colourOf(colour, k, dof, value, theme);
+      items.setTint(k, colour.r, colour.g, colour.b, dof.locked || dof.mimics >= 0 ? 0.6 : 0.95);
     });
     items.update();
   }
 
-  /** Places on the marker that a pointer may take, in the world; told one after the other. */
-  grips(
+  /** Visits the points of a marker where a pointer can grab it, in the world; the vector is reused. */
+  forEachGrip(
     number: number,
     frames: JointFrames,
     values: Float64Array,
     scale: number,
-    tell: (place: Vector3) => void,
+    visit: (place: Vector3) => void,
   ): void {
-    const freedom = this.freedoms[number]!;
+    const dof = this.dofs[number]!;
     const frame = frames.frames[number]!;
     const size = this.sizes[number]! * scale;
-    const value = values[freedom.value] ?? 0;
-    if (freedom.kind === "translation") {
-      for (const z of [-0.8, -0.4, 0, 0.4, 0.8]) tell(point.set(0, 0, value + z * size).applyMatrix4(frame));
-    } else if (freedom.kind === "spherical") tell(point.setFromMatrixPosition(frame));
+    const value = values[dof.value] ?? 0;
+    if (dof.kind === "translation") {
+      for (const z of [-0.8, -0.4, 0, 0.4, 0.8]) visit(point.set(0, 0, value + z * size).applyMatrix4(frame));
+    } else if (dof.kind === "spherical") visit(point.setFromMatrixPosition(frame));
     else {
-      const [low, high] = arc(freedom, value);
+      const [low, high] = arc(dof, value);
       const pieces = Math.max(2, Math.ceil((48 * (high - low)) / FULL));
       for (let k = 0; k <= pieces; k++) {
         const angle = low + ((high - low) * k) / pieces;
-        tell(point.set(size * Math.cos(angle), size * Math.sin(angle), 0).applyMatrix4(frame));
+        visit(point.set(size * Math.cos(angle), size * Math.sin(angle), 0).applyMatrix4(frame));
       }
       for (const r of [0.5, 0.8, 1.1])
-        tell(point.set(r * size * Math.cos(value), r * size * Math.sin(value), 0).applyMatrix4(frame));
+        visit(point.set(r * size * Math.cos(value), r * size * Math.sin(value), 0).applyMatrix4(frame));
     }
   }
 
-  /** New shapes, if other ones are needed than those that are there. */
-  private shape(freedoms: DofInfo[]): void {
-    this.freedoms = freedoms;
-    const isPlain = isMany(freedoms.length);
-    const looks = freedoms.map((freedom, k) => lookOf(freedom, this.sizes[k]! / this.model!.radius, isPlain));
-    const written = JSON.stringify(looks);
-    if (written === this.looks) return;
-    this.looks = written;
+  /** Builds new geometries if they differ from the present ones. */
+  private updateShapes(dofs: DofInfo[]): void {
+    this.dofs = dofs;
+    const isPlain = isMany(dofs.length);
+    const markers = dofs.map((dof, k) => markerShape(dof, this.sizes[k]! / this.model!.radius, isPlain));
+    const key = JSON.stringify(markers);
+    if (key === this.shapesKey) return;
+    this.shapesKey = key;
     const before = this.overlay;
     const shapes = new Map<string, [BufferGeometry, BufferGeometry]>();
-    for (const look of looks) if (!shapes.has(JSON.stringify(look))) shapes.set(JSON.stringify(look), shapesOf(look));
-    const all = looks.map((look) => shapes.get(JSON.stringify(look))!);
+    for (const shape of markers) {
+      const shapeKey = JSON.stringify(shape);
+      if (!shapes.has(shapeKey)) shapes.set(shapeKey, markerGeometries(shape));
+    }
+    const all = markers.map((shape) => shapes.get(JSON.stringify(shape))!);
     this.overlay = new Overlay(
       all.map(([seen]) => seen),
       MARKER_VERTEX,
       all.map(([, faintly]) => faintly),
     );
-    this.overlay.drawThrough(this.through);
+    this.overlay.drawThrough(this.isDrawnThrough);
     this.group.add(this.overlay.group);
-    before?.dispose(); // only now: the shader that both have is not built again
+    before?.dispose(); // after the new one exists, so that their shader is not compiled again
   }
 
-  private paint(into: Color, number: number, freedom: DofInfo, value: number, theme: Theme): void {
+  private colourOf(into: Color, number: number, dof: DofInfo, value: number, theme: Theme): void {
     const { selected, hovered } = this.marked;
     if (number === selected) into.setHex(theme.selected);
     else if (number === hovered) into.setHex(theme.hovered);
-    else if (freedom.kind !== "spherical" && isAtLimit(freedom, value)) into.setHex(theme.atLimit);
-    else if (freedom.locked) into.setHex(theme.locked);
-    else if (freedom.mimics >= 0) into.setHex(theme.follower);
-    else into.setHex(theme[freedom.kind]);
+    else if (dof.kind !== "spherical" && isAtLimit(dof, value)) into.setHex(theme.atLimit);
+    else if (dof.locked) into.setHex(theme.locked);
+    else if (dof.mimics >= 0) into.setHex(theme.mimic);
+    else into.setHex(theme[dof.kind]);
   }
 }
 
-/** share: the marker's size, of the model's radius. */
-function lookOf(freedom: DofInfo, share: number, isPlain: boolean): Look {
-  const { kind, lower, upper } = freedom;
+/** share: size of the marker in radii of the model. */
+function markerShape(dof: DofInfo, share: number, isCoarse: boolean): MarkerShape {
+  const { kind, lower, upper } = dof;
   if (kind === "translation") return { kind, pieces: 0, hasLimits: true };
-  const [low, high] = kind === "rotation" ? arc(freedom, 0) : [0, FULL];
-  return { kind, pieces: pieces(share, high - low, isPlain), hasLimits: lower !== null || upper !== null };
+  const [low, high] = kind === "rotation" ? arc(dof, 0) : [0, FULL];
+  return { kind, pieces: arcSegments(share, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
 }
 
-/** What is seen of a marker, and what of it through bodies: a sector would only be mist there. */
-function shapesOf({ kind, pieces: count, hasLimits }: Look): [BufferGeometry, BufferGeometry] {
-  if (kind === "rotation") return [turnMarker(count, hasLimits, hasLimits), turnMarker(count, hasLimits, false)];
-  const shape = kind === "translation" ? slideMarker() : ballMarker(count);
+/** The geometry of a marker, and the one that is drawn through bodies, without the sector. */
+function markerGeometries({ kind, pieces: count, hasLimits }: MarkerShape): [BufferGeometry, BufferGeometry] {
+  if (kind === "rotation")
+    return [rotationMarker(count, hasLimits, hasLimits), rotationMarker(count, hasLimits, false)];
+  const shape = kind === "translation" ? translationMarker() : sphericalMarker(count);
   return [shape, shape];
 }
 
-/** Within half a per cent of the range of a limit, or 1e-6 (m or rad) of it. */
+/** Whether a value is within half a per cent of the range, or 1e-6 (m or rad), of a limit. */
 export function isAtLimit({ lower, upper }: DofInfo, value: number): boolean {
   const near = lower !== null && upper !== null ? Math.max(1e-6, 0.005 * (upper - lower)) : 1e-6;
   return (lower !== null && value - lower <= near) || (upper !== null && upper - value <= near);
 }
 
-/** From where to where the ring of a turn goes, rad: a whole turn around the value where the limits do not say less. */
+/** Range of the ring of a rotation, rad: the limits, or a full turn around the value. */
 function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   if (lower !== null && upper !== null && upper - lower < FULL) return [lower, upper];
   if (lower !== null && upper === null) return [lower, lower + FULL];
@@ -158,18 +162,18 @@ function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   return [value - FULL / 2, value + FULL / 2];
 }
 
-/** size: of the marker, m; longest: half length that a rail may have, m. */
+/** size: of the marker, m; longest: maximum half length of a rail, m. */
 function writeRange(
-  items: Items,
+  items: InstanceTexture,
   k: number,
-  freedom: DofInfo,
+  dof: DofInfo,
   value: number,
   size: number,
   longest: number,
 ): void {
-  const { lower, upper } = freedom;
-  if (freedom.kind === "rotation") {
-    const [low, high] = arc(freedom, value);
+  const { lower, upper } = dof;
+  if (dof.kind === "rotation") {
+    const [low, high] = arc(dof, value);
     const isPart = high - low < FULL - 1e-9;
     items.setRange(k, low, high, value, (isPart || lower !== null ? 1 : 0) + (isPart || upper !== null ? 2 : 0));
     return;
@@ -181,34 +185,34 @@ function writeRange(
   items.setRange(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
 }
 
-/** Markers go around the bodies at the joint, as far as there is room; those of one joint fit into one another. */
-function nested(model: Model, freedom: DofInfo): number {
-  const joint = model.joints[freedom.joint]!;
+/** Size of a marker: around the bodies at the joint, within limits; markers of one joint are nested. */
+function markerSize(model: Model, dof: DofInfo): number {
+  const joint = model.joints[dof.joint]!;
   const thick = Math.max(
-    bulk(model, joint.parent, joint.pose),
-    joint.child < 0 ? 0 : bulk(model, joint.child, [0, 0, 0]),
+    thicknessAt(model, joint.parent, joint.pose),
+    joint.child < 0 ? 0 : thicknessAt(model, joint.child, [0, 0, 0]),
   );
-  const room = Math.min(0.2 * model.radius, Math.max(0.055 * model.radius, 1.22 * thick));
-  const turns = joint.dofs.filter((k) => model.dofs[k]!.kind === "rotation");
-  const place = freedom.kind === "rotation" ? turns.findIndex((k) => model.dofs[k] === freedom) : 0;
-  return room * (1 - 0.13 * Math.max(0, place));
+  const size = Math.min(0.2 * model.radius, Math.max(0.055 * model.radius, 1.22 * thick));
+  const rotations = joint.dofs.filter((k) => model.dofs[k]!.kind === "rotation");
+  const index = dof.kind === "rotation" ? rotations.findIndex((k) => model.dofs[k] === dof) : 0;
+  return size * (1 - 0.13 * Math.max(0, index));
 }
 
-/** How thick the bodies of a link are where this place is inside of them: their radius, m. */
-function bulk(model: Model, link: number, place: readonly number[]): number {
-  let most = 0;
-  const large = 0.2 * model.radius; // a plate or a trunk: a marker around it would be around everything
+/** Largest radius of the visual shapes of a link that contain a point, m. */
+function thicknessAt(model: Model, link: number, position: readonly number[]): number {
+  let largest = 0;
+  const large = 0.2 * model.radius; // ignores plates and trunks, which are too large for a marker
   for (const { kind, sizes, pose } of model.links[link]?.visuals ?? []) {
     if (kind === "mesh") continue;
-    local.fromArray(place as number[]).applyMatrix4(poseInto(scaled, pose).invert());
+    local.fromArray(position as number[]).applyMatrix4(setFromPose(scaled, pose).invert());
     const [a = 0, b = 0, c = 0] = sizes;
     const [x, y, z] = [Math.abs(local.x), Math.abs(local.y), Math.abs(local.z)];
     if (kind === "box") {
-      const thick = 0.6 * [a, b, c].sort((one, other) => one - other)[1]!;
+      const thick = 0.6 * [a, b, c].sort((first, second) => first - second)[1]!;
       const isInside = thick < large && Math.max(x - a / 2, y - b / 2, z - c / 2) < 0.02 * model.radius;
-      if (isInside) most = Math.max(most, thick);
+      if (isInside) largest = Math.max(largest, thick);
     } else if (a < large && Math.hypot(x, y, Math.max(0, z - (kind === "sphere" ? 0 : b / 2))) <= a)
-      most = Math.max(most, a);
+      largest = Math.max(largest, a);
   }
-  return most;
+  return largest;
 }

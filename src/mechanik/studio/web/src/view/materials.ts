@@ -1,5 +1,5 @@
-// The few materials that all bodies share, in the colours of the theme. Light is worked out at the corners of the
-// triangles and not at each pixel: bodies are fine enough for it, and a machine without a graphics card keeps up.
+// Materials of all bodies, in the colours of the theme. Light is computed at the vertices and not at the pixels: bodies
+// are fine enough, and it is fast enough without a graphics card.
 import {
   AddEquation,
   BackSide,
@@ -16,16 +16,16 @@ import {
   ShaderMaterial,
   Vector3,
 } from "three";
-import { ITEM } from "./items";
+import { INSTANCE_GLSL } from "./instance_texture";
 import type { Theme } from "./theme";
 
-// before `main`, and in it; a flock's bodies stand in the world where its items say
-const OWN = `
-  #ifdef IN_FLOCK
-    ${ITEM}
+// GLSL before and in `main`; merged meshes have their poses in the instance texture
+const INSTANCE_DECLARATIONS = `
+  #ifdef IS_MERGED
+    ${INSTANCE_GLSL}
   #endif`;
-const PLACE = `
-  #ifdef IN_FLOCK
+const WORLD_POSITION = `
+  #ifdef IS_MERGED
     mat4 toWorld = itemPose();
   #elif defined(USE_INSTANCING)
     mat4 toWorld = modelMatrix * instanceMatrix;
@@ -34,14 +34,14 @@ const PLACE = `
   #endif
   vec4 place = toWorld * vec4(position, 1.0);`;
 
-const LIT = `
-  ${OWN}
+const LIT_VERTEX = `
+  ${INSTANCE_DECLARATIONS}
   uniform vec3 sky, earth, sun, fill, toSun, toFill, glow, ink;
   uniform float glowing, opacity, wash;
   attribute vec4 color;
   varying vec4 shade;
   void main() {
-    ${PLACE}
+    ${WORLD_POSITION}
     vec3 n = normalize(mat3(toWorld) * normal);
     vec3 eye = normalize(cameraPosition - place.xyz);
     if (FACES_BOTH == 1 && dot(n, eye) < 0.0) n = -n;
@@ -49,16 +49,16 @@ const LIT = `
     float facing = max(dot(n, toSun), 0.0);
     vec3 light = mix(earth, sky, up) + sun * facing + fill * max(dot(n, toFill), 0.0);
     float rim = pow(1.0 - abs(dot(n, eye)), 3.0);
-    vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light adds up before it is written as a screen wants it
+    vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light adds up in linear colours
     vec3 lit = pow(paint * light + 0.05 * sky * rim + 0.04 * sun * facing * facing, vec3(1.0 / 2.2));
     shade = vec4(mix(lit, glow, glowing * (0.6 + 0.4 * rim)), color.a * opacity);
-    #ifdef IN_FLOCK
-      place.xyz *= itemTint().x; // nowhere, if it is drawn by itself
+    #ifdef IS_MERGED
+      place.xyz *= itemTint().x; // hidden if it is drawn separately
     #endif
     gl_Position = projectionMatrix * viewMatrix * place;
   }`;
 
-const PLAIN = `
+const SHADE_FRAGMENT = `
   varying vec4 shade;
   void main() {
     gl_FragColor = shade;
@@ -74,7 +74,7 @@ interface Lights {
 }
 
 export class Materials {
-  /** Shared by all: who changes it changes the light everywhere. */
+  /** Shared by all materials. */
   private readonly lights: Lights = {
     sky: new Color(),
     earth: new Color(),
@@ -86,17 +86,17 @@ export class Materials {
   readonly body = this.lit({});
   readonly hovered = this.lit({ glowing: 0.22 });
   readonly selected = this.lit({ glowing: 0.32 });
-  /** Bodies that let light through; their own opacity is in the colours' alpha. */
+  /** Transparent bodies; their opacity is in the alpha of the vertex colours. */
   readonly glass = this.lit({ isGlass: true });
-  /** What bumps into something, solid or not. */
-  readonly clash = this.lit({ wash: 0.85 });
-  readonly clashGlass = this.lit({ isGlass: true, wash: 0.85 });
+  /** Bodies in contact, opaque or transparent. */
+  readonly contact = this.lit({ wash: 0.85 });
+  readonly contactGlass = this.lit({ isGlass: true, wash: 0.85 });
   readonly obstacle = this.lit({ isGlass: true, opacity: 0.72 });
   readonly obstacleHovered = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.22 });
   readonly obstacleSelected = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.32 });
-  readonly obstacleClash = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
-  readonly ghost = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
-  /** It fades into the background at its edges. */
+  readonly obstacleContact = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
+  readonly alternative = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
+  /** Fades into the background at its edges. */
   readonly ground = this.lit({ facesBoth: true, isGlass: true });
   readonly collider = new MeshBasicMaterial({
     transparent: true,
@@ -107,9 +107,9 @@ export class Materials {
     polygonOffsetUnits: -4,
   });
   readonly colliderEdges = new LineBasicMaterial({ transparent: true, opacity: 0.8 });
-  readonly colliderClash = this.collider.clone();
-  readonly colliderClashEdges = this.colliderEdges.clone();
-  /** A rim around the selected link: its back faces, pushed out by a share of the window. */
+  readonly colliderContact = this.collider.clone();
+  readonly colliderContactEdges = this.colliderEdges.clone();
+  /** A rim around the selection: back faces, moved outward on the screen. */
   readonly rim = new ShaderMaterial({
     side: BackSide,
     uniforms: { colour: { value: new Color() }, width: { value: 0.005 } },
@@ -125,9 +125,9 @@ export class Materials {
         shade = vec4(colour, 1.0);
         gl_Position = seen;
       }`,
-    fragmentShader: PLAIN,
+    fragmentShader: SHADE_FRAGMENT,
   });
-  /** The shadow on a plane: bodies pressed flat along the sun's rays, fainter from higher up; the darkest wins. */
+  /** Shadows: bodies projected onto a plane along the light, fainter with the height; the darkest wins. */
   readonly shadow = new ShaderMaterial({
     blending: CustomBlending,
     blendEquation: MinEquation,
@@ -146,35 +146,35 @@ export class Materials {
       reach: { value: 1 },
     },
     vertexShader: `
-      ${OWN}
+      ${INSTANCE_DECLARATIONS}
       uniform mat4 press;
       uniform vec3 dark, bright, normal3;
       uniform float level, reach;
       varying vec4 shade;
       void main() {
-        ${PLACE}
+        ${WORLD_POSITION}
         float height = (dot(place.xyz, normal3) - level) / reach;
         shade = vec4(mix(dark, bright, height < -0.02 ? 1.0 : clamp(height, 0.0, 0.85)), 1.0);
         gl_Position = projectionMatrix * viewMatrix * press * place;
       }`,
-    fragmentShader: PLAIN,
+    fragmentShader: SHADE_FRAGMENT,
   });
-  /** As `body` and `shadow`, for the bodies of many links in one draw. */
-  readonly flock = this.lit({ inFlock: true });
-  readonly flockShadow = inFlock(this.shadow.clone(), this.shadow.uniforms);
+  /** `body` and `shadow` for merged meshes. */
+  readonly merged = this.lit({ isMerged: true });
+  readonly mergedShadow = asMerged(this.shadow.clone(), this.shadow.uniforms);
 
   constructor() {
     this.ground.depthWrite = true;
-    // of ghosts only what is in front is seen, and the mechanism itself before all of them
-    this.ghost.depthWrite = true;
-    this.colliderClash.opacity = 0.4;
-    for (const obstacle of [this.obstacle, this.obstacleHovered, this.obstacleSelected, this.obstacleClash])
-      obstacle.depthWrite = true; // they hide one another
-    this.ghost.polygonOffset = true;
-    this.ghost.polygonOffsetFactor = this.ghost.polygonOffsetUnits = 4;
+    // alternatives hide each other, and the mechanism is in front of them
+    this.alternative.depthWrite = true;
+    this.colliderContact.opacity = 0.4;
+    for (const obstacle of [this.obstacle, this.obstacleHovered, this.obstacleSelected, this.obstacleContact])
+      obstacle.depthWrite = true; // obstacles hide each other
+    this.alternative.polygonOffset = true;
+    this.alternative.polygonOffsetFactor = this.alternative.polygonOffsetUnits = 4;
   }
 
-  paint(theme: Theme): void {
+  setTheme(theme: Theme): void {
     this.lights.sky.setHex(theme.sky).convertSRGBToLinear().multiplyScalar(theme.skyPower);
     this.lights.earth.setHex(theme.earth).convertSRGBToLinear().multiplyScalar(theme.skyPower);
     this.lights.sun.setHex(0xfff8ee).multiplyScalar(theme.sunPower);
@@ -187,21 +187,21 @@ export class Materials {
     ] as const) {
       (material.uniforms.glow!.value as Color).setHex(colour);
     }
-    (this.ghost.uniforms.ink!.value as Color).setHex(theme.ghost);
-    for (const { uniforms } of [this.clash, this.clashGlass, this.obstacleClash])
-      (uniforms.ink!.value as Color).setHex(theme.clash);
+    (this.alternative.uniforms.ink!.value as Color).setHex(theme.alternative);
+    for (const { uniforms } of [this.contact, this.contactGlass, this.obstacleContact])
+      (uniforms.ink!.value as Color).setHex(theme.contact);
     (this.rim.uniforms.colour!.value as Color).setHex(theme.selected);
     const { dark, bright } = this.shadow.uniforms;
     (bright!.value as Color).setHex(theme.background);
     (dark!.value as Color).setHex(theme.background).multiplyScalar(1 - theme.shadow);
     this.collider.color.setHex(theme.collider);
     this.colliderEdges.color.setHex(theme.collider);
-    this.colliderClash.color.setHex(theme.clash);
-    this.colliderClashEdges.color.setHex(theme.clash);
+    this.colliderContact.color.setHex(theme.contact);
+    this.colliderContactEdges.color.setHex(theme.contact);
   }
 
-  /** Light from behind the shoulder of who looks from `from`, so that what is seen is not in the dark. */
-  aim(from: Vector3): void {
+  /** Directs the light from behind a viewer at `from`, so that visible sides are lit. */
+  aimLights(from: Vector3): void {
     const side = new Vector3(from.x, from.y, 0);
     if (side.lengthSq() < 1e-6) side.set(0, -1, 0);
     side.normalize();
@@ -210,9 +210,9 @@ export class Materials {
     this.lights.toFill.set(0, 0, 0.1).addScaledVector(across, 1).addScaledVector(side, 0.5).normalize();
   }
 
-  /** Shadows fall on the plane square to `normal` through `foot`; they fade out at a height of `reach`.
-   * steep: 0, as the sun stands, to 1, straight onto the plane. */
-  shadeOnto(foot: Vector3, normal: Vector3, reach: number, steep: number): void {
+  /** Casts shadows on the plane through `foot` perpendicular to `normal`; they fade at a height of `reach`.
+   * steep: 0: direction of the light, 1: perpendicular to the plane. */
+  castShadowsOnto(foot: Vector3, normal: Vector3, reach: number, steep: number): void {
     const { press, normal3, level, reach: far } = this.shadow.uniforms;
     const sun = this.lights.toSun.clone().lerp(normal, steep).normalize();
     const height = foot.dot(normal);
@@ -242,39 +242,39 @@ export class Materials {
     far!.value = reach;
   }
 
-  private lit(how: {
+  private lit(options: {
     glowing?: number;
     opacity?: number;
     wash?: number;
     isGlass?: boolean;
     facesBoth?: boolean;
-    inFlock?: boolean;
+    isMerged?: boolean;
   }): ShaderMaterial {
     const uniforms: Record<string, { value: unknown }> = {
       glow: { value: new Color() },
       ink: { value: new Color() },
-      glowing: { value: how.glowing ?? 0 },
-      opacity: { value: how.opacity ?? 1 },
-      wash: { value: how.wash ?? 0 },
+      glowing: { value: options.glowing ?? 0 },
+      opacity: { value: options.opacity ?? 1 },
+      wash: { value: options.wash ?? 0 },
     };
     for (const [name, value] of Object.entries(this.lights)) uniforms[name] = { value };
     const material = new ShaderMaterial({
       uniforms,
-      vertexShader: LIT,
-      fragmentShader: PLAIN,
-      defines: { FACES_BOTH: how.facesBoth ? 1 : 0 },
-      transparent: how.isGlass ?? false,
-      depthWrite: !how.isGlass,
+      vertexShader: LIT_VERTEX,
+      fragmentShader: SHADE_FRAGMENT,
+      defines: { FACES_BOTH: options.facesBoth ? 1 : 0 },
+      transparent: options.isGlass ?? false,
+      depthWrite: !options.isGlass,
       blending: NormalBlending,
-      side: how.facesBoth ? DoubleSide : FrontSide,
+      side: options.facesBoth ? DoubleSide : FrontSide,
     });
-    return how.inFlock ? inFlock(material, uniforms) : material;
+    return options.isMerged ? asMerged(material, uniforms) : material;
   }
 }
 
-/** Poses come from a flock's items; `uniforms` stay those of whoever changes them. */
-function inFlock(material: ShaderMaterial, uniforms: Record<string, { value: unknown }>): ShaderMaterial {
-  material.defines = { ...material.defines, IN_FLOCK: 1 };
+/** A material that reads poses from the instance texture; it shares `uniforms`. */
+function asMerged(material: ShaderMaterial, uniforms: Record<string, { value: unknown }>): ShaderMaterial {
+  material.defines = { ...material.defines, IS_MERGED: 1 };
   material.uniforms = { ...uniforms, items: { value: null } };
   return material;
 }

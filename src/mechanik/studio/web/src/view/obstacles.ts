@@ -1,33 +1,33 @@
-// What stands in the world and may be bumped into: drawn in one colour, red while something bumps into it.
+// Obstacles: one colour, red in contact.
 import { Box3, Color, Group, Mesh, Sphere, Vector3, type BufferGeometry, type Raycaster } from "three";
 import type { Model, ObstacleInfo } from "../messages";
 import type { Materials } from "./materials";
 import { fetchShape } from "./meshes";
-import { paint } from "./paint";
-import { poseInto } from "./pose";
-import { merged, solid } from "./shapes";
+import { setVertexColours } from "./vertex_colors";
+import { setFromPose } from "./pose_matrix";
+import { mergeAll, primitiveGeometry } from "./shapes";
 import type { Theme } from "./theme";
 
-const LARGE = 8; // radii of the model: what is wider, such as a floor, is not looked at as a whole
+const MAX_FRAMED_SIZE = 8; // radii of the model; larger obstacles such as a floor are not framed
 
-interface Drawn {
+interface DrawnObstacle {
   info: ObstacleInfo;
   mesh: Mesh;
   shadow: Mesh;
   rim: Mesh | null;
 }
 
-export class Obstacles {
+export class ObstacleMeshes {
   readonly group = new Group();
   private infos: ObstacleInfo[] = [];
-  private drawn: Drawn[] = [];
+  private drawn: DrawnObstacle[] = [];
   private model: Model | null = null;
   private theme: Theme;
-  private clashing: ReadonlySet<string> = new Set();
+  private inContact: ReadonlySet<string> = new Set();
   private marked: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
   private hasShadows = true;
 
-  /** changed: called when a mesh has come; failed: with a sentence for the person. */
+  /** changed: called when a mesh was loaded; failed: called with a message for the user. */
   constructor(
     private readonly materials: Materials,
     theme: Theme,
@@ -37,15 +37,15 @@ export class Obstacles {
     this.theme = theme;
   }
 
-  /** Others, or the same elsewhere. */
-  take(infos: ObstacleInfo[], model: Model | null): void {
+  /** Shows new obstacles, or moves the present ones. */
+  load(infos: ObstacleInfo[], model: Model | null): void {
     const isMoved = model === this.model && sameShapes(infos, this.infos);
     this.infos = infos;
     this.model = model;
     if (isMoved) {
-      for (const one of this.drawn) {
-        one.info = infos.find(({ name }) => name === one.info.name)!;
-        place(one);
+      for (const obstacle of this.drawn) {
+        obstacle.info = infos.find(({ name }) => name === obstacle.info.name)!;
+        applyPose(obstacle);
       }
       return;
     }
@@ -54,18 +54,18 @@ export class Obstacles {
     this.drawn = [];
     if (model === null) return;
     for (const info of infos) {
-      const own = solid(info.shape, model);
-      if (own) this.put(info, [own]);
-      else void this.fetch(info);
+      const geometry = primitiveGeometry(info.shape, model);
+      if (geometry) this.add(info, [geometry]);
+      else void this.fetchMesh(info);
     }
   }
 
-  paint(theme: Theme): void {
+  setTheme(theme: Theme): void {
     if (theme === this.theme) return;
     this.theme = theme;
     const { infos, model } = this;
     this.infos = [];
-    this.take(infos, model);
+    this.load(infos, model);
   }
 
   castShadows(on: boolean): void {
@@ -73,106 +73,112 @@ export class Obstacles {
     for (const { shadow } of this.drawn) shadow.visible = on;
   }
 
-  /** Names of those that something bumps into now. */
-  clash(names: ReadonlySet<string>): void {
-    this.clashing = names;
-    for (const one of this.drawn) this.dress(one);
+  /** Sets the names of obstacles in contact. */
+  setContacts(names: ReadonlySet<string>): void {
+    this.inContact = names;
+    for (const obstacle of this.drawn) this.updateMaterial(obstacle);
   }
 
-  mark(selected: string | null, hovered: string | null): void {
+  updateHighlight(selected: string | null, hovered: string | null): void {
     if (selected === this.marked.selected && hovered === this.marked.hovered) return;
     this.marked = { selected, hovered };
-    for (const one of this.drawn) this.dress(one);
+    for (const obstacle of this.drawn) this.updateMaterial(obstacle);
   }
 
-  /** The nearest that the ray meets; not one that is too wide: who points there mostly points beside everything. */
+  /** The nearest obstacle on a ray, without very large ones, which mostly are background. */
   pick(raycaster: Raycaster): { obstacle: string; point: Vector3 } | null {
-    const meshes = this.drawn.filter((one) => !this.isLarge(boxAround(one))).map(({ mesh }) => mesh);
+    const meshes = this.drawn.filter((obstacle) => !this.isLarge(boxAround(obstacle))).map(({ mesh }) => mesh);
     const hit = raycaster.intersectObjects(meshes, false)[0];
     return hit === undefined ? null : { obstacle: hit.object.name, point: hit.point };
   }
 
-  /** Around one of them; null if it is not drawn. */
-  ball(name: string): Sphere | null {
-    const one = this.drawn.find(({ info }) => info.name === name);
-    return one ? boxAround(one).getBoundingSphere(new Sphere()) : null;
+  /** Bounding sphere of an obstacle; null if it is not drawn. */
+  boundingSphere(name: string): Sphere | null {
+    const obstacle = this.drawn.find(({ info }) => info.name === name);
+    return obstacle ? boxAround(obstacle).getBoundingSphere(new Sphere()) : null;
   }
 
-  /** Corners of the boxes around them, but for those that are too wide to be seen as a whole. */
-  places(): Vector3[] {
-    const found: Vector3[] = [];
-    for (const one of this.drawn) {
-      const box = boxAround(one);
+  /** Corners of the bounding boxes of all obstacles, without very large ones. */
+  boxCorners(): Vector3[] {
+    const corners: Vector3[] = [];
+    for (const obstacle of this.drawn) {
+      const box = boxAround(obstacle);
       if (this.isLarge(box)) continue;
       const ends = [box.min, box.max] as const;
-      for (const x of ends) for (const y of ends) for (const z of ends) found.push(new Vector3(x.x, y.y, z.z));
+      for (const x of ends) for (const y of ends) for (const z of ends) corners.push(new Vector3(x.x, y.y, z.z));
     }
-    return found;
+    return corners;
   }
 
   private isLarge(box: Box3): boolean {
-    return this.model === null || box.getSize(new Vector3()).length() > LARGE * this.model.radius;
+    return this.model === null || box.getSize(new Vector3()).length() > MAX_FRAMED_SIZE * this.model.radius;
   }
 
-  private async fetch(info: ObstacleInfo): Promise<void> {
+  private async fetchMesh(info: ObstacleInfo): Promise<void> {
     try {
       const pieces = await fetchShape(info.shape);
       const now = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
-      if (!now || this.drawn.some((one) => one.info.name === now.name)) return; // it has gone, or come twice
-      this.put(
+      // it is gone, or already drawn
+      if (!now || this.drawn.some((obstacle) => obstacle.info.name === now.name)) return;
+      this.add(
         now,
         pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
       );
       this.changed();
-    } catch (why) {
-      this.failed(`The obstacle '${info.name}' cannot be drawn: ${why instanceof Error ? why.message : String(why)}.`);
+    } catch (error) {
+      this.failed(
+        `The obstacle '${info.name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`,
+      );
     }
   }
 
-  private put(info: ObstacleInfo, parts: BufferGeometry[]): void {
+  private add(info: ObstacleInfo, parts: BufferGeometry[]): void {
     const rgba = info.shape.rgba;
     const colour = rgba ? new Color(rgba[0], rgba[1], rgba[2]) : new Color(this.theme.obstacle);
-    const mesh = new Mesh(merged(parts.map((part) => paint(part, colour, 1))), this.materials.obstacle);
+    const mesh = new Mesh(mergeAll(parts.map((part) => setVertexColours(part, colour, 1))), this.materials.obstacle);
     mesh.matrixAutoUpdate = false;
     mesh.name = info.name;
     const shadow = new Mesh(mesh.geometry, this.materials.shadow);
     shadow.matrixAutoUpdate = false;
-    shadow.frustumCulled = false; // it does not lie where the body is
+    shadow.frustumCulled = false; // the shader moves it
     shadow.renderOrder = -3;
     shadow.visible = this.hasShadows;
     mesh.add(shadow);
     this.group.add(mesh);
-    const one: Drawn = { info, mesh, shadow, rim: null };
-    this.drawn.push(one);
-    place(one);
-    this.dress(one);
+    const obstacle: DrawnObstacle = { info, mesh, shadow, rim: null };
+    this.drawn.push(obstacle);
+    applyPose(obstacle);
+    this.updateMaterial(obstacle);
   }
 
-  private dress(one: Drawn): void {
-    const { obstacle, obstacleHovered, obstacleSelected, obstacleClash, rim } = this.materials;
-    const isSelected = one.info.name === this.marked.selected;
-    const marked = isSelected ? obstacleSelected : one.info.name === this.marked.hovered ? obstacleHovered : obstacle;
-    one.mesh.material = this.clashing.has(one.info.name) ? obstacleClash : marked; // a rim still says what is selected
-    one.rim?.removeFromParent();
-    one.rim = null;
-    if (isSelected) one.mesh.add((one.rim = new Mesh(one.mesh.geometry, rim)));
+  private updateMaterial(drawn: DrawnObstacle): void {
+    const { obstacle, obstacleHovered, obstacleSelected, obstacleContact, rim } = this.materials;
+    const isSelected = drawn.info.name === this.marked.selected;
+    const marked = isSelected ? obstacleSelected : drawn.info.name === this.marked.hovered ? obstacleHovered : obstacle;
+    // the rim still marks the selection
+    drawn.mesh.material = this.inContact.has(drawn.info.name) ? obstacleContact : marked;
+    drawn.rim?.removeFromParent();
+    drawn.rim = null;
+    if (isSelected) drawn.mesh.add((drawn.rim = new Mesh(drawn.mesh.geometry, rim)));
   }
 }
 
-function place({ info, mesh }: Drawn): void {
-  poseInto(mesh.matrix, info.shape.pose);
+function applyPose({ info, mesh }: DrawnObstacle): void {
+  setFromPose(mesh.matrix, info.shape.pose);
   mesh.matrix.decompose(mesh.position, mesh.quaternion, mesh.scale);
   mesh.matrixWorldNeedsUpdate = true;
 }
 
-function boxAround({ mesh }: Drawn): Box3 {
+function boxAround({ mesh }: DrawnObstacle): Box3 {
   mesh.updateWorldMatrix(true, false);
   mesh.geometry.boundingBox ?? mesh.geometry.computeBoundingBox();
   return new Box3().copy(mesh.geometry.boundingBox!).applyMatrix4(mesh.matrixWorld);
 }
 
-/** Whether nothing but places may differ. */
-function sameShapes(one: ObstacleInfo[], other: ObstacleInfo[]): boolean {
-  const bare = ({ name, shape }: ObstacleInfo) => JSON.stringify([name, { ...shape, pose: 0 }]);
-  return one.length === other.length && one.every((info, k) => info === other[k] || bare(info) === bare(other[k]!));
+/** Whether only poses differ. */
+function sameShapes(first: ObstacleInfo[], second: ObstacleInfo[]): boolean {
+  const shapeKey = ({ name, shape }: ObstacleInfo) => JSON.stringify([name, { ...shape, pose: 0 }]);
+  return first.length === second.length && first.every(
+    (info, k) => info === second[k] || shapeKey(info) === shapeKey(second[k]!),
+  );
 }

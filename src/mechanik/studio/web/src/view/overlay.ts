@@ -1,23 +1,25 @@
-// What is drawn over bodies: plainly where it is seen, and faintly through what is before it if that is wanted.
+// Objects drawn over bodies: opaque where they are visible, and faint through bodies if requested.
 import { DoubleSide, Group, GreaterDepth, Mesh, ShaderMaterial, type BufferGeometry } from "three";
-import { ITEM, Items, together } from "./items";
+import { INSTANCE_GLSL, InstanceTexture, mergeInstances } from "./instance_texture";
 
-const FAINT = 0.42; // of the opacity, behind a body
+const HIDDEN_OPACITY = 0.42; // share of the opacity behind a body
 
-/** Many shapes in two draws. Each has a matrix, a tint (alpha above 1 makes the faint ones less faint) and whatever the
- * shader wants more. */
+/**
+ * Many objects in two draw calls. Each has a matrix, a tint (alpha above 1 makes it less faint behind bodies) and
+ * numbers for the shader.
+ */
 export class Overlay {
   readonly group = new Group();
-  readonly items: Items;
+  readonly instances: InstanceTexture;
   private readonly meshes: Mesh<BufferGeometry, ShaderMaterial>[] = [];
 
-  /** faintly: what is seen of each through bodies, if that is less. */
-  constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, faintly: BufferGeometry[] = shapes) {
-    this.items = new Items(shapes.length);
+  /** throughBodies: simpler geometries that are drawn through bodies. */
+  constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, throughBodies: BufferGeometry[] = shapes) {
+    this.instances = new InstanceTexture(shapes.length);
     if (shapes.length === 0) return;
-    const seen = together(shapes);
-    const behind = faintly === shapes ? seen : together(faintly);
-    const faint = this.material(vertexShader, FAINT);
+    const seen = mergeInstances(shapes);
+    const behind = throughBodies === shapes ? seen : mergeInstances(throughBodies);
+    const faint = this.material(vertexShader, HIDDEN_OPACITY);
     faint.depthFunc = GreaterDepth;
     this.meshes = [new Mesh(behind, faint), new Mesh(seen, this.material(vertexShader, 1))];
     this.meshes.forEach((mesh, k) => {
@@ -34,7 +36,7 @@ export class Overlay {
 
   dispose(): void {
     this.group.removeFromParent();
-    this.items.texture.dispose();
+    this.instances.texture.dispose();
     for (const { geometry, material } of this.meshes) {
       geometry.dispose();
       material.dispose();
@@ -43,18 +45,18 @@ export class Overlay {
 
   private material(vertexShader: string, opacity: number): ShaderMaterial {
     return new ShaderMaterial({
-      vertexShader: ITEM + vertexShader,
+      vertexShader: INSTANCE_GLSL + vertexShader,
       fragmentShader: FRAGMENT,
-      uniforms: { opacity: { value: opacity }, items: { value: this.items.texture } },
+      uniforms: { opacity: { value: opacity }, items: { value: this.instances.texture } },
       transparent: true,
       depthWrite: false,
-      forceSinglePass: true, // three would draw what has two sides twice
+      forceSinglePass: true, // three.js draws two-sided transparent objects twice otherwise
       side: DoubleSide,
     });
   }
 }
 
-/** Round things get a little light from the eye. */
+/** A little light from the camera. */
 const PLAIN_VERTEX = `
   uniform float opacity;
   varying vec4 shade;

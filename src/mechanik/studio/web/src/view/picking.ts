@@ -1,20 +1,20 @@
-// What is under a pointer: small things within some pixels of it, before bodies.
+// The object under a pointer: goals and markers within some pixels come before bodies.
 import { Raycaster, Vector3, type Camera, type Vector2 } from "three";
 import type { Store } from "../store";
-import { PICKED } from "./flock";
+import { PICK_ONLY_LAYER } from "./merged_meshes";
 import type { Hit } from "./hit";
-import type { Stage } from "./stage";
+import type { SceneGraph } from "./scene_graph";
 
-// how near the pointer has to be, pixels: a finger or a quick mouse is not more exact
-const NEAR = { goal: 11, marker: 9, markerOnBody: 5 }; // who points at a body mostly means it
+// distance to the pointer, px: the precision of a finger or a fast mouse
+const MAX_PIXELS = { goal: 11, marker: 9, markerOnBody: 5 }; // smaller on a body, since the body is meant then
 
-/** Collects places and keeps the one nearest to the pointer on the screen. */
-class Nearest<T> {
-  found: T | null = null;
+/** Keeps the offered point that is nearest to the pointer on the screen. */
+class NearestPoint<T> {
+  item: T | null = null;
   readonly point = new Vector3();
-  private readonly seen = new Vector3();
+  private readonly projected = new Vector3();
 
-  /** best: farther than this is no hit, pixels; pointer: -1 to 1 each way; area: of the picture, pixels. */
+  /** best: maximum distance, px; pointer: x and y from -1 to 1; area: of the image, px. */
   constructor(
     private best: number,
     private readonly camera: Camera,
@@ -22,35 +22,37 @@ class Nearest<T> {
     private readonly area: DOMRect,
   ) {}
 
-  offer(what: T, place: Vector3): void {
-    this.seen.copy(place).project(this.camera);
-    if (this.seen.z < -1 || this.seen.z > 1) return;
+  offer(item: T, place: Vector3): void {
+    this.projected.copy(place).project(this.camera);
+    if (this.projected.z < -1 || this.projected.z > 1) return;
     const pixels = Math.hypot(
-      ((this.seen.x - this.pointer.x) * this.area.width) / 2,
-      ((this.seen.y - this.pointer.y) * this.area.height) / 2,
+      ((this.projected.x - this.pointer.x) * this.area.width) / 2,
+      ((this.projected.y - this.pointer.y) * this.area.height) / 2,
     );
     if (pixels >= this.best) return;
     this.best = pixels;
-    this.found = what;
+    this.item = item;
     this.point.copy(place);
   }
 }
 
 const raycaster = new Raycaster();
-raycaster.layers.enable(PICKED);
+raycaster.layers.enable(PICK_ONLY_LAYER);
 
-/** Goals come first, then markers of freedoms, then links and obstacles. pointer: -1 to 1 each way; area: of the
- * picture, px; what: "link" looks past markers where they stand before or in a body, and past obstacles. */
+/**
+ * Picks goals first, then dof markers, then links and obstacles. pointer: x and y from -1 to 1; area: of the image, px;
+ * what: "link" ignores markers in front of a body, and obstacles.
+ */
 export function pick(
-  store: Store, stage: Stage, camera: Camera, pointer: Vector2, area: DOMRect, what: "any" | "link" = "any",
+  store: Store, graph: SceneGraph, camera: Camera, pointer: Vector2, area: DOMRect, what: "any" | "link" = "any",
 ): Hit | null {
   raycaster.setFromCamera(pointer, camera);
-  const body = pickBody(stage, what);
-  const near = body === null ? NEAR.marker : NEAR.markerOnBody;
+  const body = pickBody(graph, what);
+  const near = body === null ? MAX_PIXELS.marker : MAX_PIXELS.markerOnBody;
   const isPast = what === "link" && body !== null;
   const small =
-    pickGoal(stage, new Nearest(NEAR.goal, camera, pointer, area)) ??
-    (isPast ? null : pickFreedom(store, stage, new Nearest(near, camera, pointer, area)));
+    pickGoal(graph, new NearestPoint(MAX_PIXELS.goal, camera, pointer, area)) ??
+    (isPast ? null : pickDof(store, graph, new NearestPoint(near, camera, pointer, area)));
   if (small === null) return body;
   const eye = raycaster.ray.origin;
   const isHidden =
@@ -59,7 +61,7 @@ export function pick(
 }
 
 /** The nearest link or obstacle. */
-function pickBody({ bodies, obstacles }: Stage, what: "any" | "link"): Hit | null {
+function pickBody({ links: bodies, obstacles }: SceneGraph, what: "any" | "link"): Hit | null {
   const eye = raycaster.ray.origin;
   const link = bodies.pick(raycaster);
   const obstacle = what === "any" ? obstacles.pick(raycaster) : null;
@@ -68,19 +70,19 @@ function pickBody({ bodies, obstacles }: Stage, what: "any" | "link"): Hit | nul
   return link && { kind: "link", ...link };
 }
 
-function pickGoal(stage: Stage, nearest: Nearest<number>): Hit | null {
-  stage.goals.grips((number, place) => nearest.offer(number, place));
-  return nearest.found === null ? null : { kind: "goal", goal: nearest.found, point: nearest.point };
+function pickGoal(graph: SceneGraph, nearest: NearestPoint<number>): Hit | null {
+  graph.goals.forEachGrip((number, place) => nearest.offer(number, place));
+  return nearest.item === null ? null : { kind: "goal", goal: nearest.item, point: nearest.point };
 }
 
-function pickFreedom(
+function pickDof(
   { model, frame, display }: Store,
-  { joints, markers }: Stage,
-  nearest: Nearest<number>,
+  { joints, markers }: SceneGraph,
+  nearest: NearestPoint<number>,
 ): Hit | null {
   if (!display.markers || model === null || frame === null || joints === null) return null;
   for (const k of model.dofs.keys()) {
-    markers.grips(k, joints, frame.values, display.markerScale, (place) => nearest.offer(k, place));
+    markers.forEachGrip(k, joints, frame.values, display.markerScale, (place) => nearest.offer(k, place));
   }
-  return nearest.found === null ? null : { kind: "freedom", freedom: nearest.found, point: nearest.point };
+  return nearest.item === null ? null : { kind: "dof", dof: nearest.item, point: nearest.point };
 }

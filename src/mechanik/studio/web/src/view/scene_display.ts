@@ -1,9 +1,11 @@
-// What a scene wants to be drawn as it begins.
+// Display settings that a scene starts with.
 import type { Scene } from "../messages";
 import type { Store } from "../store";
 
-/** Told each scene that comes; tells whether the display is another one now, as it is when a scene begins that is about
- * colliders. It is not kept for other times: `store.show` would. */
+/**
+ * A function that applies the display settings of a scene when it starts, and returns whether they have changed. They
+ * are not stored, as `store.setDisplay` would do.
+ */
 export function sceneDisplay(store: Store): (scene: Scene) => boolean {
   let last = "";
   return ({ name, shows_collisions: collisions }) => {

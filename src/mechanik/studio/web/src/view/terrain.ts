@@ -1,12 +1,12 @@
 // A height field with faint contour lines.
 import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments, Mesh } from "three";
 import type { TerrainInfo } from "../messages";
-import { roundBelow } from "./ground";
+import { roundDown125 } from "./floor_grid";
 import type { Materials } from "./materials";
 import type { Theme } from "./theme";
 
-const MARGIN = 0.18; // of its half width: there it fades
-const CONTOURS = 12; // about so many from the lowest to the highest
+const FADE_MARGIN = 0.18; // share of the half width that fades
+const CONTOUR_COUNT = 12; // from the lowest to the highest point, approximately
 
 export class Terrain {
   readonly group = new Group();
@@ -15,11 +15,11 @@ export class Terrain {
 
   constructor(private readonly materials: Materials) {}
 
-  get isThere(): boolean {
+  get isLoaded(): boolean {
     return this.info !== null;
   }
 
-  take(info: TerrainInfo | null, theme: Theme): void {
+  load(info: TerrainInfo | null, theme: Theme): void {
     for (const part of this.group.children) (part as Mesh).geometry.dispose();
     this.group.clear();
     this.info = info;
@@ -30,23 +30,26 @@ export class Terrain {
       contours(info, new Color(theme.contour)),
       new LineBasicMaterial({ vertexColors: true, transparent: true }),
     );
-    ground.renderOrder = -2; // before all else that lets light through
+    ground.renderOrder = -2; // before other transparent objects
     lines.renderOrder = -1;
     this.group.add(ground, lines);
   }
 
-  paint(theme: Theme): void {
-    if (theme !== this.theme) this.take(this.info, theme);
+  setTheme(theme: Theme): void {
+    if (theme !== this.theme) this.load(this.info, theme);
   }
 }
 
-/** 1 well inside of it, 0 at its edge. */
-function presence({ columns, rows, cell, origin }: TerrainInfo, x: number, y: number): number {
+/** 1 inside, 0 at the edge. */
+function edgeFade({ columns, rows, cell, origin }: TerrainInfo, x: number, y: number): number {
   const across = Math.abs((2 * (x - origin[0])) / ((columns - 1) * cell) - 1);
   const along = Math.abs((2 * (y - origin[1])) / ((rows - 1) * cell) - 1);
   const inside = Math.min(
     1,
-    Math.max(0, 1 - Math.hypot(Math.max(0, across + MARGIN - 1), Math.max(0, along + MARGIN - 1)) / MARGIN),
+    Math.max(
+      0,
+      1 - Math.hypot(Math.max(0, across + FADE_MARGIN - 1), Math.max(0, along + FADE_MARGIN - 1)) / FADE_MARGIN,
+    ),
   );
   return inside * inside * (3 - 2 * inside);
 }
@@ -63,9 +66,9 @@ function surface(info: TerrainInfo, colour: Color): BufferGeometry {
       const k = r * columns + c;
       const height = heights[k] ?? 0;
       places.set([origin[0] + c * cell, origin[1] + r * cell, height], 3 * k);
-      const bright = 0.85 + (0.3 * (height - low)) / Math.max(high - low, 1e-9); // hills catch more light
+      const bright = 0.85 + (0.3 * (height - low)) / Math.max(high - low, 1e-9); // higher points are brighter
       colours.set(
-        [colour.r * bright, colour.g * bright, colour.b * bright, presence(info, places[3 * k]!, places[3 * k + 1]!)],
+        [colour.r * bright, colour.g * bright, colour.b * bright, edgeFade(info, places[3 * k]!, places[3 * k + 1]!)],
         4 * k,
       );
       if (r + 1 < rows && c + 1 < columns) index.push(k, k + 1, k + columns, k + 1, k + columns + 1, k + columns);
@@ -78,15 +81,15 @@ function surface(info: TerrainInfo, colour: Color): BufferGeometry {
   return geometry;
 }
 
-/** Lines of equal height: each triangle that a height cuts gives one piece. */
+/** Contour lines: a segment for each triangle that a level crosses. */
 function contours(info: TerrainInfo, colour: Color): BufferGeometry {
   const { columns, rows, cell, origin, heights } = info;
   const low = Math.min(...heights),
     high = Math.max(...heights);
   const places: number[] = [];
   if (high - low > 1e-6) {
-    const step = roundBelow((high - low) / CONTOURS);
-    const lift = 0.004 * (high - low) + 0.002 * cell; // above the ground that it is drawn on
+    const step = roundDown125((high - low) / CONTOUR_COUNT);
+    const lift = 0.004 * (high - low) + 0.002 * cell; // above the surface
     const corner = (k: number): [number, number, number] => [
       origin[0] + (k % columns) * cell,
       origin[1] + Math.floor(k / columns) * cell,
@@ -95,19 +98,19 @@ function contours(info: TerrainInfo, colour: Color): BufferGeometry {
     for (let r = 0; r + 1 < rows; r++)
       for (let c = 0; c + 1 < columns; c++) {
         const k = r * columns + c;
-        cut([corner(k), corner(k + 1), corner(k + columns)], step, lift, places);
-        cut([corner(k + 1), corner(k + columns + 1), corner(k + columns)], step, lift, places);
+        contourSegments([corner(k), corner(k + 1), corner(k + columns)], step, lift, places);
+        contourSegments([corner(k + 1), corner(k + columns + 1), corner(k + columns)], step, lift, places);
       }
   }
   const colours = new Float32Array((4 * places.length) / 3);
   for (let k = 0; 3 * k < places.length; k++)
-    colours.set([colour.r, colour.g, colour.b, 0.6 * presence(info, places[3 * k]!, places[3 * k + 1]!)], 4 * k);
+    colours.set([colour.r, colour.g, colour.b, 0.6 * edgeFade(info, places[3 * k]!, places[3 * k + 1]!)], 4 * k);
   return new BufferGeometry()
     .setAttribute("position", new BufferAttribute(new Float32Array(places), 3))
     .setAttribute("color", new BufferAttribute(colours, 4));
 }
 
-function cut(triangle: [number, number, number][], step: number, lift: number, places: number[]): void {
+function contourSegments(triangle: [number, number, number][], step: number, lift: number, places: number[]): void {
   const heights = triangle.map((corner) => corner[2]);
   const [low, high] = [Math.min(...heights), Math.max(...heights)];
   for (let level = Math.ceil(low / step) * step; level < high; level += step) {

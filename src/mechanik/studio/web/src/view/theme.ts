@@ -1,7 +1,7 @@
-// The colours of the view, dark and light. They are those of the screen, and nothing converts them on the way there.
+// Colours of the view, dark and light, in sRGB; they are not converted.
 import { Color, ColorManagement } from "three";
 
-ColorManagement.enabled = false; // converting at each pixel costs a machine without a graphics card a third of its time
+ColorManagement.enabled = false; // conversion at each pixel takes a third of the time of software renderers
 
 export interface Theme {
   background: number;
@@ -12,12 +12,12 @@ export interface Theme {
   skyPower: number;
   sunPower: number;
   shadow: number; // opacity
-  bone: number;
+  placeholder: number;
   line: number;
   rotation: number;
   translation: number;
   spherical: number;
-  follower: number;
+  mimic: number;
   locked: number;
   atLimit: number;
   selected: number;
@@ -26,18 +26,18 @@ export interface Theme {
   missed: number;
   disabled: number;
   pinned: number;
-  gap: number;
-  shut: number;
+  violated: number;
+  closed: number;
   collider: number;
-  clash: number;
+  contact: number;
   obstacle: number;
-  ghost: number;
+  alternative: number;
   terrain: number;
   contour: number;
   path: number;
 }
 
-const SHARED = { atLimit: 0xe5484d, gap: 0xf0424a, clash: 0xf01428, selected: 0xff9f2e, pinned: 0x8e6cf0 };
+const SHARED = { atLimit: 0xe5484d, violated: 0xf0424a, contact: 0xf01428, selected: 0xff9f2e, pinned: 0x8e6cf0 };
 
 export const THEMES: Record<"dark" | "light", Theme> = {
   dark: {
@@ -50,21 +50,21 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     skyPower: 0.46,
     sunPower: 0.58,
     shadow: 0.32,
-    bone: 0xaab4c3,
+    placeholder: 0xaab4c3,
     line: 0xb9c4d4,
     rotation: 0x4aa3ff,
     translation: 0x35c9b3,
     spherical: 0xb58cff,
-    follower: 0x6d7c92,
+    mimic: 0x6d7c92,
     locked: 0x6b7078,
     hovered: 0xffd08a,
     reached: 0x37d39b,
     missed: 0xffb13d,
     disabled: 0x757c88,
-    shut: 0x8fa0b8,
+    closed: 0x8fa0b8,
     collider: 0xf0a04b,
     obstacle: 0x8d93a3,
-    ghost: 0x86b6ff,
+    alternative: 0x86b6ff,
     terrain: 0x565c50,
     contour: 0x848b78,
     path: 0x5fc8ff,
@@ -79,30 +79,30 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     skyPower: 0.5,
     sunPower: 0.5,
     shadow: 0.13,
-    bone: 0x7d8899,
+    placeholder: 0x7d8899,
     line: 0x4c5768,
     rotation: 0x1473e6,
     translation: 0x0a9884,
     spherical: 0x7d4fe0,
-    follower: 0x9aa7ba,
+    mimic: 0x9aa7ba,
     locked: 0x9a9fa8,
     hovered: 0xffb65c,
     reached: 0x12a06c,
     missed: 0xdc7c00,
     disabled: 0xa0a6b0,
-    shut: 0x6f7f96,
+    closed: 0x6f7f96,
     collider: 0xd97a12,
     obstacle: 0x9aa0b0,
-    ghost: 0x4d86e0,
+    alternative: 0x4d86e0,
     terrain: 0xbcc1b0,
     contour: 0x8e947f,
     path: 0x0f84d8,
   },
 };
 
-// for bodies that name no colour: quiet, and apart from one another and from the colours of goals
-const BODIES = [0xc9d2de, 0x8fa6c4, 0xb7c4b1, 0xd0bfa6, 0xa9a7c9, 0x9fc0c2, 0xc8a9a4, 0xbfc3c9];
+// for bodies without a colour: muted, and different from each other and from the colours of goals
+const BODY_COLOURS = [0xc9d2de, 0x8fa6c4, 0xb7c4b1, 0xd0bfa6, 0xa9a7c9, 0x9fc0c2, 0xc8a9a4, 0xbfc3c9];
 
 export function paletteColour(k: number, into: Color): Color {
-  return into.setHex(BODIES[k % BODIES.length]!);
+  return into.setHex(BODY_COLOURS[k % BODY_COLOURS.length]!);
 }

@@ -1,4 +1,4 @@
-// Several methods side by side: the window cut into tiles that share one camera.
+// Tiles of the view for compared methods, with a shared camera.
 import { Vector2, Vector4, type WebGLRenderer } from "three";
 import type { CompareRow } from "../messages";
 import type { Theme } from "./theme";
@@ -6,28 +6,28 @@ import type { Theme } from "./theme";
 const size = new Vector2();
 const box = new Vector4();
 
-/** One tile within the window, CSS pixels from its upper left corner. */
+/** A tile in the window, CSS pixels from the upper left corner. */
 export interface Tile {
   row: CompareRow;
   area: DOMRect;
 }
 
-/** The tiles as they lie now; none while nothing is compared. */
+/** The present tiles; none without a comparison. */
 export class Tiling {
   tiles: Tile[] = [];
   private layout = "";
 
-  /** Lay them for these rows; tells whether they lie differently: mostly only the numbers of the rows are new. */
-  lay(rows: CompareRow[], width: number, height: number): boolean {
-    this.tiles = layTiles(rows, width, height);
+  /** Lays out tiles for these rows; returns whether the layout has changed. */
+  layOut(rows: CompareRow[], width: number, height: number): boolean {
+    this.tiles = tileLayout(rows, width, height);
     const before = this.layout;
     this.layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
     return this.layout !== before;
   }
 }
 
-/** The tiles of these rows, as square as the window allows. */
-function layTiles(rows: CompareRow[], width: number, height: number): Tile[] {
+/** Tiles for these rows, as square as possible. */
+function tileLayout(rows: CompareRow[], width: number, height: number): Tile[] {
   if (rows.length === 0) return [];
   let columns = 1;
   let best = 0;
@@ -43,26 +43,26 @@ function layTiles(rows: CompareRow[], width: number, height: number): Tile[] {
   });
 }
 
-/** What stands over a tile. */
-export function titleOf({ row, area }: Tile): { title: string; text: string; area: DOMRect } {
+/** Title of a tile. */
+export function tileTitle({ row, area }: Tile): { title: string; text: string; area: DOMRect } {
   const name = row.title || row.solver;
   return { title: name.charAt(0).toUpperCase() + name.slice(1), text: row.refusal, area };
 }
 
-/** The area that a point of the window lies in; the whole window if there are no tiles. */
+/** The tile that contains a point of the window; the whole window if there are no tiles. */
 export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
   const inside = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
   return inside?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));
 }
 
-/** Draw every tile by `draw`, which finds the drawing confined to it. */
+/** Draws each tile with `draw`, clipped to the tile. */
 export function drawTiles(renderer: WebGLRenderer, tiles: Tile[], theme: Theme, draw: (row: CompareRow) => void): void {
   renderer.getSize(size);
-  renderer.setClearColor(theme.gridMajor); // what is left between the tiles
+  renderer.setClearColor(theme.gridMajor); // between the tiles
   renderer.clear();
   renderer.setClearColor(theme.background);
   renderer.setScissorTest(true);
-  // the window takes CSS pixels, a target its own
+  // the window uses CSS pixels, a render target its own
   const ratio = renderer.getRenderTarget() === null ? 1 : renderer.getPixelRatio();
   for (const { row, area } of tiles) {
     box.set(area.x, size.height - area.bottom, area.width, area.height).multiplyScalar(ratio);

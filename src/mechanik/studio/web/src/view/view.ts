@@ -1,49 +1,52 @@
-// The picture: it follows the store, draws when something has changed, and says what is under the pointer.
+// The view: follows the store, draws after changes, and picks objects under the pointer.
 import { LinearSRGBColorSpace, Scene, Sphere, Vector2, Vector3, WebGLRenderer, type Object3D } from "three";
 import type { Model } from "../messages";
 import type { Store } from "../store";
-import { Eye, type Camera } from "./camera";
-import { ALL, Cover } from "./cover";
-import { FirstLook, around, besides } from "./framing";
-import { nameOf, type Hit } from "./hit";
-import { Words } from "./labels";
-import { Leash } from "./leash";
-import { nameThings } from "./naming";
+import { ViewCamera, type Camera } from "./view_camera";
+import { WHOLE_VIEW, SafeArea } from "./safe_area";
+import { InitialFraming, selectionSphere, framedPoints } from "./framing";
+import { hitKey, type Hit } from "./hit";
+import { LabelLayer } from "./labels";
+import { CameraFollow } from "./camera_follow";
+import { updateLabels } from "./name_labels";
 import { pick } from "./picking";
-import { toPng, watchLoss } from "./picture";
-import { Quality } from "./quality";
+import { toPng, watchContextLoss } from "./screenshot";
+import { RenderQuality } from "./quality";
 import { sceneDisplay } from "./scene_display";
-import { Stage } from "./stage";
-import { Still, isSoftware } from "./still";
-import { Tiling, areaAt, drawTiles, titleOf } from "./tiles";
+import { SceneGraph } from "./scene_graph";
+import { IdleRefiner, isSoftware } from "./refine_when_idle";
+import { Tiling, areaAt, drawTiles, tileTitle } from "./tiles";
 
 export type { Camera, Hit };
 
-/** camera: it is another object now; framed: it was put elsewhere by the view; drawn: pixels have changed. */
-export type Happening = "camera" | "framed" | "drawn";
+/** camera: it is a new object; framed: the view has moved it; drawn: the image has changed. */
+export type ViewEvent = "camera" | "framed" | "drawn";
 
 const middle = new Vector3();
-const NOTHING = new Sphere(new Vector3(), 1);
+const UNIT_SPHERE = new Sphere(new Vector3(), 1);
 
 export class View {
   readonly scene = new Scene();
   readonly renderer: WebGLRenderer;
   readonly canvas: HTMLCanvasElement;
-  readonly quality: Quality;
-  readonly cover: Cover;
-  private readonly still: Still;
-  private readonly eye = new Eye();
-  private readonly stage: Stage;
-  private readonly words: Words;
-  private readonly leash: Leash;
-  private readonly firstLook = new FirstLook();
+  readonly quality: RenderQuality;
+  readonly safeArea: SafeArea;
+  private readonly idleRefiner: IdleRefiner;
+  private readonly viewCamera = new ViewCamera();
+  private readonly sceneGraph: SceneGraph;
+  private readonly labels: LabelLayer;
+  private readonly cameraFollow: CameraFollow;
+  private readonly initialFraming = new InitialFraming();
   private readonly tiling = new Tiling();
-  private readonly listeners = new Map<Happening, (() => void)[]>();
-  private readonly metresPerPixel = (place: Vector3): number => this.eye.metresPerPixel(place, this.area(0).height);
-  private asked = 0;
-  private isStale = false; // a frame came and the objects do not stand there yet
-  private isNew = false; // no frame of this model was seen
-  private plane: Vector3 | null = null; // in which the model moves, seen from its front
+  private readonly listeners = new Map<ViewEvent, (() => void)[]>();
+  private readonly metresPerPixel = (place: Vector3): number => this.viewCamera.metresPerPixel(
+    place,
+    this.area(0).height,
+  );
+  private drawRequest = 0;
+  private isStale = false; // objects are not yet at the poses of the newest frame
+  private awaitsFirstFrame = false; // a new model without a frame
+  private plane: Vector3 | null = null; // normal of the plane of motion, towards the viewer
   private hovered: Hit | null = null;
 
   constructor(
@@ -52,48 +55,48 @@ export class View {
   ) {
     const isSlow = isSoftware();
     this.renderer = new WebGLRenderer({ antialias: !isSlow, powerPreference: "high-performance" });
-    this.renderer.outputColorSpace = LinearSRGBColorSpace; // colours are those of the screen already
+    this.renderer.outputColorSpace = LinearSRGBColorSpace; // colours are sRGB already
     this.canvas = this.renderer.domElement;
-    this.quality = new Quality(this.renderer, () => this.resize());
-    this.still = new Still(this.renderer, this.quality, isSlow);
-    this.stage = new Stage(store, () => this.showAll());
-    this.scene.add(this.stage.group);
+    this.quality = new RenderQuality(this.renderer, () => this.resize());
+    this.idleRefiner = new IdleRefiner(this.renderer, this.quality, isSlow);
+    this.sceneGraph = new SceneGraph(store, () => this.applyDisplay());
+    this.scene.add(this.sceneGraph.group);
     host.append(this.canvas);
-    this.words = new Words(host);
-    watchLoss(this.canvas, store, () => this.showAll());
-    this.leash = new Leash(this.canvas);
-    this.cover = new Cover(host, () => this.resize());
+    this.labels = new LabelLayer(host);
+    watchContextLoss(this.canvas, store, () => this.applyDisplay());
+    this.cameraFollow = new CameraFollow(this.canvas);
+    this.safeArea = new SafeArea(host, () => this.resize());
     new ResizeObserver(() => this.resize()).observe(host);
-    this.follow();
-    this.showAll();
+    this.listen();
+    this.applyDisplay();
     this.resize();
   }
 
   get camera(): Camera {
-    return this.eye.camera;
+    return this.viewCamera.camera;
   }
 
-  /** What the camera looks at; whoever moves the camera moves it. */
+  /** Target of the camera; code that moves the camera moves it too. */
   get target(): Vector3 {
-    return this.eye.target;
+    return this.viewCamera.target;
   }
 
-  on(what: Happening, listener: () => void): void {
+  on(what: ViewEvent, listener: () => void): void {
     this.listeners.set(what, [...(this.listeners.get(what) ?? []), listener]);
   }
 
-  /** Ask for one frame. */
+  /** Requests a frame. */
   draw(): void {
-    if (this.asked === 0) this.asked = requestAnimationFrame(() => this.drawNow());
+    if (this.drawRequest === 0) this.drawRequest = requestAnimationFrame(() => this.drawNow());
   }
 
-  /** What can be taken under the pointer: goals, then markers of freedoms, then links; "link": past markers there. */
+  /** The object under the pointer: goals, then dof markers, then links; "link": ignores markers in front of links. */
   pick(clientX: number, clientY: number, what: "any" | "link" = "any"): Hit | null {
-    this.settle();
-    return pick(this.store, this.stage, this.camera, this.pointer(clientX, clientY), this.area(0), what);
+    this.applyPoses();
+    return pick(this.store, this.sceneGraph, this.camera, this.pointer(clientX, clientY), this.area(0), what);
   }
 
-  /** Where on the camera's picture the pointer is, -1 to 1 each way; with tiles, on the tile that it is over. */
+  /** Position of the pointer in the image, x and y from -1 to 1; with tiles, in the tile under the pointer. */
   pointer(clientX: number, clientY: number, into = new Vector2()): Vector2 {
     const canvas = this.canvas.getBoundingClientRect();
     const [x, y] = [clientX - canvas.left, clientY - canvas.top];
@@ -101,166 +104,172 @@ export class View {
     return into.set((2 * (x - area.x)) / area.width - 1, 1 - (2 * (y - area.y)) / area.height);
   }
 
-  /** Show what the pointer is over. */
+  /** Highlights the object under the pointer. */
   hover(hit: Hit | null): void {
-    const isSame = nameOf(hit) === nameOf(this.hovered);
+    const isSame = hitKey(hit) === hitKey(this.hovered);
     this.hovered = hit;
-    if (!isSame) this.mark();
+    if (!isSame) this.updateHighlight();
   }
 
-  /** Its matrix is the link's pose. */
+  /** Its matrix is the pose of the link. */
   linkObject(link: number): Object3D | null {
-    this.settle();
-    return this.stage.bodies.links[link]?.object ?? null;
+    this.applyPoses();
+    return this.sceneGraph.links.links[link]?.object ?? null;
   }
 
-  /** Its matrix is the goal's pose. */
+  /** Its matrix is the pose of the goal. */
   goalObject(goal: number): Object3D | null {
-    this.settle();
-    return this.stage.goals.object(goal);
+    this.applyPoses();
+    return this.sceneGraph.goals.object(goal);
   }
 
   frameAll(): void {
-    this.lookFrom();
+    this.viewFrom();
   }
 
   frameSelection(): void {
-    this.settle();
-    const ball = around(this.store.selection, this.stage, this.store.model?.radius ?? 1);
-    if (ball === null) this.frameAll();
-    else this.frame(ball, undefined, false);
+    this.applyPoses();
+    const sphere = selectionSphere(this.store.selection, this.sceneGraph, this.store.model?.radius ?? 1);
+    if (sphere === null) this.frameAll();
+    else this.frame(sphere, undefined, false);
   }
 
-  /** Look at the whole, from another side if one is given. */
-  lookFrom(direction?: Vector3): void {
-    this.settle();
-    this.frame(this.stage.bodies.bounds() ?? NOTHING, direction);
+  /** Frames everything, optionally from another direction. */
+  viewFrom(direction?: Vector3): void {
+    this.applyPoses();
+    this.frame(this.sceneGraph.links.bounds() ?? UNIT_SPHERE, direction);
   }
 
-  /** Forget the path that was walked. */
-  clearPath(): void {
-    this.stage.clearPath();
+  /** Removes the trails of goals. */
+  clearTrails(): void {
+    this.sceneGraph.clearTrails();
     this.draw();
   }
 
-  /** As finely as it can be drawn, also where moving pictures are coarser. */
+  /** A screenshot in the finest quality. */
   screenshot(): Promise<Blob> {
-    this.stage.show(true);
-    this.fitCamera(ALL); // nothing covers it there
+    this.sceneGraph.applyDisplay(true);
+    this.fitCamera(WHOLE_VIEW); // panels do not cover it
     this.prepare();
-    this.still.draw(this.render);
-    const written = toPng(this.canvas); // takes the pixels now, before they are drawn over
+    this.idleRefiner.draw(this.render);
+    const written = toPng(this.canvas); // reads the pixels now, before they are overwritten
     this.fitCamera();
-    this.showAll();
+    this.applyDisplay();
     return written;
   }
 
-  private follow(): void {
-    const { store, stage } = this;
-    store.on("model", (model) => this.take(model));
-    for (const news of ["frame", "layer", "freedoms"] as const) store.on(news, () => this.moved());
-    for (const news of ["shown", "display"] as const) store.on(news, () => this.showAll());
-    store.on("selection", () => this.mark());
+  private listen(): void {
+    const { store, sceneGraph } = this;
+    store.on("model", (model) => this.loadModel(model));
+    for (const event of ["frame", "layer", "dofs"] as const) store.on(event, () => this.invalidate());
+    for (const event of ["visibility", "display"] as const) store.on(event, () => this.applyDisplay());
+    store.on("selection", () => this.updateHighlight());
     store.on("comparison", () => {
-      stage.takeClashes();
-      this.layTiles();
+      sceneGraph.updateContacts();
+      this.updateTiles();
     });
-    store.on("clashes", () => {
-      stage.takeClashes();
-      this.moved();
+    store.on("contacts", () => {
+      sceneGraph.updateContacts();
+      this.invalidate();
     });
     store.on("obstacles", () => {
-      stage.takeObstacles();
-      this.firstLook.add();
-      this.moved();
+      sceneGraph.loadObstacles();
+      this.initialFraming.notify();
+      this.invalidate();
     });
     store.on("goals", () => {
-      stage.takeGoals();
-      this.firstLook.add();
-      this.mark();
+      sceneGraph.loadGoals();
+      this.initialFraming.notify();
+      this.updateHighlight();
     });
-    store.on("ghosts", () => {
-      stage.takeGhosts();
+    store.on("alternatives", () => {
+      sceneGraph.loadAlternatives();
       this.draw();
     });
-    const beginsToShow = sceneDisplay(store);
+    const applySceneDisplay = sceneDisplay(store);
     store.on("scene", (scene) => {
-      stage.takeScene();
-      this.firstLook.add();
-      if (!beginsToShow(scene)) this.showAll();
+      sceneGraph.loadScene();
+      this.initialFraming.notify();
+      if (!applySceneDisplay(scene)) this.applyDisplay();
     });
   }
 
-  private take(model: Model): void {
-    this.stage.take(model);
-    this.words.clear();
+  private loadModel(model: Model): void {
+    this.sceneGraph.loadModel(model);
+    this.labels.clear();
     this.hovered = null;
-    this.isNew = true;
-    this.showAll();
+    this.awaitsFirstFrame = true;
+    this.applyDisplay();
   }
 
-  private moved(): void {
+  private invalidate(): void {
     this.isStale = true;
     this.draw();
   }
 
-  /** Put all objects where the newest frame says. */
-  private settle(): void {
+  /** Moves all objects to the newest frame. */
+  private applyPoses(): void {
     const { frame, model } = this.store;
     if (!this.isStale || model === null) return;
     this.isStale = false;
-    if (frame === null) return this.stage.poseGoals();
-    this.stage.pose(frame, this.metresPerPixel);
-    if (this.isNew) this.first(model);
-    else if (this.firstLook.isDue()) this.frameFirst(model);
-    else if (this.store.scene?.name && this.leash.pull(this.stage.middle(middle), model.radius, this.eye))
-      this.tell("framed");
+    if (frame === null) return this.sceneGraph.applyGoalTargets();
+    this.sceneGraph.applyFrame(frame, this.metresPerPixel);
+    if (this.awaitsFirstFrame) this.onFirstFrame(model);
+    else if (this.initialFraming.isDue()) this.frameModel(model);
+    else if (this.store.scene?.name) {
+      const centre = this.sceneGraph.linkCentre(middle);
+      if (this.cameraFollow.follow(centre, model.radius, this.viewCamera)) this.emit("framed");
+    }
   }
 
-  /** The first frame of a model: ground, light and camera go where it stands. */
-  private first(model: Model): void {
-    this.isNew = false;
-    this.plane = this.stage.settleDown(model);
-    if (!model.resets_view) return this.leash.tie(this.stage.middle(middle));
-    if (this.eye.setFlat(this.plane !== null)) this.tell("camera");
-    this.firstLook.begin();
-    this.frameFirst(model);
+  /** First frame of a model: places floor, light and camera. */
+  private onFirstFrame(model: Model): void {
+    this.awaitsFirstFrame = false;
+    this.plane = this.sceneGraph.placeFloor(model);
+    if (!model.resets_view) return this.cameraFollow.reset(this.sceneGraph.linkCentre(middle));
+    if (this.viewCamera.setOrthographic(this.plane !== null)) this.emit("camera");
+    this.initialFraming.start();
+    this.frameModel(model);
   }
 
-  private frameFirst(model: Model): void {
-    this.leash.tie(this.stage.middle(middle));
-    const ball = new Sphere(new Vector3(...model.centre), model.radius);
-    this.frame(ball, this.plane ?? new Vector3(...model.view_from));
+  private frameModel(model: Model): void {
+    this.cameraFollow.reset(this.sceneGraph.linkCentre(middle));
+    const sphere = new Sphere(new Vector3(...model.centre), model.radius);
+    this.frame(sphere, this.plane ?? new Vector3(...model.view_from));
   }
 
-  private frame(ball: Sphere, from?: Vector3, hasMore = true): void {
-    this.eye.frame(ball, from, hasMore ? besides(ball, this.stage, this.store.scene?.curves ?? []) : []);
-    this.tell("framed");
+  private frame(sphere: Sphere, from?: Vector3, hasMore = true): void {
+    this.viewCamera.frame(
+      sphere,
+      from,
+      hasMore ? framedPoints(sphere, this.sceneGraph, this.store.scene?.curves ?? []) : [],
+    );
+    this.emit("framed");
     this.draw();
   }
 
-  private showAll(): void {
-    this.renderer.setClearColor(this.stage.theme.background);
-    this.words.paint(this.store.display.theme);
-    this.stage.show(this.quality.shadows);
-    this.mark();
+  private applyDisplay(): void {
+    this.renderer.setClearColor(this.sceneGraph.theme.background);
+    this.labels.setTheme(this.store.display.theme);
+    this.sceneGraph.applyDisplay(this.quality.shadows);
+    this.updateHighlight();
   }
 
-  private mark(): void {
-    this.stage.mark(this.hovered);
-    this.moved();
+  private updateHighlight(): void {
+    this.sceneGraph.updateHighlight(this.hovered);
+    this.invalidate();
   }
 
-  private layTiles(): void {
-    if (!this.tiling.lay(this.store.comparison?.rows ?? [], ...this.cover.freePixels)) return;
-    this.words.setTitles(this.tiling.tiles.map(titleOf));
+  private updateTiles(): void {
+    if (!this.tiling.layOut(this.store.comparison?.rows ?? [], ...this.safeArea.freePixels)) return;
+    this.labels.setTitles(this.tiling.tiles.map(tileTitle));
     this.fitCamera();
-    this.moved();
+    this.invalidate();
   }
 
-  private fitCamera(free = this.tiling.tiles.length > 0 ? ALL : this.cover.free): void {
+  private fitCamera(free = this.tiling.tiles.length > 0 ? WHOLE_VIEW : this.safeArea.free): void {
     const { width, height } = this.area(0);
-    this.eye.resize(width / height, free);
+    this.viewCamera.resize(width / height, free);
   }
 
   private area(tile: number): DOMRect {
@@ -272,41 +281,41 @@ export class View {
     if (clientWidth === 0 || clientHeight === 0) return;
     this.renderer.setPixelRatio(this.quality.ratio);
     this.renderer.setSize(clientWidth, clientHeight);
-    this.layTiles();
+    this.updateTiles();
     this.fitCamera();
-    this.firstLook.add(); // panels that open with a scene take from the picture
-    this.showAll();
+    this.initialFraming.notify(); // panels that open with a scene cover a part of the view
+    this.applyDisplay();
   }
 
   private drawNow(): void {
-    cancelAnimationFrame(this.asked);
-    this.asked = 0;
+    cancelAnimationFrame(this.drawRequest);
+    this.drawRequest = 0;
     this.prepare();
     this.quality.measure(this.render);
-    this.still.after(this.render);
-    nameThings(this.words, this.store, this.stage, this.hovered, this.camera, this.area(0));
-    this.tell("drawn");
+    this.idleRefiner.schedule(this.render);
+    updateLabels(this.labels, this.store, this.sceneGraph, this.hovered, this.camera, this.area(0));
+    this.emit("drawn");
   }
 
   private prepare(): void {
-    this.settle();
-    this.eye.clip(this.store.model?.radius ?? 1);
+    this.applyPoses();
+    this.viewCamera.clip(this.store.model?.radius ?? 1);
   }
 
   private readonly render = (): void => {
-    const [{ store, stage, renderer }, { tiles }] = [this, this.tiling];
+    const [{ store, sceneGraph, renderer }, { tiles }] = [this, this.tiling];
     const draw = () => renderer.render(this.scene, this.camera);
     if (tiles.length === 0) return draw();
-    drawTiles(renderer, tiles, stage.theme, (row) => {
+    drawTiles(renderer, tiles, sceneGraph.theme, (row) => {
       const frame = store.layers.get(row.layer);
       if (frame === undefined || row.refusal !== "") return renderer.clear();
-      stage.pose(frame, this.metresPerPixel);
+      sceneGraph.applyFrame(frame, this.metresPerPixel);
       draw();
     });
-    if (store.frame !== null) stage.pose(store.frame, this.metresPerPixel);
+    if (store.frame !== null) sceneGraph.applyFrame(store.frame, this.metresPerPixel);
   };
 
-  private tell(what: Happening): void {
+  private emit(what: ViewEvent): void {
     for (const listener of this.listeners.get(what) ?? []) listener();
   }
 }

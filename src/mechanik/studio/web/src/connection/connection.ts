@@ -1,0 +1,144 @@
+// The connection to the session: requests with replies, events, state frames, and drag updates, one in flight at a
+// time.
+import { DRAG_DOF, DRAG_GOAL, DRAG_SIZE, DRAG_OBSTACLE, type PageRequest, type SessionEvent } from "../messages";
+import { setReturnKey, restoreAccess } from "./access";
+import { readStateFrame, type StateFrame } from "./state_frame";
+import { storeKey, storedKey } from "./session_key";
+
+const MAX_RECONNECTS = 20; // one per second
+// an unanswered drag update is given up after this time, so that a lost one does not block the drag
+const DRAG_TIMEOUT_MS = 250;
+
+export interface ConnectionListener {
+  onEvent(event: SessionEvent): void;
+  onFrame(frame: StateFrame): void;
+  onConnected(isConnected: boolean): void;
+}
+
+export class Connection {
+  /** Times from a drag update to the state that includes it, ms, newest last. */
+  readonly latencies: number[] = [];
+  private socket: WebSocket | null = null;
+  private readonly pending = new Map<number, { done: () => void; refused: (why: Error) => void }>();
+  private nextId = 1;
+  private tag = 0;
+  private inFlight: { tag: number; sent: number } | null = null;
+  private unsent: number[] | null = null;
+  private timer = 0;
+  private session = storedKey();
+  private reconnectsLeft = 0;
+
+  constructor(private readonly listener: ConnectionListener) {}
+
+  open(): void {
+    const address = new URL("ws", location.href);
+    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    address.search = this.session === "" ? "" : `session=${encodeURIComponent(this.session)}`;
+    const socket = new WebSocket(address);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => this.listener.onConnected(true);
+    socket.onclose = () => this.onClose();
+    socket.onmessage = (message: MessageEvent<ArrayBuffer | string>) => {
+      if (typeof message.data === "string") this.receiveEvent(JSON.parse(message.data) as SessionEvent);
+      else this.receiveFrame(message.data);
+    };
+    this.socket = socket;
+  }
+
+  /** Sends a request; the promise resolves when it was carried out and rejects with the reason if it was refused. */
+  request(request: PageRequest): Promise<void> {
+    const id = this.nextId++;
+    if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("the studio is not connected"));
+    this.socket.send(JSON.stringify({ ...request, id }));
+    return new Promise((done, refused) => this.pending.set(id, { done, refused }));
+  }
+
+  /**
+   * Sends the pose of a dragged goal (x y z qw qx qy qz). One update is in flight at a time; newer ones replace unsent
+   * ones.
+   */
+  dragGoal(goal: number, pose: readonly number[]): void {
+    this.drag(DRAG_GOAL, goal, pose);
+  }
+
+  /** Sends the value of a dragged dof, m or rad; for a spherical joint the three numbers of its rotation vector. */
+  dragDof(dof: number, ...numbers: readonly number[]): void {
+    this.drag(DRAG_DOF, dof, numbers);
+  }
+
+  /** Sends the pose of a dragged obstacle; index: its index at the start of the drag. */
+  dragObstacle(index: number, pose: readonly number[]): void {
+    this.drag(DRAG_OBSTACLE, index, pose);
+  }
+
+  /** Tag of the last drag update that was sent; a state with this tag or a higher one includes it. */
+  get lastTag(): number {
+    return this.tag;
+  }
+
+  private drag(kind: number, number: number, numbers: readonly number[]): void {
+    this.unsent = [kind, 0, number, ...numbers];
+    this.sendDrag();
+  }
+
+  /** Sends the newest drag update now, even if another is in flight, so that the last one of a drag is not lost. */
+  flush(): void {
+    this.inFlight = null;
+    this.sendDrag();
+  }
+
+  private sendDrag(): void {
+    if (this.unsent === null || this.inFlight !== null || this.socket?.readyState !== WebSocket.OPEN) return;
+    const numbers = new Float64Array(DRAG_SIZE);
+    numbers.set(this.unsent);
+    numbers[1] = ++this.tag;
+    this.unsent = null;
+    this.inFlight = { tag: this.tag, sent: performance.now() };
+    this.socket.send(numbers);
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.flush(), DRAG_TIMEOUT_MS);
+  }
+
+  private receiveFrame(bytes: ArrayBuffer): void {
+    const frame = readStateFrame(bytes);
+    if (frame === null) return;
+    if (frame.layer === 0 && this.inFlight !== null && frame.tag >= this.inFlight.tag) {
+      this.latencies.push(Math.max(0, performance.now() - this.inFlight.sent));
+      if (this.latencies.length > 1000) this.latencies.splice(0, 500);
+      this.inFlight = null;
+      this.sendDrag();
+    }
+    this.listener.onFrame(frame);
+  }
+
+  private receiveEvent(event: SessionEvent): void {
+    if (event.is === "Welcome") {
+      this.session = event.session;
+      storeKey(event.session);
+      setReturnKey(event.return_key);
+      this.reconnectsLeft = MAX_RECONNECTS;
+    }
+    if (event.is === "RequestDone" || event.is === "RequestRefused") {
+      const request = this.pending.get(event.id);
+      this.pending.delete(event.id);
+      if (event.is === "RequestDone") request?.done();
+      else request?.refused(new Error(event.message));
+    }
+    this.listener.onEvent(event);
+  }
+
+  private onClose(): void {
+    for (const { refused } of this.pending.values()) refused(new Error("the connection was lost"));
+    this.pending.clear();
+    this.inFlight = null;
+    this.unsent = null;
+    this.listener.onConnected(false);
+    if (this.reconnectsLeft-- > 0) window.setTimeout(() => void this.reopen(), 1000);
+  }
+
+  /** Restores the cookie first: it may be lost with the connection, and a refused websocket gives no reason. */
+  private async reopen(): Promise<void> {
+    await restoreAccess();
+    this.open();
+  }
+}

@@ -1,0 +1,59 @@
+// Drags that move the camera: with a mouse button, with Alt, and with two fingers.
+import type { CameraControl } from "./camera_control";
+import type { Gesture } from "./drag_session";
+
+export type CameraMotion = "orbit" | "pan" | "dolly";
+
+const DOLLY_RATE = 0.006; // change of the logarithm of the distance per pixel
+
+/** The camera motion of a mouse button; with Alt as in Maya. */
+export function cameraMotion(button: number, alt: boolean): CameraMotion | null {
+  if (button === 0) return "orbit";
+  if (button === 1) return "pan";
+  if (button === 2) return alt ? "dolly" : "pan";
+  return null;
+}
+
+export class CameraDrag implements Gesture {
+
+  constructor(
+    private readonly camera: CameraControl,
+    private readonly motion: CameraMotion,
+    private x: number,
+    private y: number,
+  ) {}
+
+  targetExists(): boolean {
+    return true;
+  }
+
+  move(x: number, y: number): void {
+    const dx = x - this.x;
+    const dy = y - this.y;
+    this.x = x;
+    this.y = y;
+    if (this.motion === "orbit") this.camera.orbit(dx, dy);
+    else if (this.motion === "pan") this.camera.pan(dx, dy);
+    else this.camera.dolly(Math.exp((dy - dx) * DOLLY_RATE));
+  }
+
+  end(): void {}
+  cancel(): void {}
+  abandon(): void {}
+}
+
+/** Two fingers: their middle pans, their distance zooms. */
+export class Pinch {
+  private last: { x: number; y: number; apart: number } | null = null;
+
+  constructor(private readonly camera: CameraControl) {}
+
+  move(a: { x: number; y: number }, b: { x: number; y: number }): void {
+    const now = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1) };
+    if (this.last !== null) {
+      this.camera.pan(now.x - this.last.x, now.y - this.last.y);
+      this.camera.dolly(this.last.apart / now.apart, now.x, now.y);
+    }
+    this.last = now;
+  }
+}

@@ -1,0 +1,55 @@
+// A drag as the session sees it: start, updates, end or cancel.
+import type { PageRequest } from "../messages";
+import type { Store } from "../store";
+
+/** A drag from the first movement to the end. Pixels are client pixels. */
+export interface Gesture {
+  /** Whether the dragged object still exists. */
+  targetExists(): boolean;
+  move(x: number, y: number, snaps: boolean): void;
+  /** Ends the drag and keeps the result. */
+  end(): void;
+  /** Ends the drag and restores the state before it. */
+  cancel(): void;
+  /** Ends the drag without a request, since its object is gone (new model, lost connection). */
+  abandon(): void;
+}
+
+export class DragSession {
+  private isOver = false;
+
+  constructor(
+    private readonly store: Store,
+    startRequest: PageRequest,
+  ) {
+    void store.request(startRequest).then((isAccepted) => (this.isOver ||= !isAccepted));
+  }
+
+  dragGoal(goal: number, pose: readonly number[]): void {
+    if (!this.isOver) this.store.connection.dragGoal(goal, pose);
+  }
+
+  dragDof(dof: number, value: number): void {
+    if (!this.isOver) this.store.connection.dragDof(dof, value);
+  }
+
+  dragObstacle(index: number, pose: readonly number[]): void {
+    if (!this.isOver) this.store.connection.dragObstacle(index, pose);
+  }
+
+  abandon(): void {
+    this.isOver = true;
+  }
+
+  /** Sends the last update first: an update after `EndDrag` would be refused. */
+  async end(cancel = false): Promise<void> {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.store.connection.flush();
+    await this.store.request({ do: "EndDrag", cancel });
+  }
+
+  async cancel(): Promise<void> {
+    await this.end(true);
+  }
+}

@@ -1,0 +1,129 @@
+// Drags of the parts of the handle.
+import { type Object3D, Quaternion, Vector3 } from "three";
+import type { TransformControls } from "three/addons/controls/TransformControls.js";
+import type { Store } from "../store";
+import { DragSession, type Gesture } from "./drag_session";
+import type { DragTarget } from "./drag_target";
+import { Pose } from "./poses";
+import type { Unprojector } from "./unproject";
+import { SNAP_ANGLE, snap } from "./snap";
+import { AxisRotation } from "./axis_rotate";
+
+const UNITS = { X: new Vector3(1, 0, 0), Y: new Vector3(0, 1, 0), Z: new Vector3(0, 0, 1) };
+
+interface Motion {
+  to(x: number, y: number, snaps: boolean): void;
+  end(): void;
+}
+
+/** Along an arrow, on a square, or freely in the plane of the view. */
+export class TranslateMotion implements Motion {
+  constructor(
+    private readonly controls: TransformControls,
+    private readonly unprojector: Unprojector,
+    private readonly step: number,
+    x: number,
+    y: number,
+  ) {
+    controls.getHelper().updateMatrixWorld(); // the plane of the drag depends on the highlighted part
+    controls.pointerDown(pointerEvent(unprojector.screen(x, y), 0));
+  }
+
+  to(x: number, y: number, snaps: boolean): void {
+    this.controls.translationSnap = snaps ? this.step : null;
+    this.controls.pointerMove(pointerEvent(this.unprojector.screen(x, y)));
+  }
+
+  end(): void {
+    this.controls.pointerUp(null);
+  }
+}
+
+/** About a ring. TransformControls rotates by path length; this keeps the grabbed point under the pointer. */
+export class RotateMotion implements Motion {
+  private readonly rotation: AxisRotation;
+  private readonly axis: Vector3;
+  private readonly start: Quaternion;
+
+  constructor(
+    private readonly controls: TransformControls,
+    unprojector: Unprojector,
+    private readonly proxy: Object3D,
+    x: number,
+    y: number,
+  ) {
+    const centre = proxy.position;
+    const name = controls.axis;
+    this.start = proxy.quaternion.clone();
+    if (name === "X" || name === "Y" || name === "Z") {
+      this.axis = UNITS[name].clone();
+      if (controls.space === "local") this.axis.applyQuaternion(this.start);
+    } else {
+      this.axis = unprojector.toEye(centre);
+    }
+    const grabbed = unprojector.intersectPlane(x, y, unprojector.facingPlane(centre)) ?? centre.clone();
+    grabbed.sub(centre).projectOnPlane(this.axis).add(centre);
+    this.rotation = new AxisRotation(unprojector, centre.clone(), this.axis, grabbed, x, y);
+    controls.dragging = true;
+  }
+
+  to(x: number, y: number, snaps: boolean): void {
+    const angle = this.rotation.angle(x, y);
+    const delta = new Quaternion().setFromAxisAngle(this.axis, snaps ? snap(angle, SNAP_ANGLE) : angle);
+    this.proxy.quaternion.copy(delta.multiply(this.start)).normalize();
+    this.controls.dispatchEvent({ type: "change" });
+  }
+
+  end(): void {
+    this.controls.dragging = false;
+  }
+}
+
+export class GizmoDrag implements Gesture {
+  private session: DragSession | null = null;
+
+  constructor(
+    private readonly store: Store,
+    readonly target: DragTarget,
+    private readonly proxy: Object3D,
+    private readonly motion: Motion,
+    private readonly onEnd: () => void,
+  ) {}
+
+  targetExists(): boolean {
+    return this.target.pose() !== null;
+  }
+
+  move(x: number, y: number, snaps: boolean): void {
+    this.session ??= new DragSession(this.store, this.target.startRequest());
+    this.motion.to(x, y, snaps);
+    this.target.drag(this.session, new Pose(this.proxy.position, this.proxy.quaternion));
+  }
+
+  end(): void {
+    void this.session?.end();
+    this.finish();
+  }
+
+  cancel(): void {
+    void this.session?.cancel();
+    this.finish();
+  }
+
+  abandon(): void {
+    this.session?.abandon();
+    this.finish();
+  }
+
+  private finish(): void {
+    this.motion.end();
+    this.onEnd();
+  }
+}
+
+/**
+ * The fields of a pointer event that TransformControls reads: position from -1 to 1, and the button (-1: none changed).
+ */
+export function pointerEvent(at: { x: number; y: number }, button = -1): PointerEvent {
+  return { x: at.x, y: at.y, button } as PointerEvent;
+}

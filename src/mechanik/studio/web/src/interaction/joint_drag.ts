@@ -1,0 +1,123 @@
+// Drag of a joint: the grabbed point follows the pointer about or along the axis of the joint.
+import type { Vector3 } from "three";
+import type { Model } from "../messages";
+import type { Store } from "../store";
+import { DragSession, type Gesture } from "./drag_session";
+import { dofAxis } from "./poses";
+import type { Unprojector } from "./unproject";
+import { AxisSlide } from "./axis_slide";
+import { SNAP_ANGLE, snapLength, snap } from "./snap";
+import { AxisRotation } from "./axis_rotate";
+
+export class JointDrag implements Gesture {
+  private readonly session: DragSession;
+
+  private constructor(
+    store: Store,
+    private readonly dof: number,
+    private readonly start: number,
+    private readonly displacement: (x: number, y: number) => number,
+    private readonly step: number,
+  ) {
+    this.session = new DragSession(store, { do: "StartJointDrag", dof });
+  }
+
+  /** Null if a drag cannot set this dof by one number. */
+  static start(
+    store: Store, unprojector: Unprojector, dof: number, grabbed: Vector3, x: number, y: number,
+  ): JointDrag | null {
+    const { model, frame } = store;
+    const info = model?.dofs[dof];
+    if (!model || !frame || !info || info.kind === "spherical") return null;
+    const axis = dofAxis(model, frame, dof);
+    if (axis === null) return null;
+    const start = frame.values[info.value] ?? 0;
+    if (info.kind === "rotation") {
+      const rotation = new AxisRotation(unprojector, axis.origin, axis.axis, grabbed, x, y);
+      return new JointDrag(store, dof, start, (px, py) => rotation.angle(px, py), SNAP_ANGLE);
+    }
+    const slide = new AxisSlide(unprojector, axis.axis, grabbed, x, y);
+    return new JointDrag(store, dof, start, (px, py) => slide.distance(px, py), snapLength(model.radius));
+  }
+
+  targetExists(): boolean {
+    return true;
+  }
+
+  move(x: number, y: number, snaps: boolean): void {
+    const value = this.start + this.displacement(x, y);
+    this.session.dragDof(this.dof, snaps ? snap(value, this.step) : value);
+  }
+
+  end(): void {
+    void this.session.end();
+  }
+
+  cancel(): void {
+    void this.session.cancel();
+  }
+
+  abandon(): void {
+    this.session.abandon();
+  }
+}
+
+/**
+ * The dof that a drag of a link moves: the nearest movable one above it. Null if the link itself is dragged instead: it
+ * is carried by a spherical joint, a joint of several dofs or a mimic joint, or it is in a loop with moving links.
+ */
+export function draggableDof(model: Model, link: number): number | null {
+  for (let k = link, steps = 0; steps <= model.links.length; steps++) {
+    const joint = model.joints[model.links[k]?.parent ?? -1];
+    if (joint === undefined) return null;
+    const unlocked = joint.dofs.filter((f) => model.dofs[f]?.locked === false);
+    if (unlocked.length > 0) {
+      const info = model.dofs[unlocked[0]!]!;
+      if (unlocked.length > 1 || info.kind === "spherical" || info.mimics >= 0) return null;
+      if (model.closures.length > 0 && !isFixedLink(model, joint.parent)) return null;
+      return unlocked[0]!;
+    }
+    k = joint.parent;
+  }
+  return null;
+}
+
+/** The link that the joint of a dof moves; -1 if there is none. */
+export function childLink(model: Model, dof: number): number {
+  return model.joints[model.dofs[dof]?.joint ?? -1]?.child ?? -1;
+}
+
+/** The dof itself, or the one that it mimics. */
+export function masterDof(model: Model, dof: number): number {
+  let k = dof;
+  for (let steps = 0; steps < model.dofs.length; steps++) {
+    const master = model.dofs[k]?.mimics ?? -1;
+    if (master < 0) break;
+    k = master;
+  }
+  return k;
+}
+
+/**
+ * The link to drag by the marker of a rotational joint that closes a loop between two moving links; -1 for other dofs.
+ * The link follows the pointer, since the closing angle says little about the mechanism: where a cylinder meets the
+ * boom of an excavator, a hundredth of a turn lifts the bucket by metres.
+ */
+export function linkToDrag(model: Model, dof: number): number {
+  const info = model.dofs[dof];
+  const joint = model.joints[info?.joint ?? -1];
+  const closure = model.closures.find(({ name }) => name === joint?.name);
+  if (closure === undefined || info?.kind !== "rotation") return -1;
+  return isFixedLink(model, closure.link_a) || isFixedLink(model, closure.link_b) ? -1 : closure.link_b;
+}
+
+/** Whether all joints between a link and the world are fixed or locked. */
+export function isFixedLink(model: Model, link: number): boolean {
+  for (let k = link, steps = 0; steps <= model.links.length; steps++) {
+    const joint = model.joints[model.links[k]?.parent ?? -1];
+    if (joint === undefined) return true;
+    if (joint.dofs.some((f) => model.dofs[f]?.locked === false)) return false;
+    k = joint.parent;
+  }
+  return true;
+}

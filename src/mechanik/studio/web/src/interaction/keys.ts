@@ -1,0 +1,129 @@
+// Keys of the view. In text fields only Esc is handled, which leaves the field.
+import { Vector3 } from "three";
+import type { Display, Store } from "../store";
+
+export interface KeyActions {
+  setMode(mode: "move" | "rotate" | "both"): void;
+  toggleSpace(): void;
+  frame(): void;
+  help(): void;
+  /** Esc: closes the innermost open element. */
+  escape(): void;
+  viewFrom(direction: Vector3): void;
+  /** Ctrl was pressed or released: snapping changes. */
+  snapKeyChanged(event: KeyboardEvent): void;
+  isDragging(): boolean;
+}
+
+const TEXT_INPUT_TYPES = new Set(["text", "search", "number", "email", "url", "password", "tel", "date", "time"]);
+const PRESSED_BY_SPACE = "button, a, summary, input, [role=button], [role=tab]";
+const DISPLAY_KEYS: Record<string, keyof Display> = {
+  g: "grid",
+  l: "labels",
+  b: "bodies",
+  k: "skeleton",
+  x: "drawThrough",
+};
+const VIEW_KEYS: Record<string, Vector3> = {
+  "1": new Vector3(0, -1, 0), // front
+  "2": new Vector3(1, 0, 0), // right
+  "3": new Vector3(0, 0, 1), // top
+  "4": new Vector3(0, 1, 0), // back
+  "5": new Vector3(-1, 0, 0), // left
+  "6": new Vector3(0, 0, -1), // bottom
+};
+
+export function listenToKeys(store: Store, actions: KeyActions, signal: AbortSignal): void {
+  window.addEventListener("keydown", (event) => onKeyDown(event, store, actions), { signal });
+  window.addEventListener("keyup", (event) => {
+    if (event.key === "Control" || event.key === "Meta") actions.snapKeyChanged(event);
+    if (event.key === "Alt" && !isTyping(event.target)) event.preventDefault(); // some browsers open their menu bar
+  }, { signal });
+}
+
+function onKeyDown(event: KeyboardEvent, store: Store, actions: KeyActions): void {
+  const { target } = event;
+  if (isTyping(target)) {
+    if (event.key === "Escape" && target instanceof HTMLElement) target.blur();
+    return;
+  }
+  if (event.key === "Escape") return actions.escape();
+  if (event.key === "Control" || event.key === "Meta") return actions.snapKeyChanged(event);
+  if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]") !== null) return;
+  if (handleKey(event, store, actions)) event.preventDefault();
+}
+
+/** Returns whether the key has a meaning. */
+function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boolean {
+  const key = event.key.toLowerCase();
+  if (event.altKey) return false;
+  if (event.ctrlKey || event.metaKey) return !actions.isDragging() && undoOrRedo(key, event.shiftKey, store);
+  if (event.shiftKey && key !== "?") return false;
+  const setting = DISPLAY_KEYS[key];
+  if (setting !== undefined) {
+    if (!event.repeat) store.setDisplay({ [setting]: !store.display[setting] });
+    return true;
+  }
+  const view = VIEW_KEYS[key];
+  if (view !== undefined) {
+    actions.viewFrom(view);
+    return true;
+  }
+  switch (key) {
+    case "w":
+    case "e":
+    case "r":
+      actions.setMode(key === "w" ? "move" : key === "e" ? "rotate" : "both");
+      return true;
+    case "q":
+      if (!event.repeat) actions.toggleSpace();
+      return true;
+    case "f":
+      actions.frame();
+      return true;
+    case "h":
+    case "?":
+      actions.help();
+      return true;
+    case "delete":
+    case "backspace":
+      return !(event.target instanceof HTMLInputElement) && removeSelected(store, actions); // not in a slider
+    case " ":
+      return !event.repeat && runOrPause(event.target, store);
+  }
+  return false;
+}
+
+/** Stores whose last undo or redo has no reply yet. */
+const undoing = new WeakSet<Store>();
+
+function undoOrRedo(key: string, shift: boolean, store: Store): boolean {
+  const back = key === "z" && !shift;
+  if (!back && key !== "y" && !(key === "z" && shift)) return false;
+  const isThere = back ? store.history?.undo : store.history?.redo;
+  if (!isThere || undoing.has(store)) return true; // a repeating key is faster than the replies
+  undoing.add(store);
+  void store.request({ do: back ? "Undo" : "Redo" }).finally(() => undoing.delete(store));
+  return true;
+}
+
+function removeSelected(store: Store, actions: KeyActions): boolean {
+  const selection = store.selection;
+  if (actions.isDragging()) return false;
+  if (selection.kind === "goal") void store.request({ do: "RemoveGoal", goal: selection.goal });
+  if (selection.kind === "obstacle") void store.request({ do: "RemoveObstacle", obstacle: selection.obstacle });
+  return selection.kind === "goal" || selection.kind === "obstacle";
+}
+
+function runOrPause(target: EventTarget | null, store: Store): boolean {
+  const isPressable = target instanceof Element && target.closest(PRESSED_BY_SPACE) !== null;
+  if (isPressable || store.solving === null || store.model === null) return false;
+  void store.request({ do: "SetRunning", running: !store.solving.running });
+  return true;
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return TEXT_INPUT_TYPES.has(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
+}

@@ -1,0 +1,196 @@
+// Contents of the context menus: of a link, a goal, a dof, an obstacle, and the background.
+import type { Vector3 } from "three";
+import type { GoalInfo, Model } from "../messages";
+import { KINDS, goalTitle, unavailableReason, type GoalKind } from "../panels/goal_text";
+import { addObstacle, OBSTACLES } from "../panels/obstacle_text";
+import type { Store } from "../store";
+import type { Hit, View } from "../view/view";
+import { childLink } from "./joint_drag";
+import type { MenuItem, MenuGroup } from "./menu";
+import { linkPose } from "./poses";
+
+export interface MenuContent {
+  title: string;
+  groups: MenuGroup[];
+}
+
+/** hitBehind: what is behind a marker, if `hit` is one. */
+export function menuFor(hit: Hit | null, hitBehind: Hit | null, store: Store, view: View): MenuContent | null {
+  const model = store.model;
+  if (model === null) return null;
+  if (hit === null) return { title: "View", groups: backgroundMenu(model, store, view) };
+  if (hit.kind === "obstacle") return obstacleMenu(hit.obstacle, store, view);
+  if (hit.kind === "goal") return goalMenu(hit.goal, store);
+  if (hit.kind === "dof") return dofMenu(hit.dof, hitBehind, model, store);
+  return linkMenu(hit.link, hit.point, movingDofs(model, hit.link), model, store);
+}
+
+function backgroundMenu(model: Model, store: Store, view: View): MenuGroup[] {
+  const hidden = model.links.filter((link) => !link.visible).map((link) => link.name);
+  const items: MenuItem[] = [
+    { name: "frame-all", text: "Frame all", action: () => view.frameAll() },
+    {
+      name: "show-all", text: "Show all links", isDisabled: hidden.length === 0,
+      action: () => void store.request({ do: "ShowLinks", links: hidden, visible: true }),
+    },
+  ];
+  const obstacles: MenuItem[] = OBSTACLES.map(([kind, text]) => ({
+    name: `add-${kind}`, text, action: () => void addObstacle(store, kind),
+  }));
+  return [{ title: "", items }, { title: "Add an obstacle", isGrid: true, items: obstacles }];
+}
+
+function obstacleMenu(name: string, store: Store, view: View): MenuContent {
+  const items: MenuItem[] = [
+    { name: "frame", text: "Frame", action: () => view.frameSelection() },
+    { name: "delete", text: "Remove", action: () => void store.request({ do: "RemoveObstacle", obstacle: name }) },
+  ];
+  return { title: name, groups: [{ title: "", items: items }] };
+}
+
+/** point: in the world, where the menu was opened; dofs: those that can be locked there. */
+function linkMenu(link: number, point: Vector3, dofs: number[], model: Model, store: Store): MenuContent | null {
+  const info = model.links[link];
+  if (info === undefined || store.frame === null) return null;
+  const at = linkPose(store.frame, link).toLocal(point);
+  const goals = store.goals.filter((goal) => goal.link === link && !goal.is_link_drag);
+  const pins = goals.filter((goal) => goal.pinned);
+  const add = (kind: GoalKind, pinned: boolean): void => void addGoal(store, kind, info.name, at, pinned);
+  return {
+    title: info.name,
+    groups: [
+      {
+        title: "",
+        items: [
+          {
+            name: "pin", text: "Pin here", hint: "Hold this pose, with priority over all other goals",
+            action: () => add("pose", true),
+          },
+          {
+            name: "unpin", text: "Unpin", isDisabled: pins.length === 0,
+            action: () => pins.forEach(
+              ({ number: goal }) => void store.request({ do: "ChangeGoal", goal, pinned: false }),
+            ),
+          },
+          {
+            name: "remove-goals", isDisabled: goals.length === 0,
+            text: goals.length > 1 ? `Remove ${goals.length} goals` : "Remove goal",
+            action: () => goals.forEach(({ number }) => void store.request({ do: "RemoveGoal", goal: number })),
+          },
+        ],
+      },
+      {
+        title: "Add a goal for this point", isGrid: true,
+        items: goalKindItems(store, "goal").map((entry) => ({ ...entry, action: () => add(entry.kind, false) })),
+      },
+      { title: "", items: [...jointItems(dofs, model, store), hideItem(info.name, store)] },
+    ],
+  };
+}
+
+function goalMenu(number: number, store: Store): MenuContent | null {
+  const goal = store.goal(number);
+  if (goal === undefined) return null;
+  const change = (what: Partial<Pick<GoalInfo, "kind" | "pinned" | "enabled">>): void =>
+    void store.request({ do: "ChangeGoal", goal: number, ...what });
+  return {
+    title: goalTitle(goal, store.model),
+    groups: [
+      {
+        title: "",
+        items: [
+          {
+            name: goal.pinned ? "unpin" : "pin", text: goal.pinned ? "Unpin" : "Pin",
+            action: () => change({ pinned: !goal.pinned }),
+          },
+          {
+            name: goal.enabled ? "disable" : "enable", text: goal.enabled ? "Disable" : "Enable",
+            action: () => change({ enabled: !goal.enabled }),
+          },
+          { name: "delete", text: "Remove", action: () => void store.request({ do: "RemoveGoal", goal: number }) },
+        ],
+      },
+      {
+        title: "Kind", isGrid: true,
+        items: goalKindItems(store, "kind").map((entry) => ({
+          ...entry, isCurrent: entry.kind === goal.kind, action: () => change({ kind: entry.kind }),
+        })),
+      },
+    ],
+  };
+}
+
+/** Items of a marker, followed by those of the link behind it; if there is none, of the link that the joint moves. */
+function dofMenu(dof: number, hitBehind: Hit | null, model: Model, store: Store): MenuContent | null {
+  const info = model.dofs[dof];
+  if (info === undefined || store.frame === null) return null;
+  const own: MenuGroup = { title: "", items: jointItems([dof], model, store) };
+  const child = childLink(model, dof);
+  const link = hitBehind?.kind === "link" ? hitBehind.link : child;
+  const point = hitBehind?.kind === "link" ? hitBehind.point : linkPose(store.frame, child).position;
+  const [first, ...others] = linkMenu(link, point, [], model, store)?.groups ?? [];
+  if (first === undefined) return { title: info.name, groups: [own] };
+  return { title: info.name, groups: [own, { ...first, title: model.links[link]!.name }, ...others] };
+}
+
+/** Lock and rest value of these dofs. */
+function jointItems(dofs: number[], model: Model, store: Store): MenuItem[] {
+  if (dofs.length === 0) return [];
+  const infos = dofs.map((dof) => ({ dof, info: model.dofs[dof]! }));
+  const own = infos.filter(({ info }) => info.mimics < 0);
+  const single = own.filter(({ info }) => info.kind !== "spherical");
+  const isLocked = own.length > 0 && own.every(({ info }) => info.locked);
+  const name = infos.length === 1 ? infos[0]!.info.name : (model.joints[infos[0]!.info.joint]?.name ?? "joint");
+  const rest = (value: (index: number) => number | null): void =>
+    single.forEach(({ dof, info }) => void store.request({ do: "SetRest", dof, value: value(info.value) }));
+  const items: MenuItem[] = [
+    {
+      name: isLocked ? "unlock" : "lock", text: `${isLocked ? "Unlock" : "Lock"} ${name}`, isDisabled: own.length === 0,
+      action: () => own.forEach(({ dof }) => void store.request({ do: "SetLocked", dof, locked: !isLocked })),
+    },
+    {
+      name: "rest", text: "Set rest value", hint: "Return to the present value as far as the goals allow",
+      isDisabled: single.length === 0,
+      action: () => rest((index) => store.frame?.values[index] ?? null),
+    },
+  ];
+  if (single.some(({ info }) => info.rest !== null)) {
+    items.push({ name: "no-rest", text: "Remove rest value", action: () => rest(() => null) });
+  }
+  return items;
+}
+
+function hideItem(link: string, store: Store): MenuItem {
+  const action = (): void => void store.request({ do: "ShowLinks", links: [link], visible: false });
+  return { name: "hide", text: "Hide", action };
+}
+
+/** The dofs of the nearest movable joint above a link. */
+function movingDofs(model: Model, link: number): number[] {
+  for (let k = link, steps = 0; steps <= model.links.length; steps++) {
+    const joint = model.joints[model.links[k]?.parent ?? -1];
+    if (joint === undefined) return [];
+    if (joint.dofs.length > 0) return joint.dofs;
+    k = joint.parent;
+  }
+  return [];
+}
+
+/** Kinds of goals; those that are not available are disabled and say why. */
+function goalKindItems(store: Store, before: string): (Omit<MenuItem, "action"> & { kind: GoalKind })[] {
+  return KINDS.filter(([kind]) => kind !== "on_terrain" || store.scene?.terrain).map(([kind, text, about]) => {
+    const reason = unavailableReason(kind, store.model);
+    return { kind, name: `${before}-${kind}`, text, hint: reason || about, isDisabled: reason !== "" };
+  });
+}
+
+/** Adds a goal and selects it, so that its handle is shown. */
+async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, pinned: boolean): Promise<void> {
+  const known = new Set(store.goals.map((goal) => goal.number));
+  // there `at` is a direction, by default an axis of the link
+  const isDirection = kind === "axis" || kind === "in_cone";
+  const place: [number, number, number] = isDirection ? [0, 0, 0] : [at.x, at.y, at.z];
+  if (!(await store.request({ do: "AddGoal", kind, link, at: place, pinned }))) return;
+  const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_link_drag);
+  if (added !== undefined) store.select({ kind: "goal", goal: added.number });
+}

@@ -1,0 +1,71 @@
+// A point dragged in the plane that faces the camera: a point of a link, or a goal by its marker.
+import type { Plane, Vector3 } from "three";
+import { LINK_DRAG_GOAL } from "../messages";
+import type { Store } from "../store";
+import { DragSession, type Gesture } from "./drag_session";
+import { goalPose, linkPose, Pose } from "./poses";
+import type { Unprojector } from "./unproject";
+import { snapLength, snap } from "./snap";
+
+export class PlaneDrag implements Gesture {
+  private readonly plane: Plane;
+  private readonly offset: Vector3; // from the point under the pointer to the dragged point
+
+  private constructor(
+    private readonly session: DragSession,
+    private readonly unprojector: Unprojector,
+    private readonly store: Store,
+    private readonly goal: number,
+    private readonly pose: Pose,
+    private readonly step: number,
+    x: number,
+    y: number,
+  ) {
+    this.plane = unprojector.facingPlane(pose.position);
+    this.offset = pose.position.clone().sub(unprojector.intersectPlane(x, y, this.plane) ?? pose.position);
+  }
+
+  /** Starts to drag a link at a point in the world. */
+  static dragLink(
+    store: Store, unprojector: Unprojector, link: number, grabbed: Vector3, x: number, y: number,
+  ): PlaneDrag | null {
+    const info = store.model?.links[link];
+    if (!store.model || !store.frame || info === undefined) return null;
+    const pose = linkPose(store.frame, link);
+    const at = pose.toLocal(grabbed);
+    const session = new DragSession(store, { do: "StartLinkDrag", link: info.name, at: [at.x, at.y, at.z] });
+    const start = new Pose(grabbed.clone(), pose.rotation.clone());
+    return new PlaneDrag(session, unprojector, store, LINK_DRAG_GOAL, start, snapLength(store.model.radius), x, y);
+  }
+
+  static dragGoal(store: Store, unprojector: Unprojector, goal: number, x: number, y: number): PlaneDrag | null {
+    const pose = goalPose(store, goal);
+    if (pose === null || !store.model) return null;
+    const session = new DragSession(store, { do: "StartGoalDrag", goal });
+    return new PlaneDrag(session, unprojector, store, goal, pose, snapLength(store.model.radius), x, y);
+  }
+
+  targetExists(): boolean {
+    return this.goal === LINK_DRAG_GOAL || this.store.goal(this.goal) !== undefined;
+  }
+
+  move(x: number, y: number, snaps: boolean): void {
+    const point = this.unprojector.intersectPlane(x, y, this.plane);
+    if (point === null) return;
+    point.add(this.offset);
+    if (snaps) point.set(snap(point.x, this.step), snap(point.y, this.step), snap(point.z, this.step));
+    this.session.dragGoal(this.goal, new Pose(point, this.pose.rotation).numbers());
+  }
+
+  end(): void {
+    void this.session.end();
+  }
+
+  cancel(): void {
+    void this.session.cancel();
+  }
+
+  abandon(): void {
+    this.session.abandon();
+  }
+}

@@ -1,0 +1,294 @@
+// Pointer events to gestures, one at a time. A press becomes a drag when the pointer moves.
+import type { Vector3 } from "three";
+import type { Model } from "../messages";
+import type { Store } from "../store";
+import { selectionOf } from "../view/hit";
+import type { Hit, View } from "../view/view";
+import type { CameraControl } from "./camera_control";
+import { CameraDrag, cameraMotion, Pinch } from "./camera_drag";
+import type { Gizmo } from "./gizmo";
+import type { Gesture } from "./drag_session";
+import { Hover } from "./hover";
+import { childLink, draggableDof, JointDrag, masterDof, linkToDrag, isFixedLink } from "./joint_drag";
+import { PlaneDrag } from "./plane_drag";
+import type { Unprojector } from "./unproject";
+
+const CLICK_PIXELS = 4; // movement that still is a click
+const LONG_PRESS_MS = 550; // until a resting finger opens the menu
+const WHEEL_RATE = 0.0015; // change of the logarithm of the distance per unit of the wheel
+
+interface Press {
+  id: number;
+  button: number;
+  x: number;
+  y: number;
+  hit: Hit | null;
+  clickPixels: number; // movement before the press becomes a drag
+  start: () => Gesture | null;
+}
+
+export interface PointerActions {
+  /** Right click or long press. */
+  menu(x: number, y: number, hit: Hit | null): void;
+  /** A drag started or ended. */
+  changed(): void;
+  /** Whether Ctrl or the snap button requests steps. */
+  snaps(event: { ctrlKey: boolean; metaKey: boolean }): boolean;
+}
+
+export class Pointers {
+  cameraStyle: "orbit" | "maya" = "orbit";
+  private readonly fingers = new Map<number, { x: number; y: number }>();
+  private press: Press | null = null;
+  private gesture: Gesture | null = null;
+  private pinch: Pinch | null = null;
+  private last = { x: 0, y: 0 };
+  private longPress = 0;
+  private readonly hover: Hover;
+
+  constructor(
+    private readonly view: View,
+    private readonly unprojector: Unprojector,
+    private readonly store: Store,
+    private readonly camera: CameraControl,
+    private readonly gizmo: Gizmo,
+    private readonly actions: PointerActions,
+    signal: AbortSignal,
+  ) {
+    const canvas = view.canvas;
+    this.hover = new Hover(view, gizmo);
+    canvas.addEventListener("pointerdown", (event) => this.onDown(event), { signal });
+    canvas.addEventListener("pointermove", (event) => this.onMove(event), { signal });
+    // drags follow at the rate of the mouse, not of the screen: solving is not slowed down by slow drawing
+    canvas.addEventListener("pointerrawupdate", (event) => this.onRawMove(event as PointerEvent), { signal });
+    canvas.addEventListener("pointerup", (event) => this.onUp(event), { signal });
+    canvas.addEventListener("pointercancel", (event) => this.onLost(event), { signal });
+    canvas.addEventListener("lostpointercapture", (event) => this.onLost(event), { signal });
+    canvas.addEventListener("pointerleave", () => this.onLeave(), { signal });
+    canvas.addEventListener("dblclick", (event) => this.onDoubleClick(event), { signal });
+    canvas.addEventListener("wheel", (event) => this.onWheel(event), { signal, passive: false });
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault(), { signal });
+    canvas.addEventListener("auxclick", (event) => event.preventDefault(), { signal });
+    window.addEventListener("blur", () => this.endDrag(), { signal });
+  }
+
+  /** Whether a part of the mechanism is dragged; camera drags do not count. */
+  get isDragging(): boolean {
+    return this.gesture !== null && !(this.gesture instanceof CameraDrag);
+  }
+
+  /** Ends the present gesture. */
+  endDrag(): void {
+    this.finish((gesture) => gesture.end());
+  }
+
+  /** Cancels the present gesture; returns whether there was a drag. */
+  cancelDrag(): boolean {
+    const wasDragging = this.isDragging;
+    this.finish((gesture) => gesture.cancel());
+    return wasDragging;
+  }
+
+  /** Ends the present gesture, whose object is gone. */
+  abandonDrag(): void {
+    this.finish((gesture) => gesture.abandon());
+  }
+
+  /** Ends the present gesture if its object is gone. */
+  abandonIfGone(): void {
+    if (this.gesture?.targetExists() === false) this.abandonDrag();
+  }
+
+  /** Repeats the last move with other snapping, after a key changed while the pointer rested. */
+  repeatMove(event: KeyboardEvent): void {
+    if (this.isDragging) this.gesture?.move(this.last.x, this.last.y, this.actions.snaps(event));
+  }
+
+  private onDown(event: PointerEvent): void {
+    this.view.canvas.focus({ preventScroll: true });
+    const { clientX: x, clientY: y, pointerId: id } = event;
+    if (event.pointerType === "touch") {
+      this.fingers.set(id, { x, y });
+      if (this.fingers.size === 2 && !this.isDragging) return this.startPinch(id);
+    }
+    if (this.press !== null || this.gesture !== null || this.pinch !== null) return;
+    if (event.button === 1 || event.altKey) event.preventDefault(); // no scrolling, no browser menu
+    this.capture(id);
+    this.hover.clear();
+    this.last = { x, y };
+    this.unprojector.lockTile(x, y);
+    this.press = this.createPress(event, id, x, y);
+    window.clearTimeout(this.longPress);
+    if (event.pointerType === "touch") this.longPress = window.setTimeout(() => this.onLongPress(), LONG_PRESS_MS);
+  }
+
+  private createPress(event: PointerEvent, id: number, x: number, y: number): Press {
+    const { button } = event;
+    const motion = cameraMotion(button, event.altKey);
+    const moveCamera = (): Gesture | null => (motion === null ? null : new CameraDrag(this.camera, motion, x, y));
+    if (event.altKey) return { id, button, x, y, hit: null, clickPixels: 0, start: moveCamera };
+    if (button === 0) {
+      const handle = this.gizmo.startDrag(x, y);
+      if (handle !== null) {
+        this.gesture = handle;
+        this.actions.changed();
+        return { id, button, x, y, hit: null, clickPixels: 0, start: () => handle };
+      }
+    }
+    const shift = event.shiftKey;
+    const hit = button === 1 ? null : this.view.pick(x, y, shift ? "link" : "any");
+    const plain = this.cameraStyle === "orbit" ? moveCamera : () => null;
+    const press = { id, button, x, y, hit, clickPixels: CLICK_PIXELS };
+    if (button !== 0 || hit === null || this.isFixed(hit)) return { ...press, start: plain };
+    return { ...press, start: () => this.startDrag(hit, shift, x, y) };
+  }
+
+  /** Whether a drag here moves the camera: on a fixed link, or on an obstacle, which only its handle moves. */
+  private isFixed(hit: Hit): boolean {
+    if (hit.kind === "obstacle") return true;
+    return hit.kind === "link" && this.store.model !== null && isFixedLink(this.store.model, hit.link);
+  }
+
+  /** The drag of the left button that starts on an object. */
+  private startDrag(hit: Hit, shift: boolean, x: number, y: number): Gesture | null {
+    const { store, unprojector } = this;
+    const model = store.model;
+    if (model === null) return null;
+    if (hit.kind === "goal") {
+      store.select({ kind: "goal", goal: hit.goal });
+      return PlaneDrag.dragGoal(store, unprojector, hit.goal, x, y);
+    }
+    if (hit.kind === "dof") {
+      const dof = masterDof(model, hit.dof);
+      const link = shift ? childLink(model, dof) : linkToDrag(model, dof);
+      if (link >= 0) return this.startLinkDrag(model, link, hit.point, shift, x, y);
+      const drag = JointDrag.start(store, unprojector, dof, hit.point, x, y);
+      if (drag !== null) return drag;
+      const child = childLink(model, dof);
+      return child < 0 ? null : PlaneDrag.dragLink(store, unprojector, child, hit.point, x, y);
+    }
+    return hit.kind === "link" ? this.startLinkDrag(model, hit.link, hit.point, shift, x, y) : null;
+  }
+
+  private startLinkDrag(model: Model, link: number, at: Vector3, shift: boolean, x: number, y: number): Gesture | null {
+    const { store, unprojector } = this;
+    const dof = shift ? null : draggableDof(model, link);
+    const drag = dof === null ? null : JointDrag.start(store, unprojector, dof, at, x, y);
+    return drag ?? PlaneDrag.dragLink(store, unprojector, link, at, x, y);
+  }
+
+  private onMove(event: PointerEvent): void {
+    const { clientX: x, clientY: y } = event;
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, { x, y });
+    if (this.pinch !== null) {
+      const [a, b] = [...this.fingers.values()];
+      if (a !== undefined && b !== undefined) this.pinch.move(a, b);
+      return;
+    }
+    const press = this.press;
+    if (press === null) {
+      if (event.buttons === 0 && event.pointerType !== "touch") this.hover.update(x, y, event.shiftKey);
+      return;
+    }
+    if (event.pointerId !== press.id || (x === this.last.x && y === this.last.y)) return;
+    if (this.gesture === null) {
+      if (Math.hypot(x - press.x, y - press.y) < press.clickPixels) return;
+      this.gesture = press.start();
+      press.clickPixels = 0; // no longer a click, even if nothing can be dragged
+      press.start = () => null;
+      this.hover.clear();
+      this.actions.changed();
+    }
+    window.clearTimeout(this.longPress);
+    press.hit = null;
+    this.last = { x, y };
+    this.gesture?.move(x, y, this.actions.snaps(event));
+  }
+
+  private onRawMove(event: PointerEvent): void {
+    if (this.isDragging) this.onMove(event);
+  }
+
+  private onUp(event: PointerEvent): void {
+    this.fingers.delete(event.pointerId);
+    if (this.pinch !== null) {
+      if (this.fingers.size === 0) this.pinch = null;
+      return;
+    }
+    const press = this.press;
+    if (press === null || event.pointerId !== press.id || event.button !== press.button) return;
+    const isClick = this.gesture === null && press.clickPixels > 0;
+    this.endDrag();
+    if (!isClick) return;
+    if (press.button === 0) this.select(press.hit);
+    if (press.button === 2) this.actions.menu(press.x, press.y, press.hit);
+  }
+
+  private onLost(event: PointerEvent): void {
+    this.fingers.delete(event.pointerId);
+    if (this.fingers.size === 0) this.pinch = null;
+    if (this.press?.id === event.pointerId) this.endDrag();
+  }
+
+  private finish(how: (gesture: Gesture) => void): void {
+    const { gesture, press } = this;
+    window.clearTimeout(this.longPress);
+    this.gesture = null;
+    this.press = null;
+    this.unprojector.unlockTile();
+    const { canvas } = this.view;
+    if (press !== null && canvas.hasPointerCapture(press.id)) canvas.releasePointerCapture(press.id);
+    if (gesture === null) return;
+    how(gesture);
+    this.actions.changed();
+  }
+
+  private startPinch(id: number): void {
+    this.finish((gesture) => gesture.end());
+    this.capture(id);
+    this.pinch = new Pinch(this.camera);
+    const [a, b] = [...this.fingers.values()];
+    this.pinch.move(a!, b!);
+  }
+
+  private onLongPress(): void {
+    const press = this.press;
+    if (press === null || this.gesture !== null) return;
+    this.endDrag();
+    this.actions.menu(press.x, press.y, press.hit);
+  }
+
+  private select(hit: Hit | null): void {
+    this.store.select(hit === null ? { kind: "none" } : selectionOf(hit));
+  }
+
+  private onDoubleClick(event: MouseEvent): void {
+    if (event.button !== 0 || event.altKey) return;
+    const { clientX: x, clientY: y } = event;
+    if (this.gizmo.hover(x, y) || this.view.pick(x, y) !== null) this.view.frameSelection();
+    else this.view.frameAll();
+  }
+
+  private onWheel(event: WheelEvent): void {
+    event.preventDefault();
+    if (this.isDragging) return;
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 100 : 1;
+    const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50; // touch pads send a pinch as a wheel with Ctrl
+    const amount = Math.max(-300, Math.min(300, event.deltaY * unit)) * (isPinch ? 6 : 1);
+    this.camera.dolly(Math.exp(amount * WHEEL_RATE), event.clientX, event.clientY);
+  }
+
+  private onLeave(): void {
+    if (this.gesture !== null) return;
+    this.gizmo.clearHover();
+    this.hover.clear();
+  }
+
+  private capture(id: number): void {
+    try {
+      this.view.canvas.setPointerCapture(id);
+    } catch {
+      // the pointer is gone; its end event was or will be received
+    }
+  }
+}

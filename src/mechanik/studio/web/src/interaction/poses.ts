@@ -1,0 +1,76 @@
+// Poses as numbers of the protocol (x y z qw qx qy qz) and as objects of three.js.
+import { Quaternion, Vector3 } from "three";
+import type { GoalInfo, Model } from "../messages";
+import type { StateFrame } from "../connection/state_frame";
+import type { Store } from "../store";
+
+export type PoseNumbers = GoalInfo["pose"];
+
+export class Pose {
+  constructor(
+    readonly position = new Vector3(),
+    readonly rotation = new Quaternion(),
+  ) {}
+
+  static read(numbers: ArrayLike<number>, start = 0): Pose {
+    const at = (k: number): number => numbers[start + k] ?? 0;
+    return new Pose(new Vector3(at(0), at(1), at(2)), new Quaternion(at(4), at(5), at(6), at(3)));
+  }
+
+  numbers(): PoseNumbers {
+    const { position: p, rotation: q } = this;
+    return [p.x, p.y, p.z, q.w, q.x, q.y, q.z];
+  }
+
+  times(right: Pose): Pose {
+    return new Pose(this.toWorld(right.position), this.rotation.clone().multiply(right.rotation));
+  }
+
+  toWorld(point: Vector3): Vector3 {
+    return point.clone().applyQuaternion(this.rotation).add(this.position);
+  }
+
+  toLocal(point: Vector3): Vector3 {
+    return point.clone().sub(this.position).applyQuaternion(this.rotation.clone().invert());
+  }
+}
+
+export function linkPose(frame: StateFrame, link: number): Pose {
+  return link < 0 ? new Pose() : Pose.read(frame.links, 7 * link);
+}
+
+/** Pose of a goal: from the last frame if it lists the same goals, else from the list of goals. */
+export function goalPose(store: Store, number: number): Pose | null {
+  const index = store.goals.findIndex((goal) => goal.number === number);
+  const goal = store.goals[index];
+  if (goal === undefined) return null;
+  const frame = store.frame;
+  if (frame !== null && frame.order === store.order && frame.goals.length >= 9 * (index + 1)) {
+    return Pose.read(frame.goals, 9 * index);
+  }
+  return Pose.read(goal.pose);
+}
+
+export function obstaclePose(store: Store, name: string): Pose | null {
+  const info = store.obstacle(name);
+  return info === undefined ? null : Pose.read(info.pose);
+}
+
+/** Present axis of a dof in the world, and a point on it. */
+export function dofAxis(model: Model, frame: StateFrame, dof: number): { origin: Vector3; axis: Vector3 } | null {
+  const info = model.dofs[dof];
+  const joint = info && model.joints[info.joint];
+  if (info === undefined || joint === undefined) return null;
+  let pose = linkPose(frame, joint.parent).times(Pose.read(joint.pose));
+  for (const earlier of joint.dofs) {
+    if (earlier === dof) break;
+    const before = model.dofs[earlier];
+    if (before === undefined) continue;
+    const axis = new Vector3(...before.axis);
+    const value = frame.values[before.value] ?? 0;
+    if (before.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
+    if (before.kind === "rotation")
+      pose = pose.times(new Pose(undefined, new Quaternion().setFromAxisAngle(axis, value)));
+  }
+  return { origin: pose.position, axis: new Vector3(...info.axis).applyQuaternion(pose.rotation).normalize() };
+}

@@ -1,0 +1,79 @@
+// From pixels to the world and back, for both kinds of camera. Pixels are client pixels, as in events.
+import { OrthographicCamera, Plane, Raycaster, Vector2, Vector3, type Ray } from "three";
+import type { View } from "../view/view";
+
+const raycaster = new Raycaster();
+const screen = new Vector2();
+const scratch = new Vector3();
+
+export class Unprojector {
+  private tile: { x: number; y: number; at: Vector2; rate: Vector2 } | null = null;
+
+  constructor(private readonly view: View) {}
+
+  /** In a tiled view, treats the pointer as inside the tile where it is now, wherever it moves. */
+  lockTile(x: number, y: number): void {
+    this.tile = null;
+    const at = this.screen(x, y).clone();
+    this.tile = { x, y, at, rate: this.rate(x, y) };
+  }
+
+  unlockTile(): void {
+    this.tile = null;
+  }
+
+  /** The pointer in the image of the camera, x and y from -1 to 1, y up. */
+  screen(x: number, y: number): Vector2 {
+    const { tile: held } = this;
+    if (held === null) return this.view.pointer(x, y, screen);
+    return screen.set(held.at.x + (x - held.x) * held.rate.x, held.at.y + (y - held.y) * held.rate.y);
+  }
+
+  /** Size of a pixel in units of the image; y is negative. */
+  private rate(x: number, y: number): Vector2 {
+    const step = 0.01; // px, stays inside the tile
+    const here = this.screen(x, y).clone();
+    return this.screen(x + step, y + step).clone().sub(here).divideScalar(step);
+  }
+
+  ray(x: number, y: number): Ray {
+    const camera = this.view.camera;
+    camera.updateMatrixWorld();
+    raycaster.setFromCamera(this.screen(x, y), camera);
+    return raycaster.ray.clone();
+  }
+
+  /** Where the ray of the pointer meets a plane; null if it does not. */
+  intersectPlane(x: number, y: number, plane: Plane): Vector3 | null {
+    return this.ray(x, y).intersectPlane(plane, new Vector3());
+  }
+
+  /** A direction of the world on the screen: unit vector, x to the right and y down. */
+  screenDirection(direction: Vector3): Vector2 {
+    const { matrixWorld } = this.view.camera;
+    const right = direction.dot(scratch.setFromMatrixColumn(matrixWorld, 0));
+    return new Vector2(right, -direction.dot(scratch.setFromMatrixColumn(matrixWorld, 1))).normalize();
+  }
+
+  /** Unit vector from a point to the camera. */
+  toEye(point: Vector3): Vector3 {
+    const camera = this.view.camera;
+    if (camera instanceof OrthographicCamera) return camera.getWorldDirection(new Vector3()).negate();
+    return new Vector3().copy(camera.position).sub(point).normalize();
+  }
+
+  /** The plane through a point that faces the camera. */
+  facingPlane(point: Vector3): Plane {
+    const normal = this.view.camera.getWorldDirection(new Vector3()).negate();
+    return new Plane().setFromNormalAndCoplanarPoint(normal, point);
+  }
+
+  /** Size of a pixel at a point, m. */
+  metresPerPixel(point: Vector3): number {
+    const camera = this.view.camera;
+    const height = this.tile === null ? Math.max(this.view.canvas.clientHeight, 1) : -2 / this.tile.rate.y;
+    if (camera instanceof OrthographicCamera) return (camera.top - camera.bottom) / camera.zoom / height;
+    const depth = scratch.copy(point).sub(camera.position).dot(camera.getWorldDirection(new Vector3()));
+    return (2 * Math.max(depth, 1e-9) * Math.tan((camera.fov * Math.PI) / 360)) / camera.zoom / height;
+  }
+}

@@ -1,0 +1,26 @@
+// Text lines of a scene, over the lower left of the view. They describe the solved state,
+// so they are hidden during playback.
+import { el, write } from "./element";
+import type { Store } from "../store";
+
+export class Readouts {
+  readonly root = el("pre", { class: "readouts", test: "readouts" });
+
+  constructor(store: Store) {
+    let lines: string[] = [];
+    const paint = (): void => {
+      this.root.hidden = lines.length === 0 || store.recording?.state === "playing";
+      write(this.root, lines.join("\n"));
+    };
+    store.on("statusText", ({ readouts }) => {
+      lines = readouts;
+      paint();
+    });
+    store.on("recording", paint);
+    store.on("model", () => {
+      lines = [];
+      paint();
+    });
+    paint();
+  }
+}

@@ -1,0 +1,72 @@
+// Contents of a recorded page: the motion of a mechanism, and the obstacles and contacts meanwhile.
+import type {
+  ContactsChanged, CurveInfo, LinkInfo, Model, ObstacleInfo, ObstacleMoved, Obstacles, ShapeInfo,
+} from "./messages";
+
+/** times: s, from 0; poses or links: seven numbers per link for each time; files: meshes in base64 by address. */
+export interface RecordedMotion {
+  name?: string;
+  model: Model;
+  times: number[];
+  poses?: number[][];
+  links?: number[][];
+  files?: Record<string, string>;
+  curves?: CurveInfo[];
+  events?: [time: number, event: Obstacles | ObstacleMoved | ContactsChanged][];
+}
+
+/** Obstacles and contacts from a time on. */
+export interface RecordedScene {
+  time: number;
+  obstacles: Obstacles;
+  contacts: ContactsChanged;
+}
+
+/** The model with its meshes as data URLs. */
+export function recordedModel({ model, files = {} }: RecordedMotion): Model {
+  const links = model.links.map((link): LinkInfo => ({
+    ...link,
+    visuals: link.visuals.map((shape) => withEmbeddedFiles(shape, files)),
+  }));
+  return { ...model, is: "Model", links, resets_view: true }; // the file has only the fields
+}
+
+/** The obstacles and contacts of all times, in order; empty if none were recorded. */
+export function recordedScenes({ model, files = {}, events = [] }: RecordedMotion): RecordedScene[] {
+  const scenes: RecordedScene[] = [];
+  let obstacles: ObstacleInfo[] = [];
+  let contacts: ContactsChanged = {
+    is: "ContactsChanged",
+    revision: model.revision,
+    links: [],
+    obstacles: [],
+    reason: "",
+  };
+  const embedded = (obstacle: ObstacleInfo): ObstacleInfo => ({
+    ...obstacle,
+    shape: withEmbeddedFiles(obstacle.shape, files),
+  });
+  for (const [time, event] of events) {
+    if (event.is === "Obstacles") obstacles = event.obstacles.map(embedded);
+    if (event.is === "ObstacleMoved") {
+      const moved = embedded(event.obstacle);
+      obstacles = obstacles.map((obstacle) => (obstacle.name === moved.name ? moved : obstacle));
+    }
+    if (event.is === "ContactsChanged") contacts = { ...event, revision: model.revision };
+    scenes.push({ time, obstacles: { is: "Obstacles", obstacles }, contacts });
+  }
+  return scenes;
+}
+
+function withEmbeddedFiles(shape: ShapeInfo, files: Record<string, string>): ShapeInfo {
+  const dataUrl = (address: string) => {
+    const content = files[address];
+    return content === undefined ? null : `data:application/octet-stream;base64,${content}`;
+  };
+  const dependencies = Object.entries(shape.dependencies).map(([name, address]) => [name, dataUrl(address)] as const);
+  return {
+    ...shape,
+    mesh: shape.mesh === null ? null : dataUrl(shape.mesh),
+    dependencies: Object.fromEntries(dependencies.filter((entry): entry is [string, string] => entry[1] !== null)),
+  };
+}

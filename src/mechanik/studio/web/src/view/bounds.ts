@@ -1,0 +1,35 @@
+// Bounds of the link meshes at their present poses.
+import { Sphere, Vector3 } from "three";
+import type { LinkMesh } from "./bodies";
+
+const MAX_VERTICES = 2000; // of a mesh that are checked for its lowest point
+
+/** Bounding sphere; null if there are no meshes. */
+export function boundingSphere(links: LinkMesh[]): Sphere | null {
+  const whole = new Sphere().makeEmpty();
+  const part = new Sphere();
+  for (const body of links) {
+    const geometry = (body.solid ?? body.glass)?.geometry;
+    if (!geometry) continue;
+    if (geometry.boundingSphere === null) geometry.computeBoundingSphere();
+    part.copy(geometry.boundingSphere!).applyMatrix4(body.object.matrix);
+    if (whole.isEmpty()) whole.copy(part);
+    else whole.union(part);
+  }
+  return whole.isEmpty() ? null : whole;
+}
+
+/** Height along `up` of the lowest point; infinite if there is none. */
+export function lowestPoint(links: LinkMesh[], up: Vector3): number {
+  let low = Infinity;
+  const point = new Vector3();
+  for (const body of links) {
+    const positions = (body.solid ?? body.glass)?.geometry.getAttribute("position");
+    if (!positions) continue;
+    const step = Math.max(1, Math.floor(positions.count / MAX_VERTICES));
+    for (let k = 0; k < positions.count; k += step) {
+      low = Math.min(low, point.fromBufferAttribute(positions, k).applyMatrix4(body.object.matrix).dot(up));
+    }
+  }
+  return low;
+}

@@ -1,0 +1,93 @@
+// The floor: a grid with round cell sizes that fades with the distance from the mechanism.
+import {
+  BufferAttribute,
+  BufferGeometry,
+  Color,
+  Group,
+  LineBasicMaterial,
+  LineSegments,
+  Quaternion,
+  Vector3,
+} from "three";
+import type { Theme } from "./theme";
+
+const Z = new Vector3(0, 0, 1);
+const SEGMENTS_PER_LINE = 10; // so that a line can fade
+const CELLS_PER_MAJOR_LINE = 5;
+
+export class FloorGrid {
+  readonly group = new Group();
+  /** Length of a cell, m. */
+  cell = 0.1;
+  private readonly lines = new LineSegments(
+    new BufferGeometry(),
+    new LineBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false }),
+  );
+  private theme: Theme;
+  private reach = 1;
+
+  constructor(theme: Theme) {
+    this.theme = theme;
+    this.lines.renderOrder = -2;
+    this.group.add(this.lines);
+  }
+
+  /** Moves the grid under a sphere of this radius: through `foot`, perpendicular to `normal`. */
+  moveTo(foot: Vector3, normal: Vector3, radius: number): void {
+    this.cell = roundDown125(radius / 2);
+    this.reach =
+      Math.max(2, Math.ceil((3 * radius) / this.cell / CELLS_PER_MAJOR_LINE)) * CELLS_PER_MAJOR_LINE * this.cell;
+    this.group.quaternion.copy(rotationTo(normal));
+    // major lines go through the origin of the world
+    const strong = CELLS_PER_MAJOR_LINE * this.cell;
+    const local = foot.clone().applyQuaternion(this.group.quaternion.clone().invert());
+    local.set(Math.round(local.x / strong) * strong, Math.round(local.y / strong) * strong, local.z);
+    this.group.position.copy(local.applyQuaternion(this.group.quaternion));
+    this.setTheme(this.theme);
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    const positions: number[] = [];
+    const colours: number[] = [];
+    const [minor, major] = [new Color(theme.gridMinor), new Color(theme.gridMajor)];
+    const count = Math.round(this.reach / this.cell);
+    const vertex = (x: number, y: number, colour: Color) => {
+      positions.push(x, y, 0);
+      const far = Math.hypot(x, y) / this.reach;
+      colours.push(colour.r, colour.g, colour.b, Math.max(0, 1 - far * far) ** 1.5);
+    };
+    for (let k = -count; k <= count; k++) {
+      const colour = k % CELLS_PER_MAJOR_LINE === 0 ? major : minor;
+      const half = Math.sqrt(Math.max(0, this.reach ** 2 - (k * this.cell) ** 2));
+      for (let piece = 0; piece < SEGMENTS_PER_LINE; piece++) {
+        const [a, b] = [
+          ((2 * piece) / SEGMENTS_PER_LINE - 1) * half, ((2 * (piece + 1)) / SEGMENTS_PER_LINE - 1) * half,
+        ];
+        vertex(k * this.cell, a, colour);
+        vertex(k * this.cell, b, colour);
+        vertex(a, k * this.cell, colour);
+        vertex(b, k * this.cell, colour);
+      }
+    }
+    this.lines.geometry.dispose();
+    this.lines.geometry = new BufferGeometry()
+      .setAttribute("position", new BufferAttribute(new Float32Array(positions), 3))
+      .setAttribute("color", new BufferAttribute(new Float32Array(colours), 4));
+  }
+
+  setVisible(on: boolean): void {
+    this.lines.visible = on;
+  }
+}
+
+function rotationTo(normal: Vector3): Quaternion {
+  return new Quaternion().setFromUnitVectors(Z, normal.clone().normalize());
+}
+
+/** The largest number 1, 2 or 5 times a power of ten that is not above the length. */
+export function roundDown125(length: number): number {
+  const ten = 10 ** Math.floor(Math.log10(length));
+  const digit = length / ten;
+  return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * ten;
+}

@@ -1,0 +1,222 @@
+// Everything that is drawn, and how it follows the store.
+import { Group, Vector3 } from "three";
+import type { Model } from "../messages";
+import type { Store } from "../store";
+import type { StateFrame } from "../connection/state_frame";
+import { LinkMeshes } from "./bodies";
+import { Closures } from "./closures";
+import { AlternativeMeshes } from "./alternatives";
+import { GoalMarkers } from "./goals";
+import { FloorGrid } from "./floor_grid";
+import type { Hit } from "./hit";
+import { JointFrames } from "./joint_frames";
+import { Curves, GoalTrails } from "./lines";
+import { Markers } from "./markers";
+import { Materials } from "./materials";
+import { ObstacleMeshes } from "./obstacles";
+import { planeOfMotion } from "./planar";
+import { Skeleton } from "./skeleton";
+import { Terrain } from "./terrain";
+import { THEMES, type Theme } from "./theme";
+
+const UP = new Vector3(0, 0, 1);
+const GROUND_TOLERANCE = 0.03; // in radii; a foot this near to height zero stands on the floor
+const TRAIL_STEP = 2e-3; // minimum distance of trail points, in radii
+
+export class SceneGraph {
+  readonly group = new Group();
+  readonly links: LinkMeshes;
+  readonly obstacles: ObstacleMeshes;
+  readonly goals = new GoalMarkers();
+  readonly markers = new Markers();
+  joints: JointFrames | null = null;
+  private readonly materials = new Materials();
+  private readonly skeleton = new Skeleton();
+  private readonly closures = new Closures();
+  private readonly floor: FloorGrid;
+  private readonly terrain = new Terrain(this.materials);
+  private readonly alternatives = new AlternativeMeshes(this.materials);
+  private readonly curves = new Curves();
+  private readonly trails = new GoalTrails();
+  private goalScale = 0;
+
+  /** changed: called when the view must be drawn again. */
+  constructor(
+    private readonly store: Store,
+    private readonly changed: () => void,
+  ) {
+    const failed = (text: string) => store.emit("message", { kind: "warning", text });
+    this.links = new LinkMeshes(this.materials, this.theme, () => this.onMeshLoaded(), failed);
+    this.obstacles = new ObstacleMeshes(this.materials, this.theme, changed, failed);
+    this.floor = new FloorGrid(this.theme);
+    for (const part of [
+      this.floor,
+      this.terrain,
+      this.links,
+      this.obstacles,
+      this.alternatives,
+      this.skeleton,
+      this.closures,
+      this.markers,
+      this.curves,
+      this.trails,
+      this.goals,
+    ]) {
+      this.group.add(part.group);
+    }
+  }
+
+  get theme(): Theme {
+    return THEMES[this.store.display.theme];
+  }
+
+  loadModel(model: Model): void {
+    this.joints = new JointFrames(model);
+    this.links.loadModel(model, this.theme);
+    this.skeleton.loadModel(model);
+    this.closures.loadModel(model);
+    this.markers.loadModel(model);
+    this.alternatives.load([], []);
+    this.trails.clear();
+    this.loadObstacles();
+    this.updateContacts();
+    this.loadGoals();
+  }
+
+  loadObstacles(): void {
+    this.obstacles.load(this.store.obstacles, this.store.model);
+    this.group.updateMatrixWorld();
+  }
+
+  /** Shows contacts in red, except in a comparison, where they are known for the main solver only. */
+  updateContacts(): void {
+    const { contacts, comparison } = this.store;
+    const shown = (comparison?.rows.length ?? 0) > 0 ? null : contacts;
+    this.links.setContacts(new Set(shown?.links));
+    this.obstacles.setContacts(new Set(shown?.obstacles));
+  }
+
+  loadGoals(): void {
+    this.goalScale = this.store.display.markerScale;
+    this.goals.load(this.store.goals, this.store.order, this.store.model?.radius ?? 1, this.goalScale);
+  }
+
+  loadAlternatives(): void {
+    this.alternatives.load(this.links.links, this.store.alternatives?.poses ?? []);
+  }
+
+  loadScene(): void {
+    this.curves.load(this.store.scene?.curves ?? []);
+    this.terrain.load(this.store.scene?.terrain ?? null, this.theme);
+  }
+
+  clearTrails(): void {
+    this.trails.clear();
+  }
+
+  /** Applies colours and visibility. hasShadows: whether the render quality allows shadows. */
+  applyDisplay(hasShadows: boolean): void {
+    const { display } = this.store;
+    const theme = this.theme;
+    this.materials.setTheme(theme);
+    this.floor.setTheme(theme);
+    this.trails.setColour(theme.path);
+    this.terrain.setTheme(theme);
+    this.obstacles.setTheme(theme);
+    this.floor.setVisible(display.grid && !this.terrain.isLoaded);
+    this.links.setVisibility(display.bodies, display.collisions);
+    const shadows = display.shadows && hasShadows && display.bodies && !this.terrain.isLoaded;
+    this.links.castShadows(shadows);
+    this.obstacles.castShadows(shadows);
+    this.skeleton.group.visible = display.skeleton;
+    this.markers.group.visible = display.markers;
+    this.closures.group.visible = display.closures;
+    this.trails.group.visible = display.path;
+    if (!display.path) this.trails.clear();
+    if (display.markerScale !== this.goalScale) this.loadGoals();
+    for (const part of [this.skeleton, this.markers, this.closures, this.goals]) part.drawThrough(display.drawThrough);
+  }
+
+  updateHighlight(hovered: Hit | null): void {
+    const selection = this.store.selection;
+    this.links.updateHighlight(
+      selection.kind === "link" ? selection.link : -1,
+      hovered?.kind === "link" ? hovered.link : -1,
+    );
+    this.goals.updateHighlight(
+      selection.kind === "goal" ? selection.goal : 0,
+      hovered?.kind === "goal" ? hovered.goal : 0,
+    );
+    this.markers.updateHighlight(
+      selection.kind === "dof" ? selection.dof : -1,
+      hovered?.kind === "dof" ? hovered.dof : -1,
+    );
+    this.obstacles.updateHighlight(
+      selection.kind === "obstacle" ? selection.obstacle : null,
+      hovered?.kind === "obstacle" ? hovered.obstacle : null,
+    );
+  }
+
+  /** Moves everything to the state of a frame. pixel: size of a pixel at a point, m. */
+  applyFrame(frame: StateFrame, pixel: (place: Vector3) => number): void {
+    const { display, model, goals } = this.store;
+    const { joints, theme } = this;
+    if (model === null || joints === null) return;
+    this.links.applyPoses(frame.links);
+    joints.update(frame.links, frame.values);
+    this.skeleton.update(frame.links, theme);
+    this.closures.update(frame.links, frame.closures, pixel, theme);
+    this.markers.update(joints, frame.values, model.dofs, display.markerScale, theme);
+    this.goals.update(frame, theme);
+    if (display.path && frame.layer === 0)
+      this.trails.extend(goals, frame.links, TRAIL_STEP * model.radius, theme.path);
+    this.group.updateMatrixWorld();
+  }
+
+  /** Moves the goals to their targets, before the first frame. */
+  applyGoalTargets(): void {
+    this.goals.update(null, this.theme);
+    this.group.updateMatrixWorld();
+  }
+
+  /** Places floor and light for a model; returns the normal of the plane of motion, if it is planar. */
+  placeFloor(model: Model): Vector3 | null {
+    const plane = this.joints === null ? null : planeOfMotion(model, this.joints);
+    const isUpright = plane !== null && Math.abs(plane.z) < 0.5;
+    const normal = isUpright ? plane : UP;
+    const origin = new Vector3(...model.centre);
+    const low = this.links.lowest(normal);
+    const level =
+      !isFinite(low) || (!isUpright && low < GROUND_TOLERANCE * model.radius && low > -GROUND_TOLERANCE * model.radius)
+        ? 0
+        : low;
+    origin.addScaledVector(normal, level - (isUpright ? 0.04 * model.radius : 0) - origin.dot(normal));
+    this.floor.moveTo(origin, normal, model.radius);
+    this.materials.aimLights(new Vector3(...model.view_from));
+    // the view is normal to the plane: short shadows
+    this.materials.castShadowsOnto(origin, normal, (isUpright ? 0.8 : 3) * model.radius, plane === null ? 0.3 : 0.75);
+    return plane;
+  }
+
+  /** Position of a dof. */
+  dofPosition(dof: number): Vector3 | undefined {
+    const frame = this.joints?.frames[dof];
+    return frame && new Vector3().setFromMatrixPosition(frame);
+  }
+
+  /** Mean position of all links, for a mechanism that walks away. */
+  linkCentre(into: Vector3): Vector3 {
+    into.set(0, 0, 0);
+    for (const { object } of this.links.links) {
+      const m = object.matrix.elements;
+      into.set(into.x + m[12], into.y + m[13], into.z + m[14]);
+    }
+    return into.divideScalar(Math.max(1, this.links.links.length));
+  }
+
+  private onMeshLoaded(): void {
+    if (this.store.alternatives !== null) this.loadAlternatives();
+    if (this.store.model !== null) this.placeFloor(this.store.model); // the lowest point is known only now
+    this.changed();
+  }
+}

@@ -1,0 +1,133 @@
+// The camera: perspective, or orthographic for planar mechanisms.
+import { MathUtils, OrthographicCamera, PerspectiveCamera, Sphere, Vector3 } from "three";
+
+export type Camera = PerspectiveCamera | OrthographicCamera;
+
+const FIELD_OF_VIEW = 40; // degrees, of the shorter side of the window
+const HALF_FIELD_TANGENT = Math.tan(MathUtils.degToRad(FIELD_OF_VIEW / 2));
+const FRAME_MARGIN = 1.14; // around the framed sphere
+const POINT_MARGIN = 0.12; // around further framed points, in radii of the sphere
+
+export class ViewCamera {
+  camera: Camera = new PerspectiveCamera(FIELD_OF_VIEW, 1);
+  /** The point that the camera looks at. */
+  readonly target = new Vector3();
+  private aspect = 1;
+  private free = { width: 1, height: 1 }; // share of the image that is not covered, from its upper left corner
+  private height = 1; // m, visible along the shorter side at the target, with zoom 1
+
+  constructor() {
+    this.camera.up.set(0, 0, 1);
+    this.camera.position.set(2, -2, 1.5);
+    this.camera.lookAt(this.target);
+  }
+
+  /** free: share of the image that is not covered, from its upper left corner; the target is in its centre. */
+  resize(aspect: number, free: { width: number; height: number }): void {
+    this.aspect = aspect;
+    this.free = free;
+    this.fit();
+  }
+
+  /** Changes the kind of the camera; returns whether it has changed. */
+  setOrthographic(isOrthographic: boolean): boolean {
+    if (isOrthographic === this.camera instanceof OrthographicCamera) return false;
+    const old = this.camera;
+    this.camera = isOrthographic ? new OrthographicCamera() : new PerspectiveCamera(FIELD_OF_VIEW, this.aspect);
+    this.camera.up.copy(old.up);
+    this.camera.position.copy(old.position);
+    this.camera.quaternion.copy(old.quaternion);
+    this.height = 2 * this.distance * HALF_FIELD_TANGENT;
+    this.fit();
+    return true;
+  }
+
+  get distance(): number {
+    return this.camera.position.distanceTo(this.target);
+  }
+
+  /** Frames a sphere and further points, from the present direction or from `from`. */
+  frame(sphere: Sphere, from?: Vector3, points: Vector3[] = []): void {
+    const back = (from ?? this.camera.position.clone().sub(this.target)).clone();
+    if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
+    back.normalize();
+    // keeps the up direction defined
+    if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize();
+    const right = new Vector3(0, 0, 1).cross(back).normalize();
+    const up = back.clone().cross(right);
+    const shorter = Math.min(1, this.aspect); // side of the image, in heights
+    const [wide, high] = [(this.aspect * this.free.width) / shorter, this.free.height / shorter];
+    const spheres = [new Sphere(sphere.center, FRAME_MARGIN * sphere.radius)];
+    for (const place of points) spheres.push(new Sphere(place, POINT_MARGIN * sphere.radius));
+    const isOrthographic = this.camera instanceof OrthographicCamera;
+    const across = extentAlong(spheres, sphere.center, right, back, isOrthographic ? 0 : wide * HALF_FIELD_TANGENT);
+    const along = extentAlong(spheres, sphere.center, up, back, isOrthographic ? 0 : high * HALF_FIELD_TANGENT);
+    this.height = 2 * Math.max(across.half / wide, along.half / high);
+    this.target.copy(sphere.center).addScaledVector(right, across.middle).addScaledVector(up, along.middle);
+    this.camera.position.copy(this.target).addScaledVector(back, this.height / 2 / HALF_FIELD_TANGENT);
+    this.camera.lookAt(this.target);
+    this.camera.zoom = 1;
+    this.fit();
+  }
+
+  /** Moves target and camera. */
+  shift(by: Vector3): void {
+    this.target.add(by);
+    this.camera.position.add(by);
+  }
+
+  /** Sets the clipping planes for objects within `reach` of the target. */
+  clip(reach: number): void {
+    const distance = this.distance;
+    const near =
+      this.camera instanceof PerspectiveCamera ? Math.max(0.02 * distance, distance - 4 * reach) : distance - 8 * reach;
+    const far = distance + 8 * reach;
+    if (Math.abs(near - this.camera.near) < 1e-6 * distance && Math.abs(far - this.camera.far) < 1e-6 * distance)
+      return;
+    [this.camera.near, this.camera.far] = [near, far];
+    this.camera.updateProjectionMatrix();
+  }
+
+  /** Size of a pixel at a point, m, in a window of this height. */
+  metresPerPixel(place: Vector3, pixels: number): number {
+    if (this.camera instanceof OrthographicCamera)
+      return (this.camera.top - this.camera.bottom) / this.camera.zoom / pixels;
+    const depth = Math.max(this.camera.near, place.distanceTo(this.camera.position));
+    return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / pixels;
+  }
+
+  private fit(): void {
+    const { camera, aspect, free } = this;
+    camera.setViewOffset(1, 1, (1 - free.width) / 2, (1 - free.height) / 2, 1, 1);
+    if (camera instanceof PerspectiveCamera) {
+      camera.aspect = aspect;
+      camera.fov = aspect >= 1 ? FIELD_OF_VIEW : 2 * MathUtils.radToDeg(Math.atan(HALF_FIELD_TANGENT / aspect));
+    } else {
+      const half = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
+      [camera.left, camera.right, camera.bottom, camera.top] = [-half * aspect, half * aspect, -half, half];
+    }
+    camera.updateProjectionMatrix();
+  }
+}
+
+/**
+ * Centre and half size of the image along `axis`, at the depth of `centre`, so that it contains all spheres; the planes
+ * that bound it open by `slope` towards `back`.
+ */
+function extentAlong(balls: Sphere[], centre: Vector3, axis: Vector3, back: Vector3, slope: number): Extent {
+  let [low, high] = [Infinity, -Infinity];
+  const off = new Vector3();
+  for (const ball of balls) {
+    off.copy(ball.center).sub(centre);
+    const nearer = off.dot(back) * slope; // nearer objects need more
+    const reach = ball.radius * Math.hypot(1, slope) + nearer;
+    low = Math.min(low, off.dot(axis) - reach);
+    high = Math.max(high, off.dot(axis) + reach);
+  }
+  return { middle: (low + high) / 2, half: (high - low) / 2 };
+}
+
+interface Extent {
+  middle: number;
+  half: number;
+}
