@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.collision.collider import Contact
-from mechanik.collision.collision_body import Obstacle
-from mechanik.collision.collision_meshes import MeshShapeMode, convex_shapes
+from mechanik.collision.collision_body import MeshMode, Obstacle
+from mechanik.collision.collision_meshes import convex_shapes
 from mechanik.model.mechanism import Mechanism
 from mechanik.model.shapes import (
     Box,
@@ -62,19 +62,19 @@ class CoalCollider:
         meshes: shapes that replace meshes: their convex hulls, or fitted capsules.
     """
 
-    def __init__(self, collider: ColliderView, *, meshes: MeshShapeMode = "exact") -> None:
+    def __init__(self, collider: ColliderView, *, meshes: MeshMode = "exact") -> None:
         self._coal: Any = import_module("coal")
         self.mechanism, self.pairs = collider.mechanism, tuple(collider.pairs)
         self._numbers = {name: k for k, name in enumerate(self.mechanism.links)}
-        named = {name for pair in self.pairs for name in pair}
+        names = {name for pair in self.pairs for name in pair}
         self._parts: dict[str, list[_Part]] = {}
         self._fixed: dict[str, Array] = {}
         for name, link in self.mechanism.links.items():
-            if name in named:
-                self._parts[name] = self._made(link.collisions, f"link {name!r}", meshes)
+            if name in names:
+                self._parts[name] = self._coal_parts(link.collisions, f"link {name!r}", meshes)
         for obstacle in collider.obstacles:
             owner = f"obstacle {obstacle.name!r}"
-            self._parts[obstacle.name] = self._made([ShapeInstance(obstacle.shape)], owner, meshes)
+            self._parts[obstacle.name] = self._coal_parts([ShapeInstance(obstacle.shape)], owner, meshes)
             self._fixed[obstacle.name] = obstacle.pose.matrix
         request = self._coal.DistanceRequest(True, True)
         request.gjk_tolerance = request.epa_tolerance = COAL_TOLERANCE
@@ -83,68 +83,78 @@ class CoalCollider:
 
     def distance(self, q: ArrayLike) -> float | Array:
         """Return the smallest signed distance over all pairs, m; (N,) for q (N, nq)."""
-        many = np.asarray(q, dtype=np.float64)
-        if many.ndim == 2:
-            return np.array([self.distance(one) for one in many])
+        configurations = np.asarray(q, dtype=np.float64)
+        if configurations.ndim == 2:
+            return np.array([self.distance(row) for row in configurations])
         smallest = math.inf
-        for clash in self._looks(many, None):
-            smallest = min(smallest, clash.distance)
+        for contact in self._nearest_contacts(configurations, None):
+            smallest = min(smallest, contact.distance)
         return smallest
 
     def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
-        """Tell whether every pair keeps `clearance` (m); (N,) for q (N, nq)."""
-        many, wide = np.asarray(q, dtype=np.float64), as_number(clearance, "clearance")
-        if many.ndim == 2:
-            return np.array([self.is_free(one, wide) for one in many], dtype=np.bool_)
-        return not any(clash.distance < wide for clash in self._looks(many, wide))
+        """Return whether every pair keeps `clearance` (m); (N,) for q (N, nq)."""
+        configurations, min_distance = np.asarray(q, dtype=np.float64), as_number(clearance, "clearance")
+        if configurations.ndim == 2:
+            return np.array([self.is_free(row, min_distance) for row in configurations], dtype=np.bool_)
+        return not any(
+            contact.distance < min_distance for contact in self._nearest_contacts(configurations, min_distance)
+        )
 
     def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
         """Return every pair of bodies closer than `clearance` (m) at q (nq,), the deepest first."""
-        wide = as_number(clearance, "clearance")
-        found = (one for one in self._looks(np.asarray(q, dtype=np.float64), wide) if one.distance < wide)
-        return tuple(sorted(found, key=lambda one: one.distance))
+        min_distance = as_number(clearance, "clearance")
+        close_contacts = (
+            contact
+            for contact in self._nearest_contacts(np.asarray(q, dtype=np.float64), min_distance)
+            if contact.distance < min_distance
+        )
+        return tuple(sorted(close_contacts, key=lambda contact: contact.distance))
 
-    def _looks(self, q: Array, within: float | None) -> Iterable[Contact]:
+    def _nearest_contacts(self, q: Array, within: float | None) -> Iterable[Contact]:
         """Yield the nearest parts of each pair; pairs surely farther than `within` (m) may be skipped."""
         X_world = self.mechanism.poses(q)
-        at = {name: X_world[number] for name, number in self._numbers.items() if name in self._parts} | self._fixed
-        placed = {name: [_at(part, at[name]) for part in parts] for name, parts in self._parts.items()}
+        X_world_body = {
+            name: X_world[number] for name, number in self._numbers.items() if name in self._parts
+        } | self._fixed
+        parts_in_world = {
+            name: [_in_world(part, X_world_body[name]) for part in parts] for name, parts in self._parts.items()
+        }
         nearest = math.inf
         for a, b in self.pairs:
             best: Contact | None = None
             limit = within if within is not None else nearest  # without `within` only the smallest distance matters
-            for one in placed[a]:
-                for other in placed[b]:
-                    apart = float(np.linalg.norm(one.centre - other.centre)) - one.radius - other.radius
-                    if apart <= limit and (best is None or apart < best.distance):
-                        clash = self._gap(a, one, b, other)
-                        if best is None or clash.distance < best.distance:
-                            best = clash
+            for part_a in parts_in_world[a]:
+                for part_b in parts_in_world[b]:
+                    lower_bound = float(np.linalg.norm(part_a.centre - part_b.centre)) - part_a.radius - part_b.radius
+                    if lower_bound <= limit and (best is None or lower_bound < best.distance):
+                        contact = self._contact(a, part_a, b, part_b)
+                        if best is None or contact.distance < best.distance:
+                            best = contact
             if best is not None:
                 nearest = min(nearest, best.distance)
                 yield best
 
-    def _gap(self, a: str, one: _Part, b: str, other: _Part) -> Contact:
+    def _contact(self, a: str, part_a: _Part, b: str, part_b: _Part) -> Contact:
         coal, result = self._coal, self._coal.DistanceResult()
-        poses = [coal.Transform3s(part.X[:3, :3], part.X[:3, 3]) for part in (one, other)]
-        coal.distance(one.geometry, poses[0], other.geometry, poses[1], self._request, result)
+        poses = [coal.Transform3s(part.X[:3, :3], part.X[:3, 3]) for part in (part_a, part_b)]
+        coal.distance(part_a.geometry, poses[0], part_b.geometry, poses[1], self._request, result)
         point_a, point_b = np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())
         return Contact(a, b, float(result.min_distance), point_a, point_b, np.array(result.normal))
 
-    def _made(self, shapes: Iterable[ShapeInstance], owner: str, meshes: MeshShapeMode) -> list[_Part]:
-        simple = [one for placed in shapes for one in convex_shapes(placed, owner, meshes)]
-        return [self._part(made, placed) for placed in simple for made in _pieces(placed.shape)]
+    def _coal_parts(self, shapes: Iterable[ShapeInstance], owner: str, meshes: MeshMode) -> list[_Part]:
+        instances = [instance for placed in shapes for instance in convex_shapes(placed, owner, meshes)]
+        return [self._coal_part(shape, placed) for placed in instances for shape in _convex_pieces(placed.shape)]
 
-    def _part(self, shape: Shape, placed: ShapeInstance) -> _Part:
+    def _coal_part(self, shape: Shape, instance: ShapeInstance) -> _Part:
         geometry = _geometry(self._coal, shape)
         geometry.computeLocalAABB()
-        X = placed.pose.matrix
+        X = instance.pose.matrix
         centre = X[:3, :3] @ np.array(geometry.aabb_center).reshape(3) + X[:3, 3]
         radius = math.inf if isinstance(shape, HalfSpace) else float(geometry.aabb_radius)
         return _Part(geometry, X, np.zeros(3) if math.isinf(radius) else centre, radius)
 
 
-def _at(part: _Part, X: Array) -> _Part:
+def _in_world(part: _Part, X: Array) -> _Part:
     return _Part(part.geometry, X @ part.X, X[:3, :3] @ part.centre + X[:3, 3], part.radius)
 
 
@@ -168,7 +178,7 @@ def _geometry(coal: Any, shape: Shape) -> Any:
             raise TypeError(f"{shape!r} is not convex")
 
 
-def _pieces(shape: Shape) -> Iterable[Shape]:
+def _convex_pieces(shape: Shape) -> Iterable[Shape]:
     """Split a shape into convex shapes: a height field into a prism below each triangle."""
     if not isinstance(shape, HeightField):
         return [shape]

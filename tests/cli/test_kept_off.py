@@ -183,7 +183,7 @@ def test_a_mechanism_without_shapes_says_so(capsys, tmp_path):
     mk.save(robot.build(), tmp_path / "bare.json")
     code, _, err = run(capsys, "solve", tmp_path / "bare.json", "--position", 1, 0, 0, "--avoid", "self")
     assert code == 1
-    assert "no link of 'bare' has a shape to bump with" in err
+    assert "no link of 'bare' has a collision shape" in err
     _, out, _ = run(capsys, "info", tmp_path / "bare.json")
     assert "no shapes to bump with" in out
 

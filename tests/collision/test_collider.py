@@ -1,4 +1,4 @@
-"""What is near to what: against every pair measured one by one, and against closed forms and differences."""
+"""Collision queries against brute force over all pairs, closed forms and finite differences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from bumping_mechanisms import bumping, gaps_one_by_one, random_obstacles
 from derivatives import by_differences
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from mechanisms_with_shapes import pair_distances, random_mechanism_with_shapes, random_obstacles
 from random_mechanisms import random_turn, seeds
 
 import mechanik as mk
@@ -32,92 +32,100 @@ from mechanik.spatial import Pose
 joints = st.integers(1, 12)
 
 
-def colliding(seed: int, count: int, *, spheres: bool = False, obstacles: int = 6) -> tuple[Collider, np.ndarray]:
-    """A collider of a random tree among obstacles, every pair counting, and a configuration."""
-    mechanism, rng = bumping(seed, count, spheres=spheres), np.random.default_rng(seed)
+def collider_and_configuration(
+    seed: int, count: int, *, spheres: bool = False, obstacles: int = 6
+) -> tuple[Collider, np.ndarray]:
+    """Return a collider of a random tree among obstacles that checks every pair, and a configuration."""
+    mechanism, rng = random_mechanism_with_shapes(seed, count, spheres=spheres), np.random.default_rng(seed)
     mechanism.allowed_collisions = {}
-    things = random_obstacles(rng, obstacles, spheres)
-    return Collider(mechanism, ["self", *things]), mechanism.random(rng)
+    obstacle_list = random_obstacles(rng, obstacles, spheres)
+    return Collider(mechanism, ["self", *obstacle_list]), mechanism.random(rng)
 
 
-# ---- laws ---------------------------------------------------------------------------------------
+# ---- general properties -------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
 @given(seeds, joints)
-def test_the_distance_is_the_smallest_gap_of_all_pairs(seed: int, count: int) -> None:
-    collider, q = colliding(seed, count)
-    gaps = gaps_one_by_one(collider, q)
-    assert collider.distance(q) == pytest.approx(min(gaps.values(), default=math.inf), abs=1e-12)
+def test_distance_is_the_smallest_distance_of_all_pairs(seed: int, count: int) -> None:
+    collider, q = collider_and_configuration(seed, count)
+    distances = pair_distances(collider, q)
+    assert collider.distance(q) == pytest.approx(min(distances.values(), default=math.inf), abs=1e-12)
 
 
 @settings(max_examples=60)
 @given(seeds, joints, st.floats(-0.2, 0.5))
-def test_clashes_are_the_pairs_nearer_than_the_clearance(seed: int, count: int, clearance: float) -> None:
-    collider, q = colliding(seed, count)
-    gaps = gaps_one_by_one(collider, q)
-    assume(all(abs(gap - clearance) > 1e-9 for gap in gaps.values()))
-    found = collider.contacts(q, clearance)
-    assert {(one.a, one.b) for one in found} == {pair for pair, gap in gaps.items() if gap < clearance}
-    assert [one.distance for one in found] == sorted(one.distance for one in found)
-    for one in found:
-        assert one.distance == pytest.approx(gaps[one.a, one.b], abs=1e-12)
-        assert one.point_b - one.point_a == pytest.approx(one.distance * one.normal, abs=1e-9)
-    assert collider.is_free(q, clearance) == (not found)
+def test_contacts_are_the_pairs_closer_than_the_clearance(seed: int, count: int, clearance: float) -> None:
+    collider, q = collider_and_configuration(seed, count)
+    distances = pair_distances(collider, q)
+    assume(all(abs(distance - clearance) > 1e-9 for distance in distances.values()))
+    contacts = collider.contacts(q, clearance)
+    assert {(contact.a, contact.b) for contact in contacts} == {
+        pair for pair, distance in distances.items() if distance < clearance
+    }
+    assert [contact.distance for contact in contacts] == sorted(contact.distance for contact in contacts)
+    for contact in contacts:
+        assert contact.distance == pytest.approx(distances[contact.a, contact.b], abs=1e-12)
+        assert contact.point_b - contact.point_a == pytest.approx(contact.distance * contact.normal, abs=1e-9)
+    assert collider.is_free(q, clearance) == (not contacts)
 
 
 @settings(max_examples=40)
 @given(seeds, joints, st.integers(1, 8))
-def test_the_nearest_are_the_first_of_all_pairs_by_their_gaps(seed: int, count: int, wanted: int) -> None:
-    collider, q = colliding(seed, count)
-    gaps = sorted(gaps_one_by_one(collider, q).values())
-    assert [one.distance for one in collider.nearest_pairs(q, wanted)] == pytest.approx(gaps[:wanted], abs=1e-12)
+def test_nearest_pairs_have_the_smallest_distances(seed: int, count: int, pair_count: int) -> None:
+    collider, q = collider_and_configuration(seed, count)
+    distances = sorted(pair_distances(collider, q).values())
+    assert [contact.distance for contact in collider.nearest_pairs(q, pair_count)] == pytest.approx(
+        distances[:pair_count], abs=1e-12
+    )
 
 
 @settings(max_examples=60)
 @given(seeds, st.integers(1, 9))
-def test_rows_change_with_the_freedoms_as_their_derivatives_say(seed: int, count: int) -> None:
-    collider, q = colliding(seed, count, spheres=True, obstacles=3)
-    gaps, slopes = collider.distances_and_jacobian(q)
-    ordered = collider.distance_names
-    for k in range(1, len(gaps)):  # where the nearest two change places, rows have a kink
-        assume(ordered[k - 1].split(" - ")[0] != ordered[k].split(" - ")[0] or abs(gaps[k] - gaps[k - 1]) > 1e-3)
-    numeric = by_differences(collider.mechanism, lambda at: collider.distances_and_jacobian(at)[0], q)
-    assert slopes == pytest.approx(numeric, abs=2e-7)
+def test_the_jacobian_is_the_derivative_of_the_distances(seed: int, count: int) -> None:
+    collider, q = collider_and_configuration(seed, count, spheres=True, obstacles=3)
+    distances, J = collider.distances_and_jacobian(q)
+    names = collider.distance_names
+    for k in range(1, len(distances)):  # rows have a kink where the order of the nearest two changes
+        assume(names[k - 1].split(" - ")[0] != names[k].split(" - ")[0] or abs(distances[k] - distances[k - 1]) > 1e-3)
+    numeric = by_differences(collider.mechanism, lambda other_q: collider.distances_and_jacobian(other_q)[0], q)
+    assert pytest.approx(numeric, abs=2e-7) == J
 
 
 @settings(max_examples=40)
 @given(seeds, joints)
-def test_a_derivative_is_how_fast_the_points_part_along_the_normal(seed: int, count: int) -> None:
-    collider, q = colliding(seed, count, obstacles=3)
+def test_a_derivative_is_the_relative_velocity_along_the_normal(seed: int, count: int) -> None:
+    collider, q = collider_and_configuration(seed, count, obstacles=3)
     assume(collider.pairs)
-    mechanism, (one,) = collider.mechanism, collider.nearest_pairs(q)
-    rate = np.zeros(mechanism.nv)
-    for name, point, sign in ((one.a, one.point_a, -1.0), (one.b, one.point_b, 1.0)):
+    mechanism, (contact,) = collider.mechanism, collider.nearest_pairs(q)
+    expected = np.zeros(mechanism.nv)
+    for name, point, sign in ((contact.a, contact.point_a, -1.0), (contact.b, contact.point_b, 1.0)):
         if name in mechanism.links:
             p_link = np.linalg.inv(mechanism.pose(name, q)) @ [*point, 1.0]
-            rate += sign * one.normal @ mechanism.jacobian(name, q, p_link[:3])[:3]
-    gaps, slopes = collider.distances_and_jacobian(q)
-    assert gaps.min() == one.distance
-    assert slopes[gaps.argmin()] == pytest.approx(rate, abs=1e-9)
+            expected += sign * contact.normal @ mechanism.jacobian(name, q, p_link[:3])[:3]
+    distances, J = collider.distances_and_jacobian(q)
+    assert distances.min() == contact.distance
+    assert J[distances.argmin()] == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=30)
 @given(seeds, joints, st.floats(-0.2, 1.0))
-def test_far_gaps_are_given_as_the_reach_and_do_not_change(seed: int, count: int, reach: float) -> None:
-    collider, q = colliding(seed, count)
-    gaps, slopes = collider.distances_and_jacobian(q)
-    near, near_slopes = collider.distances_and_jacobian(q, reach)
-    assert near == pytest.approx(np.minimum(gaps, reach), abs=1e-12)
-    assert near_slopes == pytest.approx(np.where((gaps < reach)[:, None], slopes, 0.0), abs=1e-9)
+def test_larger_distances_are_given_as_max_distance_with_zero_derivatives(
+    seed: int, count: int, max_distance: float
+) -> None:
+    collider, q = collider_and_configuration(seed, count)
+    distances, J = collider.distances_and_jacobian(q)
+    limited_distances, limited_J = collider.distances_and_jacobian(q, max_distance)
+    assert limited_distances == pytest.approx(np.minimum(distances, max_distance), abs=1e-12)
+    assert limited_J == pytest.approx(np.where((distances < max_distance)[:, None], J, 0.0), abs=1e-9)
 
 
 @settings(max_examples=20)
 @given(seeds, joints)
-def test_many_configurations_are_answered_as_each_by_itself(seed: int, count: int) -> None:
-    collider, _ = colliding(seed, count)
+def test_batch_queries_equal_single_queries(seed: int, count: int) -> None:
+    collider, _ = collider_and_configuration(seed, count)
     q = collider.mechanism.random(np.random.default_rng(seed), (2, 3))
-    free, distances, (gaps, slopes) = (
+    free, distances, (row_distances, J) = (
         collider.is_free(q, 0.05),
         collider.distance(q),
         collider.distances_and_jacobian(q, 0.3),
@@ -126,18 +134,18 @@ def test_many_configurations_are_answered_as_each_by_itself(seed: int, count: in
     for k in np.ndindex(2, 3):
         assert free[k] == collider.is_free(q[k], 0.05)
         assert distances[k] == collider.distance(q[k])
-        one, one_slopes = collider.distances_and_jacobian(q[k], 0.3)
-        assert np.array_equal(gaps[k], one)
-        assert np.array_equal(slopes[k], one_slopes)
+        single_distances, single_J = collider.distances_and_jacobian(q[k], 0.3)
+        assert np.array_equal(row_distances[k], single_distances)
+        assert np.array_equal(J[k], single_J)
 
 
 @settings(max_examples=20)
 @given(seeds, st.integers(1, 40))
-def test_a_moved_obstacle_is_as_one_that_stood_there(seed: int, count: int) -> None:
+def test_a_moved_obstacle_gives_the_results_of_a_new_collider(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    mechanism, things = bumping(seed, 5), random_obstacles(rng, count)
-    collider = Collider(mechanism, ["self", *things])
-    for name in rng.choice([one.name for one in collider.obstacles], 3):
+    mechanism, obstacles = random_mechanism_with_shapes(seed, 5), random_obstacles(rng, count)
+    collider = Collider(mechanism, ["self", *obstacles])
+    for name in rng.choice([obstacle.name for obstacle in collider.obstacles], 3):
         collider.move(name, Pose(rng.uniform(-2, 2, 3), random_turn(rng)))
     fresh = Collider(mechanism, ["self", *collider.obstacles])
     q = mechanism.random(rng)
@@ -148,8 +156,8 @@ def test_a_moved_obstacle_is_as_one_that_stood_there(seed: int, count: int) -> N
 
 
 @pytest.mark.parametrize("name", ["five_bar", "hexapod", "panda", "rover"])
-def test_derivatives_are_by_all_of_v_loops_open_or_shut(name: str) -> None:
-    """A finger that follows, and wheels on coupled arms, move by their leader's column."""
+def test_derivatives_are_by_all_of_v_with_mimic_joints_and_loops(name: str) -> None:
+    """Mimic joints, such as a finger or wheels on coupled arms, move by the column of their leader."""
     mechanism, rng = getattr(mk.gallery, name)(), np.random.default_rng(0)
     for link in mechanism.links.values():
         link.collisions = (ShapeInstance(Sphere(0.02), Pose(rng.uniform(-0.2, 0.2, 3))),)
@@ -161,15 +169,15 @@ def test_derivatives_are_by_all_of_v_loops_open_or_shut(name: str) -> None:
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.3))
-def test_what_is_deep_inside_counts_as_deep_among_what_is_near(height: float, radius: float) -> None:
-    """A bound that stops at zero once hid the deepest pair behind a shallower one."""
+def test_the_deepest_penetration_is_found_among_near_obstacles(height: float, radius: float) -> None:
+    """A lower bound clipped at zero hid the deepest pair behind a shallower one."""
     robot = Builder("probe")
     robot.prismatic("slide", "base", "probe", axis="z")
     robot.link("base")
     robot.link("probe", collisions=[ShapeInstance(Sphere(radius))])
     crate = Obstacle(Box((4.0, 4.0, 2.0)), name="crate")
-    others = [Obstacle(Sphere(0.2), (x, 0.0, height), name=f"ball{x}") for x in (0.0, 0.05, 9.0)]
-    collider = Collider(robot.build(), [*others, crate])
+    spheres = [Obstacle(Sphere(0.2), (x, 0.0, height), name=f"ball{x}") for x in (0.0, 0.05, 9.0)]
+    collider = Collider(robot.build(), [*spheres, crate])
     assert collider.distance([height]) == pytest.approx(-max(1.0 - height, 0.2) - radius)
     assert collider.is_free([height], -max(1.0 - height, 0.2) - radius - 1e-9)
     assert not collider.is_free([height], -max(1.0 - height, 0.2) - radius + 1e-9)
@@ -190,38 +198,38 @@ def arm_with_tool() -> mk.Mechanism:
     return robot.build()
 
 
-def test_a_welded_link_keeps_its_name_and_is_not_checked_against_its_carrier() -> None:
+def test_a_welded_link_is_a_body_that_is_not_checked_against_its_parent() -> None:
     collider = Collider(arm_with_tool(), ["self", Obstacle(Sphere(0.1), (0, 0, 1.3), name="ball")])
     assert collider.bodies == ("base", "upper", "lower", "tool", "ball")
     assert collider.allowed_collisions["lower", "tool"] == "same body"
     assert collider.allowed_collisions["upper", "tool"] == "adjacent"
-    (clash,) = collider.contacts([0.0, 0.0])
-    assert str(clash) == "'tool' is 80 mm inside 'ball'"
-    assert clash.depth == pytest.approx(0.08)
-    assert clash.normal == pytest.approx([0, 0, 1])
+    (contact,) = collider.contacts([0.0, 0.0])
+    assert str(contact) == "'tool' is 80 mm inside 'ball'"
+    assert contact.depth == pytest.approx(0.08)
+    assert contact.normal == pytest.approx([0, 0, 1])
 
 
-def test_what_just_touches_is_free() -> None:
+def test_bodies_that_just_touch_are_free() -> None:
     collider = Collider(arm_with_tool(), [Obstacle(Sphere(0.25), (0, 0, 1.5), name="ball")], allow=[("lower", "ball")])
     assert collider.distance([0.0, 0.0]) == pytest.approx(-0.03)
     collider.move("ball", Pose((0, 0, 1.2 + 0.08 + 0.25)))
-    gap = collider.distance([0.0, 0.0])
-    assert abs(gap) < 1e-15
-    assert collider.is_free([0.0, 0.0], gap)
+    distance = collider.distance([0.0, 0.0])
+    assert abs(distance) < 1e-15
+    assert collider.is_free([0.0, 0.0], distance)
     assert "touches" in str(collider.nearest_pairs([0.0, 0.0])[0])
 
 
-def test_nothing_that_stands_still_is_checked_against_anything_else_that_does() -> None:
+def test_bodies_that_do_not_move_are_not_checked_against_each_other() -> None:
     collider = Collider(
         arm_with_tool(), ["self", Obstacle(Box((1, 1, 1)), name="crate"), Obstacle(HalfSpace(), name="floor")]
     )
     assert not {("base", "crate"), ("crate", "base"), ("base", "floor"), ("crate", "floor")} & set(collider.pairs)
 
 
-def test_a_floor_and_a_wall_are_half_spaces() -> None:
+def test_distances_to_half_spaces_are_exact() -> None:
     wall = Obstacle(HalfSpace(), (0.9, 0, 0), (math.sqrt(0.5), 0, -math.sqrt(0.5), 0), name="wall")
     collider = Collider(arm_with_tool(), [Obstacle(HalfSpace(), (0, 0, -0.5), name="floor"), wall])
-    assert collider.distance([0.0, 0.0]) == pytest.approx(0.2 + 0.05 - 0.05 + 0.5)  # the lowest is the upper arm's end
+    assert collider.distance([0.0, 0.0]) == pytest.approx(0.2 + 0.05 - 0.05 + 0.5)  # the end of the upper arm is lowest
     tool, lower = collider.contacts([math.pi / 2, 0.0])  # straight along x: the tool reaches 1.08, the arm 1 m
     assert (tool.a, tool.b, lower.a, lower.b) == ("tool", "wall", "lower", "wall")
     assert (tool.distance, lower.distance) == pytest.approx((0.9 - 1.08, 0.9 - 1.0))
@@ -241,20 +249,20 @@ def test_shapes_of_every_kind_can_be_obstacles(shape: Cylinder | ConvexMesh | He
     for _ in range(20):
         collider = Collider(mechanism, [Obstacle(shape, rng.uniform(-1, 1, 3), random_turn(rng))])
         q = mechanism.random(rng)
-        assert collider.distance(q) == pytest.approx(min(gaps_one_by_one(collider, q).values()), abs=1e-9)
+        assert collider.distance(q) == pytest.approx(min(pair_distances(collider, q).values()), abs=1e-9)
 
 
-def test_ten_thousand_obstacles_cost_little_more_than_the_few_that_are_near() -> None:
+def test_few_pairs_are_measured_among_ten_thousand_obstacles() -> None:
     rng = np.random.default_rng(0)
     mechanism = mk.gallery.panda()
-    things = [Obstacle(Box(tuple(rng.uniform(0.02, 0.1, 3))), rng.uniform(-8, 8, 3)) for _ in range(10_000)]
-    collider = Collider(mechanism, things)
+    obstacles = [Obstacle(Box(tuple(rng.uniform(0.02, 0.1, 3))), rng.uniform(-8, 8, 3)) for _ in range(10_000)]
+    collider = Collider(mechanism, obstacles)
     assert len(collider.pairs) == 10_000 * 10
-    middles = np.array([one.pose.position for one in things])
+    centres = np.array([obstacle.pose.position for obstacle in obstacles])
     for q in mechanism.random(rng, 3):
         assert collider.count_measured_pairs(q) < 200
-        near = np.argsort(np.linalg.norm(middles - mechanism.pose("panda_link4", q)[:3, 3], axis=1))[:300]
-        assert collider.distance(q) == Collider(mechanism, [things[k] for k in near]).distance(q)
+        nearest = np.argsort(np.linalg.norm(centres - mechanism.pose("panda_link4", q)[:3, 3], axis=1))[:300]
+        assert collider.distance(q) == Collider(mechanism, [obstacles[k] for k in nearest]).distance(q)
 
 
 # ---- edits and copies ---------------------------------------------------------------------------
@@ -273,26 +281,26 @@ def test_an_edit_of_the_mechanism_is_noticed() -> None:
 def test_a_collider_survives_pickling() -> None:
     collider = Collider(arm_with_tool(), ["self", Obstacle(Sphere(0.1), (0, 0, 1.5), name="ball")])
     collider.move("ball", Pose((0.3, 0, 1)))
-    again = pickle.loads(pickle.dumps(collider))
-    assert again.distance([0.1, 0.2]) == collider.distance([0.1, 0.2])
+    restored = pickle.loads(pickle.dumps(collider))
+    assert restored.distance([0.1, 0.2]) == collider.distance([0.1, 0.2])
 
 
-def test_threads_may_ask_while_an_obstacle_moves() -> None:
+def test_threads_may_query_while_an_obstacle_moves() -> None:
     collider = Collider(arm_with_tool(), [Obstacle(Box((0.2, 0.2, 0.2)), (0.5, 0, 1), name="crate")])
-    places = [Pose((x, 0, 1)) for x in (0.5, 2.0)]
+    poses = [Pose((x, 0, 1)) for x in (0.5, 2.0)]
     allowed = set()
-    for place in places:
-        collider.move("crate", place)
+    for pose in poses:
+        collider.move("crate", pose)
         allowed.add(collider.distance([0.3, 0.4]))
 
-    def ask(_: int) -> set[float]:
+    def query(_: int) -> set[float]:
         return {collider.distance([0.3, 0.4]) for _ in range(300)}
 
     with ThreadPoolExecutor(3) as pool:
-        answers = pool.map(ask, range(3))
+        results = pool.map(query, range(3))
         for k in range(200):
-            collider.move("crate", places[k % 2])
-        assert set().union(*answers) <= allowed
+            collider.move("crate", poses[k % 2])
+        assert set().union(*results) <= allowed
 
 
 # ---- bad input ----------------------------------------------------------------------------------
@@ -302,15 +310,15 @@ def test_threads_may_ask_while_an_obstacle_moves() -> None:
     ("avoid", "error", "text"),
     [
         (["selv"], UnknownName, "Did you mean 'self'"),
-        (Box((1, 1, 1)), InvalidArgument, "make the shape one"),
-        ([Box((1, 1, 1))], InvalidArgument, "make the shape one"),
+        (Box((1, 1, 1)), InvalidArgument, r"not shapes; write Obstacle\(Box"),
+        ([Box((1, 1, 1))], InvalidArgument, r"not shapes; write Obstacle\(Box"),
         ([1.0], InvalidArgument, "avoid takes 'self' and obstacles"),
         (None, InvalidArgument, "avoid takes 'self' and obstacles"),
         ([Obstacle(Sphere(1), name="tool")], DuplicateName, "an obstacle and a link"),
         ([Obstacle(Sphere(1), name="a"), Obstacle(Sphere(1), name="a")], DuplicateName, "two obstacles"),
     ],
 )
-def test_what_cannot_be_avoided_is_refused(avoid: object, error: type[MechanikError], text: str) -> None:
+def test_wrong_items_of_avoid_are_refused(avoid: object, error: type[MechanikError], text: str) -> None:
     with pytest.raises(error, match=text):
         Collider(arm_with_tool(), avoid)  # type: ignore[arg-type]
 
@@ -333,8 +341,8 @@ def test_a_shape_without_volume_is_refused_by_name(shape: Sphere, text: str) -> 
         Collider(mechanism)
 
 
-def test_an_obstacle_is_a_shape_at_a_pose() -> None:
-    with pytest.raises(InvalidArgument, match="made of a shape"):
+def test_wrong_arguments_of_obstacles_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="needs a shape"):
         Obstacle("box")  # type: ignore[arg-type]
     with pytest.raises(NotFinite):
         Obstacle(Sphere(1), (math.nan, 0, 0))
@@ -348,9 +356,9 @@ def test_an_obstacle_is_a_shape_at_a_pose() -> None:
     assert collider.obstacle_version == 0
 
 
-def test_configurations_that_are_none_are_refused() -> None:
+def test_wrong_configurations_are_refused() -> None:
     collider = Collider(arm_with_tool())
-    for ask in (
+    for method in (
         collider.is_free,
         collider.distance,
         collider.contacts,
@@ -358,11 +366,11 @@ def test_configurations_that_are_none_are_refused() -> None:
         collider.distances_and_jacobian,
     ):
         with pytest.raises(NotFinite, match="elbow"):
-            ask(np.array([0.0, math.nan]))
+            method(np.array([0.0, math.nan]))
         with pytest.raises(ShapeError, match="2 numbers"):
-            ask(np.zeros(3))
+            method(np.zeros(3))
         with pytest.raises(ShapeError):
-            ask("home")  # type: ignore[arg-type]
+            method("home")  # type: ignore[arg-type]
     for clearance in (math.nan, "much"):
         with pytest.raises((NotFinite, ShapeError), match="clearance"):
             collider.is_free(np.zeros(2), clearance)  # type: ignore[arg-type]
@@ -372,17 +380,17 @@ def test_configurations_that_are_none_are_refused() -> None:
     free_body.link("base")
     free_body.spherical("joint", "base", "end")
     free_body.link("end", collisions=[ShapeInstance(Sphere(0.1))])
-    one = Collider(free_body.build(), [Obstacle(Sphere(0.1))])
+    sphere_collider = Collider(free_body.build(), [Obstacle(Sphere(0.1))])
     with pytest.raises(MechanikError, match="quaternion"):
-        one.is_free(np.zeros(4))
+        sphere_collider.is_free(np.zeros(4))
 
 
-def test_without_any_shape_nothing_can_bump_and_that_is_said() -> None:
-    with pytest.raises(StructureError, match="no link of 'arm_2d' has a shape"):
+def test_wrong_arguments_of_a_collider_are_refused() -> None:
+    with pytest.raises(StructureError, match="no link of 'arm_2d' has a collision shape"):
         Collider(mk.arm_2d([1, 1]))
-    with pytest.raises(InvalidArgument, match="looks after a mechanism"):
+    with pytest.raises(InvalidArgument, match="needs a Mechanism"):
         Collider("arm")  # type: ignore[arg-type]
-    with pytest.raises(UnknownName, match="exact"):
+    with pytest.raises(UnknownName, match=r"mesh mode .*exact"):
         Collider(arm_with_tool(), meshes="exakt")  # type: ignore[arg-type]
 
 
@@ -396,22 +404,22 @@ def test_without_pairs_everything_is_free() -> None:
     assert collider.is_free(np.empty((0, 2))).shape == (0,)
 
 
-def test_a_half_space_cannot_be_carried_around() -> None:
+def test_a_half_space_on_a_moving_link_is_refused() -> None:
     mechanism = arm_with_tool()
     mechanism.link("tool").collisions = (ShapeInstance(HalfSpace()),)
     with pytest.raises(ShapeError, match="'tool' moves and has a half-space"):
         Collider(mechanism)
 
 
-def test_a_clash_tells_people_how_near() -> None:
+def test_the_text_of_a_contact_has_the_distance() -> None:
     zero = np.zeros(3)
     assert str(Contact("a", "b", 0.0123, zero, zero, zero)) == "'a' is 12.3 mm from 'b'"
     assert str(Contact("a", "b", -1.5, zero, zero, zero)) == "'a' is 1.5 m inside 'b'"
     assert Contact("a", "b", 0.5, zero, zero, zero).depth == 0.0
 
 
-def test_a_link_that_gets_the_name_of_an_obstacle_is_refused_at_each_question() -> None:
-    """The second question was once answered from before the edit."""
+def test_a_link_renamed_to_the_name_of_an_obstacle_is_refused_at_each_query() -> None:
+    """The second query returned the result from before the edit."""
     arm = mk.gallery.planar_2r()
     collider = Collider(arm, [Obstacle(Sphere(0.1), (3, 0, 0), name="ball")])
     arm.links["link2"].name = "ball"

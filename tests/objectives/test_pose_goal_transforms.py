@@ -279,7 +279,7 @@ GOOD = objective_to_dict(PositionGoal("body", (1, 2, 3)))
         ({key: value for key, value in GOOD.items() if key != "link"}, "'link' is missing"),
         ({**GOOD, "link": 3}, "link"),
         ({**GOOD, "weight": -1}, "above zero"),
-        ({**GOOD, "weight": "heavy"}, "not a number"),
+        ({**GOOD, "weight": "heavy"}, "must be a number"),
         ({**GOOD, "kind": "OnLine"}, "a OnLine has the position LineConstraint"),
         ({**GOOD, "kind": "LinkGoal", "position": None}, "has no constraint"),
         ({**GOOD, "position": 3}, "objective.position: expected an object"),

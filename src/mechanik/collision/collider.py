@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.collision.collision_body import MeshMode, Obstacle, link_bodies, obstacle_bodies
+from mechanik.collision.collision_body import MESH_MODES, MeshMode, Obstacle, link_bodies, obstacle_bodies
 from mechanik.collision.collision_pairs import (
     Avoid,
     CollisionPairs,
@@ -73,10 +73,12 @@ class Contact:
     def __str__(self) -> str:
         if abs(self.distance) < TOUCH_DISTANCE:
             return f"{self.a!r} touches {self.b!r}"
-        return f"{self.a!r} is {_length(abs(self.distance))} {'inside' if self.distance < 0 else 'from'} {self.b!r}"
+        return (
+            f"{self.a!r} is {_length_text(abs(self.distance))} {'inside' if self.distance < 0 else 'from'} {self.b!r}"
+        )
 
 
-def _length(metres: float) -> str:
+def _length_text(metres: float) -> str:
     return f"{metres:.3g} m" if metres >= 1 else f"{metres * 1e3:.3g} mm"
 
 
@@ -93,7 +95,7 @@ class Collider:
         mechanism: its links have shapes (`Link.collisions`); it is not moved.
         avoid: "self" (links against each other) and obstacles, which are checked against every link.
         allow: pairs of names, of links or obstacles, that may touch.
-        forbid: pairs that are checked although they are left out by default, such as adjacent links.
+        forbid: pairs that are checked although they are skipped by default, such as adjacent links.
         meshes: shapes that replace the meshes of links: "exact": convex hulls; "fitted": capsules that cover them;
             "auto": hulls if the extra `collision` is installed, else capsules.
 
@@ -120,18 +122,18 @@ class Collider:
         meshes: MeshMode = "auto",
     ) -> None:
         if not isinstance(mechanism, Mechanism):
-            raise InvalidArgument(f"a collider looks after a mechanism, not {mechanism!r}")
-        if meshes not in ("auto", "exact", "fitted"):
-            raise UnknownName("way to take meshes", meshes, ("auto", "exact", "fitted"))
+            raise InvalidArgument(f"a Collider needs a Mechanism, not {mechanism!r}")
+        if meshes not in MESH_MODES:
+            raise UnknownName("mesh mode", meshes, MESH_MODES)
         self.mechanism = mechanism
-        avoided = parse_avoid(avoid, mechanism.links)
-        self._itself = avoided.self_collisions
+        avoided_objects = parse_avoid(avoid, mechanism.links)
+        self._self_collisions = avoided_objects.self_collisions
         self._meshes: MeshMode = meshes
-        self._obstacles = {one.name: one for one in avoided.obstacles}
-        self._standing = {one.name: one for one in obstacle_bodies(avoided.obstacles, meshes)}
-        known = [*mechanism.links, *self._obstacles]
-        self._allow = self._by_link(parse_pairs(allow, known, "allow"))
-        self._forbid = self._by_link(parse_pairs(forbid, known, "forbid"))
+        self._obstacles = {body.name: body for body in avoided_objects.obstacles}
+        self._obstacle_bodies = {body.name: body for body in obstacle_bodies(avoided_objects.obstacles, meshes)}
+        known_names = [*mechanism.links, *self._obstacles]
+        self._allow = self._by_link(parse_pairs(allow, known_names, "allow"))
+        self._forbid = self._by_link(parse_pairs(forbid, known_names, "forbid"))
         self._lock = threading.RLock()
         self.obstacle_version = 0
         """Number of moves of obstacles so far."""
@@ -184,13 +186,13 @@ class Collider:
 
     def fingerprint_data(self) -> tuple[object, ...]:
         """Return all data that the results depend on: arrays, and names of bodies and pairs."""
-        keeping = self._current_pairs()
-        return (*keeping.tables.arrays, keeping.bodies, keeping.pairs)
+        pairs = self._current_pairs()
+        return (*pairs.tables.arrays, pairs.bodies, pairs.pairs)
 
     # ---- queries ----------------------------------------------------------------------------
 
     def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
-        """Tell whether every pair keeps `clearance`; stops at the first pair that does not.
+        """Return whether every pair keeps `clearance`; stops at the first pair that does not.
 
         Args:
             q: (..., nq).
@@ -200,26 +202,26 @@ class Collider:
             A bool for one q, else (...).
         """
         try:  # fast path; the kernel refuses anything but a finite float64 array (nq,)
-            if q.ndim == 1 and Frame.edit_count == self._edits:  # type: ignore[union-attr]
-                one, out = q.reshape(1, -1), np.empty((1, 1))  # type: ignore[union-attr]
+            if q.ndim == 1 and Frame.edit_count == self._edit_count:  # type: ignore[union-attr]
+                row, results = q.reshape(1, -1), np.empty((1, 1))  # type: ignore[union-attr]
                 if (
                     kernel.query(
                         *self._collision_pairs.arrays,
-                        one,
+                        row,
                         at.QUERY_IS_FREE,
                         clearance,
-                        out,
+                        results,
                         NO_JACOBIAN,
                         np.zeros(1, int),
                     )
                     == 1
                 ):
-                    return bool(out[0, 0])
+                    return bool(results[0, 0])
         except KERNEL_ARGUMENT_ERRORS:
             pass
-        rows, leading = self._door(q)
-        out = self._ask(rows, at.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
-        return out.reshape(leading) if leading else bool(out[0])
+        rows, leading = self._configuration_rows(q)
+        results = self._query(rows, at.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
+        return results.reshape(leading) if leading else bool(results[0])
 
     def distance(self, q: ArrayLike) -> float | Array:
         """Return the smallest signed distance of all pairs, m; infinite if there are no pairs.
@@ -230,13 +232,13 @@ class Collider:
         Returns:
             A number for one q, else (...).
         """
-        rows, leading = self._door(q)
-        out = self._ask(rows, at.QUERY_SMALLEST, math.inf)[:, 0]
-        return out.reshape(leading) if leading else float(out[0])
+        rows, leading = self._configuration_rows(q)
+        distances = self._query(rows, at.QUERY_SMALLEST, math.inf)[:, 0]
+        return distances.reshape(leading) if leading else float(distances[0])
 
     def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
         """Return every pair of bodies closer than `clearance` (m) at q (nq,), the deepest first."""
-        return self._near(self._one(q), as_number(clearance, "clearance"))
+        return self._contacts_within(self._single_row(q), as_number(clearance, "clearance"))
 
     def nearest_pairs(self, q: ArrayLike, count: int = 1) -> tuple[Contact, ...]:
         """Return the `count` pairs of bodies with the smallest distances at q (nq,), sorted; all if there are fewer.
@@ -245,17 +247,17 @@ class Collider:
             ShapeError: `count` is not a whole number above zero.
         """
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ShapeError(f"count is how many pairs are wanted, 1 or more, not {count!r}")
-        rows = self._one(q)
-        smallest = float(self._ask(rows, at.QUERY_SMALLEST, math.inf)[0, 0])
+            raise ShapeError(f"count must be a whole number of pairs, 1 or more, not {count!r}")
+        rows = self._single_row(q)
+        smallest = float(self._query(rows, at.QUERY_SMALLEST, math.inf)[0, 0])
         count = min(int(count), self._current_pairs().pair_count)
         if not count:
             return ()
         # grow the search distance: most bodies are far away, and each measured pair costs time
         limit, step = smallest + 1e-9, max(abs(smallest), 0.01)
-        while len(found := self._near(rows, limit)) < count:
+        while len(contacts := self._contacts_within(rows, limit)) < count:
             limit, step = (limit + step, 4 * step) if step < 1e12 else (math.inf, step)
-        return found[:count]
+        return contacts[:count]
 
     def distances_and_jacobian(self, q: ArrayLike, max_distance: float = math.inf) -> tuple[Array, Array]:
         """Return the distances of all pair groups and their Jacobian, for constraints in a solver.
@@ -272,25 +274,25 @@ class Collider:
             Distances (..., m), and their derivatives by v (..., m, nv).
         """
         limit = as_number(max_distance, "max_distance", allow_infinite=True)
-        rows, leading = self._door(q)
+        rows, leading = self._configuration_rows(q)
         arrays, m, nv = self._current_pairs().arrays, len(self._collision_pairs.distance_names), self.mechanism.nv
-        out, slopes = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
-        self._watch(arrays, rows, at.QUERY_ALL_PAIRS, limit, out, slopes)
-        return out.reshape(*leading, m), slopes.reshape(*leading, m, nv)
+        distances, jacobians = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
+        self._run_query(arrays, rows, at.QUERY_ALL_PAIRS, limit, distances, jacobians)
+        return distances.reshape(*leading, m), jacobians.reshape(*leading, m, nv)
 
     def count_measured_pairs(self, q: ArrayLike) -> int:
         """Return how many pairs of shapes `distance` measures at q (nq,); bounds exclude the others."""
-        tally = np.zeros(1, np.int64)
-        self._watch(
+        measured = np.zeros(1, np.int64)
+        self._run_query(
             self._current_pairs().arrays,
-            self._one(q),
+            self._single_row(q),
             at.QUERY_SMALLEST,
             math.inf,
             np.empty((1, 1)),
             NO_JACOBIAN,
-            tally,
+            measured,
         )
-        return int(tally[0])
+        return int(measured[0])
 
     # ---- obstacles --------------------------------------------------------------------------
 
@@ -304,14 +306,14 @@ class Collider:
         Raises:
             UnknownName: there is no such obstacle.
         """
-        where = pose if isinstance(pose, Pose) else Pose.from_matrix(pose)
+        new_pose = pose if isinstance(pose, Pose) else Pose.from_matrix(pose)
         with self._lock:
             if name not in self._obstacles:
                 raise UnknownName("obstacle", name, self._obstacles)
             self._current_pairs()
-            body = replace(self._standing[name], frame=where.matrix)
-            self._standing = {**self._standing, name: body}
-            self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(where)}
+            body = replace(self._obstacle_bodies[name], frame=new_pose.matrix)
+            self._obstacle_bodies = {**self._obstacle_bodies, name: body}
+            self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(new_pose)}
             self._collision_pairs = self._collision_pairs.with_body(body)  # replaced as a whole, for other threads
             self.obstacle_version += 1
 
@@ -325,9 +327,9 @@ class Collider:
         links = link_bodies(self.mechanism, self._meshes)
         allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
         self._collision_pairs: CollisionPairs = build_collision_pairs(
-            self.mechanism, links, tuple(self._standing.values()), self._itself, allow, forbid
+            self.mechanism, links, tuple(self._obstacle_bodies.values()), self._self_collisions, allow, forbid
         )
-        self._edits, self._revision = edits, revision  # last, so that each query repeats a failed preparation
+        self._edit_count, self._revision = edits, revision  # last, so that each query repeats a failed preparation
 
     def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
         """Replace link names by links, so that pairs survive a renaming; obstacles stay names."""
@@ -342,41 +344,47 @@ class Collider:
 
     def _current_pairs(self) -> CollisionPairs:
         """Return the pairs to check, prepared again if the mechanism was edited."""
-        if Frame.edit_count != self._edits:
+        if Frame.edit_count != self._edit_count:
             with self._lock:
                 if self._revision != self.mechanism.revision:
                     self._prepare()
-                self._edits = Frame.edit_count
+                self._edit_count = Frame.edit_count
         return self._collision_pairs
 
-    def _door(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+    def _configuration_rows(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         return self.mechanism.kinematics._as_batch(q)
 
-    def _one(self, q: ArrayLike) -> Array:
+    def _single_row(self, q: ArrayLike) -> Array:
         return np.array(self.mechanism._single_q(q)[None])
 
-    def _ask(self, rows: Array, mode: int, limit: float) -> Array:
-        out = np.empty((len(rows), 1))
-        self._watch(self._current_pairs().arrays, rows, mode, limit, out, NO_JACOBIAN)
-        return out
+    def _query(self, rows: Array, mode: int, limit: float) -> Array:
+        results = np.empty((len(rows), 1))
+        self._run_query(self._current_pairs().arrays, rows, mode, limit, results, NO_JACOBIAN)
+        return results
 
-    def _watch(
-        self, arrays: tuple[npt.NDArray[Any], ...], rows: Array, mode: int, limit: float, out: Array, more: Array,
-        tally: Ints | None = None,
-    ) -> None:  # fmt: skip
-        tally = np.zeros(1, np.int64) if tally is None else tally
-        if kernel.query(*arrays, rows, mode, limit, out, more, tally) < 0:
+    def _run_query(
+        self,
+        arrays: tuple[npt.NDArray[Any], ...],
+        rows: Array,
+        mode: int,
+        limit: float,
+        results: Array,
+        extra_results: Array,
+        measured: Ints | None = None,
+    ) -> None:
+        measured = np.zeros(1, np.int64) if measured is None else measured
+        if kernel.query(*arrays, rows, mode, limit, results, extra_results, measured) < 0:
             self.mechanism.space.check_q(rows)
-            raise NotFinite("a link is nowhere, although q is finite: a length of the mechanism is too large")
+            raise NotFinite("the pose of a link is not finite, although q is: a length of the mechanism is too large")
 
-    def _near(self, rows: Array, limit: float) -> tuple[Contact, ...]:
+    def _contacts_within(self, rows: Array, limit: float) -> tuple[Contact, ...]:
         tables: CollisionTables = self._current_pairs().tables
-        found = tables.near_pairs(rows, limit)
+        results = tables.near_pairs(rows, limit)
         return tuple(
-            self._clash(tables, row) for row in found[np.argsort(found[:, 1 + at.RESULT_DISTANCE], kind="stable")]
+            self._contact(tables, row) for row in results[np.argsort(results[:, 1 + at.RESULT_DISTANCE], kind="stable")]
         )
 
-    def _clash(self, tables: CollisionTables, row: Array) -> Contact:
+    def _contact(self, tables: CollisionTables, row: Array) -> Contact:
         a, b = tables.collision_bodies[int(row[0])], tables.collision_bodies[int(row[1 + at.RESULT_PARTNER])]
         normal, point_a, point_b = (
             read_only(row[1 + k : 4 + k].copy()) for k in (at.RESULT_NORMAL, at.RESULT_POINT_A, at.RESULT_POINT_B)
@@ -388,7 +396,7 @@ ALWAYS_CLOSE_SAMPLES = 200
 """Number of sampled configurations in all of which a pair must be too close."""
 
 log = logging.getLogger("mechanik")
-_asked = WeakKeyDictionary[Collider, set[float]]()
+_checked_clearances = WeakKeyDictionary[Collider, set[float]]()
 
 
 def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float]:
@@ -399,28 +407,34 @@ def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float
     mechanism = collider.mechanism
     if clearance <= 0.0 or mechanism.closures or mechanism.joint_constraints:
         return {}
-    found: dict[Pair, float] | None = None
+    widest: dict[Pair, float] | None = None
     for q in sample_configurations(mechanism, ALWAYS_CLOSE_SAMPLES):
-        near = {(clash.a, clash.b): clash.distance for clash in collider.contacts(q, clearance)}
-        found = near if found is None else {pair: max(gap, near[pair]) for pair, gap in found.items() if pair in near}
-        if not found:
+        distances = {(contact.a, contact.b): contact.distance for contact in collider.contacts(q, clearance)}
+        widest = (
+            distances
+            if widest is None
+            else {pair: max(distance, distances[pair]) for pair, distance in widest.items() if pair in distances}
+        )
+        if not widest:
             return {}
-    return found or {}
+    return widest or {}
 
 
 def warn_of_always_close_pairs(collider: Collider, clearance: float) -> None:
     """Log a warning, once for each clearance (m), if a pair never keeps it: then no configuration is free."""
-    asked = _asked.setdefault(collider, set())
-    if clearance in asked:
+    checked = _checked_clearances.setdefault(collider, set())
+    if clearance in checked:
         return
-    asked.add(clearance)
-    found = always_close_pairs(collider, clearance)
-    if not found:
+    checked.add(clearance)
+    pairs = always_close_pairs(collider, clearance)
+    if not pairs:
         return
-    widest = max(min(found.values()), 0.0)
-    named = " and ".join(f"{a!r} and {b!r} ({1e3 * gap:.1f} mm at most)" for (a, b), gap in found.items())
+    smallest_maximum = max(min(pairs.values()), 0.0)
+    pair_list = ", ".join(
+        f"{a!r} and {b!r} (at most {1e3 * distance:.1f} mm apart)" for (a, b), distance in pairs.items()
+    )
     log.warning(
-        "a clearance of %.4g mm may be kept nowhere: in all of %d configurations these were nearer to each other: %s. "
-        "Give a clearance below %.2g mm, or let the pair be: allow=%r",
-        1e3 * clearance, ALWAYS_CLOSE_SAMPLES, named, 1e3 * widest, list(found),
+        "a clearance of %.4g mm may be impossible: in each of %d sampled configurations these pairs are closer: %s. "
+        "Use a clearance below %.2g mm, or allow the pairs: allow=%r",
+        1e3 * clearance, ALWAYS_CLOSE_SAMPLES, pair_list, 1e3 * smallest_maximum, list(pairs),
     )  # fmt: skip

@@ -66,8 +66,8 @@ class KernelShape:
         if self.kind == HALF_SPACE:
             return np.full(3, -math.inf), np.full(3, math.inf)
         points = self.core_points @ X[:3, :3].T + X[:3, 3]
-        wide = self.core_radius * BOUND_INFLATION + (BOUND_INFLATION - 1.0) * float(np.abs(points).max())
-        return points.min(axis=0) - wide, points.max(axis=0) + wide
+        margin = self.core_radius * BOUND_INFLATION + (BOUND_INFLATION - 1.0) * float(np.abs(points).max())
+        return points.min(axis=0) - margin, points.max(axis=0) + margin
 
 
 def as_kernel_shape(shape: Shape) -> KernelShape:
@@ -91,9 +91,9 @@ def as_kernel_shape(shape: Shape) -> KernelShape:
         case ConvexMesh(points=points):
             return KernelShape(HULL, (0.0, float(len(points)), 0.0), points, points, 0.0)
         case HeightField():
-            return _field(shape)
+            return _height_field(shape)
         case _:
-            raise ShapeError(f"{shape!r} has to be made into simpler shapes before it can bump")
+            raise ShapeError(f"{shape!r} cannot be checked for collision; convert it to convex shapes first")
 
 
 def check_has_volume(shape: Shape, owner: str) -> None:
@@ -117,20 +117,20 @@ def check_has_volume(shape: Shape, owner: str) -> None:
 
 def _prism(radius: float, length: float) -> Array:
     """Return the corners of the prism around a cylinder."""
-    turn = np.arange(PRISM_SIDES) * (2 * math.pi / PRISM_SIDES)
-    ring = np.column_stack([np.cos(turn), np.sin(turn)]) * (radius / math.cos(math.pi / PRISM_SIDES))
+    angles = np.arange(PRISM_SIDES) * (2 * math.pi / PRISM_SIDES)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)]) * (radius / math.cos(math.pi / PRISM_SIDES))
     return np.vstack([np.column_stack([ring, np.full(PRISM_SIDES, z)]) for z in (-length / 2, length / 2)])
 
 
-def _field(field: HeightField) -> KernelShape:
+def _height_field(field: HeightField) -> KernelShape:
     rows, columns = field.heights.shape
     x = np.linspace(-field.size[0] / 2, field.size[0] / 2, columns)
     y = np.linspace(-field.size[1] / 2, field.size[1] / 2, rows)
     corners = np.stack([*np.meshgrid(x, y), field.heights], axis=-1).reshape(-1, 3)
     points = np.vstack([corners, [[field.bottom, 0.0, 0.0]]])
     low, high = np.array([x[0], y[0], field.bottom]), np.array([x[-1], y[-1], field.heights.max()])
-    frame = (low + high) / 2 + SIGNS * ((high - low) / 2)
-    return KernelShape(HEIGHT_FIELD, (0.0, columns - 1.0, rows - 1.0), points, frame, 0.0)
+    box_corners = (low + high) / 2 + SIGNS * ((high - low) / 2)
+    return KernelShape(HEIGHT_FIELD, (0.0, columns - 1.0, rows - 1.0), points, box_corners, 0.0)
 
 
 NO_POINTS = np.zeros((0, 3))
@@ -162,13 +162,13 @@ class Obstacle:
         self, shape: Shape, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0), *, name: str = ""
     ) -> None:
         if not isinstance(name, str):
-            raise InvalidArgument(f"the name of an obstacle is a text, not {name!r}")
-        what = f"obstacle {name!r}" if name else "an obstacle"
+            raise InvalidArgument(f"name of an obstacle must be a string, not {name!r}")
+        label = f"obstacle {name!r}" if name else "an obstacle"
         if not isinstance(shape, Shape):
-            raise InvalidArgument(f"{what} is made of a shape such as Box((1, 1, 1)), not of {shape!r}")
-        check_has_volume(shape, what)
+            raise InvalidArgument(f"{label} needs a shape such as Box((1, 1, 1)), not {shape!r}")
+        check_has_volume(shape, label)
         object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "pose", _pose(what, position, wxyz))
+        object.__setattr__(self, "pose", _pose(label, position, wxyz))
         object.__setattr__(self, "name", name)
 
     def moved_to(self, pose: Pose) -> Obstacle:
@@ -176,18 +176,19 @@ class Obstacle:
         return Obstacle(self.shape, pose.position, pose.wxyz, name=self.name)
 
 
-def _pose(what: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
+def _pose(label: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
     if isinstance(position, str):
-        raise InvalidArgument(f"{what}: the position is three numbers; a name is given by name={position!r}")
+        raise InvalidArgument(f"{label}: position must be three numbers; give the name as name={position!r}")
     if isinstance(position, Pose) or getattr(position, "shape", ()) == (4, 4):
-        raise InvalidArgument(f"{what}: the position is three numbers; a pose is given by pose.position, pose.wxyz")
+        raise InvalidArgument(f"{label}: position must be three numbers; give a pose as pose.position, pose.wxyz")
     try:
         return Pose(position, wxyz)
     except MechanikError as error:
-        raise type(error)(f"{what}: {error}") from None
+        raise type(error)(f"{label}: {error}") from None
 
 
 MeshMode = Literal["auto", "exact", "fitted"]
+MESH_MODES: tuple[MeshMode, ...] = ("auto", "exact", "fitted")
 """Shapes that replace meshes: "exact": convex hulls; "fitted": capsules; "auto": hulls if possible, else capsules."""
 
 
@@ -215,44 +216,51 @@ def link_bodies(mechanism: Mechanism, meshes: MeshMode) -> list[CollisionBody]:
         StructureError: no link has a shape.
         ShapeError: a link that moves has a half-space.
     """
-    kinematics, found = mechanism.kinematics, list[CollisionBody]()
-    for (name, link), end in zip(mechanism.links.items(), kinematics.link_nodes, strict=True):
+    kinematics, bodies = mechanism.kinematics, list[CollisionBody]()
+    for (name, link), link_node in zip(mechanism.links.items(), kinematics.link_nodes, strict=True):
         if link.collisions:
-            node = int(end[PARENT])
-            solids = _solids(link.collisions, f"link {name!r}", meshes)
-            if node >= 0 and any(solid.kind == HALF_SPACE for solid, _ in solids):
-                raise ShapeError(f"link {name!r} moves and has a half-space, which only what stands still can be")
-            found.append(CollisionBody(name, node, make_pose(end[:9].reshape(3, 3), end[9:12]), solids))
-    if not found:
+            node = int(link_node[PARENT])
+            kernel_shapes = _kernel_shapes(link.collisions, f"link {name!r}", meshes)
+            if node >= 0 and any(shape.kind == HALF_SPACE for shape, _ in kernel_shapes):
+                raise ShapeError(f"link {name!r} moves and has a half-space; only bodies that do not move can have one")
+            bodies.append(
+                CollisionBody(name, node, make_pose(link_node[:9].reshape(3, 3), link_node[9:12]), kernel_shapes)
+            )
+    if not bodies:
         raise StructureError(
-            f"no link of {mechanism.name or 'the mechanism'!r} has a shape to bump with; give links collisions, "
+            f"no link of {mechanism.name or 'the mechanism'!r} has a collision shape; give links collisions, "
             "such as Link(collisions=[ShapeInstance(Capsule(0.05, 0.3))])"
         )
-    return found
+    return bodies
 
 
 def obstacle_bodies(obstacles: Iterable[Obstacle], meshes: MeshMode) -> list[CollisionBody]:
     """Return the bodies of obstacles, all of which have names."""
     return [
         CollisionBody(
-            one.name, -1, one.pose.matrix, _solids([ShapeInstance(one.shape)], f"obstacle {one.name!r}", meshes)
+            obstacle.name,
+            -1,
+            obstacle.pose.matrix,
+            _kernel_shapes([ShapeInstance(obstacle.shape)], f"obstacle {obstacle.name!r}", meshes),
         )
-        for one in obstacles
+        for obstacle in obstacles
     ]
 
 
-def _solids(shapes: Iterable[ShapeInstance], owner: str, meshes: MeshMode) -> tuple[tuple[KernelShape, Array], ...]:
-    found: list[tuple[KernelShape, Array]] = []
-    for placed in shapes:
-        for simple in _without_meshes(placed, owner, meshes):
-            check_has_volume(simple.shape, owner)
-            found.append((as_kernel_shape(simple.shape), simple.pose.matrix))
-    return tuple(found)
+def _kernel_shapes(
+    shapes: Iterable[ShapeInstance], owner: str, meshes: MeshMode
+) -> tuple[tuple[KernelShape, Array], ...]:
+    kernel_shapes: list[tuple[KernelShape, Array]] = []
+    for instance in shapes:
+        for convex in _convex_instances(instance, owner, meshes):
+            check_has_volume(convex.shape, owner)
+            kernel_shapes.append((as_kernel_shape(convex.shape), convex.pose.matrix))
+    return tuple(kernel_shapes)
 
 
-def _without_meshes(placed: ShapeInstance, owner: str, meshes: MeshMode) -> list[ShapeInstance]:
-    if not isinstance(placed.shape, Mesh):
-        return [placed]
+def _convex_instances(instance: ShapeInstance, owner: str, meshes: MeshMode) -> list[ShapeInstance]:
+    if not isinstance(instance.shape, Mesh):
+        return [instance]
     from mechanik.collision.collision_meshes import convex_shapes  # late: it needs optional packages
 
-    return convex_shapes(placed, owner, meshes)
+    return convex_shapes(instance, owner, meshes)

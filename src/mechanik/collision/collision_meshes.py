@@ -8,11 +8,12 @@ import logging
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mechanik.collision.collision_body import MeshMode
 from mechanik.errors import FormatError, InvalidOperation, MeshError, MissingExtra
 from mechanik.model.mesh_files import (
     READABLE_EXTENSIONS,
@@ -25,16 +26,13 @@ from mechanik.model.mesh_files import (
 from mechanik.model.shapes import ConvexMesh, Mesh, ShapeInstance, is_flat
 from mechanik.spatial.array import Array
 
-MeshShapeMode = Literal["exact", "fitted", "auto"]
-"""Shapes that replace meshes: "exact": convex hulls; "fitted": capsules; "auto": hulls if possible, else capsules."""
-MESH_SHAPE_MODES: tuple[MeshShapeMode, ...] = ("exact", "fitted", "auto")
 MAX_MESH_FILE_BYTES = 256 * 2**20
 """Bytes; larger mesh files are refused."""
 MESH_CACHE_SIZE = 256
 """Number of meshes that stay in memory, with the shapes made of them."""
 
 _Scale = tuple[float, float, float]
-_bodies: dict[tuple[str, _Scale, bytes], CollisionMesh | str] = {}
+_mesh_cache: dict[tuple[str, _Scale, bytes], CollisionMesh | str] = {}
 """Cache by extension, scale and content. A file's time is no key: a file may be written twice within one clock tick."""
 log = logging.getLogger("mechanik")
 
@@ -54,13 +52,13 @@ class CollisionMesh:
     @property
     def is_closed(self) -> bool:
         """Whether every edge is shared by two triangles that run along it in opposite directions."""
-        ends = self.corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
-        many = len(self.points)
-        forth, back = ends[:, 0] * many + ends[:, 1], ends[:, 1] * many + ends[:, 0]
-        return len(np.unique(forth)) == len(forth) and np.array_equal(np.sort(forth), np.sort(back))
+        edges = self.corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
+        point_count = len(self.points)
+        directed, reversed_edges = edges[:, 0] * point_count + edges[:, 1], edges[:, 1] * point_count + edges[:, 0]
+        return len(np.unique(directed)) == len(directed) and np.array_equal(np.sort(directed), np.sort(reversed_edges))
 
 
-def convex_shapes(placed: ShapeInstance, owner: str, meshes: MeshShapeMode = "auto") -> list[ShapeInstance]:
+def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto") -> list[ShapeInstance]:
     """Return the convex shapes that replace a shape in distance queries; all shapes but meshes stay.
 
     Args:
@@ -72,20 +70,20 @@ def convex_shapes(placed: ShapeInstance, owner: str, meshes: MeshShapeMode = "au
         MeshError: the file is missing, cannot be read, or has no volume.
         MissingExtra: `meshes` is "exact", and the extra `collision` is not installed.
     """
-    mesh = placed.shape
+    mesh = instance.shape
     if not isinstance(mesh, Mesh):
-        return [placed]
+        return [instance]
     read_collision_mesh(mesh, owner)  # report a bad file before a missing extra
     if meshes != "fitted":
         try:
-            return [replace(placed, shape=mesh_hull(mesh, owner))]
+            return [replace(instance, shape=mesh_hull(mesh, owner))]
         except MissingExtra:
             if meshes == "exact":
                 raise
-            _say_fitted()
+            _warn_fitted()
     from mechanik.collision.shape_fitting import fit_mesh
 
-    return [replace(placed, shape=one.shape, pose=placed.pose @ one.pose) for one in fit_mesh(mesh, owner)]
+    return [replace(instance, shape=fitted.shape, pose=instance.pose @ fitted.pose) for fitted in fit_mesh(mesh, owner)]
 
 
 def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
@@ -95,8 +93,8 @@ def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
         MeshError: the file is missing, cannot be read, or has no volume.
         MissingExtra: the extra `collision` is not installed.
     """
-    body = read_collision_mesh(mesh, owner)
-    return ConvexMesh(_hull(body))
+    collision_mesh = read_collision_mesh(mesh, owner)
+    return ConvexMesh(_mesh_hull_points(collision_mesh))
 
 
 def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
@@ -108,35 +106,35 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
     Raises:
         MeshError: the file is missing, cannot be read, or has no volume.
     """
-    where = f"{owner}: the mesh {mesh.uri!r}"
+    label = f"{owner}: the mesh {mesh.uri!r}"
     if mesh.path is None:
         raise MeshError(
-            f"{where} has no file that was found; load the model with packages={{name: folder}}, say where the mesh "
-            "is by Mesh(uri, path=...), or put other shapes in its place"
+            f"{label} has no file; load the model with packages={{name: folder}}, give the path as "
+            "Mesh(uri, path=...), or replace the mesh by other shapes"
         )
     path = Path(mesh.path)
     try:
         size = path.stat().st_size
         if size > MAX_MESH_FILE_BYTES:
-            raise MeshError(f"{where} has {size / 2**20:.0f} MB; at most {MAX_MESH_FILE_BYTES / 2**20:.0f} are read")
+            raise MeshError(f"{label} has {size / 2**20:.0f} MB; the limit is {MAX_MESH_FILE_BYTES / 2**20:.0f} MB")
         data = path.read_bytes()
     except OSError as error:
-        raise MeshError(f"{where} cannot be opened at {path}: {error.strerror or error}") from None
+        raise MeshError(f"{label} cannot be opened at {path}: {error.strerror or error}") from None
     key = file_extension(str(path)), mesh.scale, _digest(str(path), data)
     try:
-        body = _bodies.get(key)
-        if body is None:
-            body = _parse(str(path), data, mesh.scale)
-            _keep(key, body)
+        entry = _mesh_cache.get(key)
+        if entry is None:
+            entry = _parse(str(path), data, mesh.scale)
+            _add_to_cache(key, entry)
     except (FormatError, InvalidOperation) as error:
-        raise MeshError(f"{where}: {error}") from None
+        raise MeshError(f"{label}: {error}") from None
     except MissingExtra:
-        raise MissingExtra(f"{where} ends with {path.suffix!r}, and reading that", "collision") from None
-    if isinstance(body, str):
-        raise MeshError(f"{where} {body}")
-    if not body.is_closed:
-        _say_open(owner, mesh.uri)
-    return body
+        raise MissingExtra(f"{label}: reading files of type {path.suffix!r}", "collision") from None
+    if isinstance(entry, str):
+        raise MeshError(f"{label} {entry}")
+    if not entry.is_closed:
+        _log_open_mesh(owner, mesh.uri)
+    return entry
 
 
 def _digest(path: str, data: bytes) -> bytes:
@@ -149,61 +147,63 @@ def _digest(path: str, data: bytes) -> bytes:
     return digest.digest()
 
 
-def _keep(key: tuple[str, _Scale, bytes], body: CollisionMesh | str) -> None:
+def _add_to_cache(key: tuple[str, _Scale, bytes], entry: CollisionMesh | str) -> None:
     """Put a mesh into the cache; the oldest entry is removed if it is full."""
-    while len(_bodies) >= MESH_CACHE_SIZE:
+    while len(_mesh_cache) >= MESH_CACHE_SIZE:
         with contextlib.suppress(StopIteration, RuntimeError):  # another thread may have removed it
-            _bodies.pop(next(iter(_bodies)), None)
-    _bodies[key] = body
+            _mesh_cache.pop(next(iter(_mesh_cache)), None)
+    _mesh_cache[key] = entry
 
 
 def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
     """Return the triangles, or a message that says what is wrong with them."""
     if not np.isfinite(scale).all() or not np.all(scale):
-        return f"has the scale {scale}, which leaves nothing of it"
+        return f"has the scale {scale}; every factor must be finite and not zero"
     if file_extension(path) in READABLE_EXTENSIONS:
         surfaces = read_surfaces(path, data, reject_invalid=True)
-        firsts = np.cumsum([0, *(len(one.vertices) for one in surfaces)])
-        points = np.concatenate([np.zeros((0, 3)), *(one.vertices for one in surfaces)])
-        numbered = [one.triangles + np.uint32(first) for one, first in zip(surfaces, firsts, strict=False)]
-        corners = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *numbered])
+        first_indices = np.cumsum([0, *(len(surface.vertices) for surface in surfaces)])
+        points = np.concatenate([np.zeros((0, 3)), *(surface.vertices for surface in surfaces)])
+        offset_triangles = [
+            surface.triangles + np.uint32(first) for surface, first in zip(surfaces, first_indices, strict=False)
+        ]
+        corners = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *offset_triangles])
         if len(surfaces) > 1:  # surfaces of different colours share points
-            points, same = np.unique(points, axis=0, return_inverse=True)
-            corners = same.reshape(-1).astype(np.uint32)[corners]
+            points, merged_indices = np.unique(points, axis=0, return_inverse=True)
+            corners = merged_indices.reshape(-1).astype(np.uint32)[corners]
     else:
-        points, corners = _by_trimesh(path)
+        points, corners = _read_with_trimesh(path)
     if len(corners) == 0:
         return "has no triangles"
     points = points * np.array(scale, dtype=np.float64)
     if is_flat(points):
-        return "is flat and holds no volume; put a thin box in its place"
+        return "is flat and has no volume; replace it by a thin box"
     points.setflags(write=False)
     corners.setflags(write=False)
     return CollisionMesh(points, corners)
 
 
-def _by_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
+def _read_with_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
     try:
         import trimesh
     except ImportError:
-        raise MissingExtra("reading such a mesh", "collision") from None
+        raise MissingExtra("reading this mesh", "collision") from None
     loader: Any = trimesh
     try:
         loaded = loader.load(path, force="mesh", process=False)  # process=True drops non-finite points
         points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
         corners = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except ImportError as error:
-        raise FormatError(f"it needs a package that is not there ({error}); write it as STL") from None
+        raise FormatError(f"it needs a package that is not installed ({error}); convert it to STL") from None
     except Exception as error:  # trimesh's readers raise many types on broken files
-        raise FormatError(f"it cannot be read ({type(error).__name__}: {error}); write it as STL") from None
+        raise FormatError(f"it cannot be read ({type(error).__name__}: {error}); convert it to STL") from None
     check_vertices(Path(path).name, points[corners])
-    points, same = np.unique(points + 0.0, axis=0, return_inverse=True)
-    return points, same.reshape(-1).astype(np.uint32)[corners]
+    points, merged_indices = np.unique(points + 0.0, axis=0, return_inverse=True)
+    return points, merged_indices.reshape(-1).astype(np.uint32)[corners]
 
 
 @lru_cache(MESH_CACHE_SIZE)
-def _hull(body: CollisionMesh) -> Array:
-    return hull_points(body.points)
+def _mesh_hull_points(mesh: CollisionMesh) -> Array:
+    return hull_points(mesh.points)
 
 
 def hull_points(points: Array) -> Array:
@@ -215,7 +215,7 @@ def hull_points(points: Array) -> Array:
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
-        raise MissingExtra("finding the convex hull of a mesh", "collision") from None
+        raise MissingExtra("computing the convex hull of a mesh", "collision") from None
     hull: Any = ConvexHull
     try:
         corners: npt.NDArray[np.int32] = hull(points).vertices
@@ -232,12 +232,12 @@ def outer_points(points: Array) -> Array:
 
 
 @lru_cache(1)
-def _say_fitted() -> None:
+def _warn_fitted() -> None:
     log.warning(
-        "the meshes of links stand as fitted capsules: finding their hulls needs pip install 'mechanik[collision]'"
+        "meshes of links are replaced by fitted capsules; for their convex hulls: pip install 'mechanik[collision]'"
     )
 
 
 @lru_cache(MESH_CACHE_SIZE)
-def _say_open(owner: str, uri: str) -> None:
-    log.info("%s: the mesh %r is not closed; its convex hull is taken all the same", owner, uri)
+def _log_open_mesh(owner: str, uri: str) -> None:
+    log.info("%s: the mesh %r is not closed; its convex hull is used", owner, uri)

@@ -1,6 +1,6 @@
 """Pairs of bodies to check for collision: arguments `avoid`, `allow` and `forbid`, and allowed collisions.
 
-Pairs of links are left out if they are one rigid body, adjacent, or in collision in every sampled configuration.
+Pairs of links are skipped if they are one rigid body, adjacent, or in collision in every sampled configuration.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
 SAME_BODY, ADJACENT, ALWAYS, NEVER = "same body", "adjacent", "always", "never"
-"""Reasons to leave pairs out: welded to each other; a joint between them; in collision in every sample; in none."""
+"""Reasons to skip pairs: welded to each other; a joint between them; in collision in every sample; in none."""
 
 Pair = tuple[str, str]
 
 
 def link_nodes(mechanism: Mechanism) -> dict[str, int]:
     """Return for each link the node that moves it; links with the same node are welded, and -1 does not move."""
-    ends = mechanism.kinematics.link_nodes
-    return {name: int(end[PARENT]) for name, end in zip(mechanism.links, ends, strict=True)}
+    rows = mechanism.kinematics.link_nodes
+    return {name: int(row[PARENT]) for name, row in zip(mechanism.links, rows, strict=True)}
 
 
 def adjacent_pairs(mechanism: Mechanism, names: Iterable[str]) -> dict[Pair, str]:
@@ -46,20 +46,20 @@ def adjacent_pairs(mechanism: Mechanism, names: Iterable[str]) -> dict[Pair, str
 
     Welded links count as one body. A joint with all six dofs connects nothing: a floating body can fall on the ground.
     """
-    carrier = link_nodes(mechanism)
-    joined: set[frozenset[int]] = set()
+    node_of_link = link_nodes(mechanism)
+    connected: set[frozenset[int]] = set()
     for joint in mechanism.joints.values():
         child = joint.closure.link if joint.closure is not None else next(iter(joint.children), None)
         if isinstance(child, Link) and isinstance(joint.parent, Frame) and len(joint.dof) < 6:
-            ends = (carrier[mechanism.name_of(joint.parent)], carrier[mechanism.name_of(child)])
-            joined.add(frozenset(ends))
-    found: dict[Pair, str] = {}
+            nodes = (node_of_link[mechanism.name_of(joint.parent)], node_of_link[mechanism.name_of(child)])
+            connected.add(frozenset(nodes))
+    reasons: dict[Pair, str] = {}
     for a, b in combinations(names, 2):
-        if carrier[a] == carrier[b]:
-            found[a, b] = SAME_BODY
-        elif frozenset((carrier[a], carrier[b])) in joined:
-            found[a, b] = ADJACENT
-    return found
+        if node_of_link[a] == node_of_link[b]:
+            reasons[a, b] = SAME_BODY
+        elif frozenset((node_of_link[a], node_of_link[b])) in connected:
+            reasons[a, b] = ADJACENT
+    return reasons
 
 
 SELF = "self"
@@ -86,20 +86,20 @@ def parse_avoid(avoid: Avoid, links: Collection[str]) -> AvoidedObjects:
         InvalidArgument, UnknownName: an item is neither "self" nor an obstacle.
         DuplicateName: two bodies have the same name.
     """
-    given = [avoid] if isinstance(avoid, str | Obstacle) else avoid
-    if isinstance(given, Shape | ShapeInstance) or not isinstance(given, Iterable):
-        raise InvalidArgument(_expected(given))
-    things: list[object] = list(given)
+    items = [avoid] if isinstance(avoid, str | Obstacle) else avoid
+    if isinstance(items, Shape | ShapeInstance) or not isinstance(items, Iterable):
+        raise InvalidArgument(_expected_text(items))
+    item_list: list[object] = list(items)
     obstacles: list[Obstacle] = []
-    for one in things:
-        if isinstance(one, str):
-            if one != SELF:
-                raise UnknownName("thing to avoid", one, [SELF])
-        elif isinstance(one, Obstacle):
-            obstacles.append(one)
+    for item in item_list:
+        if isinstance(item, str):
+            if item != SELF:
+                raise UnknownName("item of avoid", item, [SELF])
+        elif isinstance(item, Obstacle):
+            obstacles.append(item)
         else:
-            raise InvalidArgument(_expected(one))
-    return AvoidedObjects(SELF in things, _with_names(obstacles, links))
+            raise InvalidArgument(_expected_text(item))
+    return AvoidedObjects(SELF in item_list, _name_obstacles(obstacles, links))
 
 
 def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], what: str) -> set[Pair]:
@@ -115,47 +115,51 @@ def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], what: st
         StructureError: a name is paired with itself.
     """
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InvalidArgument(f"{what} takes pairs of names, [('hand', 'cup')], not {pairs!r}")
-    found: set[Pair] = set()
+        raise InvalidArgument(f"{what} must be pairs of names, such as [('hand', 'cup')], not {pairs!r}")
+    both_orders: set[Pair] = set()
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidArgument(f"{what} takes pairs of names, [('hand', 'cup')]; {pair!r} is no pair")
+            raise InvalidArgument(f"{what} must be pairs of names, such as [('hand', 'cup')]; {pair!r} is not a pair")
         for name in pair:
             if name not in known:
                 raise UnknownName("link or obstacle", name, known)
         a, b = pair
         if a == b:
             raise StructureError(f"{what}: {a!r} is paired with itself")
-        found |= {(a, b), (b, a)}
-    return found
+        both_orders |= {(a, b), (b, a)}
+    return both_orders
 
 
-def _with_names(obstacles: Sequence[Obstacle], links: Collection[str]) -> tuple[Obstacle, ...]:
-    taken = {*links, *(one.name for one in obstacles)}
-    seen: set[str] = set()
-    found, number = list[Obstacle](), 0
-    for one in obstacles:
-        if one.name in links:
-            raise DuplicateName(f"an obstacle and a link are both called {one.name!r}; rename the obstacle")
-        if one.name and one.name in seen:
-            raise DuplicateName(f"two obstacles are called {one.name!r}; names must be unique")
-        name = one.name
+def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tuple[Obstacle, ...]:
+    used_names = {*links, *(obstacle.name for obstacle in obstacles)}
+    seen_names: set[str] = set()
+    named, number = list[Obstacle](), 0
+    for obstacle in obstacles:
+        if obstacle.name in links:
+            raise DuplicateName(f"an obstacle and a link are both called {obstacle.name!r}; rename the obstacle")
+        if obstacle.name and obstacle.name in seen_names:
+            raise DuplicateName(f"two obstacles are called {obstacle.name!r}; names must be unique")
+        name = obstacle.name
         while not name:
             number += 1
-            name = "" if f"obstacle{number}" in taken else f"obstacle{number}"
-        seen.add(name)
-        found.append(one if one.name else Obstacle(one.shape, one.pose.position, one.pose.wxyz, name=name))
-    return tuple(found)
-
-
-def _expected(given: object) -> str:
-    if isinstance(given, Shape | ShapeInstance):
-        return f"avoid takes 'self' and obstacles; make the shape one: Obstacle({given!r}, position)"
-    if isinstance(given, Pose):
-        return (
-            f"avoid takes 'self' and obstacles, which have a shape: Obstacle(Box((1, 1, 1)), position), not {given!r}"
+            name = "" if f"obstacle{number}" in used_names else f"obstacle{number}"
+        seen_names.add(name)
+        named.append(
+            obstacle
+            if obstacle.name
+            else Obstacle(obstacle.shape, obstacle.pose.position, obstacle.pose.wxyz, name=name)
         )
-    return f"avoid takes 'self' and obstacles, ['self', Obstacle(Box((1, 1, 1)), (1, 0, 0.5))], not {given!r}"
+    return tuple(named)
+
+
+def _expected_text(item: object) -> str:
+    if isinstance(item, Shape | ShapeInstance):
+        return f"avoid takes 'self' and obstacles, not shapes; write Obstacle({item!r}, position)"
+    if isinstance(item, Pose):
+        return (
+            f"avoid takes 'self' and obstacles with a shape, such as Obstacle(Box((1, 1, 1)), position), not {item!r}"
+        )
+    return f"avoid takes 'self' and obstacles, such as ['self', Obstacle(Box((1, 1, 1)), (1, 0, 0.5))], not {item!r}"
 
 
 def find_allowed_collisions(
@@ -193,15 +197,15 @@ def find_allowed_collisions(
         'adjacent'
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"only a mechanism has links that can touch, not {mechanism!r}")
+        raise InvalidArgument(f"find_allowed_collisions needs a Mechanism, not {mechanism!r}")
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise ShapeError(f"samples is how many configurations are looked at, 1 or more, not {samples!r}")
+        raise ShapeError(f"samples must be a whole number of configurations, 1 or more, not {samples!r}")
     if configurations is None:
         q = sample_configurations(mechanism, int(samples))
     else:
         q = np.atleast_2d(mechanism.space.check_q(configurations)).reshape(-1, mechanism.nq)
         if not len(q):
-            raise ShapeError("configurations is empty; at least one is needed to see what touches")
+            raise ShapeError("configurations is empty; give at least one")
     return allowed_collisions_at(mechanism, link_bodies(mechanism, meshes), q, never)
 
 
@@ -210,48 +214,50 @@ def allowed_collisions_at(
 ) -> dict[Pair, str]:
     """Find the pairs of bodies that need no check from configurations q (n, nq); see `find_allowed_collisions`."""
     names = [body.name for body in bodies]
-    found = adjacent_pairs(mechanism, names)
-    tables = _all_pairs(mechanism, bodies, found)
-    touches: Counter[Pair] = Counter()
-    for one in q:
-        for a, b in tables.near_pairs(np.array(one[None]), 0.0)[:, : RESULT_PARTNER + 2].astype(int).tolist():
-            touches[_pair_names(tables, names, a, b)] += 1
+    reasons = adjacent_pairs(mechanism, names)
+    tables = _tables_of_all_pairs(mechanism, bodies, reasons)
+    collision_counts: Counter[Pair] = Counter()
+    for configuration in q:
+        for a, b in tables.near_pairs(np.array(configuration[None]), 0.0)[:, : RESULT_PARTNER + 2].astype(int).tolist():
+            collision_counts[_pair_names(tables, names, a, b)] += 1
     for pair in combinations(names, 2):
-        if pair not in found and touches[pair] == len(q):
-            found[pair] = ALWAYS
-        elif pair not in found and never and not touches[pair]:
-            found[pair] = NEVER
-    return {pair: found[pair] for pair in combinations(names, 2) if pair in found}
+        if pair not in reasons and collision_counts[pair] == len(q):
+            reasons[pair] = ALWAYS
+        elif pair not in reasons and never and not collision_counts[pair]:
+            reasons[pair] = NEVER
+    return {pair: reasons[pair] for pair in combinations(names, 2) if pair in reasons}
 
 
-def _all_pairs(mechanism: Mechanism, bodies: Sequence[CollisionBody], left_out: dict[Pair, str]) -> CollisionTables:
-    moving, standing = [one for one in bodies if one.node >= 0], [one for one in bodies if one.node < 0]
+def _tables_of_all_pairs(
+    mechanism: Mechanism, bodies: Sequence[CollisionBody], skipped: dict[Pair, str]
+) -> CollisionTables:
+    moving, static = [body for body in bodies if body.node >= 0], [body for body in bodies if body.node < 0]
 
-    def counts(a: CollisionBody, b: CollisionBody) -> bool:
-        return (a.name, b.name) not in left_out and (b.name, a.name) not in left_out
+    def is_checked(a: CollisionBody, b: CollisionBody) -> bool:
+        return (a.name, b.name) not in skipped and (b.name, a.name) not in skipped
 
-    kept_off = np.array([[counts(a, b) for b in standing] for a in moving], np.bool_)
-    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if counts(moving[i], moving[j])]
+    static_pair_mask = np.array([[is_checked(a, b) for b in static] for a in moving], np.bool_)
+    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if is_checked(moving[i], moving[j])]
     return build_collision_tables(
-        mechanism.kinematics, moving, standing, kept_off.reshape(len(moving), len(standing)), pairs
+        mechanism.kinematics, moving, static, static_pair_mask.reshape(len(moving), len(static)), pairs
     )
 
 
 def _pair_names(tables: CollisionTables, names: Sequence[str], a: int, b: int) -> Pair:
-    one, other = tables.collision_bodies[a].name, tables.collision_bodies[b].name
-    return (one, other) if names.index(one) < names.index(other) else (other, one)
+    name_a, name_b = tables.collision_bodies[a].name, tables.collision_bodies[b].name
+    return (name_a, name_b) if names.index(name_a) < names.index(name_b) else (name_b, name_a)
 
 
 def sample_configurations(mechanism: Mechanism, count: int) -> Array:
     """Return configurations (n, nq) spread evenly over the limits, and all named ones, with loops closed.
 
-    Configurations that cannot be closed are left out. If none is left, the present configuration is returned.
+    Configurations whose loops cannot be closed are dropped. If none remains, the present configuration is returned.
     """
     named = [np.array(q) for q in mechanism.configurations.values()]
     q = np.array([*named, *richtmyer_samples(mechanism.space, max(1, count - len(named)))]).reshape(-1, mechanism.nq)
     if mechanism.closures or mechanism.joint_constraints:
-        shut = [mechanism.assemble(q0=one) for one in q]
-        q = np.array([one.q for one in shut if one.success]).reshape(-1, mechanism.nq)
+        assemblies = [mechanism.assemble(q0=start) for start in q]
+        q = np.array([start.q for start in assemblies if start.success]).reshape(-1, mechanism.nq)
     return q if len(q) else mechanism.q[None]
 
 
@@ -262,34 +268,36 @@ def richtmyer_samples(space: ConfigurationSpace, count: int) -> Array:
     sqrt(p), with one prime p for each dimension (Richtmyer's sequence). Halton's sequence needs thousands of samples
     before it fills the limits of a humanoid.
     """
-    numbers = len(space.scalars_q) + 3 * len(space.quaternions_q)
-    u = np.mod(np.arange(1, count + 1)[:, None] * np.sqrt(_primes(numbers)), 1.0)
-    reach = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+    dimension = len(space.scalars_q) + 3 * len(space.quaternions_q)
+    u = np.mod(np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimension)), 1.0)
+    half_range = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
     lower, upper = space.lower[space.scalars_q], space.upper[space.scalars_q]
-    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
-    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * half_range, -half_range))
+    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * half_range, half_range))
     q = np.empty((count, space.nq))
     q[:, space.scalars_q] = low + (high - low) * u[:, : len(low)]
-    for ball, k in enumerate(space.quaternions_q):
-        a, b, c = u[:, len(low) + 3 * ball : len(low) + 3 * ball + 3].T  # Shoemake's uniform rotations
-        near, far = np.sqrt(1 - a), np.sqrt(a)
+    for index, k in enumerate(space.quaternions_q):
+        a, b, c = u[:, len(low) + 3 * index : len(low) + 3 * index + 3].T  # Shoemake's uniform rotations
+        radius_a, radius_b = np.sqrt(1 - a), np.sqrt(a)
         b, c = 2 * math.pi * b, 2 * math.pi * c
-        q[:, k : k + 4] = np.column_stack([near * np.sin(b), near * np.cos(b), far * np.sin(c), far * np.cos(c)])
+        q[:, k : k + 4] = np.column_stack(
+            [radius_a * np.sin(b), radius_a * np.cos(b), radius_b * np.sin(c), radius_b * np.cos(c)]
+        )
     return q
 
 
 def _primes(count: int) -> Array:
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < count:
-        if all(candidate % prime for prime in found if prime * prime <= candidate):
-            found.append(candidate)
+    while len(primes) < count:
+        if all(candidate % prime for prime in primes if prime * prime <= candidate):
+            primes.append(candidate)
         candidate += 1
-    return np.array(found, dtype=np.float64)
+    return np.array(primes, dtype=np.float64)
 
 
 ALWAYS_SAMPLES = 100
-"""Number of configurations that are checked before pairs that always collide are left out."""
+"""Number of configurations that are checked to find pairs that always collide."""
 ALWAYS_SAMPLES_WITH_LOOPS = 10
 """The same for mechanisms with loops, of which a solver needs some milliseconds to close each."""
 
@@ -321,23 +329,23 @@ class CollisionPairs:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """All checked pairs, by name."""
-        tables, names = self.tables, [one.name for one in self.tables.collision_bodies]
-        found = [(names[a], names[tables.moving + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
-        for guard in tables.pair_groups:
-            a, first, count = guard[[at.PAIR_BODY, at.FIRST_PARTNER, at.PARTNER_COUNT]].tolist()
-            found += [(names[a], names[b]) for b in tables.partners[first : first + max(0, count)].tolist()]
-        return tuple(found)
+        tables, names = self.tables, [body.name for body in self.tables.collision_bodies]
+        pairs = [(names[a], names[tables.moving + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
+        for group in tables.pair_groups:
+            a, first, count = group[[at.PAIR_BODY, at.FIRST_PARTNER, at.PARTNER_COUNT]].tolist()
+            pairs += [(names[a], names[b]) for b in tables.partners[first : first + max(0, count)].tolist()]
+        return tuple(pairs)
 
     @cached_property
     def distance_names(self) -> tuple[str, ...]:
         """Label of each distance row."""
-        tables, names, found = self.tables, [one.name for one in self.tables.collision_bodies], list[str]()
+        tables, names, labels = self.tables, [body.name for body in self.tables.collision_bodies], list[str]()
         for a, first, count, _, rows in tables.pair_groups.tolist():
             if count == 1:
-                found.append(f"{names[a]} - {names[tables.partners[first]]}")
+                labels.append(f"{names[a]} - {names[tables.partners[first]]}")
             else:
-                found += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(rows)]
-        return tuple(found)
+                labels += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(rows)]
+        return tuple(labels)
 
     def with_body(self, body: CollisionBody) -> CollisionPairs:
         """Return the pairs with an obstacle at another pose."""
@@ -362,51 +370,55 @@ def build_collision_pairs(
         StructureError: a pair is both allowed and forbidden, or a forbidden pair cannot be checked.
     """
     for a, b in sorted(allow & forbid):
-        raise StructureError(f"{a!r} and {b!r} are allowed to touch and forbidden to; leave one out")
-    left_out = _left_out(mechanism, links) if self_collisions else {}
-    moving = [one for one in links if one.node >= 0]
-    standing = [*(one for one in links if one.node < 0), *obstacles]
-    _refuse_idle(forbid, {one.name for one in moving}, {one.name for one in standing})
-    walls = {one.name for one in obstacles}
+        raise StructureError(f"the pair {a!r} and {b!r} is in allow and in forbid; remove it from one of them")
+    skipped = _allowed_collisions(mechanism, links) if self_collisions else {}
+    moving = [body for body in links if body.node >= 0]
+    static = [*(body for body in links if body.node < 0), *obstacles]
+    _check_forbidden_pairs(forbid, {body.name for body in moving}, {body.name for body in static})
+    obstacle_names = {body.name for body in obstacles}
 
-    def counts(a: str, b: str) -> bool:
+    def is_checked(a: str, b: str) -> bool:
         if (a, b) in forbid:
             return True
-        if (a, b) in allow or (a, b) in left_out or (b, a) in left_out:
+        if (a, b) in allow or (a, b) in skipped or (b, a) in skipped:
             return False
-        return self_collisions or a in walls or b in walls
+        return self_collisions or a in obstacle_names or b in obstacle_names
 
-    kept_off = np.ones((len(moving), len(standing)), np.bool_)
-    special = {name for pair in (*left_out, *allow, *forbid) for name in pair}
-    for k, b in enumerate(standing):  # skips the slow test for most obstacles, of which there may be ten thousand
-        if b.name in special or b.name not in walls:
-            kept_off[:, k] = [counts(a.name, b.name) for a in moving]
-    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if counts(moving[i].name, moving[j].name)]
-    tables = build_collision_tables(mechanism.kinematics, moving, standing, kept_off, pairs)
-    names = (*(one.name for one in links), *(one.name for one in obstacles))
-    return CollisionPairs(tables, names, left_out)
+    static_pair_mask = np.ones((len(moving), len(static)), np.bool_)
+    names_with_rules = {name for pair in (*skipped, *allow, *forbid) for name in pair}
+    for k, b in enumerate(static):  # skips the slow test for most obstacles, of which there may be ten thousand
+        if b.name in names_with_rules or b.name not in obstacle_names:
+            static_pair_mask[:, k] = [is_checked(a.name, b.name) for a in moving]
+    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if is_checked(moving[i].name, moving[j].name)]
+    tables = build_collision_tables(mechanism.kinematics, moving, static, static_pair_mask, pairs)
+    names = (*(body.name for body in links), *(body.name for body in obstacles))
+    return CollisionPairs(tables, names, skipped)
 
 
-def _left_out(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
+def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
     """Return the mechanism's allowed collisions and the welded pairs; if it has none, those found by sampling."""
-    known = mechanism.allowed_collisions
-    if known is None:
-        return _seen(mechanism, links)
+    stored = mechanism.allowed_collisions
+    if stored is None:
+        return _sampled_allowed_collisions(mechanism, links)
     welded = {
-        pair: why for pair, why in adjacent_pairs(mechanism, [one.name for one in links]).items() if why == SAME_BODY
+        pair: reason
+        for pair, reason in adjacent_pairs(mechanism, [body.name for body in links]).items()
+        if reason == SAME_BODY
     }
-    return {**welded, **known}
+    return {**welded, **stored}
 
 
-def _seen(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
+def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
     """Return the allowed collisions found by sampling; cached while joints and shapes stay, since it is slow."""
     shapes = tuple(link.collisions for link in mechanism.links.values())
-    kept = mechanism._cache.get("unchecked")
-    if not (isinstance(kept, _SampledPairs) and kept.shapes == shapes):
-        looks = ALWAYS_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else ALWAYS_SAMPLES
-        kept = _SampledPairs(shapes, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, looks)))
-        mechanism._cache["unchecked"] = kept
-    return kept.pairs
+    cached = mechanism._cache.get("sampled_allowed_collisions")
+    if not (isinstance(cached, _SampledPairs) and cached.shapes == shapes):
+        samples = ALWAYS_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else ALWAYS_SAMPLES
+        cached = _SampledPairs(
+            shapes, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, samples))
+        )
+        mechanism._cache["sampled_allowed_collisions"] = cached
+    return cached.pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,11 +427,11 @@ class _SampledPairs:
     pairs: dict[Pair, str]
 
 
-def _refuse_idle(forbid: set[Pair], moving: set[str], standing: set[str]) -> None:
+def _check_forbidden_pairs(forbid: set[Pair], moving: set[str], static: set[str]) -> None:
     """Raise for forbidden pairs that have no shape or cannot move."""
     for a, b in sorted(forbid):
         for name in (a, b):
-            if name not in moving | standing:
-                raise StructureError(f"forbid: link {name!r} has no shape to bump with; give it collisions")
-        if a in standing and b in standing:
-            raise StructureError(f"forbid: neither {a!r} nor {b!r} moves, so that nothing can keep them apart")
+            if name not in moving | static:
+                raise StructureError(f"forbid: link {name!r} has no collision shape; give it collisions")
+        if a in static and b in static:
+            raise StructureError(f"forbid: neither {a!r} nor {b!r} moves, so the pair cannot be checked; remove it")

@@ -49,22 +49,22 @@ def build_bvh(low: Array, high: Array, first: int) -> Array:
     if not count:
         return tree
     middle = (low + high) / 2
-    free, waiting = 1, [(0, np.arange(count))]
-    while waiting:
-        row, some = waiting.pop()
+    next_row, stack = 1, [(0, np.arange(count))]
+    while stack:
+        row, members = stack.pop()
         tree[row, BOX_MIN : BOX_MIN + 3], tree[row, BOX_MAX : BOX_MAX + 3] = (
-            low[some].min(axis=0),
-            high[some].max(axis=0),
+            low[members].min(axis=0),
+            high[members].max(axis=0),
         )
-        if len(some) == 1:
-            tree[row, TREE_SHAPE] = first + some[0]
+        if len(members) == 1:
+            tree[row, TREE_SHAPE] = first + members[0]
             continue
-        along = int(np.ptp(middle[some], axis=0).argmax())
-        order = some[np.argsort(middle[some, along], kind="stable")]
-        tree[row, CHILD], tree[row, TREE_SHAPE] = free, -1
+        axis = int(np.ptp(middle[members], axis=0).argmax())
+        order = members[np.argsort(middle[members, axis], kind="stable")]
+        tree[row, CHILD], tree[row, TREE_SHAPE] = next_row, -1
         half = len(order) // 2
-        waiting += [(free, order[:half]), (free + 1, order[half:])]
-        free += 2
+        stack += [(next_row, order[:half]), (next_row + 1, order[half:])]
+        next_row += 2
     return tree
 
 
@@ -111,7 +111,7 @@ class CollisionTables:
         points: (p, 3), m, points of hulls and height fields.
         bodies: (b, 8), one row for each body.
         bvh: (t, 8), boxes over the shapes that do not move.
-        static_pair_mask: (moving, standing), which moving bodies are checked against which bodies that do not move.
+        static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         counts: (4,), moving bodies, moving shapes, index of the first half-space, and nq.
         pair_groups: (g, 5), moving bodies with their partners and their rows.
         partners: indices of moving bodies, to which pair groups refer.
@@ -147,61 +147,63 @@ class CollisionTables:
         """Number of moving bodies."""
         return int(self.counts[at.MOVING_BODIES])
 
-    def near_pairs(self, q: Array, limit: float, tally: Ints | None = None) -> Array:
+    def near_pairs(self, q: Array, limit: float, measured: Ints | None = None) -> Array:
         """Return every pair of bodies closer than `limit` (m) at one q (1, nq): (n, 12), unordered.
 
         A row is the index of the moving body, and then a result in the layout of `collision_layout.py`.
         """
-        room, tally = 64, np.zeros(1, np.int64) if tally is None else tally
+        capacity, measured = 64, np.zeros(1, np.int64) if measured is None else measured
         while True:
-            found = np.empty((1, room, at.RESULT_FLOATS + 1))
-            count = int(kernel.query(*self.arrays, q, at.QUERY_NEAR_PAIRS, limit, np.empty((0, 0)), found, tally))
-            if count <= room:
-                return found[0, :count]
-            room = count
+            results = np.empty((1, capacity, at.RESULT_FLOATS + 1))
+            count = int(kernel.query(*self.arrays, q, at.QUERY_NEAR_PAIRS, limit, np.empty((0, 0)), results, measured))
+            if count <= capacity:
+                return results[0, :count]
+            capacity = count
 
     def with_body(self, body: CollisionBody) -> CollisionTables:
         """Return the tables with a body that does not move at another pose."""
-        number = next(k for k, one in enumerate(self.collision_bodies) if one.name == body.name)
+        body_index = next(k for k, other_body in enumerate(self.collision_bodies) if other_body.name == body.name)
         shapes, tree = self.shapes.copy(), self.bvh.copy()
-        mine = np.flatnonzero(shapes[:, SHAPE_BODY] == number)
-        order = [pair for pair in body.kernel_shapes if pair[0].kind != HALF_SPACE]
-        order += [pair for pair in body.kernel_shapes if pair[0].kind == HALF_SPACE]
-        for row, (solid, X) in zip(mine, order, strict=True):
+        rows = np.flatnonzero(shapes[:, SHAPE_BODY] == body_index)
+        shapes_of_body = [pair for pair in body.kernel_shapes if pair[0].kind != HALF_SPACE]
+        shapes_of_body += [pair for pair in body.kernel_shapes if pair[0].kind == HALF_SPACE]
+        for row, (shape, X) in zip(rows, shapes_of_body, strict=True):
             Y = body.frame @ X
-            _place(shapes[row], Y, Y[:3, :3] @ _middle(solid.core_points) + Y[:3, 3])
-            refit_bvh(tree, int(row), *solid.bounding_box(Y))
-        members = tuple(body if k == number else one for k, one in enumerate(self.collision_bodies))
-        return replace(self, shapes=shapes, bvh=tree, collision_bodies=members)
+            _write_pose(shapes[row], Y, Y[:3, :3] @ _box_centre(shape.core_points) + Y[:3, 3])
+            refit_bvh(tree, int(row), *shape.bounding_box(Y))
+        collision_bodies = tuple(
+            body if k == body_index else other_body for k, other_body in enumerate(self.collision_bodies)
+        )
+        return replace(self, shapes=shapes, bvh=tree, collision_bodies=collision_bodies)
 
 
 def build_collision_tables(
-    kinematics: Kinematics, moving: Sequence[CollisionBody], standing: Sequence[CollisionBody], static_pair_mask: Bools,
+    kinematics: Kinematics, moving: Sequence[CollisionBody], static: Sequence[CollisionBody], static_pair_mask: Bools,
     pairs: Sequence[tuple[int, int]],
 ) -> CollisionTables:  # fmt: skip
     """Build the tables for the kernels.
 
     Args:
-        static_pair_mask: (moving, standing), which moving bodies are checked against which bodies that do not move.
+        static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         pairs: index pairs of moving bodies to check against each other.
     """
-    nodes, place = _needed(kinematics.nodes, [body.node for body in moving])
-    bodies = [replace(body, node=place.get(body.node, -1)) for body in (*moving, *standing)]
-    solids = [(number, body, *pair) for number, body in enumerate(bodies) for pair in body.kernel_shapes]
-    solids.sort(key=lambda one: one[2].kind == HALF_SPACE)  # last, since the BVH cannot contain unbounded shapes
-    shapes, boxes, points, used = list[Array](), list[tuple[Array, Array]](), [np.zeros((0, 3))], 0
-    for number, body, solid, X_body_shape in solids:
+    nodes, node_index = _nodes_above(kinematics.nodes, [body.node for body in moving])
+    bodies = [replace(body, node=node_index.get(body.node, -1)) for body in (*moving, *static)]
+    entries = [(body_index, body, *pair) for body_index, body in enumerate(bodies) for pair in body.kernel_shapes]
+    entries.sort(key=lambda entry: entry[2].kind == HALF_SPACE)  # last, since the BVH cannot contain unbounded shapes
+    shapes, boxes, points, first_point = list[Array](), list[tuple[Array, Array]](), [np.zeros((0, 3))], 0
+    for body_index, body, shape, X_body_shape in entries:
         X = body.frame @ X_body_shape
-        shapes.append(_shape_row(number, body.node, solid, X, used))
-        points.append(solid.points)
-        used += len(solid.points)
-        if number >= len(moving) and solid.kind != HALF_SPACE:
-            boxes.append(solid.bounding_box(X))
+        shapes.append(_shape_row(body_index, body.node, shape, X, first_point))
+        points.append(shape.points)
+        first_point += len(shape.points)
+        if body_index >= len(moving) and shape.kind != HALF_SPACE:
+            boxes.append(shape.bounding_box(X))
     low, high = (np.array([box[k] for box in boxes]).reshape(-1, 3) for k in (0, 1))
     counts = np.zeros(at.COUNTS, np.int64)
     counts[at.MOVING_BODIES], counts[at.MOVING_SHAPES] = len(moving), sum(len(body.kernel_shapes) for body in moving)
     counts[at.FIRST_HALF_SPACE], counts[at.Q_COUNT] = counts[at.MOVING_SHAPES] + len(boxes), kinematics.space.nq
-    guards, partners = _guards(static_pair_mask, pairs)
+    pair_groups, partners = _pair_groups(static_pair_mask, pairs)
     return CollisionTables(
         nodes=nodes,
         shapes=np.array(shapes).reshape(-1, SHAPE_FLOATS),
@@ -210,79 +212,79 @@ def build_collision_tables(
         bvh=build_bvh(low, high, int(counts[at.MOVING_SHAPES])),
         static_pair_mask=np.ascontiguousarray(static_pair_mask),
         counts=counts,
-        pair_groups=guards,
+        pair_groups=pair_groups,
         partners=partners,
         collision_bodies=tuple(bodies),
     )
 
 
-def _guards(kept_off: Bools, pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
+def _pair_groups(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
     """Return pair groups and partners: bodies that do not move first, then pairs of links, one by one or by link."""
-    guards, partners, row = list[list[int]](), list[int](), 0
-    for body, count in enumerate(kept_off.sum(axis=1).tolist()):
+    groups_table, partners, row = list[list[int]](), list[int](), 0
+    for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
         if count:
-            guards.append([body, 0, -1, row, min(count, at.MAX_PAIR_ROWS)])
+            groups_table.append([body, 0, -1, row, min(count, at.MAX_PAIR_ROWS)])
             row += min(count, at.MAX_PAIR_ROWS)
     groups: dict[tuple[int, int], list[int]] = {}
     for k, (a, b) in enumerate(pairs):
         groups.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
-    for (a, _), some in groups.items():
-        guards.append([a, len(partners), len(some), row, min(len(some), at.MAX_PAIR_ROWS)])
-        partners += some
-        row += min(len(some), at.MAX_PAIR_ROWS)
-    return np.array(guards, np.int64).reshape(-1, at.PAIR_INTS), np.array(partners, np.int64)
+    for (a, _), members in groups.items():
+        groups_table.append([a, len(partners), len(members), row, min(len(members), at.MAX_PAIR_ROWS)])
+        partners += members
+        row += min(len(members), at.MAX_PAIR_ROWS)
+    return np.array(groups_table, np.int64).reshape(-1, at.PAIR_INTS), np.array(partners, np.int64)
 
 
-def _needed(nodes: Array, carriers: Iterable[int]) -> tuple[Array, dict[int, int]]:
+def _nodes_above(nodes: Array, carriers: Iterable[int]) -> tuple[Array, dict[int, int]]:
     """Return the nodes that move the given carriers, and the new index of each."""
-    wanted: set[int] = set()
+    needed: set[int] = set()
     for node in carriers:
-        while node >= 0 and node not in wanted:
-            wanted.add(node)
+        while node >= 0 and node not in needed:
+            needed.add(node)
             node = int(nodes[node, PARENT])
-    place = {node: k for k, node in enumerate(sorted(wanted))}
-    kept = nodes[sorted(wanted)].copy()
-    kept[:, PARENT] = [place.get(int(parent), -1) for parent in kept[:, PARENT]]
-    return kept, place
+    new_index = {node: k for k, node in enumerate(sorted(needed))}
+    reduced = nodes[sorted(needed)].copy()
+    reduced[:, PARENT] = [new_index.get(int(parent), -1) for parent in reduced[:, PARENT]]
+    return reduced, new_index
 
 
-def _middle(points: Array) -> Array:
+def _box_centre(points: Array) -> Array:
     return (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(3)
 
 
-def _place(row: Array, X: Array, middle: Array) -> None:
+def _write_pose(row: Array, X: Array, middle: Array) -> None:
     row[SHAPE_POSE : SHAPE_POSE + 9], row[SHAPE_POSE + 9 : SHAPE_POSE + 12] = X[:3, :3].ravel(), X[:3, 3]
     row[SHAPE_CENTRE : SHAPE_CENTRE + 3] = middle
 
 
-def _shape_row(number: int, node: int, solid: KernelShape, X: Array, first_point: int) -> Array:
+def _shape_row(body_index: int, node: int, shape: KernelShape, X: Array, first_point: int) -> Array:
     """Return the table row of a shape at X (4, 4), relative to its node."""
     row = np.zeros(SHAPE_FLOATS)
-    row[SHAPE_KIND], row[SHAPE_NODE], row[SHAPE_BODY] = solid.kind, node, number
-    row[SHAPE_SIZE : SHAPE_SIZE + 3] = solid.sizes
-    if solid.kind >= HULL:
+    row[SHAPE_KIND], row[SHAPE_NODE], row[SHAPE_BODY] = shape.kind, node, body_index
+    row[SHAPE_SIZE : SHAPE_SIZE + 3] = shape.sizes
+    if shape.kind >= HULL:
         row[SHAPE_SIZE] = first_point
-    middle = _middle(solid.core_points)
-    _place(row, X, X[:3, :3] @ middle + X[:3, 3])
-    row[SHAPE_RADIUS] = solid.bounding_radius(middle)
+    middle = _box_centre(shape.core_points)
+    _write_pose(row, X, X[:3, :3] @ middle + X[:3, 3])
+    row[SHAPE_RADIUS] = shape.bounding_radius(middle)
     return row
 
 
 def _body_rows(bodies: Sequence[CollisionBody], moving: int) -> Array:
     """Return the table of bodies (b, 8); only moving bodies need a bounding sphere, the others are in the BVH."""
     rows, first = np.zeros((len(bodies), at.BODY_FLOATS)), 0
-    for number, (row, body) in enumerate(zip(rows, bodies, strict=True)):
+    for body_index, (row, body) in enumerate(zip(rows, bodies, strict=True)):
         row[at.FIRST_SHAPE], row[at.SHAPE_COUNT], row[at.BODY_NODE] = first, len(body.kernel_shapes), body.node
         first += len(body.kernel_shapes)
-        if number < moving:
-            row[at.BODY_CENTRE : at.BODY_CENTRE + 3], row[at.BODY_RADIUS] = _ball(body)
+        if body_index < moving:
+            row[at.BODY_CENTRE : at.BODY_CENTRE + 3], row[at.BODY_RADIUS] = _bounding_sphere(body)
     return rows
 
 
-def _ball(body: CollisionBody) -> tuple[Array, float]:
+def _bounding_sphere(body: CollisionBody) -> tuple[Array, float]:
     """Return centre (3,) and radius of a bounding sphere of a body, relative to its node, m."""
-    places = [(solid, body.frame @ X) for solid, X in body.kernel_shapes]
-    boxes = [solid.bounding_box(X) for solid, X in places]
+    placed_shapes = [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
+    boxes = [shape.bounding_box(X) for shape, X in placed_shapes]
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     middle = (low + high) / 2
-    return middle, max(solid.bounding_radius(X[:3, :3].T @ (middle - X[:3, 3])) for solid, X in places)
+    return middle, max(shape.bounding_radius(X[:3, :3].T @ (middle - X[:3, 3])) for shape, X in placed_shapes)

@@ -50,8 +50,8 @@ class FitQuality:
         return self.volume / self.hull_volume
 
     def __str__(self) -> str:
-        many = "1 shape" if self.shapes == 1 else f"{self.shapes} shapes"
-        return f"{many}, {self.ratio:.2f} times the hull, at most {self.overhang * 1e3:.0f} mm beyond it"
+        count = "1 shape" if self.shapes == 1 else f"{self.shapes} shapes"
+        return f"{count}, {self.ratio:.2f} times the hull, at most {self.overhang * 1e3:.0f} mm outside it"
 
 
 def fit_quality(mechanism: Mechanism, fitted: Mechanism) -> dict[str, FitQuality]:
@@ -68,77 +68,81 @@ def fit_quality(mechanism: Mechanism, fitted: Mechanism) -> dict[str, FitQuality
         MissingExtra: the extra `collision` is not installed.
     """
     return {
-        name: _fit(triangles, rounds)
+        name: _quality(triangles, capsules)
         for name, link in mechanism.links.items()
-        if len(triangles := _triangles(link, name)) and (rounds := capsules_of(fitted.link(name)))
+        if len(triangles := _triangles(link, name)) and (capsules := capsules_of(fitted.link(name)))
     }
 
 
 def capsules_of(link: Link) -> list[CoverCapsule]:
     """Return the collision capsules and spheres of a link, in its frame."""
-    found: list[CoverCapsule] = []
-    for placed in link.collisions:
-        shape = placed.shape
+    capsules: list[CoverCapsule] = []
+    for instance in link.collisions:
+        shape = instance.shape
         if isinstance(shape, Capsule | Sphere):
             half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
-            a, b = placed.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
-            found.append(CoverCapsule(a, b, shape.radius))
-    return found
+            a, b = instance.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
+            capsules.append(CoverCapsule(a, b, shape.radius))
+    return capsules
 
 
-def union_distance(rounds: Sequence[CoverCapsule], points: Array) -> Array:
+def union_distance(capsules: Sequence[CoverCapsule], points: Array) -> Array:
     """Return the signed distance of points (n, 3) to the union of shapes, m; negative inside."""
-    found = rounds[0].signed_distance(points)
-    for one in rounds[1:]:
-        found = np.minimum(found, one.signed_distance(points))
-    return found
+    distances = capsules[0].signed_distance(points)
+    for capsule in capsules[1:]:
+        distances = np.minimum(distances, capsule.signed_distance(points))
+    return distances
 
 
 def _triangles(link: Link, name: str) -> Array:
     """Return the triangles of the fitted meshes of a link, (T, 3, 3), in its frame."""
-    found = [np.zeros((0, 3, 3))]
-    for placed in link.collisions or link.visuals:
-        if isinstance(placed.shape, Mesh):
-            body = read_collision_mesh(placed.shape, f"link {name!r}")
-            found.append(placed.pose.apply(body.points)[body.corners])
-    return np.concatenate(found)
+    triangles = [np.zeros((0, 3, 3))]
+    for instance in link.collisions or link.visuals:
+        if isinstance(instance.shape, Mesh):
+            mesh = read_collision_mesh(instance.shape, f"link {name!r}")
+            triangles.append(instance.pose.apply(mesh.points)[mesh.corners])
+    return np.concatenate(triangles)
 
 
-def _fit(triangles: Array, rounds: Sequence[CoverCapsule]) -> FitQuality:
+def _quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQuality:
     try:
         import scipy.spatial
     except ImportError:
-        raise MissingExtra("judging how well shapes fit", "collision") from None
+        raise MissingExtra("computing the quality of fitted shapes", "collision") from None
     spatial: Any = scipy.spatial
     points = np.concatenate([triangles.reshape(-1, 3), sample_surface(triangles, SURFACE_SAMPLES)])
-    skin = np.concatenate([_skin(one) for one in rounds])
-    skin = skin[union_distance(rounds, skin) > -1e-9]
+    surface = np.concatenate([_surface_points(capsule) for capsule in capsules])
+    surface = surface[union_distance(capsules, surface) > -1e-9]
     hull = spatial.ConvexHull(triangles.reshape(-1, 3))
-    beyond = skin[(skin @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
-    away = np.array(spatial.cKDTree(points).query(beyond)[0], dtype=np.float64)
-    low, high = skin.min(axis=0), skin.max(axis=0)
-    places = np.random.default_rng(0).uniform(low, high, (UNION_VOLUME_SAMPLES, 3))
-    share = float(np.count_nonzero(union_distance(rounds, places) <= 0.0)) / UNION_VOLUME_SAMPLES
-    outside = float(union_distance(rounds, points).max())
+    outside_hull = surface[(surface @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
+    mesh_distances = np.array(spatial.cKDTree(points).query(outside_hull)[0], dtype=np.float64)
+    low, high = surface.min(axis=0), surface.max(axis=0)
+    samples = np.random.default_rng(0).uniform(low, high, (UNION_VOLUME_SAMPLES, 3))
+    share = float(np.count_nonzero(union_distance(capsules, samples) <= 0.0)) / UNION_VOLUME_SAMPLES
+    uncovered = float(union_distance(capsules, points).max())
     return FitQuality(
-        len(rounds), share * math.prod((high - low).tolist()), float(hull.volume), float(away.max(initial=0.0)), outside
+        len(capsules),
+        share * math.prod((high - low).tolist()),
+        float(hull.volume),
+        float(mesh_distances.max(initial=0.0)),
+        uncovered,
     )
 
 
-def _skin(one: CoverCapsule) -> Array:
+def _surface_points(capsule: CoverCapsule) -> Array:
     """Return points on the surface: on the round ends in each direction, and on the straight part."""
     k = np.arange(CAPSULE_SURFACE_SAMPLES) + 0.5
-    height, turn = 1.0 - 2.0 * k / CAPSULE_SURFACE_SAMPLES, np.pi * (1.0 + 5.0**0.5) * k
-    flat = np.sqrt(1.0 - height**2)
-    out = np.column_stack([flat * np.cos(turn), flat * np.sin(turn), height])
-    along = one.b - one.a
-    ends = one.a + (out @ along > 0)[:, None] * along + one.radius * out
-    length = float(np.linalg.norm(along))
+    height, angle = 1.0 - 2.0 * k / CAPSULE_SURFACE_SAMPLES, np.pi * (1.0 + 5.0**0.5) * k
+    ring_radius = np.sqrt(1.0 - height**2)
+    directions = np.column_stack([ring_radius * np.cos(angle), ring_radius * np.sin(angle), height])
+    axis_vector = capsule.b - capsule.a
+    ends = capsule.a + (directions @ axis_vector > 0)[:, None] * axis_vector + capsule.radius * directions
+    length = float(np.linalg.norm(axis_vector))
     if length == 0.0:
         return ends
-    axis = along / length
-    across = out - (out @ axis)[:, None] * axis
-    good = np.linalg.norm(across, axis=1) > 0.1
-    sides = across[good] / np.linalg.norm(across[good], axis=1)[:, None]
-    shares = (k[good] * 0.6180339887498949) % 1.0
-    return np.concatenate([ends, one.a + shares[:, None] * along + one.radius * sides])
+    axis = axis_vector / length
+    radial = directions - (directions @ axis)[:, None] * axis
+    is_sideways = np.linalg.norm(radial, axis=1) > 0.1
+    radial_units = radial[is_sideways] / np.linalg.norm(radial[is_sideways], axis=1)[:, None]
+    axis_shares = (k[is_sideways] * 0.6180339887498949) % 1.0
+    return np.concatenate([ends, capsule.a + axis_shares[:, None] * axis_vector + capsule.radius * radial_units])

@@ -25,7 +25,7 @@ from mechanik.spatial.array import Array
 CANDIDATES_PER_STEP, SEARCH_STEPS, QUICK_SEARCH_STEPS = 24, 120, 15
 """Capsules tried in each step of the search, number of steps, and number of steps of the quick search. Tuned on
 capsules of any size and length, which are found again to 0.01 % of their volume, nearly spherical ones to 3 %."""
-DIRECTIONS = np.array([way for way in product((-1.0, 0.0, 1.0), repeat=3) if way > (0.0, 0.0, 0.0)])
+DIRECTIONS = np.array([direction for direction in product((-1.0, 0.0, 1.0), repeat=3) if direction > (0.0, 0.0, 0.0)])
 DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1)[:, None]
 """(13, 3), unit vectors along the edges and diagonals of a cube."""
 ROUNDING = 1e-12
@@ -63,36 +63,36 @@ def smallest_sphere(points: Array) -> CoverCapsule:
     At most four points determine it. They are found by adding the farthest point while one is outside (B. Gaertner,
     "Fast and robust smallest enclosing balls", ESA 1999).
     """
-    held = points[:1]
-    centre, radius = held[0], 0.0
+    support = points[:1]
+    centre, radius = support[0], 0.0
     size = float(np.abs(points - points.mean(axis=0)).max())
     for _ in range(10 * len(points) + 10):
-        away = np.linalg.norm(points - centre, axis=1)
-        far = int(np.argmax(away))
-        if away[far] <= radius + 1e-10 * size:
+        distances = np.linalg.norm(points - centre, axis=1)
+        farthest = int(np.argmax(distances))
+        if distances[farthest] <= radius + 1e-10 * size:
             break
-        centre, grown, held = _ball_of_few(np.vstack([held, points[far]]))
-        if grown <= radius:  # only rounding is left
+        centre, new_radius, support = _sphere_of_few(np.vstack([support, points[farthest]]))
+        if new_radius <= radius:  # only rounding is left
             break
-        radius = grown
-    reach = float(np.linalg.norm(points - centre, axis=1).max())
-    return CoverCapsule(centre, centre, reach + ROUNDING * size)
+        radius = new_radius
+    largest_distance = float(np.linalg.norm(points - centre, axis=1).max())
+    return CoverCapsule(centre, centre, largest_distance + ROUNDING * size)
 
 
-def _ball_of_few(points: Array) -> tuple[Array, float, Array]:
+def _sphere_of_few(points: Array) -> tuple[Array, float, Array]:
     """Return centre, radius and the points that determine the smallest sphere of at most five points."""
     best: tuple[Array, float, Array] | None = None
     for count in range(2, min(4, len(points)) + 1):
-        for some in combinations(range(len(points)), count):
-            held = points[list(some)]
-            edges = held[1:] - held[0]
+        for chosen in combinations(range(len(points)), count):
+            support = points[list(chosen)]
+            edges = support[1:] - support[0]
             gram = edges @ edges.T
             inverse = cast("Array", np.linalg.pinv(gram, rcond=1e-12))
-            centre: Array = held[0] + 0.5 * (inverse @ np.diag(gram)) @ edges
-            radius = float(np.linalg.norm(held - centre, axis=1).max())
-            holds_all = np.linalg.norm(points - centre, axis=1).max() <= radius * (1 + 1e-10)
-            if holds_all and (best is None or radius < best[1]):
-                best = centre, radius, held
+            centre: Array = support[0] + 0.5 * (inverse @ np.diag(gram)) @ edges
+            radius = float(np.linalg.norm(support - centre, axis=1).max())
+            contains_all = np.linalg.norm(points - centre, axis=1).max() <= radius * (1 + 1e-10)
+            if contains_all and (best is None or radius < best[1]):
+                best = centre, radius, support
     if best is None:  # nearly coincident points
         centre = points.mean(axis=0)
         return centre, float(np.linalg.norm(points - centre, axis=1).max()), points[:4]
@@ -105,72 +105,80 @@ def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
     A deterministic random search starts from the best of the principal axes and some fixed directions. Its step grows
     after an improvement and shrinks otherwise. Unless `quick`, the capsule is never larger than the smallest sphere.
     """
-    ball = None if quick else smallest_sphere(points)
-    middle = points.mean(axis=0) if ball is None else ball.a
+    sphere = None if quick else smallest_sphere(points)
+    middle = points.mean(axis=0) if sphere is None else sphere.a
     scale = float(np.abs(points - middle).max())
     if scale == 0.0:
         return CoverCapsule(middle, middle, 0.0)
     cloud = (points - middle) / scale
     axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)[2]
     starts = np.concatenate([axes, DIRECTIONS])
-    found = _around(cloud, starts, np.zeros_like(starts), np.zeros(len(starts)))
+    candidates = _capsules_along_lines(cloud, starts, np.zeros_like(starts), np.zeros(len(starts)))
     rng = np.random.default_rng(0)
-    tried: list[CoverCapsule] = []
-    for first in np.argsort(found[3])[: 2 if quick else 4]:
-        tried.append(
-            _searched(cloud, starts[first], found, int(first), rng, QUICK_SEARCH_STEPS if quick else SEARCH_STEPS)
+    results: list[CoverCapsule] = []
+    for first in np.argsort(candidates[3])[: 2 if quick else 4]:
+        results.append(
+            _search_capsule(
+                cloud, starts[first], candidates, int(first), rng, QUICK_SEARCH_STEPS if quick else SEARCH_STEPS
+            )
         )
-    best = min(tried, key=lambda one: one.volume)
+    best = min(results, key=lambda result: result.volume)
     capsule = CoverCapsule(middle + scale * best.a, middle + scale * best.b, scale * (best.radius + ROUNDING))
     capsule = capsule._replace(
         radius=capsule.radius + max(0.0, float(capsule.signed_distance(points).max()) + ROUNDING * scale)
     )
-    return capsule if ball is None or capsule.volume < ball.volume else ball
+    return capsule if sphere is None or capsule.volume < sphere.volume else sphere
 
 
 CapsuleCandidates = tuple[Array, Array, Array, Array]
 
 
-def _around(cloud: Array, axes: Array, through: Array, more: Array) -> CapsuleCandidates:
+def _capsules_along_lines(cloud: Array, axes: Array, line_points: Array, radius_excess: Array) -> CapsuleCandidates:
     """For each of m lines return the capsule along it: start and end on the line (m,), radius (m,), volume (m,).
 
     Args:
         axes: (m, 3), unit vectors.
-        through: (m, 3), a point of each line.
-        more: (m,), share by which the radius exceeds the largest distance of a point; it allows a shorter capsule.
+        line_points: (m, 3), a point of each line.
+        radius_excess: (m,), share by which the radius exceeds the largest distance of a point; it allows a shorter
+            capsule.
     """
-    apart = cloud[None] - through[:, None]  # (m, n, 3)
-    along = np.einsum("mni,mi->mn", apart, axes)
-    off = np.maximum(np.einsum("mni,mni->mn", apart, apart) - along**2, 0.0)
-    radius = np.sqrt(off.max(axis=1)) * (1.0 + more)
-    spare = np.sqrt(np.maximum(radius[:, None] ** 2 - off, 0.0))
-    begin, end = (along + spare).min(axis=1), (along - spare).max(axis=1)
-    middle, length = 0.5 * (begin + end), np.maximum(end - begin, 0.0)  # length 0: a sphere
+    from_line = cloud[None] - line_points[:, None]  # (m, n, 3)
+    along = np.einsum("mni,mi->mn", from_line, axes)
+    squared_distances = np.maximum(np.einsum("mni,mni->mn", from_line, from_line) - along**2, 0.0)
+    radius = np.sqrt(squared_distances.max(axis=1)) * (1.0 + radius_excess)
+    cap_depths = np.sqrt(np.maximum(radius[:, None] ** 2 - squared_distances, 0.0))
+    start, end = (along + cap_depths).min(axis=1), (along - cap_depths).max(axis=1)
+    middle, length = 0.5 * (start + end), np.maximum(end - start, 0.0)  # length 0: a sphere
     volume = np.pi * radius**2 * (length + 4.0 / 3.0 * radius)
     return middle - 0.5 * length, middle + 0.5 * length, radius, volume
 
 
-def _searched(
-    cloud: Array, axis: Array, found: CapsuleCandidates, first: int, rng: np.random.Generator, steps: int
+def _search_capsule(
+    cloud: Array, axis: Array, candidates: CapsuleCandidates, first: int, rng: np.random.Generator, steps: int
 ) -> CoverCapsule:
-    through, more, volume = np.zeros(3), 0.0, float(found[3][first])
-    begin, end, radius = (float(one[first]) for one in found[:3])
+    line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][first])
+    start, end, radius = (float(values[first]) for values in candidates[:3])
     step = 0.3  # as a share of the radius, since a thin capsule allows only small rotations
     for _ in range(steps):
         axes = axis + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
         axes /= np.linalg.norm(axes, axis=1)[:, None]
-        places = through + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
-        mores = np.abs(more + 0.5 * step * rng.normal(size=CANDIDATES_PER_STEP))
-        mores[::3] = more
-        begins, ends, radii, volumes = _around(cloud, axes, places, mores)
+        line_points = line_point + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
+        excesses = np.abs(radius_excess + 0.5 * step * rng.normal(size=CANDIDATES_PER_STEP))
+        excesses[::3] = radius_excess
+        starts, ends, radii, volumes = _capsules_along_lines(cloud, axes, line_points, excesses)
         best = int(np.argmin(volumes))
         if volumes[best] < volume:
-            axis, through, more, volume = axes[best], places[best], float(mores[best]), float(volumes[best])
-            begin, end, radius = float(begins[best]), float(ends[best]), float(radii[best])
+            axis, line_point, radius_excess, volume = (
+                axes[best],
+                line_points[best],
+                float(excesses[best]),
+                float(volumes[best]),
+            )
+            start, end, radius = float(starts[best]), float(ends[best]), float(radii[best])
             step *= 1.2
         else:
             step *= 0.8
-    return CoverCapsule(through + begin * axis, through + end * axis, radius)
+    return CoverCapsule(line_point + start * axis, line_point + end * axis, radius)
 
 
 def cut_triangles(triangles: Array, normal: Array, level: float) -> tuple[Array, Array]:
@@ -179,27 +187,27 @@ def cut_triangles(triangles: Array, normal: Array, level: float) -> tuple[Array,
     A triangle across the plane is cut into three of the same total area. One that only touches the plane is on the side
     of its other corners. One in the plane is below.
     """
-    high = triangles @ normal - level  # (T, 3)
-    is_above, is_below = high > 0, high < 0
+    heights_all = triangles @ normal - level  # (T, 3)
+    is_above, is_below = heights_all > 0, heights_all < 0
     crosses = is_above.any(axis=1) & is_below.any(axis=1)
     whole_above = is_above.any(axis=1) & ~crosses
     below, above = [triangles[~crosses & ~whole_above]], [triangles[whole_above]]
     if crosses.any():
-        some, heights = triangles[crosses], high[crosses]
+        crossing, heights = triangles[crosses], heights_all[crosses]
         # reordered so that the first corner is alone on its side; a corner in the plane belongs to the other side
-        one_up = np.count_nonzero(heights > 0, axis=1) == 1
-        alone = heights.argmax(axis=1) * one_up + heights.argmin(axis=1) * ~one_up
-        order = (alone[:, None] + np.arange(3)) % 3
-        some = np.take_along_axis(some, order[..., None], axis=1)
+        one_above = np.count_nonzero(heights > 0, axis=1) == 1
+        single_corner = heights.argmax(axis=1) * one_above + heights.argmin(axis=1) * ~one_above
+        order = (single_corner[:, None] + np.arange(3)) % 3
+        crossing = np.take_along_axis(crossing, order[..., None], axis=1)
         heights = np.take_along_axis(heights, order, axis=1)
-        a, b, c = some[:, 0], some[:, 1], some[:, 2]
+        a, b, c = crossing[:, 0], crossing[:, 1], crossing[:, 2]
         ha, hb, hc = heights.T[:, :, None]
         ab, ac = a + (b - a) * (ha / (ha - hb)), a + (c - a) * (ha / (ha - hc))
         tip = np.stack([a, ab, ac], axis=1)
         rest = np.concatenate([np.stack([ab, b, c], axis=1), np.stack([ab, c, ac], axis=1)])
-        up = ha[:, 0] > 0
-        above += [tip[up], rest[np.tile(~up, 2)]]
-        below += [tip[~up], rest[np.tile(up, 2)]]
+        tip_is_above = ha[:, 0] > 0
+        above += [tip[tip_is_above], rest[np.tile(~tip_is_above, 2)]]
+        below += [tip[~tip_is_above], rest[np.tile(tip_is_above, 2)]]
     return np.concatenate(below), np.concatenate(above)
 
 
@@ -211,8 +219,8 @@ def triangle_areas(triangles: Array) -> Array:
 def sample_surface(triangles: Array, count: int, seed: int = 0) -> Array:
     """Return random points (count, 3) on triangles (T, 3, 3), uniform by area; deterministic for a seed."""
     rng = np.random.default_rng(seed)
-    sizes = triangle_areas(triangles)
-    chosen = triangles[rng.choice(len(triangles), count, p=sizes / sizes.sum())]
+    areas = triangle_areas(triangles)
+    chosen = triangles[rng.choice(len(triangles), count, p=areas / areas.sum())]
     u, v = np.sort(rng.random((2, count)), axis=0)
     return chosen[:, 0] * u[:, None] + chosen[:, 1] * (v - u)[:, None] + chosen[:, 2] * (1 - v)[:, None]
 
@@ -237,7 +245,7 @@ def fit_shapes(
     """Return a copy of the mechanism with capsules or spheres in place of its collision meshes.
 
     Every point of a mesh is inside its shapes (to rounding), and so is the interior of a closed mesh; `fit_quality`
-    tells how much larger the shapes are. Links without collision shapes get shapes for their visual meshes. Other
+    measures how much larger the shapes are. Links without collision shapes get shapes for their visual meshes. Other
     shapes stay.
 
     Args:
@@ -268,16 +276,18 @@ def fit_shapes(
         'Capsule'
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"shapes are fitted to the links of a mechanism, not to {mechanism!r}")
-    _check(kind, count)
+        raise InvalidArgument(f"fit_shapes needs a Mechanism, not {mechanism!r}")
+    _check_arguments(kind, count)
     fitted = mechanism.copy()
     names = list(fitted.links) if links is None else [links] if isinstance(links, str) else list(links)
     for name in names:
         if name not in fitted.links:
             raise UnknownName("link", name, known=fitted.links)
         link = fitted.links[name]
-        shapes = link.collisions or tuple(one for one in link.visuals if isinstance(one.shape, Mesh))
-        link.collisions = tuple(made for one in shapes for made in _fitted(one, name, kind, count))
+        shapes = link.collisions or tuple(instance for instance in link.visuals if isinstance(instance.shape, Mesh))
+        link.collisions = tuple(
+            fitted_instance for instance in shapes for fitted_instance in _fit_instance(instance, name, kind, count)
+        )
     return fitted
 
 
@@ -293,8 +303,8 @@ def fit_mesh(
     Raises:
         MeshError: the mesh is missing, cannot be read, or has no volume.
     """
-    _check(kind, count)
-    return _fit(read_collision_mesh(mesh, owner), kind, MAX_SHAPES[kind] if count is None else count)
+    _check_arguments(kind, count)
+    return _fit_collision_mesh(read_collision_mesh(mesh, owner), kind, MAX_SHAPES[kind] if count is None else count)
 
 
 def cover_triangles(triangles: Array, kind: FittedKind, count: int) -> list[CoverCapsule]:
@@ -302,75 +312,75 @@ def cover_triangles(triangles: Array, kind: FittedKind, count: int) -> list[Cove
 
     The triangles are cut by planes, and each part is covered as a whole, with the space between its triangles.
     """
-    return _balls(triangles, count) if kind == "spheres" else _capsules(triangles, count)
+    return _cover_by_spheres(triangles, count) if kind == "spheres" else _cover_by_capsules(triangles, count)
 
 
-def _check(kind: FittedKind, count: int | None) -> None:
+def _check_arguments(kind: FittedKind, count: int | None) -> None:
     if kind not in FITTED_KINDS:
-        raise ObjectiveError(f"shapes of the kind {kind!r} are not fitted; there are {' and '.join(FITTED_KINDS)}")
+        raise ObjectiveError(f"kind must be {' or '.join(map(repr, FITTED_KINDS))}, not {kind!r}")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise ObjectiveError(f"count is {count!r}; it is a whole number from 1")
+        raise ObjectiveError(f"count must be a whole number, 1 or more, not {count!r}")
 
 
-def _fitted(placed: ShapeInstance, link: str, kind: FittedKind, count: int | None) -> Sequence[ShapeInstance]:
-    if not isinstance(placed.shape, Mesh):
-        return [placed]
-    made = fit_mesh(placed.shape, f"link {link!r}", kind, count)
-    return [replace(placed, shape=one.shape, pose=placed.pose @ one.pose) for one in made]
+def _fit_instance(instance: ShapeInstance, link: str, kind: FittedKind, count: int | None) -> Sequence[ShapeInstance]:
+    if not isinstance(instance.shape, Mesh):
+        return [instance]
+    shapes = fit_mesh(instance.shape, f"link {link!r}", kind, count)
+    return [replace(instance, shape=shape.shape, pose=instance.pose @ shape.pose) for shape in shapes]
 
 
 @lru_cache(MESH_CACHE_SIZE)
-def _fit(body: CollisionMesh, kind: FittedKind, count: int) -> tuple[ShapeInstance, ...]:
-    return tuple(as_placed_shape(one) for one in cover_triangles(body.points[body.corners], kind, count))
+def _fit_collision_mesh(mesh: CollisionMesh, kind: FittedKind, count: int) -> tuple[ShapeInstance, ...]:
+    return tuple(as_shape_instance(capsule) for capsule in cover_triangles(mesh.points[mesh.corners], kind, count))
 
 
-def as_placed_shape(one: CoverCapsule) -> ShapeInstance:
+def as_shape_instance(capsule: CoverCapsule) -> ShapeInstance:
     """Return a sphere if it has no length, else a capsule."""
-    along = one.b - one.a
-    length = float(np.linalg.norm(along))
+    axis_vector = capsule.b - capsule.a
+    length = float(np.linalg.norm(axis_vector))
     if length == 0.0:
-        return ShapeInstance(Sphere(one.radius), Pose(one.a))
-    R = rotation.between((0.0, 0.0, 1.0), along / length)
-    return ShapeInstance(Capsule(one.radius, length), Pose.from_matrix(make_pose(R, 0.5 * (one.a + one.b))))
+        return ShapeInstance(Sphere(capsule.radius), Pose(capsule.a))
+    R = rotation.between((0.0, 0.0, 1.0), axis_vector / length)
+    return ShapeInstance(Capsule(capsule.radius, length), Pose.from_matrix(make_pose(R, 0.5 * (capsule.a + capsule.b))))
 
 
-def _capsules(triangles: Array, count: int) -> list[CoverCapsule]:
+def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
     """Cut the part where that saves the most volume, repeatedly; keep the number of capsules that pays off."""
-    places = _places(triangles)
-    parts, found = [triangles], [small_capsule(_points(triangles))]
-    chosen, price = found, _share(found, places) * (1.0 + MIN_VOLUME_SAVING)
-    while len(found) < count:
+    samples = _volume_samples(triangles)
+    parts, capsules = [triangles], [small_capsule(_points(triangles))]
+    chosen, best_cost = capsules, _covered_share(capsules, samples) * (1.0 + MIN_VOLUME_SAVING)
+    while len(capsules) < count:
         best: tuple[int, list[Array], list[CoverCapsule]] | None = None
         for k, part in enumerate(parts):
-            others = found[:k] + found[k + 1 :]
-            left = places[~_inside(others, places)]
-            for two in _halves(part):
-                made = [small_capsule(_points(half), quick=True) for half in two]
-                share = int(np.count_nonzero(_inside(made, left))) - len(left)
-                if best is None or share < best[0]:
-                    best = share, [*parts[:k], *parts[k + 1 :], *two], others
+            other_capsules = capsules[:k] + capsules[k + 1 :]
+            uncovered = samples[~_inside(other_capsules, samples)]
+            for halves in _halves(part):
+                covers = [small_capsule(_points(half), quick=True) for half in halves]
+                saving = int(np.count_nonzero(_inside(covers, uncovered))) - len(uncovered)
+                if best is None or saving < best[0]:
+                    best = saving, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
         if best is None:
             break
         parts = best[1]
-        found = [*best[2], *(small_capsule(_points(half)) for half in parts[-2:])]
-        asked = _share(found, places) * (1.0 + MIN_VOLUME_SAVING * len(found))
-        if asked < price:
-            chosen, price = found, asked
+        capsules = [*best[2], *(small_capsule(_points(half)) for half in parts[-2:])]
+        cost = _covered_share(capsules, samples) * (1.0 + MIN_VOLUME_SAVING * len(capsules))
+        if cost < best_cost:
+            chosen, best_cost = capsules, cost
     return chosen
 
 
-def _balls(triangles: Array, count: int) -> list[CoverCapsule]:
+def _cover_by_spheres(triangles: Array, count: int) -> list[CoverCapsule]:
     """Cut the part with the largest sphere in two, across its longest extent, repeatedly."""
-    parts, found = [triangles], [smallest_sphere(_points(triangles))]
-    while len(found) < count:
-        k = int(np.argmax([one.radius for one in found]))
+    parts, spheres = [triangles], [smallest_sphere(_points(triangles))]
+    while len(spheres) < count:
+        k = int(np.argmax([sphere.radius for sphere in spheres]))
         axis, low, high = next(iter(_extents(parts[k])))
-        two = [half for half in cut_triangles(parts[k], axis, 0.5 * (low + high)) if len(half)]
-        if len(two) < 2:
+        halves = [half for half in cut_triangles(parts[k], axis, 0.5 * (low + high)) if len(half)]
+        if len(halves) < 2:
             break
-        parts[k : k + 1] = two
-        found[k : k + 1] = [smallest_sphere(_points(half)) for half in two]
-    return found
+        parts[k : k + 1] = halves
+        spheres[k : k + 1] = [smallest_sphere(_points(half)) for half in halves]
+    return spheres
 
 
 def _halves(part: Array) -> Iterable[tuple[Array, Array]]:
@@ -386,9 +396,12 @@ def _extents(part: Array, axes: Array | None = None) -> list[tuple[Array, float,
     points = _points(part)
     if axes is None:
         axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
-    along = points @ axes.T
-    found = [(axis, float(low), float(high)) for axis, low, high in zip(axes, along.min(0), along.max(0), strict=True)]
-    return sorted(found, key=lambda one: one[1] - one[2])
+    coordinates = points @ axes.T
+    extents = [
+        (axis, float(low), float(high))
+        for axis, low, high in zip(axes, coordinates.min(0), coordinates.max(0), strict=True)
+    ]
+    return sorted(extents, key=lambda extent: extent[1] - extent[2])
 
 
 def _points(triangles: Array) -> Array:
@@ -396,7 +409,7 @@ def _points(triangles: Array) -> Array:
     return outer_points(points) if len(points) > HULL_FIRST_POINTS else points
 
 
-def _places(triangles: Array) -> Array:
+def _volume_samples(triangles: Array) -> Array:
     """Return points (VOLUME_SAMPLES, 3), spread evenly over an enlarged box around the triangles; deterministic."""
     points = triangles.reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -405,13 +418,13 @@ def _places(triangles: Array) -> Array:
     return middle + (2.0 * ((0.5 + np.arange(VOLUME_SAMPLES)[:, None] * steps) % 1.0) - 1.0) * size
 
 
-def _share(found: Sequence[CoverCapsule], places: Array) -> float:
+def _covered_share(capsules: Sequence[CoverCapsule], samples: Array) -> float:
     """Return the share of the points that are inside a shape."""
-    return np.count_nonzero(_inside(found, places)) / len(places)
+    return np.count_nonzero(_inside(capsules, samples)) / len(samples)
 
 
-def _inside(found: Sequence[CoverCapsule], places: Array) -> npt.NDArray[np.bool_]:
-    inside = np.zeros(len(places), dtype=np.bool_)
-    for one in found:
-        inside |= one.signed_distance(places) <= 0.0
+def _inside(capsules: Sequence[CoverCapsule], samples: Array) -> npt.NDArray[np.bool_]:
+    inside = np.zeros(len(samples), dtype=np.bool_)
+    for capsule in capsules:
+        inside |= capsule.signed_distance(samples) <= 0.0
     return inside

@@ -136,7 +136,7 @@ def test_a_mechanism_without_shapes_is_not_looked_at():
         desk.session.open(bare)
         desk.rest()
         assert desk.session.collision_monitor._thread is None
-        with pytest.raises(StructureError, match="has a shape to bump with"):
+        with pytest.raises(StructureError, match="has a collision shape"):
             desk.ask(SetCollisions("avoid"))
         assert desk.last(Collisions).mode == "show"
 

@@ -1,4 +1,4 @@
-"""Random mechanisms with shapes, and gaps of all their pairs measured one by one, for laws that must hold for any."""
+"""Random mechanisms with shapes, and distances of all their pairs by brute force."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def random_shape(rng: np.random.Generator) -> Shape:
     return Box(tuple(rng.uniform(0.05, 0.5, 3)))
 
 
-def bumping(seed: int, joints: int, *, spheres: bool = False) -> Mechanism:
-    """A random tree; most links have one to three shapes of all kinds, or one sphere each."""
+def random_mechanism_with_shapes(seed: int, joints: int, *, spheres: bool = False) -> Mechanism:
+    """Return a random tree; most links have one to three shapes of all kinds, or one sphere each."""
     mechanism, rng = random_mechanism(seed, joints), np.random.default_rng(seed)
     for link in mechanism.links.values():
         if spheres:
@@ -47,28 +47,31 @@ def random_obstacles(rng: np.random.Generator, count: int, spheres: bool = False
     ]
 
 
-def gaps_one_by_one(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], float]:
-    """The gap of every pair, by measuring all shapes of the one against all of the other."""
+def pair_distances(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], float]:
+    """Return the distance of every pair as the minimum over all pairs of shapes."""
     mechanism = collider.mechanism
     poses = dict(zip(mechanism.links, mechanism.poses(q), strict=True))
     bodies = {
-        body.name: [(solid, poses[body.name] @ X) for solid, X in body.kernel_shapes]
+        body.name: [(shape, poses[body.name] @ X) for shape, X in body.kernel_shapes]
         for body in link_bodies(mechanism, "auto")
     }
     bodies |= {
-        body.name: [(solid, body.frame @ X) for solid, X in body.kernel_shapes]
+        body.name: [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
         for body in obstacle_bodies(collider.obstacles, "auto")
     }
-    return {(a, b): min(gap_of(one, other) for one in bodies[a] for other in bodies[b]) for a, b in collider.pairs}
+    return {
+        (a, b): min(shape_distance(shape_a, shape_b) for shape_a in bodies[a] for shape_b in bodies[b])
+        for a, b in collider.pairs
+    }
 
 
-def gap_of(one: Sequence, other: Sequence) -> float:
-    S, P, X, out = np.zeros((2, 24)), [np.zeros((0, 3))], np.empty((2, 12)), np.empty((1, 10))
-    for k, (solid, pose) in enumerate((one, other)):
-        S[k, 0], S[k, 1:4] = solid.kind, solid.sizes
-        if len(solid.points):
+def shape_distance(shape_a: Sequence, shape_b: Sequence) -> float:
+    S, P, X, result = np.zeros((2, 24)), [np.zeros((0, 3))], np.empty((2, 12)), np.empty((1, 10))
+    for k, (shape, pose) in enumerate((shape_a, shape_b)):
+        S[k, 0], S[k, 1:4] = shape.kind, shape.sizes
+        if len(shape.points):
             S[k, 1] = sum(map(len, P))
-            P.append(solid.points)
+            P.append(shape.points)
         X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
-    kernel_module("distance.shape_distance").pair_distances(S, np.vstack(P), X, np.array([[0, 1]]), out)
-    return float(out[0, 0])
+    kernel_module("distance.shape_distance").pair_distances(S, np.vstack(P), X, np.array([[0, 1]]), result)
+    return float(result[0, 0])

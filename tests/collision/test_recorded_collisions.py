@@ -1,4 +1,4 @@
-"""The boxes of an arm that was shown in the browser long before this library: what hit what was recorded there."""
+"""Collisions of an arm of boxes, compared with recorded ones of another program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = json.loads((Path(__file__).parents[1] / "data/seed_arms/collision_vector
 
 
 def boxed_arm() -> mk.Mechanism:
-    """A box 1.2 x 1.2 x length on each link, from its joint on."""
+    """Return an arm with a box of 1.2 x 1.2 x length on each link, starting at its joint."""
     arm = mk.arm_3d(CASES["lengths"], CASES["axes"])
     for k, length in enumerate(CASES["lengths"]):
         arm.link(f"link{k}").collisions = (ShapeInstance(Box((1.2, 1.2, length)), Pose((0, 0, length / 2))),)
@@ -30,25 +30,25 @@ def walls() -> list[Obstacle]:
     ]
 
 
-def hit(collider: Collider, q: list[float]) -> list[bool]:
-    bodies = {name for clash in collider.contacts(q) for name in (clash.a, clash.b)}
+def links_in_collision(collider: Collider, q: list[float]) -> list[bool]:
+    bodies = {name for contact in collider.contacts(q) for name in (contact.a, contact.b)}
     return [f"link{k}" in bodies for k in range(len(CASES["lengths"]))]
 
 
 @pytest.mark.parametrize("case", CASES["self_cases"])
-def test_the_arm_hits_itself_where_it_did(case: dict[str, list[float]]) -> None:
+def test_self_collisions_are_the_recorded_ones(case: dict[str, list[float]]) -> None:
     collider = Collider(boxed_arm(), ["self"])
-    assert hit(collider, case["q"]) == case["hit"]
+    assert links_in_collision(collider, case["q"]) == case["hit"]
     assert collider.is_free(case["q"]) == (not any(case["hit"]))
 
 
 @pytest.mark.parametrize("case", CASES["world_cases"])
-def test_the_arm_hits_the_walls_where_it_did(case: dict[str, list[float]]) -> None:
+def test_collisions_with_walls_are_the_recorded_ones(case: dict[str, list[float]]) -> None:
     collider = Collider(boxed_arm(), walls())
-    assert hit(collider, case["q"]) == case["hit"]
+    assert links_in_collision(collider, case["q"]) == case["hit"]
     assert collider.is_free(case["q"]) == (not any(case["hit"]))
 
 
-def test_only_neighbours_are_left_out() -> None:
-    left_out = Collider(boxed_arm(), ["self"]).allowed_collisions
-    assert left_out == {(f"link{k}", f"link{k + 1}"): "adjacent" for k in range(9)}
+def test_only_adjacent_links_are_allowed_collisions() -> None:
+    allowed_collisions = Collider(boxed_arm(), ["self"]).allowed_collisions
+    assert allowed_collisions == {(f"link{k}", f"link{k + 1}"): "adjacent" for k in range(9)}

@@ -1,4 +1,4 @@
-"""What people give by mistake to shapes, links, obstacles and SRDFs, and what they are told."""
+"""Messages about wrong shapes, links, obstacles and SRDF files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ BOX: Any = mk.Box((1, 1, 1))
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("arguments", "error", "message"),
     [
         ({"position": (math.nan, 0, 0)}, NotFinite, "obstacle 'table': position of a pose .* not finite"),
         ({"position": (0, 0)}, ShapeError, r"obstacle 'table': .*\(3,\), not \(2,\)"),
         ({"position": [[1], [2, 3]]}, MechanikError, "obstacle 'table': "),
-        ({"position": "table"}, InvalidArgument, "the position is three numbers; a name is given by name='table'"),
-        ({"position": np.eye(4)}, InvalidArgument, r"a pose is given by pose\.position, pose\.wxyz"),
-        ({"position": Pose((1, 0, 0))}, InvalidArgument, r"a pose is given by pose\.position, pose\.wxyz"),
+        ({"position": "table"}, InvalidArgument, "position must be three numbers; give the name as name='table'"),
+        ({"position": np.eye(4)}, InvalidArgument, r"give a pose as pose\.position, pose\.wxyz"),
+        ({"position": Pose((1, 0, 0))}, InvalidArgument, r"give a pose as pose\.position, pose\.wxyz"),
         ({"wxyz": (0, 0, 0, 0)}, NotARotation, "obstacle 'table': a quaternion is zero"),
         ({"wxyz": (math.inf, 0, 0, 0)}, NotFinite, "obstacle 'table': wxyz"),
     ],
 )
-def test_a_pose_that_is_none_names_the_obstacle(given: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        mk.Obstacle(BOX, name="table", **given)
+def test_a_wrong_pose_is_reported_with_the_obstacle(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        mk.Obstacle(BOX, name="table", **arguments)
 
 
 @pytest.mark.parametrize(
-    ("collisions", "said"),
+    ("collisions", "message"),
     [
         ([mk.Sphere(1.0)], r"link 'hand': collisions must be shape instances such as ShapeInstance\(.*not Sphere"),
         (mk.ShapeInstance(mk.Sphere(1.0)), "link 'hand': collisions must be a list"),
@@ -46,19 +48,19 @@ def test_a_pose_that_is_none_names_the_obstacle(given: dict[str, Any], error: ty
         (None, "link 'hand': collisions must be a list"),
     ],
 )
-def test_what_is_no_list_of_placed_shapes_is_refused_where_it_is_given(collisions: Any, said: str) -> None:
-    """A collider said much later that 'numpy.ndarray' has no attribute 'matrix', or nothing at all."""
-    with pytest.raises(InvalidArgument, match=said):
+def test_wrong_collisions_of_a_link_are_refused_at_assignment(collisions: Any, message: str) -> None:
+    """The error appeared much later, in a collider, or not at all."""
+    with pytest.raises(InvalidArgument, match=message):
         mk.Link("hand", collisions=collisions)
     link = mk.Link("hand")
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=message):
         link.collisions = collisions
-    with pytest.raises(InvalidArgument, match=said.replace("collisions", "visuals")):
+    with pytest.raises(InvalidArgument, match=message.replace("collisions", "visuals")):
         mk.Link("hand", visuals=collisions)
     assert link.collisions == ()
 
 
-def test_a_list_of_shapes_becomes_a_value_of_its_own() -> None:
+def test_a_list_of_shapes_is_copied() -> None:
     shapes, link = [mk.ShapeInstance(mk.Sphere(1.0))], mk.Link("hand")
     link.collisions = shapes
     shapes.clear()
@@ -66,19 +68,19 @@ def test_a_list_of_shapes_becomes_a_value_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("pose", [np.eye(4), (0, 0, 1), None])
-def test_a_shape_is_placed_by_a_pose(pose: Any) -> None:
+def test_the_pose_of_a_shape_instance_must_be_a_pose(pose: Any) -> None:
     with pytest.raises(InvalidArgument, match=r"pose must be a Pose such as Pose\(\(0, 0, 1\)\)"):
         mk.ShapeInstance(mk.Sphere(1.0), pose)
 
 
 @pytest.mark.parametrize("shape", [None, "box", mk.Box, mk.ShapeInstance(mk.Sphere(1.0))])
-def test_only_shapes_are_placed(shape: Any) -> None:
+def test_the_shape_of_a_shape_instance_must_be_a_shape(shape: Any) -> None:
     with pytest.raises(InvalidArgument, match="shape must be a shape"):
         mk.ShapeInstance(shape)
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("arguments", "error", "message"),
     [
         ({"scale": 0.001}, ShapeError, "three factors"),
         ({"scale": (1, 1)}, ShapeError, "three factors"),
@@ -88,43 +90,43 @@ def test_only_shapes_are_placed(shape: Any) -> None:
         ({"path": 3}, InvalidArgument, "strings"),
     ],
 )
-def test_a_mesh_has_texts_and_three_factors(given: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        mk.Mesh(**{"uri": "cup.stl", **given})
+def test_wrong_arguments_of_a_mesh_are_refused(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        mk.Mesh(**{"uri": "cup.stl", **arguments})
 
 
 @pytest.mark.parametrize("scale", [[1, 2, 3], np.array([1.0, 2.0, 3.0])])
-def test_a_mesh_is_a_value_whatever_its_scale_is_given_as(scale: Any) -> None:
-    """A list could not be looked up among the meshes that are read."""
+def test_meshes_with_equal_scales_are_equal_and_hashable(scale: Any) -> None:
+    """A mesh with a list as scale was not hashable."""
     mesh = mk.Mesh("cup.stl", scale)
     assert mesh == mk.Mesh("cup.stl", (1.0, 2.0, 3.0))
     assert hash(mesh) == hash(mk.Mesh("cup.stl", (1.0, 2.0, 3.0)))
 
 
-def test_a_second_shape_in_one_geometry_is_named() -> None:
-    two = '<sphere radius="1"/><box size="1 1 1"/>'
-    (warning,) = mk.load(ROBOT.format(two)).warnings
+def test_a_second_shape_in_one_geometry_gives_a_warning() -> None:
+    shapes = '<sphere radius="1"/><box size="1 1 1"/>'
+    (warning,) = mk.load(ROBOT.format(shapes)).warnings
     assert "<box> of link 'b' is a second shape in one <geometry>; only the first counts" in warning
-    two = "<sphere><radius>1</radius></sphere><box><size>1 1 1</size></box>"
+    shapes = "<sphere><radius>1</radius></sphere><box><size>1 1 1</size></box>"
     text = (
         '<sdf version="1.9"><model name="m"><link name="b"><collision name="c"><geometry>'
-        f"{two}</geometry></collision></link></model></sdf>"
+        f"{shapes}</geometry></collision></link></model></sdf>"
     )
     (warning,) = mk.load(text).warnings
     assert "a second shape in one <geometry>" in warning
 
 
-def test_a_misspelt_element_of_an_srdf_is_named_and_those_of_others_are_not() -> None:
+def test_a_misspelt_srdf_element_gives_a_warning_and_foreign_elements_none() -> None:
     robot = mk.load(ROBOT.format('<sphere radius="1"/>'))
     inside = '<disable_colisions link1="a" link2="b"/><rotor_params/><group name="arm"/><end_effector name="hand"/>'
-    found = parse_srdf(f'<robot name="r">{inside}</robot>', robot)
-    assert found.allowed_collisions == {}
-    (warning,) = found.warnings
+    srdf = parse_srdf(f'<robot name="r">{inside}</robot>', robot)
+    assert srdf.allowed_collisions == {}
+    (warning,) = srdf.warnings
     assert "<disable_colisions> is passed over; did you mean <disable_collisions>?" in warning
 
 
-def test_one_link_may_be_named_without_a_list() -> None:
-    """Its letters were taken for names."""
+def test_fit_shapes_takes_a_single_link_name() -> None:
+    """The letters of the name were taken for names."""
     arm = mk.gallery.ur5()
     assert mk.fit_shapes(arm, links="wrist_1_link").links["wrist_1_link"].collisions
     with pytest.raises(mk.errors.UnknownName, match="Did you mean 'wrist_1_link'"):
