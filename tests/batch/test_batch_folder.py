@@ -66,7 +66,7 @@ def test_saved_and_opened_it_is_the_same(tmp_path):
     assert_same(opened, WHOLE)
     assert opened.summary() == WHOLE.summary()
     assert_same(opened.save(tmp_path / "copy"), WHOLE)
-    with pytest.raises(CannotSave, match="holds the result of a batch already"):
+    with pytest.raises(CannotSave, match="already holds the result of a batch"):
         WHOLE.save(tmp_path / "out")
 
 
@@ -129,7 +129,7 @@ def test_an_unfinished_result_can_be_saved_and_gone_on_with(tmp_path):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (lambda: (SOLVER, POINTS[:39], START), "for 40 targets, and there are 39"),
+        (lambda: (SOLVER, POINTS[:39], START), "for 40 targets, but this batch has 39"),
         (lambda: (SOLVER, POINTS + 1e-12, START), "other targets"),
         (lambda: (SOLVER, POINTS, START + 1e-12), "other starts"),
         (lambda: (SOLVER, POINTS, None), "other starts"),
@@ -164,7 +164,7 @@ def test_a_target_that_the_batch_replaces_is_no_other_problem(tmp_path):
 
 def test_another_rng_is_refused_and_none_is_its_own(tmp_path):
     first = solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
-    with pytest.raises(BatchMismatch, match="begun with another rng"):
+    with pytest.raises(BatchMismatch, match="started with another rng"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(2))
     assert solve_batch(SOLVER, POINTS, START, out=tmp_path / "out").seed == first.seed
     solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
@@ -172,12 +172,12 @@ def test_another_rng_is_refused_and_none_is_its_own(tmp_path):
 
 def test_what_is_not_a_batch_is_never_written_into(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(CannotSave, match=r"holds other things \(notes.txt\)"):
+    with pytest.raises(CannotSave, match=r"holds other files \(notes.txt\)"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path)
     with pytest.raises(CannotSave, match="is a file"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "notes.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    with pytest.raises(InvalidArgument, match="out is a folder"):
+    with pytest.raises(InvalidArgument, match="out must be a folder"):
         solve_batch(SOLVER, POINTS, START, out=3)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "about.json").write_text('{"format": "something else"}')
@@ -186,7 +186,7 @@ def test_what_is_not_a_batch_is_never_written_into(tmp_path):
 
 
 def test_a_broken_folder_is_named(tmp_path):
-    with pytest.raises(FileMissing, match=r"no about\.json"):
+    with pytest.raises(FileMissing, match=r"about\.json is missing"):
         BatchResult.open(tmp_path / "nowhere")
     WHOLE.save(tmp_path / "out")
     np.save(tmp_path / "out" / "q.npy", np.zeros((40, 2)))
@@ -196,7 +196,7 @@ def test_a_broken_folder_is_named(tmp_path):
     with pytest.raises(FileMissing, match=r"q\.npy is missing"):
         BatchResult.open(tmp_path / "out")
     (tmp_path / "out" / "about.json").write_text("{")
-    with pytest.raises(FormatError, match="no JSON"):
+    with pytest.raises(FormatError, match="not JSON"):
         BatchResult.open(tmp_path / "out")
 
 

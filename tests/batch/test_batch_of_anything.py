@@ -87,7 +87,7 @@ def test_an_error_in_a_users_function_is_the_users_to_see(tmp_path):
     points = np.tile([1.0, 0.5, 0.0], (50, 1))
     with pytest.raises(ObjectiveError, match="ZeroDivisionError: in my function") as raised:
         solve_batch(solver, [points, None], np.full(3, 0.2), out=tmp_path / "out", chunk=1, threads=2)
-    assert "kept in" in raised.value.__notes__[0]
+    assert "finished rows are in" in raised.value.__notes__[0]
     assert 0 < mk.BatchResult.open(tmp_path / "out").done < 50
 
 
@@ -103,5 +103,5 @@ def test_rng_and_progress_are_what_they_should_be():
     solver = mk.Solver(arm, mk.PositionGoal("tool", (1, 0, 0)))
     with pytest.raises(InvalidArgument, match="rng must be a generator"):
         solve_batch(solver, np.zeros((2, 3)), rng=3)
-    with pytest.raises(InvalidArgument, match="progress is True, or a function"):
+    with pytest.raises(InvalidArgument, match="progress must be True, or a function"):
         solve_batch(solver, np.zeros((2, 3)), progress="bar")

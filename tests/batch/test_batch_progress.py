@@ -38,7 +38,7 @@ def test_an_error_of_that_function_stops_the_batch_with_what_is_done_kept(thread
 
     with pytest.raises(ZeroDivisionError, match="mine") as raised:
         solve(tmp_path / "out", X, threads=threads, chunk=30, progress=fails)
-    assert f"kept in {tmp_path / 'out'}; the same call goes on from there" in raised.value.__notes__[0]
+    assert f"finished rows are in {tmp_path / 'out'}; repeat the call to resume" in raised.value.__notes__[0]
     found = solve(tmp_path / "out", X)
     assert found.is_finished
 

@@ -227,7 +227,7 @@ def test_a_wrong_shape_is_refused_with_the_right_ones(targets, words):
 def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ShapeError, match="9 targets and 8 starts"):
         solve_batch(POSE, X, Q[:8])
-    with pytest.raises(ShapeError, match=r"q0 is \(6,\), or \(N, 6\)"):
+    with pytest.raises(ShapeError, match=r"q0 must be \(6,\), or \(N, 6\)"):
         solve_batch(POSE, X, Q[:, :5])
     with pytest.raises(NotFinite, match="q is not finite at 'shoulder_pan_joint'"):
         solve_batch(POSE, X, np.array([np.nan, 0, 0, 0, 0, 0]))
@@ -238,7 +238,7 @@ def test_what_does_not_fit_together_is_refused():
     two = mk.Solver(ARM, [mk.PositionGoal("tool0", (0, 0, 1)), mk.JointValues({"elbow_joint": 0.0})])
     with pytest.raises(ShapeError, match="2 objectives: give as many"):
         solve_batch(two, X)
-    with pytest.raises(ShapeError, match="as many targets as the others, and they have 9, 4"):
+    with pytest.raises(ShapeError, match="same number of targets, but they have 9, 4"):
         solve_batch(two, [X[:, :3, 3], np.zeros(4)])
     with pytest.raises(ShapeError, match=r"\(N, 6\)"):
         solve_batch(mk.Solver(ARM, mk.RestPose(np.zeros(6))), np.zeros((3, 5)))

@@ -332,10 +332,7 @@ class Solution:
     @property
     def names(self) -> tuple[str, ...]:
         """Unique name of each objective: its own name, or its class, followed by its index where that is not unique."""
-        base_names = [
-            objective.name or f"{type(objective).__name__} {k}" for k, objective in enumerate(self.objectives)
-        ]
-        return tuple(name if base_names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(base_names))
+        return objective_names(self.objectives)
 
     @property
     def unmet(self) -> tuple[str, ...]:
@@ -504,6 +501,12 @@ class Solution:
         finally:
             mechanism.q = previous_q
         return float(values[0]) if len(values) == 1 else values
+
+
+def objective_names(objectives: Sequence[Objective]) -> tuple[str, ...]:
+    """Return a unique name for each objective: its own or its class, followed by its index where not unique."""
+    names = [objective.name or f"{type(objective).__name__} {k}" for k, objective in enumerate(objectives)]
+    return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names))
 
 
 def describe_contacts(contacts: Sequence[Contact]) -> str:

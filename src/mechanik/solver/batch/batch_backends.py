@@ -75,7 +75,7 @@ def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], targets: T
                 type(objective) is PositionGoal or (type(objective) is PoseGoal and objective.dof == ALL_DOFS)
             ):
                 X_target = goal_poses(objective, targets.values[k], len(q))
-                errors[:, k] = _placement_errors(mechanism, objective, X_target, q)
+                errors[:, k] = _link_goal_errors(mechanism, objective, X_target, q)
                 continue
             for i in range(len(q)):
                 target = targets.target(k, i)
@@ -84,18 +84,18 @@ def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], targets: T
     return errors
 
 
-def _placement_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array, q: Array) -> Array:
+def _link_goal_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array, q: Array) -> Array:
     """Return the errors (M, 2) of a position goal with or without a full rotation."""
-    place, turn = objective.position, objective.rotation
+    position, orientation = objective.position, objective.rotation
     X_world_link = mechanism.pose(objective.link, q)
     if objective.relative_to is not None:
         X_target = mechanism.pose(objective.relative_to, q) @ X_target
     errors = np.zeros((len(q), 2))
-    if isinstance(place, PointConstraint):
-        away = apply(X_world_link, place.local) - X_target[:, :3, 3]
-        errors[:, 0] = np.sqrt((away * away).sum(axis=1))
-    if isinstance(turn, FixedRotation):
-        R_target_local = np.swapaxes(X_target[:, :3, :3], 1, 2) @ (X_world_link[:, :3, :3] @ turn.local)
+    if isinstance(position, PointConstraint):
+        offset = apply(X_world_link, position.local) - X_target[:, :3, 3]
+        errors[:, 0] = np.sqrt((offset * offset).sum(axis=1))
+    if isinstance(orientation, FixedRotation):
+        R_target_local = np.swapaxes(X_target[:, :3, :3], 1, 2) @ (X_world_link[:, :3, :3] @ orientation.local)
         angles = rotation.log(R_target_local)
         errors[:, 1] = np.sqrt((angles * angles).sum(axis=1))
     return errors
@@ -129,9 +129,9 @@ class SequentialBackend:
     def __init__(
         self, mechanism: Mechanism, objectives: Sequence[Objective], make_solver: Callable[[], SingleTargetSolver]
     ) -> None:
-        self._mechanism, self._objectives, self._make = mechanism, objectives, make_solver
+        self._mechanism, self._objectives, self._make_solver = mechanism, objectives, make_solver
         self._idle: list[SingleTargetSolver] = []
-        self._making = threading.Lock()
+        self._creation_lock = threading.Lock()
         self.chunk, self.checks_poses, self.kernels = (
             SEQUENTIAL_CHUNK_ROWS,
             False,
@@ -142,7 +142,7 @@ class SequentialBackend:
         self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, **options: Any
     ) -> None:
         """Solve rows as `BatchBackend.solve_rows`, with solver options for these rows."""
-        tried = np.ones(targets.count, dtype=np.bool_)
+        was_tried = np.ones(targets.count, dtype=np.bool_)
         with self._solver() as solver:
             for i in range(targets.count):
                 start = None if q0 is None else q0[i]
@@ -151,35 +151,35 @@ class SequentialBackend:
                 try:
                     solution = solver.solve(row, start, rng=rng, **options)
                 except MechanikError:
-                    if not self._is_bad(targets, i):
+                    if not self._is_bad_target(targets, i):
                         raise
-                    results.code[i], tried[i] = BATCH_BAD_TARGET, False
+                    results.code[i], was_tried[i] = BATCH_BAD_TARGET, False
                     continue
                 results.q[i], results.iterations[i] = solution.q, solution.iterations
                 code = CODE_BY_STATUS[solution.status]
                 # a level may have converged, and the last step may have left it again
                 results.code[i] = CONVERGED if solution.success else code if code != CONVERGED else STALLED
-        if tried.all():
+        if was_tried.all():
             results.errors[:] = row_errors(self._mechanism, self._objectives, targets, results.q)
-        elif tried.any():
-            results.errors[tried] = row_errors(
-                self._mechanism, self._objectives, targets.subset(tried), results.q[tried]
+        elif was_tried.any():
+            results.errors[was_tried] = row_errors(
+                self._mechanism, self._objectives, targets.subset(was_tried), results.q[was_tried]
             )
 
     @contextmanager
     def _solver(self) -> Generator[SingleTargetSolver]:
         """Hold a solver for exclusive use. Solvers are made one at a time, since they compile the same mechanism."""
-        with self._making:
-            solver = self._idle.pop() if self._idle else self._make()
+        with self._creation_lock:
+            solver = self._idle.pop() if self._idle else self._make_solver()
         try:
             yield solver
         finally:
             self._idle.append(solver)
 
-    def _is_bad(self, wanted: TargetRows, i: int) -> bool:
+    def _is_bad_target(self, targets: TargetRows, i: int) -> bool:
         """Return whether the target of a row is invalid."""
         for k, objective in enumerate(self._objectives):
-            target = wanted.target(k, i)
+            target = targets.target(k, i)
             if target is not None:
                 try:
                     objective.with_target(target).relations(self._mechanism)
@@ -230,67 +230,67 @@ class LaneBackend:
     kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel")
 
     def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
-        taken: Any = targets.values[0]
-        if isinstance(taken, list | tuple):  # targets that are not an array
+        values: Any = targets.values[0]
+        if isinstance(values, list | tuple):  # targets that are not an array
             self.sequential.solve_rows(targets, q0, seed, results)
             return
-        X = np.ascontiguousarray(goal_poses(self.objective, taken, targets.count))
+        X = np.ascontiguousarray(goal_poses(self.objective, values, targets.count))
         q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
         starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
         mode, key = FROM_TABLE if q0 is None else FROM_SEED, 0.0 if seed is None else float(seed % SEED_COUNT)
         self.search.solve_rows(X, starts, mode, key, q, report)
-        odd, unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
+        rejected, unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
         results.code[:] = CONVERGED
-        np.copyto(results.q, q, where=~odd[:, None])
+        np.copyto(results.q, q, where=~rejected[:, None])
         results.iterations[:] = report[:, ITERATIONS_COLUMN]
         results.errors[:, 0, 0], results.errors[:, 0, 1] = (
             report[:, POSITION_ERROR_COLUMN],
             report[:, ROTATION_ERROR_COLUMN],
         )
         if unsolved.any():
-            self._go_on(targets, q0, results, unsolved)
-        if odd.any():
-            sound = odd.copy()
-            sound[odd] = normalize_targets(X[odd])[1]
-            self._look_closely(targets, q0, seed, results, odd, sound)
+            self._refine_unsolved(targets, q0, results, unsolved)
+        if rejected.any():
+            valid = rejected.copy()
+            valid[rejected] = normalize_targets(X[rejected])[1]
+            self._solve_rejected(targets, q0, seed, results, rejected, valid)
 
-    def _go_on(self, wanted: TargetRows, q0: Array | None, into: RowResults, rows: Mask) -> None:
+    def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
         """Descend to the closest pose from the best result, or from the seed unless the best is clearly closer."""
-        best, some = into.take(rows), wanted.subset(rows)
+        best, row_targets = results.take(rows), targets.subset(rows)
         starts = best.q if q0 is None else q0[rows]
-        closest = self._closest(some, starts, best)
+        closest = self._closest(row_targets, starts, best)
         if q0 is not None:
-            clearly = closest.code != CONVERGED
-            clearly &= self._cost(best) < MIN_IMPROVEMENT * self._cost(closest)
-            if clearly.any():
-                others = self._closest(some.subset(clearly), best.q[clearly], best.take(clearly))
-                seeded = closest.take(clearly)
-                wins = (others.code == CONVERGED) | (self._cost(others) < MIN_IMPROVEMENT * self._cost(seeded))
-                seeded.put(wins, others.take(wins))
-                closest.put(clearly, seeded)
+            is_closer = closest.code != CONVERGED
+            is_closer &= self._cost(best) < MIN_IMPROVEMENT * self._cost(closest)
+            if is_closer.any():
+                from_best = self._closest(row_targets.subset(is_closer), best.q[is_closer], best.take(is_closer))
+                from_seed = closest.take(is_closer)
+                wins = (from_best.code == CONVERGED) | (self._cost(from_best) < MIN_IMPROVEMENT * self._cost(from_seed))
+                from_seed.put(wins, from_best.take(wins))
+                closest.put(is_closer, from_seed)
         closest.iterations[:] += best.iterations
-        into.put(rows, closest)
+        results.put(rows, closest)
 
-    def _closest(self, wanted: TargetRows, starts: Array, like: RowResults) -> RowResults:
-        found = like.take(np.ones(len(starts), dtype=np.bool_))
-        self.sequential.solve_rows(wanted, starts.copy(), None, found, restarts=0)
-        return found
+    def _closest(self, targets: TargetRows, starts: Array, previous: RowResults) -> RowResults:
+        results = previous.take(np.ones(len(starts), dtype=np.bool_))
+        self.sequential.solve_rows(targets, starts.copy(), None, results, restarts=0)
+        return results
 
-    def _cost(self, answers: RowResults) -> Array:
-        return self.search.cost(answers.errors[:, 0, 0], answers.errors[:, 0, 1])
+    def _cost(self, results: RowResults) -> Array:
+        return self.search.cost(results.errors[:, 0, 0], results.errors[:, 0, 1])
 
-    def _look_closely(
-        self, wanted: TargetRows, q0: Array | None, seed: int | None, into: RowResults, odd: Mask, sound: Mask
+    def _solve_rejected(
+        self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, rejected: Mask, valid: Mask
     ) -> None:
         """Solve the rows that the chain kernel rejects, and mark invalid poses as BAD_TARGET.
 
         The kernel rejects inaccurate rotations and far starts.
         """
-        into.code[odd], into.errors[odd] = BATCH_BAD_TARGET, np.nan
-        if sound.any():
-            found = into.take(sound)
-            self.sequential.solve_rows(wanted.subset(sound), None if q0 is None else q0[sound], seed, found)
-            into.put(sound, found)
+        results.code[rejected], results.errors[rejected] = BATCH_BAD_TARGET, np.nan
+        if valid.any():
+            valid_results = results.take(valid)
+            self.sequential.solve_rows(targets.subset(valid), None if q0 is None else q0[valid], seed, valid_results)
+            results.put(valid, valid_results)
 
 
 def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
@@ -307,14 +307,18 @@ def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
     """
     if not isinstance(objective, LinkGoal):
         return False
-    own = objective.relations(mechanism)
+    relations = objective.relations(mechanism)
     shapes = [shape for shape in target_shapes(objective) if shape in GENERIC_TARGETS]
     for shape in shapes:
         for target, X in zip(GENERIC_TARGETS[shape], goal_poses(objective, GENERIC_TARGETS[shape], 2), strict=True):
-            rows = objective.with_target(target).relations(mechanism)
-            if len(own) != 1 or len(rows) != 1 or not np.array_equal(rows[0].X_b, own[0].X_b):
+            new_relations = objective.with_target(target).relations(mechanism)
+            if (
+                len(relations) != 1
+                or len(new_relations) != 1
+                or not np.array_equal(new_relations[0].X_b, relations[0].X_b)
+            ):
                 return False
-            if not np.allclose(rows[0].X_a, X, rtol=0.0, atol=1e-15):
+            if not np.allclose(new_relations[0].X_a, X, rtol=0.0, atol=1e-15):
                 return False
     return bool(shapes)
 
@@ -367,35 +371,40 @@ class CollisionFreeLaneBackend:
 
     def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
         self.lanes.solve_rows(targets, q0, seed, results)
-        bumps = results.code == CONVERGED
-        bumps[bumps] = ~self.constraint.are_free(results.q[bumps])
-        if bumps.any() and not isinstance(targets.values[0], list | tuple):
-            bumps[bumps] = ~self._others(targets, q0, results, bumps)
-        if bumps.any():
-            results.code[bumps] = IN_COLLISION_CODE
-            self._resort(targets, seed, results, bumps)
+        in_collision = results.code == CONVERGED
+        in_collision[in_collision] = ~self.constraint.are_free(results.q[in_collision])
+        if in_collision.any() and not isinstance(targets.values[0], list | tuple):
+            in_collision[in_collision] = ~self._find_other_solutions(targets, q0, results, in_collision)
+        if in_collision.any():
+            results.code[in_collision] = IN_COLLISION_CODE
+            self._solve_constrained(targets, seed, results, in_collision)
 
-    def _others(self, wanted: TargetRows, q0: Array | None, into: RowResults, rows: Mask) -> Mask:
+    def _find_other_solutions(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> Mask:
         """Search for other solutions of rows, and return whether each is free.
 
         A solution that is not free replaces the first only if it is less deep.
         """
-        taken: Any = wanted.subset(rows).values[0]
-        X = np.ascontiguousarray(goal_poses(self.lanes.objective, taken, int(rows.sum())))
-        answers, near = into.take(rows), None if q0 is None else q0[rows]
-        others = self.free_search.find_free(X, answers.q, near)
-        better = others.free.copy()
-        worse = others.exists & ~others.free
-        if worse.any():
-            better[worse] = self.constraint.distances(others.q[worse]) > self.constraint.distances(answers.q[worse])
-        answers.q[better], answers.errors[better, 0] = others.q[better], others.errors[better]
-        answers.iterations[:] += others.iterations
-        into.put(rows, answers)
-        return others.free
+        values: Any = targets.subset(rows).values[0]
+        X = np.ascontiguousarray(goal_poses(self.lanes.objective, values, int(rows.sum())))
+        row_results, near = results.take(rows), None if q0 is None else q0[rows]
+        candidates = self.free_search.find_free(X, row_results.q, near)
+        is_better = candidates.free.copy()
+        is_colliding = candidates.exists & ~candidates.free
+        if is_colliding.any():
+            is_better[is_colliding] = self.constraint.distances(candidates.q[is_colliding]) > self.constraint.distances(
+                row_results.q[is_colliding]
+            )
+        row_results.q[is_better], row_results.errors[is_better, 0] = (
+            candidates.q[is_better],
+            candidates.errors[is_better],
+        )
+        row_results.iterations[:] += candidates.iterations
+        results.put(rows, row_results)
+        return candidates.free
 
-    def _resort(self, wanted: TargetRows, seed: int | None, into: RowResults, rows: Mask) -> None:
-        answers = into.take(rows)
-        before = answers.iterations.copy()
-        self.constrained_fallback.solve_rows(wanted.subset(rows), answers.q.copy(), seed, answers)
-        answers.iterations[:] += before
-        into.put(rows, answers)
+    def _solve_constrained(self, targets: TargetRows, seed: int | None, results: RowResults, rows: Mask) -> None:
+        row_results = results.take(rows)
+        earlier_iterations = row_results.iterations.copy()
+        self.constrained_fallback.solve_rows(targets.subset(rows), row_results.q.copy(), seed, row_results)
+        row_results.iterations[:] += earlier_iterations
+        results.put(rows, row_results)

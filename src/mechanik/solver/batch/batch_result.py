@@ -100,10 +100,10 @@ class BatchResult:
             FileMissing: if the folder holds no result.
             FormatError: if a file cannot be read.
         """
-        place = as_folder(folder)
-        about = files.read_metadata(place)
-        found = files.read_arrays(place, about)
-        return BatchResult(found["q"], found["status"], found["errors"], found["iterations"], about, place)
+        path = as_folder(folder)
+        metadata = files.read_metadata(path)
+        arrays = files.read_arrays(path, metadata)
+        return BatchResult(arrays["q"], arrays["status"], arrays["errors"], arrays["iterations"], metadata, path)
 
     def save(self, folder: str | os.PathLike[str]) -> BatchResult:
         """Write the result to a new or empty folder, and return the result that is stored there.
@@ -114,19 +114,21 @@ class BatchResult:
         Raises:
             CannotSave: if the folder holds other files, or cannot be written.
         """
-        place = as_folder(folder)
-        if files.has_batch(place):
-            raise CannotSave(f"{place} holds the result of a batch already; it is left as it is. Give another place")
+        path = as_folder(folder)
+        if files.has_batch(path):
+            raise CannotSave(
+                f"{path} already holds the result of a batch, which is not overwritten; give another folder"
+            )
         q, status, errors, iterations = self._arrays
-        files.create_files(place, self._metadata)
-        writer = files.BatchWriter(place, self._metadata)
+        files.create_files(path, self._metadata)
+        writer = files.BatchWriter(path, self._metadata)
         for first in range(0, len(self), files.ROWS_PER_WRITE):
             rows = slice(first, min(first + files.ROWS_PER_WRITE, len(self)))
             code, steps = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
             writer.put(np.arange(rows.start, rows.stop), RowResults(q[rows], code, errors[rows], steps))
             writer.commit()
         writer.close(0.0)
-        return BatchResult.open(place)
+        return BatchResult.open(path)
 
     # ---- arrays and counts ------------------------------------------------------------------
 
@@ -136,9 +138,9 @@ class BatchResult:
 
     @property
     def status(self) -> npt.NDArray[np.int8]:
-        found = self._arrays[1].view()
-        found.flags.writeable = False
-        return found
+        view = self._arrays[1].view()
+        view.flags.writeable = False
+        return view
 
     @property
     def errors(self) -> Array:
@@ -146,9 +148,9 @@ class BatchResult:
 
     @property
     def iterations(self) -> npt.NDArray[np.int32]:
-        found = self._arrays[3].view()
-        found.flags.writeable = False
-        return found
+        view = self._arrays[3].view()
+        view.flags.writeable = False
+        return view
 
     @property
     def success(self) -> npt.NDArray[np.bool_]:
@@ -193,11 +195,11 @@ class BatchResult:
     @property
     def counts(self) -> Mapping[Status, int]:
         """Number of rows by status, the most frequent first."""
-        found: dict[Status, int] = {}
-        for code, number in enumerate(np.bincount(self._arrays[1], minlength=len(STATUS_BY_CODE)).tolist()):
-            if number:
-                found[STATUS_BY_CODE[code]] = found.get(STATUS_BY_CODE[code], 0) + number
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        row_counts: dict[Status, int] = {}
+        for code, row_count in enumerate(np.bincount(self._arrays[1], minlength=len(STATUS_BY_CODE)).tolist()):
+            if row_count:
+                row_counts[STATUS_BY_CODE[code]] = row_counts.get(STATUS_BY_CODE[code], 0) + row_count
+        return dict(sorted(row_counts.items(), key=lambda item: -item[1]))
 
     def status_of(self, row: int) -> Status:
         """Return the status of a row."""
@@ -205,7 +207,7 @@ class BatchResult:
 
     def rows_with(self, status: Status) -> RowNumbers:
         """Return the indices of the rows with a status."""
-        codes = [code for code, one in enumerate(STATUS_BY_CODE) if one is status]
+        codes = [code for code, row_status in enumerate(STATUS_BY_CODE) if row_status is status]
         return np.flatnonzero(np.isin(self._arrays[1], codes))
 
     # ---- text -------------------------------------------------------------------------------
@@ -228,7 +230,8 @@ class BatchResult:
         width = len(f"{max(counts.values(), default=0):,}")
         wide = max((len(status.name) for status in counts), default=0)
         lines += [
-            f"  {number:>{width},} {status.name:<{max(wide, 10)}} {status.value}" for status, number in counts.items()
+            f"  {row_count:>{width},} {status.name:<{max(wide, 10)}} {status.value}"
+            for status, row_count in counts.items()
         ]
         return "\n".join(lines)
 
@@ -240,29 +243,29 @@ class BatchResult:
         """
         failed = np.flatnonzero(self._arrays[1] != 0)
         if len(failed):
-            some = ", ".join(f"{row} ({self.status_of(row).name})" for row in failed[:MAX_NAMED_ROWS].tolist())
+            named_rows = ", ".join(f"{row} ({self.status_of(row).name})" for row in failed[:MAX_NAMED_ROWS].tolist())
             more = ", ..." if len(failed) > MAX_NAMED_ROWS else ""
-            raise NotSolved(f"{len(failed):,} of {self.count:,} rows are not solved: row {some}{more}", self)
+            raise NotSolved(f"{len(failed):,} of {self.count:,} rows are not solved: row {named_rows}{more}", self)
         return self
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _put(self, rows: RowNumbers, found: RowResults) -> None:
+    def _put(self, rows: RowNumbers, results: RowResults) -> None:
         """Write results to the arrays of a result in memory, the statuses last."""
         q, status, errors, iterations = self._arrays
         first, last = int(rows[0]), int(rows[-1])
-        place = slice(first, last + 1) if last + 1 - first == len(rows) else rows  # a slice is faster
-        q[place], errors[place], iterations[place] = found.q, found.errors, found.iterations
-        status[place] = found.code
+        index = slice(first, last + 1) if last + 1 - first == len(rows) else rows  # a slice is faster
+        q[index], errors[index], iterations[index] = results.q, results.errors, results.iterations
+        status[index] = results.code
 
-    def _spent(self, seconds: float) -> None:
+    def _add_seconds(self, seconds: float) -> None:
         self._metadata = replace(self._metadata, seconds=self._metadata.seconds + seconds)
 
 
-def format_percent(some: int, of_all: int) -> str:
+def format_percent(part: int, total: int) -> str:
     """Format a percentage with four digits; never 100 if any is missing."""
-    text = f"{100 * some / of_all:.4g}"
-    return "over 99.99" if text == "100" and some < of_all else text
+    text = f"{100 * part / total:.4g}"
+    return "over 99.99" if text == "100" and part < total else text
 
 
 def as_folder(folder: str | os.PathLike[str]) -> Path:
@@ -274,4 +277,4 @@ def as_folder(folder: str | os.PathLike[str]) -> Path:
     try:
         return Path(folder).expanduser()
     except (TypeError, RuntimeError) as error:
-        raise CannotSave(f"{folder!r} is no folder: {error}") from None
+        raise CannotSave(f"{folder!r} is not a path of a folder: {error}") from None

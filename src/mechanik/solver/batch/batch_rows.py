@@ -31,15 +31,15 @@ def release_pages(array: object) -> None:
     Does nothing for an array in memory, nor for a copy-on-write map (mode "c"), whose changes are not in the file.
     """
     mode = ""
-    part: Any = array
-    while part is not None:
-        if isinstance(part, np.memmap):
-            mode = cast("Any", part).mode
-        if isinstance(part, mmap.mmap):
+    owner: Any = array
+    while owner is not None:
+        if isinstance(owner, np.memmap):
+            mode = cast("Any", owner).mode
+        if isinstance(owner, mmap.mmap):
             if mode in ("r", "r+", "w+") and hasattr(mmap, "MADV_DONTNEED"):
-                part.madvise(mmap.MADV_DONTNEED)
+                owner.madvise(mmap.MADV_DONTNEED)
             return
-        part = part.obj if isinstance(part, memoryview) else getattr(cast("object", part), "base", None)
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(cast("object", owner), "base", None)
 
 
 Shape = tuple[int, ...]
@@ -82,10 +82,10 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
     """Return the shapes that a target of an objective may have; empty if its targets are not arrays."""
     if isinstance(objective, JointValues | RestPose):
         return ()
-    found = [shape for shape, probe in SAMPLE_TARGETS.items() if accepts_target(objective, probe)]
-    if POSE in found:
-        found.insert(1, POSITION_WXYZ)
-    return tuple(found)
+    shapes = [shape for shape, probe in SAMPLE_TARGETS.items() if accepts_target(objective, probe)]
+    if POSE in shapes:
+        shapes.insert(1, POSITION_WXYZ)
+    return tuple(shapes)
 
 
 def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
@@ -103,11 +103,11 @@ def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array
         if shape == POSE:
             if skip_pose_check:
                 return rows, np.ones(len(rows), dtype=np.bool_)
-            is_flat = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
-            return rows, is_flat & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _finite(rows)
+            has_last_row = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
+            return rows, has_last_row & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _finite(rows)
         if shape == POSITION_WXYZ:
-            good = _finite(rows) & _is_unit(rows[:, 3:])
-            return from_position_wxyz(rows[:, :3], rows[:, 3:]), good
+            valid = _finite(rows) & _is_unit(rows[:, 3:])
+            return from_position_wxyz(rows[:, :3], rows[:, 3:]), valid
         if shape == ROTATION:
             return rows, is_rotation(rows, POSE_TOLERANCE) & _finite(rows)
         if shape == WXYZ:
@@ -191,11 +191,11 @@ class NamedColumn:
 
     def row(self, taken: Array, i: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        at = 0
+        first = 0
         for name, array in self.arrays.items():
             size = 1 if array.ndim == 1 else array.shape[1]
-            values[name] = float(taken[i, at]) if size == 1 else taken[i, at : at + size]
-            at += size
+            values[name] = float(taken[i, first]) if size == 1 else taken[i, first : first + size]
+            first += size
         return values
 
     def sample_target(self) -> object:
@@ -236,10 +236,10 @@ def read_rows(array: NumberArray, rows: RowNumbers) -> Array:
 
     A copy, unless the rows already have this layout in memory.
     """
-    in_a_row = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
-    some = array[rows[0] : rows[-1] + 1] if in_a_row else array[rows]
-    is_as_it_should = type(array) is np.ndarray and some.dtype == np.float64 and some.flags.carray
-    return cast("Array", some) if is_as_it_should else np.array(some, dtype=np.float64, order="C", subok=False)
+    is_contiguous = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
+    selection = array[rows[0] : rows[-1] + 1] if is_contiguous else array[rows]
+    is_usable = type(array) is np.ndarray and selection.dtype == np.float64 and selection.flags.carray
+    return cast("Array", selection) if is_usable else np.array(selection, dtype=np.float64, order="C", subok=False)
 
 
 def as_number_array(values: object, name: str) -> NumberArray:
@@ -252,9 +252,9 @@ def as_number_array(values: object, name: str) -> NumberArray:
         except (TypeError, ValueError):
             raise ShapeError(f"{name} must be an array of numbers, not {type(values).__name__}") from None
     if array.dtype.kind not in "fiu":
-        raise ShapeError(f"{name} must be real numbers, but they are {array.dtype}")
+        raise ShapeError(f"{name} must be real numbers, not {array.dtype}")
     if array.ndim == 0:
-        raise ShapeError(f"{name} must be several, one for each row, and this is the single number {array}")
+        raise ShapeError(f"{name} must have an entry for each row, but this is the single number {array}")
     return array
 
 
@@ -274,8 +274,8 @@ class TargetRows:
 
     def row(self, i: int) -> Any:
         """Return row `i` in a form that `Solver.solve` takes."""
-        each = tuple(self.target(k, i) for k in range(len(self.columns)))
-        return each[0] if len(each) == 1 else each if any(one is not None for one in each) else None
+        targets = tuple(self.target(k, i) for k in range(len(self.columns)))
+        return targets[0] if len(targets) == 1 else targets if any(target is not None for target in targets) else None
 
     def target(self, k: int, i: int) -> Any:
         """Return the target of objective `k` in row `i`; None if it stays."""
@@ -284,8 +284,8 @@ class TargetRows:
 
     def subset(self, rows: Mask) -> TargetRows:
         """Return the rows of a mask."""
-        picked = tuple(_pick(taken, rows) for taken in self.values)
-        return TargetRows(self.columns, picked, int(np.count_nonzero(rows)))
+        selected = tuple(_select(column_values, rows) for column_values in self.values)
+        return TargetRows(self.columns, selected, int(np.count_nonzero(rows)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,13 +302,13 @@ class BatchTargets:
 
     def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
         """Return the targets of rows, and which of them are numerically valid."""
-        taken: list[Any] = []
-        good = np.ones(len(rows), dtype=np.bool_)
+        values: list[Any] = []
+        valid = np.ones(len(rows), dtype=np.bool_)
         for column in self.columns:
-            found, sound = (None, good) if column is None else column.take(rows, skip_pose_check)
-            taken.append(found)
-            good = good & sound
-        return TargetRows(self.columns, tuple(taken), len(rows)), good
+            column_values, column_valid = (None, valid) if column is None else column.take(rows, skip_pose_check)
+            values.append(column_values)
+            valid = valid & column_valid
+        return TargetRows(self.columns, tuple(values), len(rows)), valid
 
     def release(self) -> None:
         """Release pages that were read from files."""
@@ -332,112 +332,122 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, starts: int 
         UnknownName: for an unknown objective.
     """
     columns = tuple(
-        None if given is None else _column(one, given, nq)
-        for one, given in zip(objectives, _given(objectives, targets), strict=True)
+        None if values is None else _column(objective, values, nq)
+        for objective, values in zip(objectives, _targets_by_objective(objectives, targets), strict=True)
     )
     counts = {column.count for column in columns if column is not None}
     if len(counts) > 1:
-        each = ", ".join("-" if column is None else str(column.count) for column in columns)
-        raise ShapeError(f"every objective needs as many targets as the others, and they have {each}")
+        column_counts = ", ".join("-" if column is None else str(column.count) for column in columns)
+        raise ShapeError(f"all objectives must have the same number of targets, but they have {column_counts}")
     if not counts and starts is None:
-        raise ShapeError("a batch needs targets, or a start for each row: q0 shaped (N, nq)")
+        raise ShapeError("a batch needs targets, or a start for each row: q0 of shape (N, nq)")
     count = counts.pop() if counts else starts
     assert count is not None
     if starts is not None and starts != count:
-        raise ShapeError(f"there are {count} targets and {starts} starts: q0 is one (nq,), or one for each target")
+        raise ShapeError(
+            f"the batch has {count} targets and {starts} starts; q0 must have shape (nq,), or a row for each target"
+        )
     return BatchTargets(columns, count)
 
 
-def _given(objectives: Sequence[Objective], targets: Any) -> Sequence[Any]:
+def _targets_by_objective(objectives: Sequence[Objective], targets: Any) -> Sequence[Any]:
     """Return the targets given for each objective."""
     if targets is None:
         return [None] * len(objectives)
-    only = objectives[0] if len(objectives) == 1 else None
-    if isinstance(targets, Mapping) and not isinstance(only, JointValues | RestPose):
-        names = {one.name: k for k, one in enumerate(objectives) if one.name}
-        found: list[Any] = [None] * len(objectives)
-        for name, given in cast("Mapping[str, Any]", targets).items():
+    single_objective = objectives[0] if len(objectives) == 1 else None
+    if isinstance(targets, Mapping) and not isinstance(single_objective, JointValues | RestPose):
+        names = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
+        columns: list[Any] = [None] * len(objectives)
+        for name, values in cast("Mapping[str, Any]", targets).items():
             if name not in names:
                 raise UnknownName("objective", name, names)
-            found[names[name]] = given
-        return found
-    if only is not None:
+            columns[names[name]] = values
+        return columns
+    if single_objective is not None:
         return [targets]
     if not isinstance(targets, list | tuple | np.ndarray) or len(cast("Sequence[Any]", targets)) != len(objectives):
         raise ShapeError(
-            f"there are {len(objectives)} objectives: give as many arrays of targets, or a mapping from their names"
+            f"the solver has {len(objectives)} objectives: give as many arrays of targets, or a mapping from names"
         )
     return cast("Sequence[Any]", targets)
 
 
-def _column(objective: Objective, given: Any, nq: int) -> TargetColumn:
-    what = f"targets of {objective._label}"
-    if isinstance(given, str | bytes):
-        raise InvalidArgument(f"{what} are an array, not text; np.load(path, mmap_mode='r') reads a file of them")
+def _column(objective: Objective, values: Any, nq: int) -> TargetColumn:
+    label = f"targets of {objective._label}"
+    if isinstance(values, str | bytes):
+        raise InvalidArgument(
+            f"{label} must be an array, not text; np.load(path, mmap_mode='r') reads an array from a file"
+        )
     if isinstance(objective, JointValues | RestPose):
-        return _values(objective, given, nq, what)
-    if not isinstance(given, np.ndarray) and isinstance(given, Sequence):
-        things = cast("Sequence[Any]", given)
+        return _joint_value_column(objective, values, nq, label)
+    if not isinstance(values, np.ndarray) and isinstance(values, Sequence):
+        items = cast("Sequence[Any]", values)
         try:
-            given = np.asarray(things, dtype=np.float64)
+            values = np.asarray(items, dtype=np.float64)
         except (TypeError, ValueError):
-            return ObjectColumn(things)
-        if not len(things):
+            return ObjectColumn(items)
+        if not len(items):
             return ObjectColumn(())
-    array = as_number_array(cast("object", given), what)
+    array = as_number_array(cast("object", values), label)
     shapes = target_shapes(objective)
     if array.shape[1:] in shapes or (not shapes and len(array) and accepts_target(objective, array[0])):
         return ArrayColumn(array)
     if not shapes and not len(array):
         return ObjectColumn(())
-    wanted = _any_of([SHAPE_TEXTS[shape] for shape in shapes]) or "one for each row, as its `at` takes them"
-    text = f"{what} are {wanted}, not an array of shape {array.shape}"
+    shape_text = (
+        _join_alternatives([SHAPE_TEXTS[shape] for shape in shapes]) or "a target for each row that `with_target` takes"
+    )
+    text = f"{label} must be {shape_text}, not an array of shape {array.shape}"
     if array.shape in shapes:
-        text += ". This is a single one: `solve` takes it, or add an axis, as in target[None]"
+        text += ". This is a single target: use `solve`, or add an axis, as in target[None]"
     raise ShapeError(text)
 
 
-def _values(objective: JointValues | RestPose, given: Any, nq: int, what: str) -> TargetColumn:
+def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int, label: str) -> TargetColumn:
     """Return joint values as a column, given as arrays by name or as an array with all values side by side."""
-    if isinstance(given, Mapping):
+    if isinstance(values, Mapping):
         arrays = {
-            name: as_number_array(some, f"{what} at {name!r}")
-            for name, some in cast("Mapping[str, Any]", given).items()
+            name: as_number_array(joint_values, f"{label} at {name!r}")
+            for name, joint_values in cast("Mapping[str, Any]", values).items()
         }
         if not arrays or any(
             array.ndim > 2 or len(array) != len(next(iter(arrays.values()))) for array in arrays.values()
         ):
-            raise ShapeError(f"{what} are arrays by name, (N,) or (N, numbers of the joint), all of one length")
+            raise ShapeError(
+                f"{label} must be arrays by name, (N,) or (N, values of the joint), all of the same length"
+            )
         column = NamedColumn(arrays)
         objective.with_target(column.sample_target())  # type: ignore[arg-type]  # raises for unknown names
         return column
-    if isinstance(given, Sequence) and len(cast("Sequence[Any]", given)) and isinstance(given[0], Mapping):
-        return ObjectColumn(cast("Sequence[Any]", given))
-    array = as_number_array(cast("object", given), what)
+    if isinstance(values, Sequence) and len(cast("Sequence[Any]", values)) and isinstance(values[0], Mapping):
+        return ObjectColumn(cast("Sequence[Any]", values))
+    array = as_number_array(cast("object", values), label)
     if isinstance(objective, RestPose):
         if array.shape[1:] != (nq,):
-            raise ShapeError(f"{what} are (N, {nq}), or arrays by name, not an array of shape {array.shape}")
+            raise ShapeError(f"{label} must be (N, {nq}), or arrays by name, not an array of shape {array.shape}")
         return ArrayColumn(array)
     sizes = {name: len(value) for name, value in objective.values.items()}
     total = sum(sizes.values())
     if array.shape[1:] != (total,) and not (total == 1 and array.ndim == 1):
-        named = ", ".join(sizes)
-        raise ShapeError(f"{what} are (N, {total}), in the order {named}, not an array of shape {array.shape}")
-    wide, last = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
-    each = zip(sizes.items(), last, strict=True)
+        names = ", ".join(sizes)
+        raise ShapeError(f"{label} must be (N, {total}), in the order {names}, not an array of shape {array.shape}")
+    table, last = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
+    entries = zip(sizes.items(), last, strict=True)
     return NamedColumn(
-        {name: wide[:, end - 1] if size == 1 else wide[:, end - size : end] for (name, size), end in each}
+        {name: table[:, end - 1] if size == 1 else table[:, end - size : end] for (name, size), end in entries}
     )
 
 
-def _any_of(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))
+def _join_alternatives(alternatives: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1] if alternatives else ""]))
 
 
-def _pick(taken: Any, rows: Mask) -> Any:
-    if isinstance(taken, list):
-        return [one for one, kept in zip(cast("list[Any]", taken), rows.tolist(), strict=True) if kept]
-    return None if taken is None else taken[rows]
+def _select(values: Any, rows: Mask) -> Any:
+    if isinstance(values, list):
+        return [
+            value for value, is_selected in zip(cast("list[Any]", values), rows.tolist(), strict=True) if is_selected
+        ]
+    return None if values is None else values[rows]
 
 
 MIN_QUATERNION_COMPONENT = 1e-6
@@ -465,16 +475,16 @@ class BatchStarts:
 
     def take(self, rows: RowNumbers) -> tuple[Array | None, Mask]:
         """Return the starts of rows, (M, nq) or None, and which of them are valid."""
-        good = np.ones(len(rows), dtype=np.bool_)
+        valid = np.ones(len(rows), dtype=np.bool_)
         if self.q0 is None:
-            return None, good
+            return None, valid
         if self.q0.ndim == 1:
-            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), good
+            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), valid
         q0 = read_rows(self.q0, rows)
-        good = np.asarray(np.isfinite(q0).all(axis=1))
+        valid = np.asarray(np.isfinite(q0).all(axis=1))
         for k in self.space.quaternions_q:
-            good &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
-        return q0, good
+            valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
+        return q0, valid
 
     def release(self) -> None:
         """Release pages that were read from files."""
@@ -494,10 +504,12 @@ def as_batch_starts(space: ConfigurationSpace, q0: ArrayLike | None, default_q: 
     """
     if q0 is None:
         return BatchStarts(None, default_q, space)
-    given = as_number_array(q0, "q0")
-    if given.ndim > 2 or given.shape[-1] != space.nq:
-        raise ShapeError(f"q0 is ({space.nq},), or (N, {space.nq}) with one for each row, not {given.shape}")
-    return BatchStarts(space.check_q(given) if given.ndim == 1 else given, default_q, space)
+    starts = as_number_array(q0, "q0")
+    if starts.ndim > 2 or starts.shape[-1] != space.nq:
+        raise ShapeError(
+            f"q0 must be ({space.nq},), or (N, {space.nq}) with a start for each row, not shape {starts.shape}"
+        )
+    return BatchStarts(space.check_q(starts) if starts.ndim == 1 else starts, default_q, space)
 
 
 Codes = npt.NDArray[np.int64]
@@ -531,10 +543,10 @@ class RowResults:
         """Return a copy of the rows of a mask."""
         return RowResults(self.q[rows], self.code[rows], self.errors[rows], self.iterations[rows])
 
-    def put(self, rows: RowMask, found: RowResults) -> None:
+    def put(self, rows: RowMask, results: RowResults) -> None:
         """Write a copy back to the rows of a mask."""
-        self.q[rows], self.code[rows] = found.q, found.code
-        self.errors[rows], self.iterations[rows] = found.errors, found.iterations
+        self.q[rows], self.code[rows] = results.q, results.code
+        self.errors[rows], self.iterations[rows] = results.errors, results.iterations
 
 
 class BatchBackend(Protocol):

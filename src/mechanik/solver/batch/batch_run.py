@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -32,6 +32,7 @@ from mechanik.solver.batch.batch_rows import (
     as_batch_targets,
 )
 from mechanik.solver.batch.batch_store import BatchMetadata, fingerprint
+from mechanik.solver.solution import objective_names
 from mechanik.spatial.array import ArrayLike
 from mechanik.tiers import wait_for_kernels
 
@@ -47,23 +48,23 @@ class BatchProgressLine:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._rewrites = self._stream.isatty()
-        self._began = self._last = time.monotonic()
-        self._first = -1
+        self._start_time = self._last_time = time.monotonic()
+        self._first_done = -1
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if self._first < 0:
-            self._first = done
+        if self._first_done < 0:
+            self._first_done = done
         is_over = done == total
-        if not is_over and now - self._last < (TERMINAL_INTERVAL_S if self._rewrites else FILE_INTERVAL_S):
+        if not is_over and now - self._last_time < (TERMINAL_INTERVAL_S if self._rewrites else FILE_INTERVAL_S):
             return
-        self._last = now
-        spent = now - self._began  # 0 or below if the clock is coarse or differs between cores: rate unknown
-        rate = (done - self._first) / spent if spent > 0 else 0.0
-        speed = f", {rate:,.0f} a second" if spent > 0 else ""
-        left = f", {format_duration((total - done) / rate)} left" if rate > 0 and not is_over else ""
+        self._last_time = now
+        elapsed = now - self._start_time  # 0 or below if the clock is coarse or differs between cores: rate unknown
+        rate = (done - self._first_done) / elapsed if elapsed > 0 else 0.0
+        speed = f", {rate:,.0f} a second" if elapsed > 0 else ""
+        remaining = f", {format_duration((total - done) / rate)} left" if rate > 0 and not is_over else ""
         share = 100 * done // total if total else 100
-        text = f"{done:,} of {total:,} rows, {share} %{speed}{left}"
+        text = f"{done:,} of {total:,} rows, {share} %{speed}{remaining}"
         if self._rewrites:
             width = max(20, shutil.get_terminal_size().columns - 1)
             text = f"\r{text[:width]:<{width}}"
@@ -78,15 +79,17 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def as_progress(given: bool | Progress | None) -> Progress:
+def as_progress(progress: bool | Progress | None) -> Progress:
     """Return the progress function: a line on stderr for True, no output for None and False."""
-    if callable(given):
-        return given
-    if given is None or given is False or (given is True and sys.stderr is None):  # pyright: ignore[reportUnnecessaryComparison]
+    if callable(progress):
+        return progress
+    if progress is None or progress is False or (progress is True and sys.stderr is None):  # pyright: ignore[reportUnnecessaryComparison]
         return _silent
-    if given is True:
+    if progress is True:
         return BatchProgressLine()
-    raise InvalidArgument(f"progress is True, or a function of the rows done and of all rows, not {given!r}")
+    raise InvalidArgument(
+        f"progress must be True, or a function of the numbers of finished rows and of all rows, not {progress!r}"
+    )
 
 
 def _silent(done: int, total: int) -> None:
@@ -154,32 +157,26 @@ def run_batch(
         LimitsError: if `threads` or `chunk` is not a whole number of 1 or more.
     """
     mechanism = request.mechanism
-    threads = usable_cores() if threads is None else _whole(threads, "threads")
-    chunk = None if chunk is None else _whole(chunk, "chunk")
+    threads = usable_cores() if threads is None else _positive_integer(threads, "threads")
+    chunk = None if chunk is None else _positive_integer(chunk, "chunk")
     starts = as_batch_starts(mechanism.space, q0, mechanism.q)
-    wanted = as_batch_targets(request.objectives, targets, starts.count, mechanism.nq)
+    batch_targets = as_batch_targets(request.objectives, targets, starts.count, mechanism.nq)
     seed = None if rng is None else int(as_rng(rng).integers(2**63))
-    about = BatchMetadata(
-        wanted.count, mechanism.space.q_names, objective_names(request.objectives), seed,
-        fingerprint(mechanism, request.objectives, request.settings, wanted, starts, request.fingerprint_cache),
+    metadata = BatchMetadata(
+        batch_targets.count, mechanism.space.q_names, objective_names(request.objectives), seed,
+        fingerprint(mechanism, request.objectives, request.settings, batch_targets, starts, request.fingerprint_cache),
     )  # fmt: skip
-    told = as_progress(progress)
-    result = _result(out, about)
+    report_progress = as_progress(progress)
+    result = _open_result(out, metadata)
     if result.is_finished:
         return result
-    plain_seconds = PLAIN_ROW_S * (wanted.count - result.done)
-    wait_for_kernels(*backend.kernels, what=f"a batch of {wanted.count:,}", plain_seconds=plain_seconds)
+    plain_seconds = PLAIN_ROW_S * (batch_targets.count - result.done)
+    wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=plain_seconds)
     if chunk is None:  # several chunks for each thread, so that threads end together
-        each = backend.chunk if threads == 1 else wanted.count // (CHUNKS_PER_THREAD * threads)
-        chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, each))
-    threads = min(threads, -(-wanted.count // chunk))
-    return _Run(backend, wanted, starts, result, told).run(threads, chunk)
-
-
-def objective_names(objectives: Sequence[Objective]) -> tuple[str, ...]:
-    """Return a unique name for each objective: its own or its class, followed by its index where not unique."""
-    own = [one.name or f"{type(one).__name__} {k}" for k, one in enumerate(objectives)]
-    return tuple(name if own.count(name) == 1 else f"{name} {k}" for k, name in enumerate(own))
+        even_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
+        chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, even_chunk))
+    threads = min(threads, -(-batch_targets.count // chunk))
+    return _BatchRun(backend, batch_targets, starts, result, report_progress).run(threads, chunk)
 
 
 def usable_cores() -> int:
@@ -189,83 +186,90 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _whole(number: object, what: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 1:
-        raise LimitsError(f"{what} must be a whole number of 1 or more, not {number!r}")
-    return int(number)
+def _positive_integer(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
+    return int(value)
 
 
-def _result(out: object, about: BatchMetadata) -> BatchResult:
+def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
     """Return the result to write to: a new one, or the one to resume."""
     if out is None:
-        return BatchResult.empty(about)
+        return BatchResult.empty(metadata)
     if isinstance(out, BatchResult) and out.folder is None:
-        _check(out._metadata, about, "out")
+        _check_same_batch(out._metadata, metadata, "out")
         return out
     if not isinstance(out, BatchResult | str | os.PathLike):
-        raise InvalidArgument(f"out is a folder, or the result of a batch to go on with, not {out!r}")
-    place = as_folder(out.folder if isinstance(out, BatchResult) and out.folder is not None else out)  # type: ignore[arg-type]
-    if files.has_batch(place):
-        begun = files.read_metadata(place)
-        _check(begun, about, str(place))
-        files.create_missing_files(place, begun)
+        raise InvalidArgument(f"out must be a folder or the result of a batch to resume, not {out!r}")
+    path = as_folder(out.folder if isinstance(out, BatchResult) and out.folder is not None else out)  # type: ignore[arg-type]
+    if files.has_batch(path):
+        stored = files.read_metadata(path)
+        _check_same_batch(stored, metadata, str(path))
+        files.create_missing_files(path, stored)
     else:
-        files.create_files(place, about)
-    return BatchResult.open(place)
+        files.create_files(path, metadata)
+    return BatchResult.open(path)
 
 
-def _check(begun: BatchMetadata, about: BatchMetadata, where: str) -> None:
-    begun.check_same_batch(about, where)
-    if about.seed is not None and about.seed != begun.seed:
-        raise BatchMismatch(f"{where} was begun with another rng; without one it goes on with its own")
+def _check_same_batch(stored: BatchMetadata, metadata: BatchMetadata, where: str) -> None:
+    stored.check_same_batch(metadata, where)
+    if metadata.seed is not None and metadata.seed != stored.seed:
+        raise BatchMismatch(f"{where} was started with another rng; omit rng to resume with its own")
 
 
-class _Run:
+class _BatchRun:
     """Run of a batch over the rows that are left."""
 
     def __init__(
-        self, engine: BatchBackend, targets: BatchTargets, starts: BatchStarts, result: BatchResult, told: Progress
+        self,
+        backend: BatchBackend,
+        targets: BatchTargets,
+        starts: BatchStarts,
+        result: BatchResult,
+        report_progress: Progress,
     ) -> None:
-        self._engine, self._targets, self._starts, self._told = engine, targets, starts, told
+        self._backend, self._targets, self._starts, self._report_progress = backend, targets, starts, report_progress
         self._result, self._seed = result, result.seed
         self._done, self._count = result.done, result.count
         folder = result.folder
         self._writer = None if folder is None else files.BatchWriter(folder, result._metadata)
         self._put: Callable[[RowNumbers, RowResults], None] = result._put if self._writer is None else self._writer.put
-        self._committed, self._commit_takes, self._read = time.monotonic(), 0.0, 0
+        self._last_commit, self._commit_seconds, self._rows_read = time.monotonic(), 0.0, 0
 
     def run(self, threads: int, chunk: int) -> BatchResult:
-        folder, began = self._result.folder, time.perf_counter()
-        stopped = False
+        folder, start_time = self._result.folder, time.perf_counter()
+        is_interrupted = False
         try:
-            self._all(threads, chunk)
+            self._solve_all(threads, chunk)
         except KeyboardInterrupt:
-            stopped = True
+            is_interrupted = True
         except Exception as error:
             if folder is not None:
-                error.add_note(f"what was done before is kept in {folder}; the same call goes on from there")
+                error.add_note(f"finished rows are in {folder}; repeat the call to resume")
             raise
         finally:
-            self._end(seconds_since(began))
+            self._end(seconds_since(start_time))
         result = self._result if folder is None else BatchResult.open(folder)
-        if stopped:
-            so_far = f"{result.done:,} of {len(result):,} rows are done"
-            kept = "are in `result` of this exception: the same call with it as out="
-            where = kept if folder is None else f"are in {folder}: the same call"
-            raise Interrupted(f"{so_far} and {where} goes on from there", result)
+        if is_interrupted:
+            done = f"{result.done:,} of {len(result):,} rows are done"
+            if folder is None:
+                where = "in `result` of this exception; to resume, repeat the call with it as out"
+            else:
+                where = f"in {folder}; to resume, repeat the call"
+            raise Interrupted(f"{done} and are {where}", result)
         return result
 
-    def _all(self, threads: int, chunk: int) -> None:
-        self._told(self._done, self._count)
-        chunks = self._left(chunk)
+    def _solve_all(self, threads: int, chunk: int) -> None:
+        self._report_progress(self._done, self._count)
+        chunks = self._pending_chunks(chunk)
         if threads > 1:
-            self._in_threads(chunks, threads)
+            self._solve_in_threads(chunks, threads)
             return
         for rows in chunks:
             self._solve(rows)
-            self._tick(rows)
+            self._record_chunk(rows)
 
-    def _left(self, chunk: int) -> Iterator[RowNumbers]:
+    def _pending_chunks(self, chunk: int) -> Iterator[RowNumbers]:
         """Yield the indices of the pending rows in order, chunk by chunk."""
         status = self._result.status
         for first in range(0, self._count, chunk):
@@ -273,60 +277,62 @@ class _Run:
             if len(pending):
                 yield pending + first
 
-    def _in_threads(self, chunks: Iterator[RowNumbers], threads: int) -> None:
+    def _solve_in_threads(self, chunks: Iterator[RowNumbers], threads: int) -> None:
         with ThreadPoolExecutor(threads, thread_name_prefix="mechanik-batch") as pool:
-            flying: dict[Future[None], RowNumbers] = {}
+            futures: dict[Future[None], RowNumbers] = {}
             try:
                 for rows in chunks:
-                    flying[pool.submit(self._solve, rows)] = rows
-                    while len(flying) >= 2 * threads:
-                        self._land(flying)
-                while flying:
-                    self._land(flying)
+                    futures[pool.submit(self._solve, rows)] = rows
+                    while len(futures) >= 2 * threads:
+                        self._collect_finished(futures)
+                while futures:
+                    self._collect_finished(futures)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)  # each thread finishes its present chunk
                 raise
 
-    def _land(self, flying: dict[Future[None], RowNumbers]) -> None:
+    def _collect_finished(self, futures: dict[Future[None], RowNumbers]) -> None:
         """Wait for a chunk, and process the finished chunks."""
-        over, _ = wait(flying, timeout=WAIT_INTERVAL_S, return_when=FIRST_COMPLETED)
-        for one in over:
-            one.result()
-            self._tick(flying.pop(one))
+        finished, _ = wait(futures, timeout=WAIT_INTERVAL_S, return_when=FIRST_COMPLETED)
+        for future in finished:
+            future.result()
+            self._record_chunk(futures.pop(future))
 
     def _solve(self, rows: RowNumbers) -> None:
         """Solve rows, in any thread."""
-        engine = self._engine
-        wanted, sound = self._targets.take(rows, engine.checks_poses)
-        q0, can_start = self._starts.take(rows)
+        backend = self._backend
+        targets, has_target = self._targets.take(rows, backend.checks_poses)
+        q0, has_start = self._starts.take(rows)
         q = np.tile(self._starts.default_q, (len(rows), 1)) if q0 is None else q0.copy()
-        q[~can_start] = self._starts.default_q
-        found = RowResults.unsolved(q, len(wanted.columns))
-        found.code[~sound] = BATCH_BAD_TARGET
-        found.code[~can_start] = BATCH_BAD_START
-        good = sound & can_start
-        if good.all():
-            engine.solve_rows(wanted, q0, self._seed, found)
-        elif good.any():
-            some = found.take(good)
-            engine.solve_rows(wanted.subset(good), None if q0 is None else q0[good], self._seed, some)
-            found.put(good, some)
-        self._put(rows, found)
+        q[~has_start] = self._starts.default_q
+        results = RowResults.unsolved(q, len(targets.columns))
+        results.code[~has_target] = BATCH_BAD_TARGET
+        results.code[~has_start] = BATCH_BAD_START
+        is_valid = has_target & has_start
+        if is_valid.all():
+            backend.solve_rows(targets, q0, self._seed, results)
+        elif is_valid.any():
+            valid_results = results.take(is_valid)
+            backend.solve_rows(
+                targets.subset(is_valid), None if q0 is None else q0[is_valid], self._seed, valid_results
+            )
+            results.put(is_valid, valid_results)
+        self._put(rows, results)
 
-    def _tick(self, rows: RowNumbers) -> None:
+    def _record_chunk(self, rows: RowNumbers) -> None:
         """Count finished rows, release pages, commit and report progress; in the main thread."""
         self._done += len(rows)
-        self._read += len(rows)
-        if self._read >= ROWS_BEFORE_RELEASE:
+        self._rows_read += len(rows)
+        if self._rows_read >= ROWS_BEFORE_RELEASE:
             self._targets.release()
             self._starts.release()
-            self._read = 0
+            self._rows_read = 0
         now = time.monotonic()
-        if now - self._committed > max(COMMIT_INTERVAL_S, self._commit_takes / COMMIT_SHARE):
+        if now - self._last_commit > max(COMMIT_INTERVAL_S, self._commit_seconds / COMMIT_SHARE):
             self._commit()
-            self._committed = time.monotonic()
-            self._commit_takes = self._committed - now
-        self._told(self._done, self._count)
+            self._last_commit = time.monotonic()
+            self._commit_seconds = self._last_commit - now
+        self._report_progress(self._done, self._count)
 
     def _commit(self) -> None:
         if self._writer is not None:
@@ -336,6 +342,6 @@ class _Run:
         """Commit all solved rows and store the time spent."""
         self._commit()
         if self._writer is None:
-            self._result._spent(seconds)
+            self._result._add_seconds(seconds)
         else:
             self._writer.close(seconds)

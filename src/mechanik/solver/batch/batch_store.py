@@ -58,37 +58,39 @@ def fingerprint(
         targets, starts: inputs of all rows.
         cache: digests of the same mechanism and settings; filled here if empty.
     """
-    wanted, began = _all_rows(targets, starts)
+    target_digest, start_digest = _row_digests(targets, starts)
     if not cache:
-        cache |= {"mechanism": digest(_mechanism(mechanism)), "options": digest(settings)}
+        cache |= {"mechanism": digest(_mechanism_data(mechanism)), "options": digest(settings)}
     return {
         "mechanism": cache["mechanism"],
-        "goals": digest([_objective(mechanism, one, targets, k) for k, one in enumerate(objectives)]),
+        "goals": digest([_objective_data(mechanism, objective, targets, k) for k, objective in enumerate(objectives)]),
         "options": cache["options"],
-        "targets": wanted,
-        "starts": began,
+        "targets": target_digest,
+        "starts": start_digest,
     }
 
 
-def _all_rows(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
+def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
     """Return digests of all targets and of all starts, read in chunks, so that files need not fit into memory."""
-    asked, began = (hashlib.blake2b(digest_size=8) for _ in range(2))
+    target_hash, start_hash = (hashlib.blake2b(digest_size=8) for _ in range(2))
     # without starts the present configuration is the start, and holds the joints that do not move
-    _feed(began.update, (starts.q0 is None, starts.count is None, starts.default_q if starts.q0 is None else None))
+    _update_hash(
+        start_hash.update, (starts.q0 is None, starts.count is None, starts.default_q if starts.q0 is None else None)
+    )
     for first in range(0, targets.count, ROWS_PER_DIGEST):
         rows = np.arange(first, min(first + ROWS_PER_DIGEST, targets.count))
-        wanted, good = targets.take(rows, True)
-        for k, taken in enumerate(wanted.values):
-            if isinstance(taken, np.ndarray):
-                _feed(asked.update, _checksum(cast("Array", taken)))
+        target_rows, valid = targets.take(rows, True)
+        for k, values in enumerate(target_rows.values):
+            if isinstance(values, np.ndarray):
+                _update_hash(target_hash.update, _checksum(cast("Array", values)))
             else:
-                _feed(asked.update, [wanted.target(k, i) for i in range(wanted.count)])
-        _feed(asked.update, good)
-        if (given := starts.take(rows)[0]) is not None:
-            _feed(began.update, _checksum(given))
+                _update_hash(target_hash.update, [target_rows.target(k, i) for i in range(target_rows.count)])
+        _update_hash(target_hash.update, valid)
+        if (start_rows := starts.take(rows)[0]) is not None:
+            _update_hash(start_hash.update, _checksum(start_rows))
         targets.release()
         starts.release()
-    return asked.hexdigest(), began.hexdigest()
+    return target_hash.hexdigest(), start_hash.hexdigest()
 
 
 def _checksum(numbers: Array) -> object:
@@ -103,44 +105,44 @@ def row_seed(seed: int, row: object, q0: object) -> int:
     return int(digest(seed, row, q0), 16)
 
 
-def digest(*things: object) -> str:
-    """Return 16 hexadecimal digits that change with any value in `things`."""
+def digest(*values: object) -> str:
+    """Return 16 hexadecimal digits that change with any value in `values`."""
     sink = hashlib.blake2b(digest_size=8)
-    _feed(sink.update, things)
+    _update_hash(sink.update, values)
     return sink.hexdigest()
 
 
-def _feed(put: Callable[[bytes], None], thing: object) -> None:
-    if isinstance(thing, np.ndarray | np.generic):
-        numbers = np.ascontiguousarray(cast("Any", thing))
-        put(f"array {numbers.dtype.str} {numbers.shape} ".encode())
-        put(numbers.tobytes())
-    elif isinstance(thing, Enum):
-        put(f"{type(thing).__name__}.{thing.name} ".encode())
-    elif isinstance(thing, bool) or thing is None:
-        put(f"{thing} ".encode())
-    elif isinstance(thing, int | str):
-        put(f"{type(thing).__name__} {len(str(thing))} {thing} ".encode())
-    elif isinstance(thing, float):
-        put(b"float " + struct.pack("<d", thing))
-    elif isinstance(thing, Mapping):
-        items = cast("Mapping[Any, Any]", thing)
-        put(f"mapping {len(items)} ".encode())
+def _update_hash(update: Callable[[bytes], None], value: object) -> None:
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.ascontiguousarray(cast("Any", value))
+        update(f"array {array.dtype.str} {array.shape} ".encode())
+        update(array.tobytes())
+    elif isinstance(value, Enum):
+        update(f"{type(value).__name__}.{value.name} ".encode())
+    elif isinstance(value, bool) or value is None:
+        update(f"{value} ".encode())
+    elif isinstance(value, int | str):
+        update(f"{type(value).__name__} {len(str(value))} {value} ".encode())
+    elif isinstance(value, float):
+        update(b"float " + struct.pack("<d", value))
+    elif isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value)
+        update(f"mapping {len(items)} ".encode())
         for key in sorted(items, key=str):
-            _feed(put, (str(key), items[key]))
-    elif isinstance(thing, list | tuple):
-        items = cast("Sequence[Any]", thing)
-        put(f"items {len(items)} ".encode())
+            _update_hash(update, (str(key), items[key]))
+    elif isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        update(f"items {len(items)} ".encode())
         for item in items:
-            _feed(put, item)
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        put(f"{type(thing).__name__} ".encode())
-        _feed(put, {field.name: getattr(thing, field.name, None) for field in fields(thing)})
+            _update_hash(update, item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        update(f"{type(value).__name__} ".encode())
+        _update_hash(update, {field.name: getattr(value, field.name, None) for field in fields(value)})
     else:  # a function or a user object: by its name, since its contents are unknown
-        put(f"{getattr(thing, '__qualname__', type(thing).__qualname__)} ".encode())
+        update(f"{getattr(value, '__qualname__', type(value).__qualname__)} ".encode())
 
 
-def _mechanism(mechanism: Mechanism) -> object:
+def _mechanism_data(mechanism: Mechanism) -> object:
     space = mechanism.space
     q = mechanism.random(np.random.default_rng(0), 2)
     poses = np.round(mechanism.poses(q), POSE_DIGITS) + 0.0  # converts -0 to 0
@@ -159,18 +161,18 @@ def _mechanism(mechanism: Mechanism) -> object:
     )
 
 
-def _objective(mechanism: Mechanism, objective: Objective, targets: BatchTargets, k: int) -> object:
+def _objective_data(mechanism: Mechanism, objective: Objective, targets: BatchTargets, k: int) -> object:
     """Return all data of an objective except a target that the batch replaces."""
     column = targets.columns[k]
     target = None if column is None else column.sample_target()
-    aimed = objective
+    sample = objective
     if target is not None:
         try:
-            aimed = objective.with_target(target)  # type: ignore[arg-type]
+            sample = objective.with_target(target)  # type: ignore[arg-type]
         except MechanikError:
-            aimed = objective
-    wish = (aimed.weight, aimed.level, aimed.tolerance, aimed.angle_tolerance, aimed.required, aimed.name)
-    return (type(aimed).__name__, wish, aimed.relations(mechanism))
+            sample = objective
+    options = (sample.weight, sample.level, sample.tolerance, sample.angle_tolerance, sample.required, sample.name)
+    return (type(sample).__name__, options, sample.relations(mechanism))
 
 
 FORMAT, VERSION = "mechanik batch", 1
@@ -185,7 +187,7 @@ class BatchMetadata:
         joints: name of each entry of q.
         objectives: name of each objective.
         seed: seed of all random numbers; None if there are none.
-        asked: fingerprint of each part of the batch.
+        fingerprint: digest of each part of the batch.
         seconds: time spent on the finished rows, s.
     """
 
@@ -193,26 +195,30 @@ class BatchMetadata:
     joints: tuple[str, ...]
     objectives: tuple[str, ...]
     seed: int | None
-    asked: Fingerprint
+    fingerprint: Fingerprint
     seconds: float = 0.0
 
     def with_seconds_added(self, seconds: float) -> BatchMetadata:
         """Return the same metadata with more time spent, s."""
         return replace(self, seconds=self.seconds + seconds)
 
-    def check_same_batch(self, other: BatchMetadata, where: str) -> None:
-        """Raise `BatchMismatch` if `other`, the present batch, differs from this one."""
-        if self.rows != other.rows:
+    def check_same_batch(self, present: BatchMetadata, where: str) -> None:
+        """Raise `BatchMismatch` if `present`, the present batch, differs from this one."""
+        if self.rows != present.rows:
             raise BatchMismatch(
-                f"{where} is a result for {self.rows} targets, and there are {other.rows}; {OTHER_FOLDER_HINT}"
+                f"{where} holds results for {self.rows} targets, but this batch has {present.rows}; {OTHER_FOLDER_HINT}"
             )
-        if (len(self.joints), len(self.objectives)) != (len(other.joints), len(other.objectives)):
-            mine, its = (f"{len(a.joints)} numbers in q and {len(a.objectives)} objectives" for a in (other, self))
-            raise BatchMismatch(f"{where} is a result with {its}, and now there are {mine}; {OTHER_FOLDER_HINT}")
-        parts = [part for part in other.asked if self.asked.get(part) != other.asked[part]]
+        if (len(self.joints), len(self.objectives)) != (len(present.joints), len(present.objectives)):
+            present_text, stored_text = (
+                f"{len(a.joints)} numbers in q and {len(a.objectives)} objectives" for a in (present, self)
+            )
+            raise BatchMismatch(
+                f"{where} holds a result with {stored_text}, but this batch has {present_text}; {OTHER_FOLDER_HINT}"
+            )
+        parts = [part for part in present.fingerprint if self.fingerprint.get(part) != present.fingerprint[part]]
         if parts:
             raise BatchMismatch(
-                f"{where} is the result of another batch: other {' and '.join(parts)}; {OTHER_FOLDER_HINT}"
+                f"{where} holds the result of another batch, with other {' and '.join(parts)}; {OTHER_FOLDER_HINT}"
             )
 
     def to_json(self) -> str:
@@ -229,35 +235,37 @@ class BatchMetadata:
         try:
             data: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise JsonError(f"{where}: this is no JSON: {error}") from None
+            raise JsonError(f"{where}: this is not JSON: {error}") from None
         table = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if table.get("format") != FORMAT:
-            raise JsonError(f"{where}: format is {table.get('format')!r}, and that of a batch is {FORMAT!r}")
+            raise JsonError(f"{where}: format is {table.get('format')!r}, but must be {FORMAT!r}")
         if table.get("version") != VERSION:
-            raise JsonError(f"{where}: version is {table.get('version')!r}, and this Mechanik reads {VERSION}")
+            raise JsonError(
+                f"{where}: version is {table.get('version')!r}, but this version of Mechanik reads {VERSION}"
+            )
         rows, seed, seconds = table.get("rows"), table.get("seed"), table.get("seconds")
-        joints, objectives, asked = table.get("joints"), table.get("objectives"), table.get("asked")
+        joints, objectives, digests = table.get("joints"), table.get("objectives"), table.get("fingerprint")
         if (
             not (_is_count(rows) and (seed is None or _is_count(seed)))
             or not (_are_names(joints) and _are_names(objectives))
-            or not (isinstance(asked, Mapping) and isinstance(seconds, float | int))
+            or not (isinstance(digests, Mapping) and isinstance(seconds, float | int))
         ):
-            raise JsonError(f"{where}: rows, joints, objectives, seed, asked and seconds are not what a batch writes")
-        named = [tuple(cast("Sequence[str]", names)) for names in (joints, objectives)]
+            raise JsonError(f"{where}: rows, joints, objectives, seed, fingerprint or seconds is missing or invalid")
+        name_lists = [tuple(cast("Sequence[str]", names)) for names in (joints, objectives)]
         return BatchMetadata(
-            cast("int", rows), named[0], named[1], seed, dict(cast("Fingerprint", asked)), float(seconds)
+            cast("int", rows), name_lists[0], name_lists[1], seed, dict(cast("Fingerprint", digests)), float(seconds)
         )
 
 
-OTHER_FOLDER_HINT = "it is left as it is; give another place with out="
+OTHER_FOLDER_HINT = "it is not changed; give another folder as out"
 
 
-def _is_count(thing: object) -> bool:
-    return isinstance(thing, int) and not isinstance(thing, bool) and thing >= 0
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _are_names(thing: object) -> bool:
-    return isinstance(thing, list) and all(isinstance(one, str) for one in cast("list[object]", thing))
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[object]", value))
 
 
 METADATA_FILE, STATUS = "about.json", "status"
@@ -285,18 +293,18 @@ def has_batch(folder: Path) -> bool:
         CannotSave: if the folder holds other files, or is not a folder.
     """
     try:
-        held = sorted(one.name for one in folder.iterdir())
+        names = sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
         return False
     except NotADirectoryError:
-        raise CannotSave(f"{folder} is a file; a batch is written into a folder of its own") from None
+        raise CannotSave(f"{folder} is a file; a batch needs a new or empty folder") from None
     except (OSError, ValueError) as error:
-        raise CannotSave(f"{folder} cannot be looked into: {getattr(error, 'strerror', None) or error}") from None
-    if METADATA_FILE in held:
+        raise CannotSave(f"{folder} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if METADATA_FILE in names:
         return True
-    others = [name for name in held if name != f"{METADATA_FILE}.part"]
-    if others:
-        raise CannotSave(f"{folder} holds other things ({others[0]}); a batch is written into a folder of its own")
+    other_names = [name for name in names if name != f"{METADATA_FILE}.part"]
+    if other_names:
+        raise CannotSave(f"{folder} holds other files ({other_names[0]}); a batch needs a new or empty folder")
     return False
 
 
@@ -305,7 +313,7 @@ def read_metadata(folder: Path) -> BatchMetadata:
     try:
         text = (folder / METADATA_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileMissing(f"{folder} holds no result of a batch: there is no {METADATA_FILE} in it") from None
+        raise FileMissing(f"{folder} holds no result of a batch: {METADATA_FILE} is missing") from None
     except (OSError, ValueError) as error:
         raise FormatError(f"{folder / METADATA_FILE} cannot be read: {error}") from None
     return BatchMetadata.from_json(text, str(folder / METADATA_FILE))
@@ -313,13 +321,13 @@ def read_metadata(folder: Path) -> BatchMetadata:
 
 def write_metadata(folder: Path, metadata: BatchMetadata) -> None:
     """Write the metadata atomically: to a temporary file that is then renamed."""
-    beside = folder / f"{METADATA_FILE}.part"
+    temporary = folder / f"{METADATA_FILE}.part"
     with reporting_write_errors(folder):
-        with open(beside, "w", encoding="utf-8") as stream:
+        with open(temporary, "w", encoding="utf-8") as stream:
             stream.write(metadata.to_json())
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(beside, folder / METADATA_FILE)
+        os.replace(temporary, folder / METADATA_FILE)
 
 
 def create_files(folder: Path, metadata: BatchMetadata) -> None:
@@ -336,9 +344,9 @@ def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
         return
     with reporting_write_errors(folder):
         for name, shape in array_shapes(metadata).items():
-            beside = folder / f"{name}.npy.part"
+            temporary = folder / f"{name}.npy.part"
             dtype = np.dtype(ARRAY_DTYPES[name])
-            with open(beside, "wb") as stream:
+            with open(temporary, "wb") as stream:
                 head = {"descr": dtype.str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(stream, head)
                 if name == STATUS:
@@ -347,27 +355,27 @@ def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
                         stream.write(np.full(count, BATCH_PENDING, dtype=dtype).tobytes())
                 else:  # a sparse file, which takes no disk space yet
                     stream.truncate(stream.tell() + dtype.itemsize * int(np.prod(shape)))
-            os.replace(beside, folder / f"{name}.npy")
+            os.replace(temporary, folder / f"{name}.npy")
 
 
 def read_arrays(folder: Path, metadata: BatchMetadata) -> Arrays:
     """Return all arrays, memory-mapped and read-only."""
-    found: Arrays = {}
+    arrays: Arrays = {}
     for name, shape in array_shapes(metadata).items():
         path = folder / f"{name}.npy"
         try:
             array = np.load(path, mmap_mode="r" if metadata.rows and all(shape) else None, allow_pickle=False)
         except FileNotFoundError:
-            raise FileMissing(f"{path} is missing, so that {folder} is no whole result of a batch") from None
+            raise FileMissing(f"{path} is missing, so the result in {folder} is not complete") from None
         except (OSError, ValueError) as error:
             raise FormatError(f"{path} cannot be read: {error}") from None
         if array.shape != shape or array.dtype != np.dtype(ARRAY_DTYPES[name]):
             raise FormatError(
-                f"{path} is {array.dtype} {array.shape}, and {METADATA_FILE} says {ARRAY_DTYPES[name]} {shape}"
+                f"{path} is {array.dtype} {array.shape}, but {METADATA_FILE} says {ARRAY_DTYPES[name]} {shape}"
             )
         array.flags.writeable = False
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
 class BatchWriter:
@@ -376,33 +384,33 @@ class BatchWriter:
     def __init__(self, folder: Path, metadata: BatchMetadata) -> None:
         self._folder, self._metadata = folder, metadata
         self._lock = threading.Lock()
-        self._waiting: list[tuple[RowNumbers, npt.NDArray[np.int8]]] = []
+        self._uncommitted: list[tuple[RowNumbers, npt.NDArray[np.int8]]] = []
         self._files: dict[str, BinaryIO] = {}
-        self._begins: dict[str, int] = {}
+        self._offsets: dict[str, int] = {}
         with reporting_write_errors(folder):
             for name in ARRAY_DTYPES:
                 file = open(folder / f"{name}.npy", "r+b", buffering=0)  # noqa: SIM115 - closed in `close`
                 self._files[name] = file
                 np.lib.format.read_magic(file)
                 np.lib.format.read_array_header_1_0(file)
-                self._begins[name] = file.tell()
+                self._offsets[name] = file.tell()
 
-    def put(self, rows: RowNumbers, found: RowResults) -> None:
+    def put(self, rows: RowNumbers, results: RowResults) -> None:
         """Write results of rows; any thread may call this."""
         with self._lock, reporting_write_errors(self._folder):
-            for name, numbers in (("q", found.q), ("errors", found.errors), ("iterations", found.iterations)):
+            for name, numbers in (("q", results.q), ("errors", results.errors), ("iterations", results.iterations)):
                 self._write(name, rows, numbers)
-            self._waiting.append((rows, found.code.astype(np.int8)))
+            self._uncommitted.append((rows, results.code.astype(np.int8)))
 
     def commit(self) -> None:
         """Mark all rows that were put as done, after their numbers are on the disk."""
         with self._lock, reporting_write_errors(self._folder):
             for name in ARRAY_DTYPES:
-                if name != STATUS and self._waiting:
+                if name != STATUS and self._uncommitted:
                     os.fsync(self._files[name].fileno())
-            while self._waiting:
-                self._write(STATUS, *self._waiting[-1])
-                self._waiting.pop()
+            while self._uncommitted:
+                self._write(STATUS, *self._uncommitted[-1])
+                self._uncommitted.pop()
 
     def close(self, seconds: float) -> None:
         """Close the files after the last commit, and add the seconds since they were opened to the metadata."""
@@ -417,10 +425,10 @@ class BatchWriter:
         size = dtype.itemsize * int(np.prod(numbers.shape[1:]))
         ends = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
         for first, last in pairwise(ends):
-            file.seek(self._begins[name] + size * int(rows[first]))
-            left = memoryview(np.ascontiguousarray(numbers[first:last], dtype=dtype).tobytes())
-            while left:
-                left = left[file.write(left) :]
+            file.seek(self._offsets[name] + size * int(rows[first]))
+            remaining = memoryview(np.ascontiguousarray(numbers[first:last], dtype=dtype).tobytes())
+            while remaining:
+                remaining = remaining[file.write(remaining) :]
 
 
 @contextmanager
