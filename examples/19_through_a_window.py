@@ -33,12 +33,12 @@ print("looking:", mk.solve(arm, beyond, start, avoid=collider, clearance=0.005).
 path = mk.plan(arm, start, beyond, avoid=collider, clearance=0.005, max_seconds=60)
 straight = mk.Path(arm, [start, path.q[-1]]).densify()
 print(f"the straight way is {-1e3 * collider.distance(straight.q).min():.0f} mm deep in the wall")
-print(f"by {path.planner}: {len(path)} waypoints, smallest gap {1e3 * path.gap:.1f} mm, certain: {path.is_certain}")
-assert path.gap >= 0.005
+print(f"by {path.planner}: {len(path)} waypoints, smallest distance {1e3 * path.min_distance:.1f} mm, certain: {path.is_certain}")
+assert path.min_distance >= 0.005
 
 # in time; then every millisecond is looked at
 move = mk.retime(path, velocity=2.0, acceleration=10.0)
 each = move.resample(1e-3)
 print(f"in {move.duration:.2f} s, with at most {abs(each.v).max():.3f} rad/s and {abs(each.a).max():.3f} rad/s^2")
-print(f"smallest gap of {len(each)} configurations: {1e3 * collider.distance(each.q).min():.1f} mm")
+print(f"smallest distance of {len(each)} configurations: {1e3 * collider.distance(each.q).min():.1f} mm")
 assert np.all(collider.is_free(each.q, 0.005))

@@ -1,4 +1,4 @@
-"""Planned paths: free everywhere, from the start to a goal, loops shut; and what cannot be is said at the door."""
+"""Planned paths: collision-free from the start to a goal with closed loops; errors for invalid input."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ def free_pair(seed: int) -> tuple[Array, Array]:
     return q[0], q[1]
 
 
-def beside_the_wall(side: float) -> mk.Solution:
-    """The hand over the table, on one side of the wall."""
+def solution_beside_wall(side: float) -> mk.Solution:
+    """The tool over the table, on one side of the wall."""
     X = panda().pose("panda_hand", panda().configurations["home"])
     X[:3, 3] = 0.5, 0.3 * side, 0.3
     return mk.solve(panda(), mk.PoseGoal("panda_hand", X), avoid=scene())
 
 
-def ground_of(mechanism: mk.Mechanism, loops: object, collider: Collider | None) -> PlanningSpace:
+def make_planning_space(mechanism: mk.Mechanism, loops: object, collider: Collider | None) -> PlanningSpace:
     space = mechanism.space
     free = np.ones(mechanism.nv, dtype=np.bool_)
     return PlanningSpace(mechanism, loops, collider, 0.0, space.lower, space.upper, free)  # type: ignore[arg-type]
 
 
-# ---- laws --------------------------------------------------------------------------------------
+# ---- invariants --------------------------------------------------------------------------------------
 
 
 @settings(max_examples=10)
 @given(SEEDS)
-def test_a_path_is_free_all_along_and_leads_from_the_start_to_the_goal(seed: int) -> None:
+def test_path_is_free_and_leads_from_start_to_goal(seed: int) -> None:
     a, b = free_pair(seed)
     path = plan(panda(), a, b, avoid=scene(), max_seconds=20.0)
     assert np.array_equal(path.q[0], a)
@@ -87,7 +87,7 @@ def test_a_path_is_free_all_along_and_leads_from_the_start_to_the_goal(seed: int
 
 @settings(max_examples=6)
 @given(SEEDS, st.floats(0.0, 0.004))
-def test_the_clearance_is_kept(seed: int, clearance: float) -> None:
+def test_path_keeps_the_clearance(seed: int, clearance: float) -> None:
     a, b = free_pair(seed)
     assume(np.min(scene().distance(np.array([a, b]))) > clearance)
     try:
@@ -95,75 +95,77 @@ def test_the_clearance_is_kept(seed: int, clearance: float) -> None:
     except PlanningError:
         assume(False)
         return
-    assert path.gap >= clearance
+    assert path.min_distance >= clearance
     assert np.min(scene().distance(path.densify(0.004).q)) >= clearance
 
 
 @settings(max_examples=15)
 @given(SEEDS, st.floats(0.0, 0.6))
-def test_what_is_certain_holds_between_the_looks(seed: int, angle: float) -> None:
-    """A ball beside an arm: the verdict is compared with looks two thousand times as dense as what is needed."""
+def test_certified_path_is_free_between_checks(seed: int, angle: float) -> None:
+    """An arm beside a ball: the certificate is compared with 20,001 samples."""
     rng = np.random.default_rng(seed)
     arm = mk.gallery.planar_3r()
     q = arm.space.random(rng, 2) * angle
-    place = rng.uniform(-0.5, 0.5, 3) * (1.0, 1.0, 0.0)
-    collider = Collider(arm, [Obstacle(Sphere(0.05), place)])
+    position = rng.uniform(-0.5, 0.5, 3) * (1.0, 1.0, 0.0)
+    collider = Collider(arm, [Obstacle(Sphere(0.05), position)])
     with cached_loop_system(arm, {}) as loops:
-        verdict = certify_path(ground_of(arm, loops, collider), q, 0.0, np.inf)
+        certificate = certify_path(make_planning_space(arm, loops, collider), q, 0.0, np.inf)
     dense = q[0] + np.linspace(0.0, 1.0, 20_001)[:, None] * (q[1] - q[0])
     smallest = float(np.min(collider.distance(dense)))
-    if verdict.is_certain:
-        assert verdict.is_free
+    if certificate.is_certain:
+        assert certificate.is_free
         assert smallest >= 0.0
-    if not verdict.is_free:
+    if not certificate.is_free:
         assert smallest < 1e-9
     if smallest > 1e-4:
-        assert verdict.is_certain
-        assert verdict.gap == pytest.approx(smallest, abs=0.05)
+        assert certificate.is_certain
+        assert certificate.min_distance == pytest.approx(smallest, abs=0.05)
 
 
-def test_a_needle_between_two_looks_is_found_or_nothing_is_certain() -> None:
-    """Its ball is thinner than the arm goes between two looks."""
+def test_path_through_a_needle_between_two_checks_is_not_certain() -> None:
+    """The obstacle is smaller than the motion between two checks."""
     arm = mk.gallery.planar_2r()
     q = np.array([[0.0, 0.0], [0.01, 0.0]])
     tip = arm.poses(q.mean(axis=0))[-1][:3, 3]
     collider = Collider(arm, [Obstacle(Sphere(1e-5), tip, name="needle")])
     assert not collider.is_free(q.mean(axis=0))
     with cached_loop_system(arm, {}) as loops:
-        assert not certify_path(ground_of(arm, loops, collider), q, 0.0, np.inf).is_certain
+        assert not certify_path(make_planning_space(arm, loops, collider), q, 0.0, np.inf).is_certain
 
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_shortcuts_make_no_way_longer_and_keep_its_ends(seed: int) -> None:
+def test_shortcuts_and_blends_do_not_lengthen_a_path_and_retain_its_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     q = panda().space.random(rng, 6)
     with cached_loop_system(panda(), {}) as loops:
-        ground = ground_of(panda(), loops, None)
-        short = shortcut_path(ground, q, rng, np.inf)
-        soft = blend_corners(ground, q, np.inf)
-    assert len(short) == 2  # nothing stands between
-    for one in (short, soft):
-        assert np.array_equal(one[[0, -1]], q[[0, -1]])
-        assert Path(panda(), one).length <= Path(panda(), q).length + 1e-9
-    # in units, in which corners are cut
-    soft, q = soft / ground.unit, q / ground.unit
-    assert (np.array(_turns(soft)) < max(_turns(q))).all()
-    assert sum(_turns(soft)) <= sum(_turns(q)) + 1e-9  # an arc turns as much as its corner, and no more
+        space = make_planning_space(panda(), loops, None)
+        shortened = shortcut_path(space, q, rng, np.inf)
+        blended = blend_corners(space, q, np.inf)
+    assert len(shortened) == 2  # no obstacles
+    for path in (shortened, blended):
+        assert np.array_equal(path[[0, -1]], q[[0, -1]])
+        assert Path(panda(), path).length <= Path(panda(), q).length + 1e-9
+    # in planning units, in which corners are blended
+    blended, q = blended / space.unit, q / space.unit
+    assert (np.array(_corner_angles(blended)) < max(_corner_angles(q))).all()
+    assert (
+        sum(_corner_angles(blended)) <= sum(_corner_angles(q)) + 1e-9
+    )  # an arc changes direction as much as its corner, and no more
 
 
-def _turns(q: Array) -> list[float]:
-    """The angle at each knot but the ends, rad."""
-    ways = np.diff(q, axis=0)
-    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-    return [2.0 * float(np.arcsin(0.5 * np.linalg.norm(b - a))) for a, b in pairwise(ways)]
+def _corner_angles(q: Array) -> list[float]:
+    """Change of direction at each inner waypoint, rad."""
+    directions = np.diff(q, axis=0)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return [2.0 * float(np.arcsin(0.5 * np.linalg.norm(b - a))) for a, b in pairwise(directions)]
 
 
-# ---- around things -----------------------------------------------------------------------------
+# ---- around obstacles -----------------------------------------------------------------------------
 
 
-def test_the_way_around_a_wall_is_found_and_can_be_timed_without_touching_it() -> None:
-    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+def test_path_around_a_wall_stays_free_when_retimed() -> None:
+    start, goal = solution_beside_wall(-1.0), solution_beside_wall(1.0)
     straight = Path(panda(), [start.q, goal.q])
     assert not straight.is_free(scene())
     path = plan(panda(), start, goal, avoid=scene(), max_seconds=20.0)
@@ -173,50 +175,50 @@ def test_the_way_around_a_wall_is_found_and_can_be_timed_without_touching_it() -
     assert np.min(scene().distance(timed.resample(0.002).q)) >= 0.0
 
 
-def test_a_goal_that_is_a_pose_is_met_at_the_end_and_the_mechanism_does_not_move() -> None:
+def test_pose_goal_is_met_at_the_end_and_the_mechanism_does_not_move() -> None:
     before = np.array(panda().q)
-    goal = mk.PoseGoal("panda_hand", panda().pose("panda_hand", beside_the_wall(1.0).q))
-    path = plan(panda(), beside_the_wall(-1.0), goal, avoid=scene(), max_seconds=20.0)
+    goal = mk.PoseGoal("panda_hand", panda().pose("panda_hand", solution_beside_wall(1.0).q))
+    path = plan(panda(), solution_beside_wall(-1.0), goal, avoid=scene(), max_seconds=20.0)
     assert np.abs(goal.residual(panda(), path.q[-1])).max() < 1e-5
     assert np.array_equal(panda().q, before)
 
 
-def test_of_several_goals_one_is_reached_and_impossible_ones_are_passed_over() -> None:
-    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+def test_invalid_goals_are_skipped_if_another_is_valid() -> None:
+    start, goal = solution_beside_wall(-1.0), solution_beside_wall(1.0)
     outside = panda().space.upper + 1.0
     path = plan(panda(), start, [outside, goal.q], avoid=scene(), max_seconds=20.0)
     assert np.array_equal(path.q[-1], goal.q)
 
 
-def test_what_is_locked_stands_still() -> None:
-    start, goal = beside_the_wall(-1.0).q, beside_the_wall(1.0).q.copy()
+def test_locked_joint_does_not_move() -> None:
+    start, goal = solution_beside_wall(-1.0).q, solution_beside_wall(1.0).q.copy()
     finger = panda().space.q_names.index("panda_finger_joint1")
     goal[finger] = start[finger]
     path = plan(panda(), start, goal, avoid=scene(), lock="panda_finger_joint1", max_seconds=20.0)
     assert np.array_equal(path.q[:, finger], np.full(len(path), start[finger]))
 
 
-def test_the_same_generator_leads_to_the_same_path() -> None:
-    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
-    one, two = (
+def test_same_seed_gives_the_same_path() -> None:
+    start, goal = solution_beside_wall(-1.0), solution_beside_wall(1.0)
+    first, second = (
         plan(panda(), start, goal, avoid=scene(), rng=np.random.default_rng(4), max_seconds=20.0) for _ in range(2)
     )
-    assert np.array_equal(one.q, two.q)
+    assert np.array_equal(first.q, second.q)
 
 
 @pytest.mark.parametrize("planner", ["RRT", "KPIECE1", "LBKPIECE1", "BITstar"])
-def test_other_planners_lead_around_the_wall_too(planner: str) -> None:
-    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+def test_ompl_planners_find_a_path_around_the_wall(planner: str) -> None:
+    start, goal = solution_beside_wall(-1.0), solution_beside_wall(1.0)
     seconds = 2.0 if planner == "BITstar" else 20.0
     path = plan(panda(), start, goal, avoid=scene(), planner=planner, max_seconds=seconds)
     assert path.planner == planner
     assert path.is_free(scene(), step=0.01)
 
 
-# ---- loops and balls ---------------------------------------------------------------------------
+# ---- loops and spherical joints ---------------------------------------------------------------------------
 
 
-def test_two_arms_carry_a_box_around_a_pillar_and_never_let_go() -> None:
+def test_two_arms_carry_a_box_around_a_pillar_with_closed_loops() -> None:
     arms = two_arms()
     X = arms.pose("box", arms.configurations["home"])
     ends: list[Array] = []
@@ -231,10 +233,10 @@ def test_two_arms_carry_a_box_around_a_pillar_and_never_let_go() -> None:
     between = Path(arms, path.at(np.linspace(0.0, 1.0, 301)))
     assert between.closure_error() < 1e-6
     assert np.min(collider.distance(between.q)) >= 0.0
-    assert not path.is_certain  # nothing bounds what loops do between two looks
+    assert not path.is_certain  # nothing bounds the motion along loops between two checks
 
 
-def test_a_loop_follows_with_its_closures_shut_where_nothing_stands_between() -> None:
+def test_straight_path_of_a_linkage_has_closed_loops() -> None:
     linkage = mk.gallery.five_bar()
     goal = linkage.assemble({"left_crank_joint": linkage.q[0] + 0.5}).q
     path = plan(linkage, None, goal, avoid=None)
@@ -242,7 +244,7 @@ def test_a_loop_follows_with_its_closures_shut_where_nothing_stands_between() ->
     assert Path(linkage, path.at(np.linspace(0.0, 1.0, 100))).closure_error() < 1e-9
 
 
-def test_a_ball_turns_around_an_obstacle() -> None:
+def test_spherical_joint_rotates_around_an_obstacle() -> None:
     robot = mk.Builder("stick")
     robot.link("base")
     robot.spherical("shoulder", "base", "stick")
@@ -250,7 +252,7 @@ def test_a_ball_turns_around_an_obstacle() -> None:
     stick = robot.build()
     half = np.sqrt(0.5)
     start, goal = np.array([half, half, 0.0, 0.0]), np.array([half, -half, 0.0, 0.0])  # along -y, and along +y
-    # over the top and around below, the straight way is shut by a ring of two bars
+    # two bars block the straight segments over the top and below
     bars = [Obstacle(Box((0.5, 0.05, 0.05)), (0.0, 0.0, z), name=name) for z, name in ((0.8, "above"), (-0.8, "below"))]
     collider = Collider(stick, bars)
     path = plan(stick, start, goal, avoid=collider, max_seconds=20.0)
@@ -258,20 +260,20 @@ def test_a_ball_turns_around_an_obstacle() -> None:
     assert np.min(collider.distance(path.densify(0.004).q)) >= 0.0
 
 
-# ---- at the door -------------------------------------------------------------------------------
+# ---- invalid input -------------------------------------------------------------------------------
 
 
-def test_a_start_or_goal_in_collision_is_named_with_its_pair_and_depth() -> None:
+def test_start_or_goal_in_collision_is_reported_with_pair_and_depth() -> None:
     inside = mk.solve(panda(), mk.PositionGoal("panda_hand", (0.5, 0.0, 0.25))).q
-    for start, goal, what in ((inside, None, "begin at the start"), (None, inside, "end at the goal")):
+    for start, goal, what in ((inside, None, "the start"), (None, inside, "the goal")):
         fine = panda().configurations["home"]
-        with pytest.raises(PlanningError, match=rf"cannot {what}: 'panda_\w+' is [\d.]+ mm inside 'wall'"):
+        with pytest.raises(PlanningError, match=rf"{what} is not valid: 'panda_\w+' is [\d.]+ mm inside 'wall'"):
             plan(panda(), fine if start is None else start, fine if goal is None else goal, avoid=[TABLE, WALL])
 
 
-def test_what_cannot_be_planned_is_refused_for_people() -> None:
+def test_invalid_arguments_raise_with_a_clear_message() -> None:
     arm, home = panda(), panda().configurations["home"]
-    with pytest.raises(PlanningError, match=r"'panda_joint4' is .*, outside its limits, -3.07.* to -0.069"):
+    with pytest.raises(PlanningError, match=r"'panda_joint4' is .*, outside its limits -3.07.* to -0.069"):
         plan(arm, np.zeros(8), home)
     with pytest.raises(PlanningError, match="outside its limits"):
         plan(arm, home, home, limits={"panda_joint1": (0.1, 0.2)})
@@ -279,7 +281,7 @@ def test_what_cannot_be_planned_is_refused_for_people() -> None:
         plan(arm, home, home + np.eye(8)[0] * 0.1, lock=["panda_joint1"])
     with pytest.raises(PlanningError, match=r"the clearance is 0.3 m"):
         plan(arm, home, home, clearance=0.3)
-    with pytest.raises(PlanningError, match=r"nothing that meets the goal .*out of reach"):
+    with pytest.raises(PlanningError, match=r"no configuration that meets the goal .*not reached from"):
         plan(arm, home, mk.PositionGoal("panda_hand", (3.0, 0.0, 0.3)))
     with pytest.raises(NotFinite):
         plan(arm, home * np.nan, home)
@@ -291,39 +293,39 @@ def test_what_cannot_be_planned_is_refused_for_people() -> None:
         plan(arm, home, [])
     with pytest.raises(ShapeError, match="the goal"):
         plan(arm, home, [1.0, 2.0])
-    with pytest.raises(InvalidArgument, match="a goal is"):
+    with pytest.raises(InvalidArgument, match="a goal must be"):
         plan(arm, home, "home")  # type: ignore[arg-type]
     with pytest.raises(LimitsError, match="max_seconds"):
         plan(arm, home, home, max_seconds=0.0)
     with pytest.raises(UnknownName, match="Did you mean 'RRTConnect'"):
-        plan(arm, beside_the_wall(-1.0), beside_the_wall(1.0), avoid=scene(), planner="RRTConect")
+        plan(arm, solution_beside_wall(-1.0), solution_beside_wall(1.0), avoid=scene(), planner="RRTConect")
     with pytest.raises(UnknownName, match="shelf"):
         plan(arm, home, home, avoid=["self", "shelf"])
 
 
-def test_loops_that_stand_open_are_refused() -> None:
+def test_start_with_open_loops_raises() -> None:
     linkage = mk.gallery.five_bar()
-    with pytest.raises(PlanningError, match=r"loops stand open there by .*assemble"):
+    with pytest.raises(PlanningError, match=r"loops are not closed: .*assemble"):
         plan(linkage, linkage.q + 0.1, linkage.q, avoid=None)
 
 
-def fenced() -> tuple[Array, Array, dict[str, tuple[float, float]], Obstacle]:
-    """Two ends of a planar arm and limits, and a fence that no way between them leads around."""
+def fenced_problem() -> tuple[Array, Array, dict[str, tuple[float, float]], Obstacle]:
+    """Start and goal of a planar arm, limits, and a fence that no path within the limits leads around."""
     arm = mk.gallery.planar_2r()
     tip = arm.poses(np.zeros(2))[-1][:3, 3]
     fence = Obstacle(Box((0.5 * float(np.linalg.norm(tip)), 0.02, 0.5)), 0.6 * tip, name="fence")
     return np.array([-1.0, 0.0]), np.array([1.0, 0.0]), {arm.space.q_names[0]: (-1.2, 1.2)}, fence
 
 
-def test_a_goal_that_is_shut_in_is_given_up_in_time() -> None:
-    low, high, limits, fence = fenced()
-    with pytest.raises(PlanningError, match=r"no path to 1 goal .*by rrt_connect .*configurations looked at"):
+def test_unreachable_goal_raises_after_max_seconds() -> None:
+    low, high, limits, fence = fenced_problem()
+    with pytest.raises(PlanningError, match=r"rrt_connect found no path to 1 goal .*configurations checked"):
         plan(mk.gallery.planar_2r(), low, high, avoid=[fence], limits=limits, max_seconds=0.5)
 
 
-def test_control_c_gets_through() -> None:
-    low, high, limits, fence = fenced()
-    # whoever started the tests may have turned it off
+def test_keyboard_interrupt_stops_planning() -> None:
+    low, high, limits, fence = fenced_problem()
+    # the parent process may ignore the signal
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         threading.Timer(0.3, _thread.interrupt_main).start()

@@ -1,4 +1,4 @@
-"""Along loops: shutting them, walking, and trees of our own that find paths on which they stay shut."""
+"""Planning along loops: projection, steering, and RRT-Connect with closed loops."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ def mechanism(name: str) -> mk.Mechanism:
 
 
 @contextmanager
-def ground_of(name: str, collider: Collider | None = None, free: Flags | None = None) -> Generator[PlanningSpace]:
-    one = mechanism(name)
-    free = np.ones(one.nv, dtype=np.bool_) if free is None else free
-    with cached_loop_system(one, {}) as loops:
-        yield PlanningSpace(one, loops, collider, 0.0, one.space.lower, one.space.upper, free)
+def make_planning_space(
+    name: str, collider: Collider | None = None, free: Flags | None = None
+) -> Generator[PlanningSpace]:
+    robot = mechanism(name)
+    free = np.ones(robot.nv, dtype=np.bool_) if free is None else free
+    with cached_loop_system(robot, {}) as loops:
+        yield PlanningSpace(robot, loops, collider, 0.0, robot.space.lower, robot.space.upper, free)
 
 
 @functools.cache
-def around_a_pillar() -> tuple[Array, Array, Collider]:
+def pillar_problem() -> tuple[Array, Array, Collider]:
     arms = mechanism("two_arms")
     ends = list[Array]()
     for side in (-0.25, 0.25):
@@ -49,39 +51,41 @@ def around_a_pillar() -> tuple[Array, Array, Collider]:
     return ends[0], ends[1], Collider(arms, ["self", Obstacle(Box((0.06, 0.06, 1.2)), name="pillar")])
 
 
-# ---- laws --------------------------------------------------------------------------------------
+# ---- invariants --------------------------------------------------------------------------------------
 
 
 @settings(max_examples=20)
 @given(SEEDS, NAMES, st.floats(0.001, 0.08))
-def test_shutting_loops_shuts_them_moves_little_and_leaves_what_is_locked(seed: int, name: str, size: float) -> None:
-    one, rng = mechanism(name), np.random.default_rng(seed)
-    free = np.ones(one.nv, dtype=np.bool_)
-    free[rng.choice(one.space.scalars_v)] = False  # a ball turns as a whole, or not at all
-    v = size * rng.normal(size=(6, one.nv))
-    q = one.space.integrate(np.tile(one.q, (6, 1)), v)
-    with ground_of(name, free=free) as ground:
-        there, done = ground.project_all(q)
-        again, _ = ground.project_all(there)
-        alone = [ground.project(single) for single in q]
-    assert (max_closure_errors(one, there[done]) < 1e-9).all()
-    assert np.abs(there[done] - again[done]).max(initial=0.0) < 1e-14  # what is shut stays; balls are normalised
-    moved = one.space.difference(q[done], there[done])
+def test_projection_closes_loops_and_does_not_move_locked_dofs(seed: int, name: str, size: float) -> None:
+    robot, rng = mechanism(name), np.random.default_rng(seed)
+    free = np.ones(robot.nv, dtype=np.bool_)
+    free[rng.choice(robot.space.scalars_v)] = False  # spherical joints are locked as a whole
+    v = size * rng.normal(size=(6, robot.nv))
+    q = robot.space.integrate(np.tile(robot.q, (6, 1)), v)
+    with make_planning_space(name, free=free) as space:
+        projected, is_valid = space.project_all(q)
+        again, _ = space.project_all(projected)
+        alone = [space.project(row) for row in q]
+    assert (max_closure_errors(robot, projected[is_valid]) < 1e-9).all()
+    assert (
+        np.abs(projected[is_valid] - again[is_valid]).max(initial=0.0) < 1e-14
+    )  # closed loops stay; quaternions are normalized
+    moved = robot.space.difference(q[is_valid], projected[is_valid])
     assert np.abs(moved[:, ~free]).max(initial=0.0) == 0.0
-    for k, single in enumerate(alone):
-        assert (single is not None) == done[k]
-        assert single is None or np.array_equal(single, there[k])
+    for k, row in enumerate(alone):
+        assert (row is not None) == is_valid[k]
+        assert row is None or np.array_equal(row, projected[k])
 
 
-def by_newton(ground: PlanningSpace, q: Array) -> Array:
-    """What the kernel does, in NumPy: derivatives serve on while each step leaves less than a fifth."""
-    assert ground.loops.groups is not None
-    (part,) = ground.loops.groups
-    problem, last, inverse = part.problem, 0.0, np.zeros((0, 0))
+def newton_reference(space: PlanningSpace, q: Array) -> Array:
+    """The kernel's method in NumPy: a Jacobian is reused while each step leaves less than a fifth of the error."""
+    assert space.loops.groups is not None
+    (group,) = space.loops.groups
+    problem, last, inverse = group.problem, 0.0, np.zeros((0, 0))
     problem.set_configuration(q)
-    while (error := float(np.abs(e := problem.residual[part.rows].copy()).max())) >= 1e-10:
+    while (error := float(np.abs(e := problem.residual[group.rows].copy()).max())) >= 1e-10:
         if not error < 0.2 * last:
-            J = problem.jacobian[part.rows]
+            J = problem.jacobian[group.rows]
             inverse = J.T @ np.linalg.inv(J @ J.T + 1e-12 * np.eye(len(J)))
         u, last = inverse @ e, error
         problem.step[:] = -u * min(1.0, 0.5 / float(np.linalg.norm(u)))
@@ -91,70 +95,72 @@ def by_newton(ground: PlanningSpace, q: Array) -> Array:
 
 @settings(max_examples=12)
 @given(SEEDS, st.sampled_from(("two_arms", "five_bar", "stewart_platform")), st.floats(0.001, 0.05))
-def test_loops_are_shut_where_numpy_shuts_them(seed: int, name: str, size: float) -> None:
-    one, rng = mechanism(name), np.random.default_rng(seed)
-    q = one.space.integrate(np.tile(one.q, (3, 1)), size * rng.normal(size=(3, one.nv)))
-    with ground_of(name) as ground:
-        there, done = ground.project_all(q)
-        plain = np.array([by_newton(ground, single) for single in q])
-        by_rows = [ground._retract._by_rows(single) for single in q]
-    assert done.all()
-    assert np.abs(one.space.difference(plain, there)).max() < 1e-9
-    # with new derivatives in each step it ends elsewhere, by no more than the square of how far it was off
-    for single, new in zip(by_rows, there, strict=True):
-        assert single is not None
-        assert max_closure_errors(one, single[None])[0] < 1e-9
-        assert np.abs(one.space.difference(single, new)).max() < 10.0 * float(np.abs(q - one.q).max()) ** 2
+def test_kernel_projection_agrees_with_numpy(seed: int, name: str, size: float) -> None:
+    robot, rng = mechanism(name), np.random.default_rng(seed)
+    q = robot.space.integrate(np.tile(robot.q, (3, 1)), size * rng.normal(size=(3, robot.nv)))
+    with make_planning_space(name) as space:
+        projected, is_valid = space.project_all(q)
+        plain = np.array([newton_reference(space, row) for row in q])
+        in_python = [space._retraction._project_in_python(row) for row in q]
+    assert is_valid.all()
+    assert np.abs(robot.space.difference(plain, projected)).max() < 1e-9
+    # with a new Jacobian in each step the result differs by no more than the squared initial error
+    for row, new in zip(in_python, projected, strict=True):
+        assert row is not None
+        assert max_closure_errors(robot, row[None])[0] < 1e-9
+        assert np.abs(robot.space.difference(row, new)).max() < 10.0 * float(np.abs(q - robot.q).max()) ** 2
 
 
 @settings(max_examples=15)
 @given(SEEDS, st.sampled_from(("two_arms", "five_bar")), st.floats(0.01, 0.1))
-def test_a_walk_goes_nearer_with_each_step_and_keeps_loops_shut(seed: int, name: str, step: float) -> None:
-    one, rng = mechanism(name), np.random.default_rng(seed)
-    target = one.space.integrate(one.q, 0.6 * rng.normal(size=one.nv))
-    start = np.array(one.q)
-    with ground_of(name) as ground:
-        assert ground._retract.can_steer
-        way = ground.steer(start, target, step)
-        ground._retract.can_steer = False
-        plain = ground.steer(start, target, step)
-    ends_there = np.array_equal(way[-1], target)
-    way, plain = (some[:-1] if ends_there else some for some in (way, plain))
-    assert np.array_equal(way[0], start)
-    assert (max_closure_errors(one, way) < 1e-9).all()
-    left = np.abs((way - target) / ground.unit).max(axis=1)
-    assert (np.diff(left) < 0.0).all()
-    assert (np.abs(np.diff(way, axis=0) / ground.unit).max(axis=1, initial=0.0) <= MAX_STEP_RATIO * step + 1e-12).all()
-    assert (way >= one.space.lower - 1e-9).all()
-    assert (way <= one.space.upper + 1e-9).all()
-    assert way.shape == plain.shape
-    assert np.abs(way - plain).max() < 1e-6
+def test_each_steering_step_approaches_the_target_with_closed_loops(seed: int, name: str, step: float) -> None:
+    robot, rng = mechanism(name), np.random.default_rng(seed)
+    target = robot.space.integrate(robot.q, 0.6 * rng.normal(size=robot.nv))
+    start = np.array(robot.q)
+    with make_planning_space(name) as space:
+        assert space._retraction.can_steer
+        steered = space.steer(start, target, step)
+        space._retraction.can_steer = False
+        plain = space.steer(start, target, step)
+    is_reached = np.array_equal(steered[-1], target)
+    steered, plain = (path[:-1] if is_reached else path for path in (steered, plain))
+    assert np.array_equal(steered[0], start)
+    assert (max_closure_errors(robot, steered) < 1e-9).all()
+    distances = np.abs((steered - target) / space.unit).max(axis=1)
+    assert (np.diff(distances) < 0.0).all()
+    assert (
+        np.abs(np.diff(steered, axis=0) / space.unit).max(axis=1, initial=0.0) <= MAX_STEP_RATIO * step + 1e-12
+    ).all()
+    assert (steered >= robot.space.lower - 1e-9).all()
+    assert (steered <= robot.space.upper + 1e-9).all()
+    assert steered.shape == plain.shape
+    assert np.abs(steered - plain).max() < 1e-6
 
 
 @settings(max_examples=3)
 @given(SEEDS)
-def test_trees_along_loops_lead_from_the_start_to_a_goal_shut_and_free(seed: int) -> None:
-    start, goal, collider = around_a_pillar()
-    with ground_of("two_arms", collider) as ground:
+def test_constrained_rrt_finds_a_free_path_with_closed_loops(seed: int) -> None:
+    start, goal, collider = pillar_problem()
+    with make_planning_space("two_arms", collider) as space:
         goals = np.array([goal, mechanism("two_arms").q]) if collider.is_free(mechanism("two_arms").q) else goal[None]
-        found = plan_constrained_rrt(ground, start, goals, np.inf, np.random.default_rng(seed))
-        again = plan_constrained_rrt(ground, start, goals, np.inf, np.random.default_rng(seed))
-    assert found is not None
+        path = plan_constrained_rrt(space, start, goals, np.inf, np.random.default_rng(seed))
+        again = plan_constrained_rrt(space, start, goals, np.inf, np.random.default_rng(seed))
+    assert path is not None
     assert again is not None
-    assert np.array_equal(found, again)
-    assert np.array_equal(found[0], start)
-    assert any(np.array_equal(found[-1], one) for one in goals)
-    assert (max_closure_errors(mechanism("two_arms"), found) < 1e-9).all()
-    assert np.all(collider.is_free(found))
-    assert np.abs(np.diff(found, axis=0) / ground.unit).max() <= MAX_STEP_RATIO * ground.step + 1e-12
+    assert np.array_equal(path, again)
+    assert np.array_equal(path[0], start)
+    assert any(np.array_equal(path[-1], end) for end in goals)
+    assert (max_closure_errors(mechanism("two_arms"), path) < 1e-9).all()
+    assert np.all(collider.is_free(path))
+    assert np.abs(np.diff(path, axis=0) / space.unit).max() <= MAX_STEP_RATIO * space.step + 1e-12
 
 
 # ---- cases -------------------------------------------------------------------------------------
 
 
-def test_the_same_problem_is_solved_by_the_projected_space_of_ompl() -> None:
+def test_ompl_projected_space_solves_the_same_problem() -> None:
     pytest.importorskip("ompl")
-    start, goal, collider = around_a_pillar()
+    start, goal, collider = pillar_problem()
     arms = mechanism("two_arms")
     for planner in ("rrt_connect", "RRTConnect"):
         path = plan(arms, start, goal, avoid=collider, planner=planner, max_seconds=120.0)
@@ -164,12 +170,12 @@ def test_the_same_problem_is_solved_by_the_projected_space_of_ompl() -> None:
         assert np.min(collider.distance(between)) >= 0.0
 
 
-def test_trees_along_loops_give_up_in_time() -> None:
-    start, goal, collider = around_a_pillar()
-    with ground_of("two_arms", collider) as ground:
-        assert plan_constrained_rrt(ground, start, goal[None], 0.0, np.random.default_rng(0)) is None
+def test_constrained_rrt_stops_at_the_deadline() -> None:
+    start, goal, collider = pillar_problem()
+    with make_planning_space("two_arms", collider) as space:
+        assert plan_constrained_rrt(space, start, goal[None], 0.0, np.random.default_rng(0)) is None
 
 
-def test_what_is_not_finite_is_nowhere_near_a_shut_loop() -> None:
-    with ground_of("two_arms") as ground:
-        assert ground.project(np.full(mechanism("two_arms").nq, np.nan)) is None
+def test_projection_of_a_configuration_that_is_not_finite_fails() -> None:
+    with make_planning_space("two_arms") as space:
+        assert space.project(np.full(mechanism("two_arms").nq, np.nan)) is None

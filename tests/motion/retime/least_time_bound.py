@@ -1,8 +1,8 @@
-"""A time below which no pace within limits gets: a linear program, worked out by HiGHS.
+"""A lower bound on the duration of a pace within limits, by a linear program (HiGHS).
 
-The jerk of a freedom is within J where something linear in the pace y is within J y^-1/2. Instead of y^-1/2, which says
-how long each bit of the way takes, a time that may be longer is let in: that is convex. Whoever keeps the limits keeps
-these, so that the least sum of such times is a bound.
+The jerk of a dof is within J where an expression linear in the pace y is within J y^-1/2. Here y^-1/2, the time per
+length, is replaced by a variable that may be larger, which makes the problem convex. Every pace within the limits is
+feasible, so the smallest sum of these times is a lower bound.
 """
 
 from __future__ import annotations
@@ -16,42 +16,43 @@ from mechanik.motion.retime.jerk_limited import PaceConstraints, neighbours
 from mechanik.spatial.array import Array
 
 TANGENTS = (0.05, 0.2, 0.5, 0.75, 0.9, 1.0, 1.1, 1.3, 2.0, 5.0)
-"""Where y^-1/2 is replaced by its tangents, which lie below it, in multiples of an answer."""
+"""Ratios to the given pace at which y^-1/2 is replaced by its tangents, which lie below it."""
 
 
-def least_time(limits: PaceConstraints, answer: Array) -> float:
-    """s, for paces that are splines on the same knots as the answer, coefficients (K + 2,)."""
+def least_time(limits: PaceConstraints, coefficients: Array) -> float:
+    """Lower bound (s) for paces that are splines on the same knots as the given one, coefficients (K + 2,)."""
     sparse: Any = import_module("scipy.sparse")
     optimize: Any = import_module("scipy.optimize")
-    count, places = len(answer), len(limits.piece)
-    rows, columns = np.repeat(np.arange(places), 3), (limits.piece[:, None] + np.arange(3)).ravel()
-    y, rise, bend = (
-        sparse.csr_matrix((limits.local[:, order].ravel(), (rows, columns)), (places, count)) for order in range(3)
+    count, sample_count = len(coefficients), len(limits.piece)
+    rows, columns = np.repeat(np.arange(sample_count), 3), (limits.piece[:, None] + np.arange(3)).ravel()
+    y, dy, ddy = (
+        sparse.csr_matrix((limits.local[:, order].ravel(), (rows, columns)), (sample_count, count))
+        for order in range(3)
     )
-    whole, none = sparse.identity(places, format="csr"), sparse.csr_matrix((places, places))
-    left: list[Any] = [sparse.hstack([y, none])]
-    right = [limits.max_pace]
-    for freedom in range(limits.accelerations.shape[2]):
-        a0, a1, j0, j1, j2 = (sparse.diags(one[:, freedom]) for one in (*limits.accelerations, *limits.jerks))
-        gain, jerk = a0 @ y + a1 @ rise, j0 @ y + j1 @ rise + j2 @ bend
-        left += [sparse.hstack([sign * gain, none]) for sign in (1, -1)]
-        left += [sparse.hstack([sign * jerk, -whole]) for sign in (1, -1)]
-        right += [np.ones(2 * places), np.zeros(2 * places)]
+    identity, zero = sparse.identity(sample_count, format="csr"), sparse.csr_matrix((sample_count, sample_count))
+    left_sides: list[Any] = [sparse.hstack([y, zero])]
+    right_sides = [limits.max_pace]
+    for dof in range(limits.accelerations.shape[2]):
+        a0, a1, j0, j1, j2 = (sparse.diags(table[:, dof]) for table in (*limits.accelerations, *limits.jerks))
+        acceleration, jerk = a0 @ y + a1 @ dy, j0 @ y + j1 @ dy + j2 @ ddy
+        left_sides += [sparse.hstack([sign * acceleration, zero]) for sign in (1, -1)]
+        left_sides += [sparse.hstack([sign * jerk, -identity]) for sign in (1, -1)]
+        right_sides += [np.ones(2 * sample_count), np.zeros(2 * sample_count)]
     for share in TANGENTS:
-        at = share * limits.at_places(answer)[0]
-        left.append(sparse.hstack([-0.5 * sparse.diags(at**-1.5) @ y, -whole]))
-        right.append(-1.5 * at**-0.5)
+        y_tangent = share * limits.at_samples(coefficients)[0]
+        left_sides.append(sparse.hstack([-0.5 * sparse.diags(y_tangent**-1.5) @ y, -identity]))
+        right_sides.append(-1.5 * y_tangent**-0.5)
     cost = np.concatenate([np.zeros(count), _weights(limits)])
-    rows_of_all = sparse.vstack(left).tocsr()
-    found = optimize.linprog(cost, rows_of_all, np.concatenate(right), bounds=(0.0, None), method="highs-ipm")
-    assert found.success, found.message
-    return float(found.fun)
+    matrix = sparse.vstack(left_sides).tocsr()
+    result = optimize.linprog(cost, matrix, np.concatenate(right_sides), bounds=(0.0, None), method="highs-ipm")
+    assert result.success, result.message
+    return float(result.fun)
 
 
 def _weights(limits: PaceConstraints) -> Array:
-    """How much of the profile's time belongs to each place looked at, s: trapezoids."""
-    wide = np.diff(limits.u)
-    knots = np.concatenate([[-wide[0]], limits.u, [limits.u[-1] + wide[-1]]])
-    places = (limits.local[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.piece]).sum(axis=1)
-    edges = np.concatenate([limits.u[:1], 0.5 * (places[1:] + places[:-1]), limits.u[-1:]])
+    """Weight of each sample in the integral over the profile's time, s, by trapezoids."""
+    widths = np.diff(limits.u)
+    knots = np.concatenate([[-widths[0]], limits.u, [limits.u[-1] + widths[-1]]])
+    sample_times = (limits.local[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.piece]).sum(axis=1)
+    edges = np.concatenate([limits.u[:1], 0.5 * (sample_times[1:] + sample_times[:-1]), limits.u[-1:]])
     return np.diff(edges)

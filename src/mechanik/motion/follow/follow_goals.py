@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, PathNotFollowed, ShapeError, StructureError
+from mechanik.errors import InvalidArgument, PathNotFollowed, ShapeError
 from mechanik.model import Mechanism
+from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.follow.branch_tracing import TracedBranch, branches_at, refine_branch_end
 from mechanik.motion.follow.follow_problem import (
     FEASIBLE,
@@ -426,7 +427,7 @@ def follow(
     max_change = np.inf if max_step is None else as_number(max_step, "max_step")
     if not max_change > 0.0:
         raise ShapeError(f"max_step must be above 0, not {max_change:g}")
-    collider = _collider(mechanism, avoid, allow, forbid)
+    collider = as_collider(mechanism, avoid, allow, forbid)
     problem = FollowProblem(
         mechanism, PathTargets(goals, targets, s), limits=limits, collider=collider,
         clearance=as_number(clearance, "clearance"), settings=settings,
@@ -519,17 +520,3 @@ def _best_path(roadmap: Roadmap, near: Array, is_fixed: bool) -> Array | None:
 def _unevenness(problem: FollowProblem, q: Array) -> float:
     steps = np.abs(problem.space.difference(q[:-1], q[1:])).max(axis=1, initial=0.0)
     return float(steps.max() / max(float(np.median(steps)), 1e-9))
-
-
-def _collider(mechanism: Mechanism, avoid: Any, allow: Any, forbid: Any) -> Collider | None:
-    if avoid is None:
-        return None
-    from mechanik.collision import Collider
-
-    if isinstance(avoid, Collider):
-        if avoid.mechanism is not mechanism:
-            raise StructureError("avoid is a collider of another mechanism; build it for this one")
-        if tuple(allow) or tuple(forbid):
-            raise InvalidArgument("allow and forbid have no effect on a collider; give them to Collider(...)")
-        return avoid
-    return Collider(mechanism, avoid, allow=allow, forbid=forbid)

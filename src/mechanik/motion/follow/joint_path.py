@@ -206,9 +206,9 @@ class Path:
     def _close_loops(self, q: Array, between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
         if not (self.mechanism.closures or self.mechanism.joint_constraints) or not between.any():
             return q
-        if "shut" not in self._solver_cache:
-            self._solver_cache["shut"] = Solver(self.mechanism)
-        solver = self._solver_cache["shut"]
+        if "loops" not in self._solver_cache:
+            self._solver_cache["loops"] = Solver(self.mechanism)
+        solver = self._solver_cache["loops"]
         q[between] = [solver.solve(q0=row).require().q for row in q[between]]
         return q
 

@@ -58,65 +58,65 @@ class PathCertificate:
     Attributes:
         is_free: whether no distance below the clearance was measured.
         is_certain: whether it is proven that there is none.
-        gap: smallest measured distance, m.
+        min_distance: smallest measured distance, m.
     """
 
     is_free: bool
     is_certain: bool
-    gap: float
+    min_distance: float
 
 
-def certify_by_bisection(ground: PlanningSpace, q: Array, clearance: float, until: float) -> PathCertificate:
+def certify_by_bisection(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
     """Check the path with waypoints q (N, nq) densely, and prove by bisection that it is free between the checks.
 
     Along loops nothing is proven between the checks, which are 0.01 rad or 5 mm apart.
 
     Args:
         clearance: m.
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
     """
-    dense = ground.densify(q, CERTIFY_STEP)
+    dense = space.densify(q, CERTIFY_STEP)
     if dense is None:
         return PathCertificate(False, False, -np.inf)
-    if ground.collider is None:
+    if space.collider is None:
         return PathCertificate(True, True, np.inf)
-    ground.check_count += len(dense)
-    gap = float(np.min(ground.collider.distance(dense)))
-    if gap < clearance:
-        return PathCertificate(False, False, gap)
-    if ground.has_loops:
-        return PathCertificate(True, False, gap)
-    return _between(ground, ground.collider, dense, clearance, gap, until)
+    space.check_count += len(dense)
+    min_distance = float(np.min(space.collider.distance(dense)))
+    if min_distance < clearance:
+        return PathCertificate(False, False, min_distance)
+    if space.has_loops:
+        return PathCertificate(True, False, min_distance)
+    return _certify_between(space, space.collider, dense, clearance, min_distance, deadline)
 
 
-def _between(
-    ground: PlanningSpace, collider: Collider, q: Array, clearance: float, gap: float, until: float
+def _certify_between(
+    space: PlanningSpace, collider: Collider, q: Array, clearance: float, min_distance: float, deadline: float
 ) -> PathCertificate:
     """Prove by bisection that all segments between the configurations q (N, nq) keep the clearance."""
-    who = _Guards(collider)
-    start, half = q[:-1], 0.5 * ground.difference(q[:-1], q[1:])
-    looked = 0
+    motion_bounds = _MotionBounds(collider)
+    start, half = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
+    check_count = 0
     while len(start):
-        looked += len(start)
-        if looked > MAX_CHECKS or time.perf_counter() > until:
-            return PathCertificate(True, False, gap)
-        middle = ground.integrate(start, half)
-        gone = who.farthest(middle, np.abs(half))
-        reach = clearance + float(gone.max(initial=0.0)) + 1e-6
-        gaps = collider.distances_and_jacobian(middle, reach)[0]
-        gap = min(gap, float(gaps.min(initial=np.inf, where=gaps < reach)))
-        if gap < clearance:
-            return PathCertificate(False, False, gap)
-        doubt = (gaps - clearance <= gone).any(axis=1)
-        if (np.abs(half[doubt] / ground.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
-            return PathCertificate(True, False, gap)
-        half = 0.5 * half[doubt]
-        start = np.concatenate([start[doubt], middle[doubt]])
+        check_count += len(start)
+        if check_count > MAX_CHECKS or time.perf_counter() > deadline:
+            return PathCertificate(True, False, min_distance)
+        middle = space.integrate(start, half)
+        motion = motion_bounds.approach_bound(middle, np.abs(half))
+        reach = clearance + float(motion.max(initial=0.0)) + 1e-6
+        distances = collider.distances_and_jacobian(middle, reach)[0]
+        min_distance = min(min_distance, float(distances.min(initial=np.inf, where=distances < reach)))
+        if min_distance < clearance:
+            return PathCertificate(False, False, min_distance)
+        is_unproven = (distances - clearance <= motion).any(axis=1)
+        if (np.abs(half[is_unproven] / space.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
+            return PathCertificate(True, False, min_distance)
+        half = 0.5 * half[is_unproven]
+        start = np.concatenate([start[is_unproven], middle[is_unproven]])
         half = np.concatenate([half, half])
-    return PathCertificate(True, True, gap)
+    return PathCertificate(True, True, min_distance)
 
 
-class _Guards:
+class _MotionBounds:
     """The moving bodies behind each row of a collider's distances, with a bounding sphere each."""
 
     def __init__(self, collider: Collider) -> None:
@@ -124,54 +124,54 @@ class _Guards:
         self._mechanism = collider.mechanism
         bodies = tables.collision_bodies[: tables.moving]
         self._links = [body.name for body in bodies]
-        self._balls: list[tuple[Array, float]] = []
+        self._spheres: list[tuple[Array, float]] = []
         for body, row in zip(bodies, tables.bodies, strict=False):
             # the table has the sphere in the frame of the node that carries the body
-            ball = np.append(row[at.BODY_CENTRE : at.BODY_CENTRE + 3], 1.0)
-            middle: Array = (inverse(body.frame) @ ball)[:3]
-            self._balls.append((middle, float(row[at.BODY_RADIUS])))
-        self._first = list[int]()
-        self._others = list[npt.NDArray[np.int64]]()
-        for guarded, first, count, _, rows in tables.pair_groups.tolist():
+            centre = np.append(row[at.BODY_CENTRE : at.BODY_CENTRE + 3], 1.0)
+            centre_link: Array = (inverse(body.frame) @ centre)[:3]
+            self._spheres.append((centre_link, float(row[at.BODY_RADIUS])))
+        self._bodies = list[int]()
+        self._partners = list[npt.NDArray[np.int64]]()
+        for body_index, first, count, _, rows in tables.pair_groups.tolist():
             partners = tables.partners[first : first + max(0, count)]
-            self._first += [guarded] * rows
-            self._others += [partners] * rows
+            self._bodies += [body_index] * rows
+            self._partners += [partners] * rows
 
-    def farthest(self, q: Array, steps: Array) -> Array:
+    def approach_bound(self, q: Array, steps: Array) -> Array:
         """Bound (N, m), in m, on the approach of the bodies of each row while the dofs move by `steps` from q.
 
         Args:
             q: (N, nq).
             steps: (N, nv), absolute values.
         """
-        gone = np.stack([self._gone(k, q, steps) for k in range(len(self._links))], axis=1)
-        found = gone[:, self._first]
-        for row, others in enumerate(self._others):
-            if len(others):
-                found[:, row] += gone[:, others].max(axis=1)
-        return found
+        body_motion = np.stack([self._body_motion_bound(k, q, steps) for k in range(len(self._links))], axis=1)
+        bounds = body_motion[:, self._bodies]
+        for row, partners in enumerate(self._partners):
+            if len(partners):
+                bounds[:, row] += body_motion[:, partners].max(axis=1)
+        return bounds
 
-    def _gone(self, k: int, q: Array, steps: Array) -> Array:
+    def _body_motion_bound(self, k: int, q: Array, steps: Array) -> Array:
         """Bound (N,) on the motion of any point of body k, m.
 
         Lever arms grow during the motion, by at most twice the distance that any point has moved.
         """
-        middle, radius = self._balls[k]
-        J = self._mechanism.jacobian(self._links[k], q, middle)
-        turns = np.linalg.norm(J[:, 3:], axis=1)
-        at_first = ((np.linalg.norm(J[:, :3], axis=1) + radius * turns) * steps).sum(axis=1)
-        turned = (turns * steps).sum(axis=1)
-        return np.where(turned < 0.25, at_first / np.maximum(1.0 - 2.0 * turned, 0.5), np.inf)
+        centre, radius = self._spheres[k]
+        J = self._mechanism.jacobian(self._links[k], q, centre)
+        rotation_rates = np.linalg.norm(J[:, 3:], axis=1)
+        initial_bound = ((np.linalg.norm(J[:, :3], axis=1) + radius * rotation_rates) * steps).sum(axis=1)
+        angle = (rotation_rates * steps).sum(axis=1)
+        return np.where(angle < 0.25, initial_bound / np.maximum(1.0 - 2.0 * angle, 0.5), np.inf)
 
 
 kernel = kernel_module("planning.motion_certificate")
-SOME = 4_000
+CHECKS_PER_CALL = 4_000
 """Number of checks between two readings of the clock."""
-BEGIN = 0.1
+FIRST_INTERVAL = 0.1
 """Planning units: expected free interval of the first check."""
 
 
-def certify_path(ground: PlanningSpace, q: Array, clearance: float, until: float) -> PathCertificate:
+def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
     """Check the path with waypoints q (N, nq), and prove that it is free between the checks.
 
     Checks are at most 0.01 rad or 5 mm apart. The reported distance is the smallest of the path, to 1 cm or a quarter
@@ -179,53 +179,56 @@ def certify_path(ground: PlanningSpace, q: Array, clearance: float, until: float
 
     Args:
         clearance: m.
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
 
     Raises:
         NotFinite: a link pose is not finite.
     """
-    collider = ground.collider
-    if collider is None or not ground.is_euclidean or len(q) < 2:
-        return certify_by_bisection(ground, q, clearance, until)
-    scene = _scene(collider._current_pairs().tables)
-    knots, state = np.ascontiguousarray(q), np.zeros(CERTIFICATE_FLOATS)
-    state[SMALLEST_DISTANCE], state[IS_CERTAIN], state[LAST_STRIDE] = np.inf, 1.0, BEGIN
+    collider = space.collider
+    if collider is None or not space.is_euclidean or len(q) < 2:
+        return certify_by_bisection(space, q, clearance, deadline)
+    scene = _kernel_scene(collider._current_pairs().tables)
+    waypoints, state = np.ascontiguousarray(q), np.zeros(CERTIFICATE_FLOATS)
+    state[SMALLEST_DISTANCE], state[IS_CERTAIN], state[LAST_STRIDE] = np.inf, 1.0, FIRST_INTERVAL
     while True:
-        answer = kernel.certify_path(*scene, knots, ground.unit, clearance, CERTIFY_STEP, MIN_INTERVAL, SOME, state)
-        if answer != BUDGET_SPENT:
+        status = kernel.certify_path(
+            *scene, waypoints, space.unit, clearance, CERTIFY_STEP, MIN_INTERVAL, CHECKS_PER_CALL, state
+        )
+        if status != BUDGET_SPENT:
             break
-        if state[CERTIFICATE_CHECKS] > MAX_CHECKS or time.perf_counter() > until:
+        if state[CERTIFICATE_CHECKS] > MAX_CHECKS or time.perf_counter() > deadline:
             state[IS_CERTAIN] = 0.0
-    ground.check_count += int(state[CERTIFICATE_CHECKS])
-    if answer == NOT_FINITE:
-        raise NotFinite("a link is nowhere, although q is finite: a length of the mechanism is too large")
-    is_free = answer != IN_COLLISION
+    space.check_count += int(state[CERTIFICATE_CHECKS])
+    if status == NOT_FINITE:
+        raise NotFinite(
+            "a link pose is not finite although q is; check the lengths of the mechanism, one may be too large"
+        )
+    is_free = status != IN_COLLISION
     return PathCertificate(is_free, is_free and bool(state[IS_CERTAIN] == 1.0), float(state[SMALLEST_DISTANCE]))
 
 
 @lru_cache(maxsize=8)
-def _scene(tables: CollisionTables) -> tuple[Any, ...]:
+def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
     """Arguments of the kernel from the collision tables up to the pairs of bodies."""
-    guards = tables.pair_groups.copy()
-    guards[:, at.FIRST_PAIR_ROW], guards[:, at.PAIR_ROWS] = (
-        np.arange(len(guards)),
-        1,
-    )  # only the nearest pair of each group
-    rows, balls = tables.bodies[: tables.moving], np.empty((tables.moving, SPHERE_FLOATS))
-    balls[:, SPHERE_NODE], balls[:, SPHERE_RADIUS] = rows[:, at.BODY_NODE], rows[:, at.BODY_RADIUS]
-    balls[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
-    parents, nodes = tables.nodes[:, PARENT].astype(np.int64).tolist(), balls[:, SPHERE_NODE].astype(np.int64).tolist()
-    couples = list[tuple[int, int, int, int]]()
+    pair_groups = tables.pair_groups.copy()
+    # only the nearest pair of each group
+    pair_groups[:, at.FIRST_PAIR_ROW], pair_groups[:, at.PAIR_ROWS] = np.arange(len(pair_groups)), 1
+    rows, spheres = tables.bodies[: tables.moving], np.empty((tables.moving, SPHERE_FLOATS))
+    spheres[:, SPHERE_NODE], spheres[:, SPHERE_RADIUS] = rows[:, at.BODY_NODE], rows[:, at.BODY_RADIUS]
+    spheres[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
+    parents = tables.nodes[:, PARENT].astype(np.int64).tolist()
+    nodes = spheres[:, SPHERE_NODE].astype(np.int64).tolist()
+    pair_rows = list[tuple[int, int, int, int]]()
     for row, (body, first, count, *_) in enumerate(tables.pair_groups.tolist()):
         if count < 0:
-            couples.append((row, body, -1, -1))
-        for other in tables.partners[first : first + max(count, 0)].tolist():
-            couples.append((row, body, other, _above(parents, nodes[body], nodes[other])))
-    pairs = np.array(couples, np.int64).reshape(-1, PAIR_INTS)
-    return (*tables.arrays[:7], guards, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, balls, pairs)
+            pair_rows.append((row, body, -1, -1))
+        for partner in tables.partners[first : first + max(count, 0)].tolist():
+            pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))
+    pairs = np.array(pair_rows, np.int64).reshape(-1, PAIR_INTS)
+    return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)
 
 
-def _above(parents: list[int], a: int, b: int) -> int:
+def _common_ancestor(parents: list[int], a: int, b: int) -> int:
     """The deepest common ancestor of two nodes; -1 if there is none."""
     while a != b:
         a, b = (parents[a], b) if a > b else (a, parents[b])

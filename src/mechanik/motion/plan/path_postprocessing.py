@@ -30,113 +30,112 @@ MAX_SHORTCUTS = 120
 """Largest number of random shortcuts."""
 MAX_FAILED_SHORTCUTS = 40
 """Number of failed shortcuts in a row (not shorter or not free) at which shortening ends."""
-SIZES = (0.5, 0.35, 0.2, 0.1, 0.05)
+ARC_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter side of a corner that its arc may use, tried in this order; the first that is free is used."""
 BLEND_STEP = 0.06
 """Planning units: distance of the waypoints on a rounded corner."""
-SWEEPS = 12
+SMOOTHING_SWEEPS = 12
 """Number of smoothing sweeps over all waypoints."""
-STILL = 1e-9
+SAME_DISTANCE = 1e-9
 """Planning units: closer configurations are the same."""
-FLAT = 1e-3
+MIN_CORNER_ANGLE = 1e-3
 """rad: smaller changes of direction are not corners."""
 
 
-def shortcut_path(ground: PlanningSpace, q: Array, rng: np.random.Generator, until: float) -> Array:
+def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
     """Shorten a path: skip waypoints, then try random shortcuts until no more are found.
 
     Args:
         q: (M, nq) waypoints.
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
 
     Returns:
         Waypoints (N, nq) with free segments between them, straight or along the loops.
     """
-    q = _skipped(ground, q, until)
-    vain = 0
+    q = _skip_waypoints(space, q, deadline)
+    failed = 0
     for _ in range(MAX_SHORTCUTS):
-        if len(q) < 3 or vain > MAX_FAILED_SHORTCUTS or time.perf_counter() > until:
+        if len(q) < 3 or failed > MAX_FAILED_SHORTCUTS or time.perf_counter() > deadline:
             break
-        sides = np.linalg.norm(ground.scaled_difference(q[:-1], q[1:]), axis=1)
-        along = np.append(0.0, np.cumsum(sides))
-        low, high = np.sort(rng.uniform(0.0, along[-1], 2))
-        i, j = np.searchsorted(along, (low, high), side="right") - 1
-        i, j = int(min(i, len(sides) - 1)), int(min(j, len(sides) - 1))
-        vain += 1
+        lengths = np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)
+        positions = np.append(0.0, np.cumsum(lengths))
+        low, high = np.sort(rng.uniform(0.0, positions[-1], 2))
+        i, j = np.searchsorted(positions, (low, high), side="right") - 1
+        i, j = int(min(i, len(lengths) - 1)), int(min(j, len(lengths) - 1))
+        failed += 1
         if i == j:
             continue
-        a, b = _between(ground, q, i, (low - along[i]) / sides[i]), _between(ground, q, j, (high - along[j]) / sides[j])
+        a = _point_on_segment(space, q, i, (low - positions[i]) / lengths[i])
+        b = _point_on_segment(space, q, j, (high - positions[j]) / lengths[j])
         if a is None or b is None:
             continue
-        now = float(np.linalg.norm(ground.scaled_difference(a, b)))
-        if now > 0.999 * (high - low):
+        new_length = float(np.linalg.norm(space.scaled_difference(a, b)))
+        if new_length > 0.999 * (high - low):
             continue
-        if not ground.are_free(np.array([a, b])).all():
+        if not space.are_free(np.array([a, b])).all():
             continue
-        if ground.is_euclidean:
-            if not ground.is_segment_free(a, b):
+        if space.is_euclidean:
+            if not space.is_segment_free(a, b):
                 continue
-            new = np.array([a, b])
+            replacement = np.array([a, b])
         else:
-            way = ground.free_segment(a, b)
-            if way is None:
+            segment = space.free_segment(a, b)
+            if segment is None:
                 continue
-            new = way if ground.has_loops else way[[0, -1]]
-        if ground.has_loops and _length(ground, new) > 0.999 * (high - low):
+            replacement = segment if space.has_loops else segment[[0, -1]]
+        if space.has_loops and _path_length(space, replacement) > 0.999 * (high - low):
             continue
-        q = np.concatenate([q[: i + 1], new, q[j + 1 :]])
-        q = remove_duplicates(ground, q)
-        vain = 0
-    return _skipped(ground, q, until)
+        q = np.concatenate([q[: i + 1], replacement, q[j + 1 :]])
+        q = remove_duplicates(space, q)
+        failed = 0
+    return _skip_waypoints(space, q, deadline)
 
 
-def blend_corners(ground: PlanningSpace, q: Array, until: float) -> Array:
+def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
     """Replace each corner by a parabola tangent to both sides, where it is free."""
     if len(q) < 3:
         return q
-    found = [q[0]]
+    waypoints = [q[0]]
     for k in range(1, len(q) - 1):
-        before, after = ground.scaled_difference(q[k], q[k - 1]), ground.scaled_difference(q[k], q[k + 1])
+        before, after = space.scaled_difference(q[k], q[k - 1]), space.scaled_difference(q[k], q[k + 1])
         a, b = float(np.linalg.norm(before)), float(np.linalg.norm(after))
-        if np.linalg.norm(before / a + after / b) < FLAT or time.perf_counter() > until:
-            found.append(q[k])
+        if np.linalg.norm(before / a + after / b) < MIN_CORNER_ANGLE or time.perf_counter() > deadline:
+            waypoints.append(q[k])
             continue
-        for size in SIZES:
+        for size in ARC_SHARES:
             reach = size * min(a, b)
-            arc = _arc(ground, q[k], before * (reach / a), after * (reach / b))
+            arc = _rounded_corner(space, q[k], before * (reach / a), after * (reach / b))
             if arc is not None:
-                found += list(arc)
+                waypoints += list(arc)
                 break
         else:
-            found.append(q[k])
-    return remove_duplicates(ground, np.array([*found, q[-1]]))
+            waypoints.append(q[k])
+    return remove_duplicates(space, np.array([*waypoints, q[-1]]))
 
 
-def smooth_along_loops(ground: PlanningSpace, q: Array, until: float) -> Array:
+def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
     """Move each waypoint halfway to the middle of its neighbours, repeatedly; for dense waypoints along loops."""
     q = q.copy()
-    for sweep in range(2 * SWEEPS):
-        some = np.arange(1 + sweep % 2, len(q) - 1, 2)
-        if not len(some) or time.perf_counter() > until:
+    for sweep in range(2 * SMOOTHING_SWEEPS):
+        indices = np.arange(1 + sweep % 2, len(q) - 1, 2)
+        if not len(indices) or time.perf_counter() > deadline:
             break
-        pull = (
-            0.25
-            * (ground.scaled_difference(q[some], q[some - 1]) + ground.scaled_difference(q[some], q[some + 1]))
-            * ground.unit
-        )
-        moved, shut = ground.project_all(ground.integrate(q[some], pull))
-        moved[~shut] = q[some[~shut]]
-        beside = [_middles(ground, moved, q[some - 1]), _middles(ground, moved, q[some + 1])]
-        free = ground.are_free(moved) & ground.are_free(beside[0]) & ground.are_free(beside[1])
-        q[some[free]] = moved[free]
+        before = space.scaled_difference(q[indices], q[indices - 1])
+        after = space.scaled_difference(q[indices], q[indices + 1])
+        steps = 0.25 * (before + after) * space.unit
+        moved, is_closed = space.project_all(space.integrate(q[indices], steps))
+        moved[~is_closed] = q[indices[~is_closed]]
+        midpoints = [_midpoints(space, moved, q[indices - 1]), _midpoints(space, moved, q[indices + 1])]
+        free = space.are_free(moved) & space.are_free(midpoints[0]) & space.are_free(midpoints[1])
+        q[indices[free]] = moved[free]
     return q
 
 
-def _middles(ground: PlanningSpace, a: Array, b: Array) -> Array:
-    return ground.integrate(a, 0.5 * ground.difference(a, b))
+def _midpoints(space: PlanningSpace, a: Array, b: Array) -> Array:
+    return space.integrate(a, 0.5 * space.difference(a, b))
 
 
-def _arc(ground: PlanningSpace, corner: Array, before: Array, after: Array) -> Array | None:
+def _rounded_corner(space: PlanningSpace, corner: Array, before: Array, after: Array) -> Array | None:
     """Waypoints (M, nq) of a parabola that rounds a corner, if it is free; else None.
 
     Args:
@@ -145,144 +144,157 @@ def _arc(ground: PlanningSpace, corner: Array, before: Array, after: Array) -> A
     """
     count = max(4, int(np.ceil(float(np.abs(before - after).max()) / BLEND_STEP)))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]
-    v = ((1.0 - t) ** 2 * before + t**2 * after) * ground.unit
-    points = ground.integrate(corner, v)
-    if not ground.is_euclidean:
-        points, shut = ground.project_all(points)
-        if not shut.all():
+    v = ((1.0 - t) ** 2 * before + t**2 * after) * space.unit
+    points = space.integrate(corner, v)
+    if not space.is_euclidean:
+        points, is_closed = space.project_all(points)
+        if not is_closed.all():
             return None
-    dense = ground.densify(points, ground.step)
-    return points if dense is not None and ground.are_free(dense).all() else None
+    dense = space.densify(points, space.step)
+    return points if dense is not None and space.are_free(dense).all() else None
 
 
-def _skipped(ground: PlanningSpace, q: Array, until: float) -> Array:
+def _skip_waypoints(space: PlanningSpace, q: Array, deadline: float) -> Array:
     """Skip waypoints: connect each to the farthest one that a free segment reaches, found by bisection."""
-    found, k = [q[:1]], 0
+    pieces, k = [q[:1]], 0
     while k < len(q) - 1:
-        jump = len(q) - 1
-        way: Array | None = None
-        while jump > k + 1 and time.perf_counter() < until:
-            way = ground.free_segment(q[k], q[jump])
-            if way is not None and (not ground.has_loops or _length(ground, way) < _length(ground, q[k : jump + 1])):
+        target = len(q) - 1
+        segment: Array | None = None
+        while target > k + 1 and time.perf_counter() < deadline:
+            segment = space.free_segment(q[k], q[target])
+            if segment is not None and (
+                not space.has_loops or _path_length(space, segment) < _path_length(space, q[k : target + 1])
+            ):
                 break
-            way, jump = None, k + (jump - k) // 2
-        if way is None:
-            jump = k + 1
-        found.append(way[1:] if way is not None and ground.has_loops else q[jump : jump + 1])
-        k = jump
-    return np.concatenate(found)
+            segment, target = None, k + (target - k) // 2
+        if segment is None:
+            target = k + 1
+        pieces.append(segment[1:] if segment is not None and space.has_loops else q[target : target + 1])
+        k = target
+    return np.concatenate(pieces)
 
 
-def _between(ground: PlanningSpace, q: Array, k: int, share: float) -> Array | None:
-    return ground.project(ground.integrate(q[k], share * ground.difference(q[k], q[k + 1])))
+def _point_on_segment(space: PlanningSpace, q: Array, k: int, share: float) -> Array | None:
+    return space.project(space.integrate(q[k], share * space.difference(q[k], q[k + 1])))
 
 
-def _length(ground: PlanningSpace, q: Array) -> float:
-    return float(np.linalg.norm(ground.scaled_difference(q[:-1], q[1:]), axis=1).sum())
+def _path_length(space: PlanningSpace, q: Array) -> float:
+    return float(np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1).sum())
 
 
-def remove_duplicates(ground: PlanningSpace, q: Array) -> Array:
+def remove_duplicates(space: PlanningSpace, q: Array) -> Array:
     """Remove waypoints that equal their predecessor; the first and the last stay."""
-    kept = [0]
+    indices = [0]
     for k in range(1, len(q) - 1):
-        if ground.max_difference(q[kept[-1]], q[k]) > STILL and ground.max_difference(q[k], q[-1]) > STILL:
-            kept.append(k)
-    return q[[*kept, len(q) - 1]]
+        if (
+            space.max_difference(q[indices[-1]], q[k]) > SAME_DISTANCE
+            and space.max_difference(q[k], q[-1]) > SAME_DISTANCE
+        ):
+            indices.append(k)
+    return q[[*indices, len(q) - 1]]
 
 
 shortcuts = kernel_module("planning.path_shortening")
 corners = kernel_module("planning.corner_rounding")
 
-BUDGET = 1000
+CHECKS_PER_CALL = 1000
 """Number of collision checks in a kernel call, after which the clock is read."""
 
 
-def shortcut_in_kernel(ground: PlanningSpace, q: Array, rng: np.random.Generator, until: float) -> Array:
+def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
     """Shorten the waypoints q (N, nq) in a kernel, in a Euclidean space; unchanged after the deadline."""
-    scene = ground.scene()
+    scene = space.scene()
     if scene is None:
         return q[[0, -1]]
     x = np.empty((len(q) + MAX_SHORTCUTS + 1, q.shape[1]))
     x[: len(q)] = q
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
     state[WAYPOINT_COUNT] = len(q)
-    seed, answer = int(rng.integers(2**62)), -1
-    while answer != SEARCH_DONE and time.perf_counter() < until:
-        answer = shortcuts.shorten_path(
-            *scene, ground.unit, ground.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, BUDGET, x, state
+    seed, status = int(rng.integers(2**62)), -1
+    while status != SEARCH_DONE and time.perf_counter() < deadline:
+        status = shortcuts.shorten_path(
+            *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, x, state
         )
-    ground.check_count += int(state[CHECK_COUNT])
+    space.check_count += int(state[CHECK_COUNT])
     return x[: int(state[WAYPOINT_COUNT])]
 
 
-def blend_corners_in_kernel(ground: PlanningSpace, q: Array) -> Array:
+def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
     """Replace each corner by a parabola tangent to both sides, where it is free; in a kernel, in a Euclidean space."""
-    scene = ground.scene()
+    scene = space.scene()
     if scene is None or len(q) < 3:
         return q
-    far = float(np.abs(ground.scaled_difference(q[:-1], q[1:])).max(axis=1).sum())
-    out = np.empty((int(far / BLEND_STEP) + 6 * len(q), q.shape[1]))
+    length = float(np.abs(space.scaled_difference(q[:-1], q[1:])).max(axis=1).sum())
+    out = np.empty((int(length / BLEND_STEP) + 6 * len(q), q.shape[1]))
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
-    count = corners.round_corners(*scene, ground.unit, ground.step, np.ascontiguousarray(q), out, state)
-    ground.check_count += int(state[CHECK_COUNT])
+    count = corners.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, state)
+    space.check_count += int(state[CHECK_COUNT])
     return out[:count]
 
 
 kernel = kernel_module("planning.spline_clearance")
-CLOSER = (0.4, 0.2, 0.1, 0.05, 0.02)
+REFINEMENT_STEPS = (0.4, 0.2, 0.1, 0.05, 0.02)
 """Planning units: distances of waypoints, tried in this order until the spline is free."""
 
 
-def refine_for_spline(ground: PlanningSpace, q: Array, clearance: float) -> Array:
+def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array:
     """Insert waypoints on the path until the spline of `retime` through them keeps the clearance.
 
     If no distance in CLOSER suffices, the waypoints stay as they are.
     """
-    if ground.collider is None or len(q) < 3:
+    if space.collider is None or len(q) < 3:
         return q
-    for step in (None, *CLOSER):
-        closer = q if step is None else ground.densify(q, step)
-        if closer is None:
+    for step in (None, *REFINEMENT_STEPS):
+        candidate = q if step is None else space.densify(q, step)
+        if candidate is None:
             break
-        if is_spline_free(ground, closer, clearance):
-            return closer
+        if is_spline_free(space, candidate, clearance):
+            return candidate
     return q
 
 
-def is_spline_free(ground: PlanningSpace, q: Array, clearance: float) -> bool:
+def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
     """Whether the spline through the waypoints q (N, nq) keeps the clearance, checked about every 0.01 rad or 5 mm.
 
     Without SciPy the spline of a mechanism with loops or spherical joints cannot be fitted; it counts as free, because
     it cannot be retimed either.
     """
-    scene, collider = ground.scene(), ground.collider
+    scene, collider = space.scene(), space.collider
     if scene is None or collider is None:
         return True
-    moved = np.linalg.norm(ground.difference(q[:-1], q[1:]), axis=1) > DUPLICATE_DISTANCE
-    knots = q[np.append(True, moved)]
-    if len(knots) < 3:
+    is_distinct = np.linalg.norm(space.difference(q[:-1], q[1:]), axis=1) > DUPLICATE_DISTANCE
+    waypoints = q[np.append(True, is_distinct)]
+    if len(waypoints) < 3:
         return True
-    if ground.is_euclidean:
-        looks = np.zeros(1, np.int64)
-        answer = kernel.spline_is_free(
-            *scene[:-1], clearance, knots, ground.unit, DEVIATION, CERTIFY_STEP, MAX_REFINEMENTS, MAX_WAYPOINTS, looks
+    if space.is_euclidean:
+        check_count = np.zeros(1, np.int64)
+        status = kernel.spline_is_free(
+            *scene[:-1],
+            clearance,
+            waypoints,
+            space.unit,
+            DEVIATION,
+            CERTIFY_STEP,
+            MAX_REFINEMENTS,
+            MAX_WAYPOINTS,
+            check_count,
         )
-        ground.check_count += int(looks[0])
-        if answer != TOO_MANY_SAMPLES:
-            return bool(answer != IN_COLLISION)
+        space.check_count += int(check_count[0])
+        if status != TOO_MANY_SAMPLES:
+            return bool(status != IN_COLLISION)
     try:
-        curve = fit_joint_spline(Path(ground.mechanism, knots), DEVIATION)
+        curve = fit_joint_spline(Path(space.mechanism, waypoints), DEVIATION)
     except MissingExtra:
         return True
-    return bool(np.all(collider.is_free(curve.configurations(_close(ground, curve)), clearance)))
+    return bool(np.all(collider.is_free(curve.configurations(_dense_parameters(space, curve)), clearance)))
 
 
-def _close(ground: PlanningSpace, curve: JointSpline) -> Array:
+def _dense_parameters(space: PlanningSpace, curve: JointSpline) -> Array:
     """Parameters s (M,) along a spline at which no dof moves by more than about 0.01 rad or 5 mm."""
-    knots = curve.coefficients[3]
-    ends = np.vstack([knots, curve.configurations(curve.s[-1:])])
-    far = np.abs(ground.scaled_difference(ends[:-1], ends[1:])).max(axis=1)
-    parts = np.maximum(np.ceil(far / CERTIFY_STEP), 1.0).astype(np.int64)
-    k = np.repeat(np.arange(len(parts)), parts)
-    number = np.arange(len(k)) - np.repeat(np.cumsum(parts) - parts, parts)
-    return np.append(curve.s[k] + number / parts[k] * np.diff(curve.s)[k], curve.s[-1])
+    starts = curve.coefficients[3]
+    ends = np.vstack([starts, curve.configurations(curve.s[-1:])])
+    changes = np.abs(space.scaled_difference(ends[:-1], ends[1:])).max(axis=1)
+    counts = np.maximum(np.ceil(changes / CERTIFY_STEP), 1.0).astype(np.int64)
+    k = np.repeat(np.arange(len(counts)), counts)
+    index = np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.append(curve.s[k] + index / counts[k] * np.diff(curve.s)[k], curve.s[-1])

@@ -17,6 +17,7 @@ from mechanik.collision import Collider
 from mechanik.collision.collision_pairs import Avoid
 from mechanik.errors import InvalidArgument, LimitsError, PlanningError, StructureError
 from mechanik.model import Mechanism
+from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.follow import Path
 from mechanik.motion.plan.path_certificate import PathCertificate, certify_path
 from mechanik.motion.plan.path_postprocessing import (
@@ -55,7 +56,7 @@ class PlannedPath(Path):
         planner: "straight" if the straight segment is free, else the name of the planner.
         goal: index of the goal where the path ends, in order of distance from the start.
         seconds: wall time of the call, s.
-        gap: smallest distance measured along the path, m; infinite if nothing is avoided.
+        min_distance: smallest distance measured along the path, m; infinite if nothing is avoided.
         is_certain: whether it is proven that the clearance is kept everywhere on the path: between two checks no point
             can move as far as the distances measured there. If false, the path is checked every 0.01 rad or 5 mm.
 
@@ -68,16 +69,17 @@ class PlannedPath(Path):
     planner: str
     goal: int
     seconds: float
-    gap: float
+    min_distance: float
     is_certain: bool
 
     def __init__(
-        self, mechanism: Mechanism, q: Array, s: Array, planner: str, goal: int, seconds: float, gap: float,
-        certain: bool,
+        self, mechanism: Mechanism, q: Array, s: Array, planner: str, goal: int, seconds: float, min_distance: float,
+        is_certain: bool,
     ) -> None:  # fmt: skip
         Path.__init__(self, mechanism, q, s)
         for name, value in (
-            ("planner", planner), ("goal", goal), ("seconds", seconds), ("gap", gap), ("is_certain", certain),
+            ("planner", planner), ("goal", goal), ("seconds", seconds), ("min_distance", min_distance),
+            ("is_certain", is_certain),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -88,15 +90,15 @@ KERNELS = (
     "planning.spline_clearance",
 )  # fmt: skip
 """Kernels in which planning spends its time; without compilation no path would be found in the default time."""
-MARGIN = 1e-3
+SEARCH_MARGIN = 1e-3
 """m: extra clearance during the search, as far as the start and the goals allow it."""
-DIRECT = 6
+STRAIGHT_GOALS = 6
 """Number of goals to which the straight segment is tried first."""
-LAST = 0.2
+POSTPROCESSING_SHARE = 0.2
 """Share of the time that planners which never stop by themselves leave for post-processing."""
-FINER = 3
+MAX_SEARCHES = 3
 """Number of searches, each with half the check step, where the certificate finds a collision."""
-Found = tuple[Array, str, tuple[float, bool]]
+CertifiedPath = tuple[Array, str, tuple[float, bool]]
 """Waypoints (N, nq), the planner, and the smallest distance (m) with whether the path is proven free."""
 
 
@@ -155,147 +157,150 @@ def plan(
     """
     if avoid is not None:
         wait_for_kernels(*KERNELS, what="planning")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"plan takes a mechanism, not {mechanism!r}")
+        raise InvalidArgument(f"the first argument must be a mechanism, not {mechanism!r}")
     seconds = as_number(max_seconds, "max_seconds", allow_infinite=True)
     if not seconds > 0.0:
         raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
-    until = begun + seconds
-    wide = as_number(clearance, "clearance")
-    rules = tuple(allow or ()), tuple(forbid or ())
-    check_avoid_arguments(mechanism, avoid, wide, *rules)
-    collider = _collider(mechanism, avoid, *rules)
+    deadline = started + seconds
+    min_clearance = as_number(clearance, "clearance")
+    pair_rules = tuple(allow or ()), tuple(forbid or ())
+    check_avoid_arguments(mechanism, avoid, min_clearance, *pair_rules)
+    collider = _collider_with_shapes(mechanism, avoid, *pair_rules)
     lower, upper = as_bounds(mechanism, limits)
     free = np.ones(mechanism.nv, dtype=np.bool_) if lock is None else ~as_dof_mask(mechanism, lock, False)
     generator = np.random.default_rng(0) if rng is None else as_rng(rng)
     with cached_loop_system(mechanism, {}) as loops:
-        ground = PlanningSpace(mechanism, loops, collider, wide, lower, upper, free)
-        check_planner(ground, planner)
-        first = as_start(ground, start)
-        goals = as_goals(ground, goal, first, {"lock": lock, "limits": limits}, generator, until)
-        ground.clearance = wide + _margin(ground, [first, *goals])
-        q, planner, verdict = _search(ground, first, goals, planner, wide, until, generator)
-        q = refine_for_spline(ground, q, wide)
-    last = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
-    along = np.append(0.0, np.cumsum(np.linalg.norm(ground.scaled_difference(q[:-1], q[1:]), axis=1)))
-    s = along / along[-1] if along[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
-    return PlannedPath(mechanism, q, s, planner, last, seconds_since(begun), *verdict)
+        space = PlanningSpace(mechanism, loops, collider, min_clearance, lower, upper, free)
+        check_planner(space, planner)
+        q_start = as_start(space, start)
+        goals = as_goals(space, goal, q_start, {"lock": lock, "limits": limits}, generator, deadline)
+        space.clearance = min_clearance + _clearance_margin(space, [q_start, *goals])
+        q, planner, certificate = _search(space, q_start, goals, planner, min_clearance, deadline, generator)
+        q = refine_for_spline(space, q, min_clearance)
+    goal_index = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
+    arc_length = np.append(0.0, np.cumsum(np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)))
+    s = arc_length / arc_length[-1] if arc_length[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
+    return PlannedPath(mechanism, q, s, planner, goal_index, seconds_since(started), *certificate)
 
 
 def _search(
-    ground: PlanningSpace,
+    space: PlanningSpace,
     start: Array,
     goals: Array,
     planner: str,
     clearance: float,
-    until: float,
+    deadline: float,
     rng: np.random.Generator,
-) -> Found:
+) -> CertifiedPath:
     """A path that is proven free, if possible; else the widest path on which no collision was found."""
-    by = RRT_CONNECT if planner == "auto" else planner
-    if ground.max_difference(start, goals[0]) < 1e-12:
-        verdict = certify_path(ground, np.array([start, goals[0]]), clearance, until)
-        return goals[:1], "straight", (verdict.gap, verdict.is_certain)
-    tried, unproven = list[str](), list[Found]()
-    for goal in goals[:DIRECT] if planner == "auto" else ():
-        way = ground.free_segment(start, goal)
-        if way is None:
+    planner_name = RRT_CONNECT if planner == "auto" else planner
+    if space.max_difference(start, goals[0]) < 1e-12:
+        certificate = certify_path(space, np.array([start, goals[0]]), clearance, deadline)
+        return goals[:1], "straight", (certificate.min_distance, certificate.is_certain)
+    notes, unproven = list[str](), list[CertifiedPath]()
+    for goal in goals[:STRAIGHT_GOALS] if planner == "auto" else ():
+        segment = space.free_segment(start, goal)
+        if segment is None:
             continue
-        q = way if ground.has_loops else way[[0, -1]]
-        verdict = certify_path(ground, q, clearance, until)
-        if verdict.is_free:
-            unproven.append((q, "straight", (verdict.gap, verdict.is_certain)))
-        if _is_enough(ground, verdict, clearance):
+        q = segment if space.has_loops else segment[[0, -1]]
+        certificate = certify_path(space, q, clearance, deadline)
+        if certificate.is_free:
+            unproven.append((q, "straight", (certificate.min_distance, certificate.is_certain)))
+        if _is_acceptable(space, certificate, clearance):
             return unproven[-1]
-    for _ in range(FINER):
+    for _ in range(MAX_SEARCHES):
         # optimizing planners use all of their time: keep a share for post-processing
-        trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
-        if by == RRT_CONNECT:
-            ours = plan_rrt_connect if ground.is_euclidean else plan_constrained_rrt
-            q = ours(ground, start, goals, trees_until, rng)
+        search_deadline = deadline
+        if "star" in planner_name:
+            search_deadline -= POSTPROCESSING_SHARE * (deadline - time.perf_counter())
+        if planner_name == RRT_CONNECT:
+            search = plan_rrt_connect if space.is_euclidean else plan_constrained_rrt
+            q = search(space, start, goals, search_deadline, rng)
         else:
-            q = plan_with_ompl(ground, start, goals, by, trees_until, rng)
+            q = plan_with_ompl(space, start, goals, planner_name, search_deadline, rng)
         if q is None:
             break
-        q, searched = remove_duplicates(ground, q), ground.step
-        ways = (one for better in _better(ground, q, rng, until) for one in (*_stilled(ground, better), better))
-        for candidate in ways:
-            verdict = certify_path(ground, candidate, clearance, until)
-            if verdict.is_free:
-                unproven.append((candidate, by, (verdict.gap, verdict.is_certain)))
-            if _is_enough(ground, verdict, clearance):
+        q, search_step = remove_duplicates(space, q), space.step
+        candidates = (
+            variant
+            for improved in _improved_paths(space, q, rng, deadline)
+            for variant in (*_without_idle_motion(space, improved), improved)
+        )
+        for candidate in candidates:
+            certificate = certify_path(space, candidate, clearance, deadline)
+            if certificate.is_free:
+                unproven.append((candidate, planner_name, (certificate.min_distance, certificate.is_certain)))
+            if _is_acceptable(space, certificate, clearance):
                 return unproven[-1]
-        tried.append(f"a path was found with looks {searched:g} rad apart, and bumps between them")
-        ground.step = 0.5 * searched
+        notes.append(f"a path found with checks {search_step:g} rad apart is in collision between them")
+        space.step = 0.5 * search_step
     if unproven:
-        return max(unproven, key=lambda one: one[2][0])
-    looks = format_count(ground.check_count, "configuration")
-    more = f"; {'; '.join(tried)}" if tried else ""
+        return max(unproven, key=lambda variant: variant[2][0])
+    checks = format_count(space.check_count, "configuration")
+    note_text = f"; {'; '.join(notes)}" if notes else ""
     raise PlanningError(
-        f"no path to {format_count(len(goals), 'goal')} was found by {by} in the time there was, with {looks} looked at"
-        f"{more}. There may be none: give it more max_seconds, less clearance, or other goals"
+        f"{planner_name} found no path to {format_count(len(goals), 'goal')} within max_seconds ({checks} checked)"
+        f"{note_text}. There may be none; try more max_seconds, less clearance, or other goals"
     )
 
 
-def _is_enough(ground: PlanningSpace, verdict: PathCertificate, clearance: float) -> bool:
+def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance: float) -> bool:
     """Whether a path is proven free, or free where no proof is possible: along loops, or where an end has no margin."""
-    return verdict.is_certain or (verdict.is_free and (ground.has_loops or ground.clearance <= clearance))
+    return certificate.is_certain or (certificate.is_free and (space.has_loops or space.clearance <= clearance))
 
 
-def _better(ground: PlanningSpace, q: Array, rng: np.random.Generator, until: float) -> Iterator[Array]:
+def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Iterator[Array]:
     """Yield the path shortened and with rounded corners, with finer and finer check steps, and at last unchanged."""
-    for _ in range(FINER):
-        if ground.is_euclidean:
-            yield blend_corners_in_kernel(ground, shortcut_in_kernel(ground, q, rng, until))
+    for _ in range(MAX_SEARCHES):
+        if space.is_euclidean:
+            yield blend_corners_in_kernel(space, shortcut_in_kernel(space, q, rng, deadline))
         else:
-            short = shortcut_path(ground, q, rng, until)
-            better = (
-                smooth_along_loops(ground, short, until) if ground.has_loops else blend_corners(ground, short, until)
+            shortened = shortcut_path(space, q, rng, deadline)
+            smooth = (
+                smooth_along_loops(space, shortened, deadline)
+                if space.has_loops
+                else blend_corners(space, shortened, deadline)
             )
-            yield remove_duplicates(ground, better)
-        ground.step *= 0.5
+            yield remove_duplicates(space, smooth)
+        space.step *= 0.5
     yield q
 
 
-def _stilled(ground: PlanningSpace, q: Array) -> list[Array]:
+def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
     """The path without small motions of dofs that end where they start, if there are any.
 
     Tree planners move all dofs.
     """
-    if not ground.is_euclidean:
+    if not space.is_euclidean:
         return []
-    leaves = np.abs(ground.scaled_difference(q[0], q)).max(axis=0)
-    idle = (q[0] == q[-1]) & (leaves > 0.0) & (leaves < SEARCH_CHECK_STEP)
-    return [np.where(idle, q[0], q)] if idle.any() else []
+    excursions = np.abs(space.scaled_difference(q[0], q)).max(axis=0)
+    is_idle = (q[0] == q[-1]) & (excursions > 0.0) & (excursions < SEARCH_CHECK_STEP)
+    return [np.where(is_idle, q[0], q)] if is_idle.any() else []
 
 
-def _margin(ground: PlanningSpace, ends: list[Array]) -> float:
-    if ground.collider is None:
+def _clearance_margin(space: PlanningSpace, ends: list[Array]) -> float:
+    if space.collider is None:
         return 0.0
-    spare = float(np.min(ground.collider.distance(np.array(ends)))) - ground.clearance
-    return min(MARGIN, 0.5 * max(spare, 0.0))
+    excess = float(np.min(space.collider.distance(np.array(ends)))) - space.clearance
+    return min(SEARCH_MARGIN, 0.5 * max(excess, 0.0))
 
 
-def _collider(
+def _collider_with_shapes(
     mechanism: Mechanism, avoid: Avoid | Collider | None, allow: tuple[tuple[str, str], ...],
     forbid: tuple[tuple[str, str], ...],
 ) -> Collider | None:  # fmt: skip
-    if isinstance(avoid, Collider):
-        if avoid.mechanism is not mechanism:
-            raise StructureError("avoid is a collider of another mechanism")
-        if allow or forbid:
-            raise InvalidArgument("allow and forbid belong to the collider that is given as avoid; give them to it")
-        return avoid
-    if avoid is None:
-        return None
-    given = avoid if isinstance(avoid, str) else tuple(avoid) if isinstance(avoid, Iterable) else avoid
-    if given == ():
+    """The collider of a plan; None if nothing is avoided, also with an empty list of obstacles."""
+    if avoid is None or isinstance(avoid, Collider):
+        return as_collider(mechanism, avoid, allow, forbid)
+    obstacles = avoid if isinstance(avoid, str) else tuple(avoid) if isinstance(avoid, Iterable) else avoid
+    if obstacles == ():
         return None
     if not any(link.collisions for link in mechanism.links.values()):
         name = mechanism.name or "the mechanism"
         raise StructureError(
-            f"no link of {name!r} has a shape to bump with, so nothing can be avoided; give links collisions, such as "
+            f"no link of {name!r} has a collision shape, so nothing can be avoided; give links collisions, such as "
             "Link(collisions=[ShapeInstance(Capsule(0.05, 0.3))]), or plan with avoid=None"
         )
-    return Collider(mechanism, given, allow=allow, forbid=forbid)
+    return as_collider(mechanism, obstacles, allow, forbid)

@@ -29,13 +29,13 @@ retraction_kernel = kernel_module("planning.loop_retraction")
 Flags = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
 
-SHUT = 1e-10
+CLOSURE_TOL = 1e-10
 """rad, or share of the mechanism's size: loops with smaller residuals count as closed."""
-STEPS = 25
+MAX_NEWTON_STEPS = 25
 """Largest number of Newton steps of a projection."""
-LONGEST = 0.5
+MAX_NEWTON_STEP = 0.5
 """rad, or share of the mechanism's size: longest Newton step."""
-ROUNDING = 1e-12
+GRAM_REGULARIZATION = 1e-12
 """Regularization of the Gram matrix, because residuals may be redundant."""
 MAX_STEP_RATIO = 2.0
 """Largest ratio by which closing the loops may lengthen a step; a longer step has left its branch."""
@@ -44,18 +44,18 @@ MIN_PROGRESS_RATIO = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Loop:
+class _LoopTables:
     """Kernel arguments for a group of loops that share dofs."""
 
     ints: IndexArray
     floats: Array
     rows: IndexArray
     free: Array
-    numbers: IndexArray
+    q_indices: IndexArray
 
     @property
     def arrays(self) -> tuple[IndexArray, Array, IndexArray, Array, IndexArray]:
-        return self.ints, self.floats, self.rows, self.free, self.numbers
+        return self.ints, self.floats, self.rows, self.free, self.q_indices
 
 
 class Retraction:
@@ -71,11 +71,11 @@ class Retraction:
 
     def __init__(self, loops: LoopSystem, free: Flags) -> None:
         self._loops, self._free = loops, free
-        self._compiled: list[_Loop] | None = None
+        self._compiled: list[_LoopTables] | None = None
         if loops.groups is not None and not any(
-            part.problem.subproblem.packed.sizes["functions"] for part in loops.groups
+            group.problem.subproblem.packed.sizes["functions"] for group in loops.groups
         ):
-            self._compiled = [_loop(loops, part, free) for part in loops.groups if len(part.rows)]
+            self._compiled = [_loop_tables(loops, group, free) for group in loops.groups if len(group.rows)]
         self.can_steer = len(self._compiled or ()) == 1 and not (
             loops.limit_relations or len(loops.mechanism.space.quaternions_q)
         )
@@ -83,34 +83,34 @@ class Retraction:
     def __call__(self, q: Array) -> Array | None:
         """A configuration (nq,) near q with closed loops, regardless of limits; None if there is none nearby."""
         if self._compiled is None:
-            return self._by_rows(q)
-        there, done = self.project_all(q[None])
-        return there[0] if done[0] else None
+            return self._project_in_python(q)
+        projected, is_closed = self.project_all(q[None])
+        return projected[0] if is_closed[0] else None
 
     def project_all(self, q: Array) -> tuple[Array, Flags]:
         """Project all of q (N, nq): configurations (N, nq), and whether each projection succeeded (N,)."""
         if self._compiled is None:
-            found = [self._by_rows(one) for one in q]
-            there = np.array([old if new is None else new for new, old in zip(found, q, strict=True)]).reshape(q.shape)
-            return there, np.array([one is not None for one in found], dtype=np.bool_)
-        there = np.array(q, dtype=np.float64)
-        done = np.asarray(np.isfinite(there).all(axis=1), dtype=np.bool_)
+            results = [self._project_in_python(row) for row in q]
+            rows = [original if result is None else result for result, original in zip(results, q, strict=True)]
+            return np.array(rows).reshape(q.shape), np.array([row is not None for row in results], dtype=np.bool_)
+        projected = np.array(q, dtype=np.float64)
+        is_closed = np.asarray(np.isfinite(projected).all(axis=1), dtype=np.bool_)
         for loop in self._compiled:
-            retraction_kernel.retract(*loop.arrays, there, done)
-        return there, done
+            retraction_kernel.retract(*loop.arrays, projected, is_closed)
+        return projected, is_closed
 
-    def steer(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, most: int
+    def steer(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, max_count: int
     ) -> Array:  # fmt: skip
-        """Configurations (N, nq) from a towards b (nq,) along the loops, as far as loops, limits and `most` allow.
+        """Configurations (N, nq) from a towards b (nq,) along the loops, as far as loops, limits and `max_count` allow.
 
         Args:
             limits: lower and upper, (nq,) each.
             unit: (nq,) length of a planning unit, rad or m.
             step: planning units: largest distance of two configurations before loops are closed.
-            most: largest number of configurations.
+            max_count: largest number of configurations.
         """
         assert self._compiled is not None
-        out = np.empty((most, len(a)))
+        out = np.empty((max_count, len(a)))
         ends = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
         return out[
             : retraction_kernel.walk_along_loops(
@@ -118,66 +118,68 @@ class Retraction:
             )
         ]
 
-    def _by_rows(self, q: Array) -> Array | None:
+    def _project_in_python(self, q: Array) -> Array | None:
         """Project q (nq,) by Newton's method in Python."""
-        for _ in range(STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             e, J = self._loops.residual(q)
-            if float(np.abs(e).max()) < SHUT:
+            if float(np.abs(e).max()) < CLOSURE_TOL:
                 return q
-            B = _inverse(J * self._free)
+            B = _minimum_norm_inverse(J * self._free)
             if B is None:
                 return None
             u = B @ e
-            q = self._loops.step(q, -u * min(1.0, LONGEST / max(float(np.sqrt(u @ u)), 1e-300)))
+            q = self._loops.step(q, -u * min(1.0, MAX_NEWTON_STEP / max(float(np.sqrt(u @ u)), 1e-300)))
         return None
 
 
-def _inverse(J: Array) -> Array | None:
+def _minimum_norm_inverse(J: Array) -> Array | None:
     """Matrix (n, m) that maps a residual to its minimum-norm step, for J (m, n); None if it is singular."""
-    squares = J @ J.T
-    squares.flat[:: len(J) + 1] += ROUNDING  # residuals may be redundant
+    gram = J @ J.T
+    gram.flat[:: len(J) + 1] += GRAM_REGULARIZATION  # residuals may be redundant
     try:
-        return J.T @ np.linalg.inv(squares)
+        return J.T @ np.linalg.inv(gram)
     except np.linalg.LinAlgError:
         return None
 
 
-def _loop(loops: LoopSystem, part: LoopGroup, free: Flags) -> _Loop:
-    packed = part.problem.subproblem.packed
-    return _Loop(packed.ints, packed.floats, part.rows, free[part.v].astype(np.float64), _numbers(loops, part))
+def _loop_tables(loops: LoopSystem, group: LoopGroup, free: Flags) -> _LoopTables:
+    packed = group.problem.subproblem.packed
+    return _LoopTables(
+        packed.ints, packed.floats, group.rows, free[group.v].astype(np.float64), _q_indices(loops, group)
+    )
 
 
-def _numbers(loops: LoopSystem, part: LoopGroup) -> npt.NDArray[np.int64]:
+def _q_indices(loops: LoopSystem, group: LoopGroup) -> npt.NDArray[np.int64]:
     """Indices in q of the dofs of a group of loops."""
-    space, mine = loops.mechanism.space, set(part.v.tolist())
-    found = [c for v, c in enumerate(loops.columns.tolist()) if c >= 0 and v in mine]
+    space, group_dofs = loops.mechanism.space, set(group.v.tolist())
+    indices = [c for v, c in enumerate(loops.columns.tolist()) if c >= 0 and v in group_dofs]
     for first, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-        found += range(first, first + 4) if v in mine else ()
-    return np.array(found, dtype=np.int64)
+        indices += range(first, first + 4) if v in group_dofs else ()
+    return np.array(indices, dtype=np.int64)
 
 
-SAMPLES = 64
+FREQUENCY_SAMPLES = 64
 """Number of random configurations from which the collision frequency of each group of pairs is estimated."""
 
 
 def collision_scene(collider: Collider, clearance: float, lower: Array, upper: Array) -> tuple[Any, ...]:
     """Collision arguments of the search kernels, ordered for configurations between lower and upper (nq,)."""
     tables = collider._current_pairs().tables
-    guards = _ordered(tables, lower.tobytes(), upper.tobytes())
-    return (*tables.arrays[:7], guards, tables.partners, at.QUERY_IS_FREE, clearance)
+    pair_groups = _pair_groups_by_frequency(tables, lower.tobytes(), upper.tobytes())
+    return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_IS_FREE, clearance)
 
 
 @lru_cache(maxsize=8)
-def _ordered(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
+def _pair_groups_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
     """Groups of pairs (g, 5), the most frequent collision first: a check ends at the first collision."""
-    low, high = np.frombuffer(lower), np.frombuffer(upper)
-    q = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
-    out, hits = np.empty((SAMPLES, 1)), np.zeros(len(tables.pair_groups))
+    q_min, q_max = np.frombuffer(lower), np.frombuffer(upper)
+    q = q_min + (q_max - q_min) * np.random.default_rng(0).random((FREQUENCY_SAMPLES, len(q_min)))
+    out, hits = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_groups))
     for k in range(len(hits)):
-        one = tables.pair_groups[k : k + 1]
+        pair_group = tables.pair_groups[k : k + 1]
         kernel.query(
             *tables.arrays[:7],
-            one,
+            pair_group,
             tables.partners,
             q,
             at.QUERY_IS_FREE,
@@ -194,12 +196,12 @@ Indices = npt.NDArray[np.int64]
 
 SEARCH_CHECK_STEP = 0.06
 """rad, and half of it in m: distance of collision checks during the search. Results are checked more finely."""
-FIRST = 8
+COARSE_CHECKS = 8
 """Number of configurations of a segment that are checked before all others."""
 
 
 @lru_cache(maxsize=512)
-def _shares(count: int) -> Array:
+def _fractions(count: int) -> Array:
     """Fractions (count, 1), evenly spaced from 1 / count to 1."""
     return read_only(np.arange(1.0, count + 1.0)[:, None] / count)
 
@@ -231,20 +233,20 @@ class PlanningSpace:
         self.lower, self.upper, self.free = lower, upper, free
         space = mechanism.space
         self.unit = np.where(space.rotates, 1.0, 0.5)
-        self._has_balls = bool(len(space.quaternions_q))
+        self._has_quaternions = bool(len(space.quaternions_q))
         self.has_loops = bool(loops.relations)
-        self.is_euclidean = not (self.has_loops or loops.limit_relations or self._has_balls)
+        self.is_euclidean = not (self.has_loops or loops.limit_relations or self._has_quaternions)
         self.check_count, self.step = 0, SEARCH_CHECK_STEP
-        single = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if free[v]]
-        balls = [
+        scalar_indices = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if free[v]]
+        quaternion_indices = [
             int(q) + k
             for q, v in zip(space.quaternions_q, space.quaternions_v, strict=True)
             if free[v]
             for k in range(4)
         ]
-        self.moving: Indices = np.array(sorted(single + balls), dtype=np.int64)
+        self.moving: Indices = np.array(sorted(scalar_indices + quaternion_indices), dtype=np.int64)
         self._scene: tuple[Any, ...] | None = None
-        self._retract = Retraction(loops, free)
+        self._retraction = Retraction(loops, free)
 
     # ---- configurations ---------------------------------------------------------------------
 
@@ -263,25 +265,25 @@ class PlanningSpace:
 
     def project(self, q: Array) -> Array | None:
         """Project q (nq,) onto the closed loops, about to the nearest configuration; None if none is within limits."""
-        there, done = self.project_all(q[None])
-        return there[0] if done[0] else None
+        projected, is_valid = self.project_all(q[None])
+        return projected[0] if is_valid[0] else None
 
     def project_all(self, q: Array) -> tuple[Array, Flags]:
         """Project all of q (N, nq): configurations (N, nq), and whether each projection succeeded (N,)."""
         if self.is_euclidean:
             return q, np.ones(len(q), dtype=np.bool_)
-        q, done = q.copy(), np.ones(len(q), dtype=np.bool_)
+        q, is_valid = q.copy(), np.ones(len(q), dtype=np.bool_)
         for k in self.mechanism.space.quaternions_q:
-            sizes = np.linalg.norm(q[:, k : k + 4], axis=1)
-            done &= sizes >= 1e-3
-            q[:, k : k + 4] /= np.maximum(sizes, 1e-3)[:, None]
+            norms = np.linalg.norm(q[:, k : k + 4], axis=1)
+            is_valid &= norms >= 1e-3
+            q[:, k : k + 4] /= np.maximum(norms, 1e-3)[:, None]
         if self.has_loops:
-            q, there = self._retract.project_all(q)
-            done &= there
-        done &= ((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all(axis=1)
+            q, is_closed = self._retraction.project_all(q)
+            is_valid &= is_closed
+        is_valid &= ((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all(axis=1)
         if self.loops.limit_relations:
-            done &= [bool(fine) and self.is_inside(one) for one, fine in zip(q, done, strict=True)]
-        return q, done
+            is_valid &= [bool(is_ok) and self.is_inside(row) for row, is_ok in zip(q, is_valid, strict=True)]
+        return q, is_valid
 
     def bounds(self, ends: Array) -> tuple[Array, Array]:
         """Lower and upper bounds (nq,) of the search between `ends` (N, nq).
@@ -290,11 +292,11 @@ class PlanningSpace:
         Quaternion entries: -1 to 1.
         """
         space = self.mechanism.space
-        spare = np.ones(space.nq)
-        spare[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
-        least, most = ends.min(axis=0), ends.max(axis=0)
-        lower = np.where(np.isfinite(self.lower), np.minimum(self.lower, least), least - spare)
-        upper = np.where(np.isfinite(self.upper), np.maximum(self.upper, most), most + spare)
+        half_range = np.ones(space.nq)
+        half_range[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+        q_min, q_max = ends.min(axis=0), ends.max(axis=0)
+        lower = np.where(np.isfinite(self.lower), np.minimum(self.lower, q_min), q_min - half_range)
+        upper = np.where(np.isfinite(self.upper), np.maximum(self.upper, q_max), q_max + half_range)
         for k in space.quaternions_q:
             lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
         return lower, upper
@@ -311,11 +313,11 @@ class PlanningSpace:
 
     def difference(self, a: Array, b: Array) -> Array:
         """Difference (..., nv) from a to b, without input validation."""
-        return self.mechanism.space.difference(a, b) if self._has_balls else b - a
+        return self.mechanism.space.difference(a, b) if self._has_quaternions else b - a
 
     def integrate(self, q: Array, v: Array) -> Array:
         """q (..., nq) moved by v (..., nv), without input validation."""
-        return self.mechanism.space.integrate(q, v) if self._has_balls else q + v
+        return self.mechanism.space.integrate(q, v) if self._has_quaternions else q + v
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
         """Difference (..., nv) from a to b in planning units."""
@@ -331,13 +333,13 @@ class PlanningSpace:
         v = self.difference(a, b)
         count = max(1, int(np.ceil(float(np.abs(v / self.unit).max(initial=0.0)) / step)))
         if not self.has_loops:
-            found = np.concatenate([a[None], self.integrate(a, _shares(count) * v)])
-            found[-1] = b
-            if self.loops.limit_relations and not all(self.is_inside(one) for one in found):
+            waypoints = np.concatenate([a[None], self.integrate(a, _fractions(count) * v)])
+            waypoints[-1] = b
+            if self.loops.limit_relations and not all(self.is_inside(row) for row in waypoints):
                 return None
-            return found
-        found = self.steer(a, b, step)
-        return found if np.array_equal(found[-1], b) else None
+            return waypoints
+        waypoints = self.steer(a, b, step)
+        return waypoints if np.array_equal(waypoints[-1], b) else None
 
     def steer(self, a: Array, b: Array, step: float = 0.0) -> Array:
         """Configurations (N, nq) from a towards b, as far as loops and limits allow.
@@ -346,24 +348,24 @@ class PlanningSpace:
             step: approximate distance of two configurations, planning units; 0: `self.step`.
         """
         step = step or self.step
-        here, left = a, self.max_difference(a, b)
-        most = 4 * int(np.ceil(left / step)) + 10
-        if self._retract.can_steer:
-            return self._retract.steer(a, b, (self.lower, self.upper), self.unit, step, most)
-        found = [a]
-        while len(found) < most:
-            if left <= step:
-                found.append(b)
+        current, distance = a, self.max_difference(a, b)
+        max_count = 4 * int(np.ceil(distance / step)) + 10
+        if self._retraction.can_steer:
+            return self._retraction.steer(a, b, (self.lower, self.upper), self.unit, step, max_count)
+        waypoints = [a]
+        while len(waypoints) < max_count:
+            if distance <= step:
+                waypoints.append(b)
                 break
-            there = self.project(self.integrate(here, self.difference(here, b) * (step / left)))
-            if there is None or self.max_difference(here, there) > MAX_STEP_RATIO * step:
+            candidate = self.project(self.integrate(current, self.difference(current, b) * (step / distance)))
+            if candidate is None or self.max_difference(current, candidate) > MAX_STEP_RATIO * step:
                 break
-            now = self.max_difference(there, b)
-            if not now < left - MIN_PROGRESS_RATIO * step:
+            new_distance = self.max_difference(candidate, b)
+            if not new_distance < distance - MIN_PROGRESS_RATIO * step:
                 break
-            found.append(there)
-            here, left = there, now
-        return np.array(found)
+            waypoints.append(candidate)
+            current, distance = candidate, new_distance
+        return np.array(waypoints)
 
     def free_segment(self, a: Array, b: Array, step: float = 0.0) -> Array | None:
         """The segment from a to b if it is collision-free, else None; the ends are assumed to be free."""
@@ -376,9 +378,9 @@ class PlanningSpace:
             return True
         v = b - a
         count = int(float(np.abs(v / self.unit).max(initial=0.0)) / self.step) + 1
-        q = a + _shares(count) * v
-        every = count // FIRST
-        if every > 2 and not self.are_free(q[::-1][::every]).all():
+        q = a + _fractions(count) * v
+        stride = count // COARSE_CHECKS
+        if stride > 2 and not self.are_free(q[::-1][::stride]).all():
             return False
         return bool(self.are_free(q).all())
 
@@ -386,9 +388,9 @@ class PlanningSpace:
         """Whether all configurations (N, nq) except the ends are free; a few that are far apart are checked first."""
         if self.collider is None:
             return True
-        if len(q) > 4 * FIRST:
-            some = np.linspace(0, len(q) - 1, FIRST + 2).astype(np.int64)[1:-1]
-            if not self.are_free(q[some]).all():
+        if len(q) > 4 * COARSE_CHECKS:
+            sample = np.linspace(0, len(q) - 1, COARSE_CHECKS + 2).astype(np.int64)[1:-1]
+            if not self.are_free(q[sample]).all():
                 return False
         return bool(self.are_free(q[1:-1]).all())
 
@@ -398,10 +400,10 @@ class PlanningSpace:
         Args:
             step: largest distance of two configurations, planning units.
         """
-        parts: list[Array] = []
+        segments: list[Array] = []
         for a, b in pairwise(q):
-            way = self.segment(a, b, step)
-            if way is None:
+            segment = self.segment(a, b, step)
+            if segment is None:
                 return None
-            parts.append(way[:-1])
-        return np.concatenate([*parts, q[-1:]])
+            segments.append(segment[:-1])
+        return np.concatenate([*segments, q[-1:]])

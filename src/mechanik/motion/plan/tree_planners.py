@@ -33,18 +33,18 @@ from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
-trees = kernel_module("planning.tree_growth")
+tree_growth = kernel_module("planning.tree_growth")
 
-ROOM = 256
+INITIAL_CAPACITY = 256
 """Initial capacity of each tree in nodes; it doubles when it is full."""
-BUDGET = 1000
+FIRST_CHECK_BUDGET = 1000
 """Number of collision checks in the first kernel call; later calls take about PAUSE."""
-PAUSE = 0.03
+KERNEL_SECONDS = 0.03
 """s: approximate duration of a kernel call, which cannot be interrupted."""
 
 
 def plan_rrt_connect(
-    ground: PlanningSpace, start: Array, goals: Array, until: float, rng: np.random.Generator
+    space: PlanningSpace, start: Array, goals: Array, deadline: float, rng: np.random.Generator
 ) -> Array | None:
     """Plan with RRT-Connect in a kernel, in a Euclidean space.
 
@@ -53,78 +53,79 @@ def plan_rrt_connect(
     Args:
         start: (nq,).
         goals: (K, nq).
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
         rng: gives the seed.
 
     Returns:
         Configurations (N, nq) from the start to a goal with free segments between them; None if there was not enough
         time.
     """
-    scene = ground.scene()
+    scene = space.scene()
     if scene is None:
         return np.array([start, goals[0]])
     lower, upper, roots = start.copy(), start.copy(), np.tile(start, (len(goals), 1))
-    which = ground.moving
-    roots[:, which] = goals[:, which]
-    lower[which], upper[which] = (one[which] for one in ground.bounds(np.vstack([start, goals])))
-    room = max(ROOM, 2 * len(goals))
-    places, parents, reaches = np.empty((2, len(start), room)), np.full((2, room), -1), np.full((2, room), np.inf)
-    places[0, :, 0], places[1, :, : len(goals)] = start, roots.T
+    moving = space.moving
+    roots[:, moving] = goals[:, moving]
+    lower[moving], upper[moving] = (bound[moving] for bound in space.bounds(np.vstack([start, goals])))
+    capacity = max(INITIAL_CAPACITY, 2 * len(goals))
+    nodes = np.empty((2, len(start), capacity))
+    parents, reaches = np.full((2, capacity), -1), np.full((2, capacity), np.inf)
+    nodes[0, :, 0], nodes[1, :, : len(goals)] = start, roots.T
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
     state[NODE_COUNT : NODE_COUNT + 2] = 1, len(goals)
-    seed, budget = int(rng.integers(2**62)), BUDGET
+    seed, budget = int(rng.integers(2**62)), FIRST_CHECK_BUDGET
     while True:
-        begun = time.perf_counter()
-        if begun > until:
+        started = time.perf_counter()
+        if started > deadline:
             return None
-        looked = int(state[CHECK_COUNT])
-        answer = trees.grow_trees(
-            *scene, lower, upper, ground.unit, ground.step, seed, budget, places, parents, reaches, state
+        checks_before = int(state[CHECK_COUNT])
+        status = tree_growth.grow_trees(
+            *scene, lower, upper, space.unit, space.step, seed, budget, nodes, parents, reaches, state
         )
-        ground.check_count += int(state[CHECK_COUNT]) - looked
-        if answer == SEARCH_DONE:
+        space.check_count += int(state[CHECK_COUNT]) - checks_before
+        if status == SEARCH_DONE:
             break
-        if answer == SEARCH_FULL:
-            places, parents, reaches = (np.concatenate([one, one], axis=-1) for one in (places, parents, reaches))
+        if status == SEARCH_FULL:
+            nodes, parents, reaches = (np.concatenate([bound, bound], axis=-1) for bound in (nodes, parents, reaches))
         else:
-            budget = max(1, int(budget * min(4.0, PAUSE / max(1e-6, time.perf_counter() - begun))))
-    there, back = (_to_root(places[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1))
-    q = np.concatenate([there[::-1], back])
+            budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - started))))
+    forward, backward = (_path_to_root(nodes[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1))
+    q = np.concatenate([forward[::-1], backward])
     q[0], q[-1] = start, goals[np.abs(roots - q[-1]).max(axis=1).argmin()]
     return q
 
 
-def _to_root(places: Array, parents: Indices, node: int) -> Array:
+def _path_to_root(nodes: Array, parents: Indices, node: int) -> Array:
     """Configurations (N, nq) from a node to its root."""
-    found = list[int]()
+    indices = list[int]()
     while node >= 0:
-        found.append(node)
+        indices.append(node)
         node = int(parents[node])
-    return places[:, found].T
+    return nodes[:, indices].T
 
 
-REACH = 1.0
+MAX_EXTENSION = 1.0
 """Planning units: longest growth towards a random configuration. Tuned on two arms that carry a box around a pillar."""
-EVERY = 4
+NODE_INTERVAL = 4
 """Every so many configurations along a grown segment become a node."""
 
 
 class _Tree:
     """A tree of configurations along the loops, with the segment to each node from its parent."""
 
-    def __init__(self, ground: PlanningSpace, roots: Array) -> None:
-        self._ground, self._count = ground, len(roots)
-        self._places = np.empty((max(256, 2 * len(roots)), roots.shape[1]))
-        self._places[: len(roots)] = roots
+    def __init__(self, space: PlanningSpace, roots: Array) -> None:
+        self._space, self._count = space, len(roots)
+        self._nodes = np.empty((max(256, 2 * len(roots)), roots.shape[1]))
+        self._nodes[: len(roots)] = roots
         self._parents = [-1] * len(roots)
-        self._ways = [roots[k : k + 1] for k in range(len(roots))]
+        self._segments = [roots[k : k + 1] for k in range(len(roots))]
 
     def __len__(self) -> int:
         return self._count
 
-    def place(self, node: int) -> Array:
+    def node_configuration(self, node: int) -> Array:
         """Configuration (nq,) of a node."""
-        return self._places[node]
+        return self._nodes[node]
 
     def grow(self, target: Array, reach: float = np.inf) -> int:
         """Extend the tree from the node nearest to the target as far as it is free; return the last node.
@@ -133,69 +134,70 @@ class _Tree:
             target: (nq,).
             reach: planning units: largest distance.
         """
-        ground = self._ground
-        away = ground.scaled_difference(self._places[: self._count], target)
-        squares = np.einsum("ij,ij->i", away, away)
+        space = self._space
+        differences = space.scaled_difference(self._nodes[: self._count], target)
+        squares = np.einsum("ij,ij->i", differences, differences)
         node = int(squares.argmin())
         size = float(np.sqrt(squares[node]))
-        here = self._places[node]
+        q_near = self._nodes[node]
         if size > reach:
-            target = ground.integrate(here, (reach / size) * ground.difference(here, target))
-        way = ground.steer(here, target)
-        free = ground.are_free(way[1:])
-        way = way if free.all() else way[: 1 + int(np.argmin(free))]
-        for k in range(0, len(way) - 1, EVERY):
-            node = self._add(node, way[k : k + EVERY + 1])
+            target = space.integrate(q_near, (reach / size) * space.difference(q_near, target))
+        segment = space.steer(q_near, target)
+        free = space.are_free(segment[1:])
+        segment = segment if free.all() else segment[: 1 + int(np.argmin(free))]
+        for k in range(0, len(segment) - 1, NODE_INTERVAL):
+            node = self._add(node, segment[k : k + NODE_INTERVAL + 1])
         return node
 
-    def back(self, node: int) -> Array:
+    def path_from_root(self, node: int) -> Array:
         """Configurations (N, nq) from the root to a node."""
-        parts = list[Array]()
+        segments = list[Array]()
         while self._parents[node] >= 0:
-            parts.append(self._ways[node][1:])
+            segments.append(self._segments[node][1:])
             node = self._parents[node]
-        return np.concatenate([self._ways[node], *parts[::-1]])
+        return np.concatenate([self._segments[node], *segments[::-1]])
 
-    def _add(self, parent: int, way: Array) -> int:
-        if self._count == len(self._places):
-            self._places = np.concatenate([self._places, np.empty_like(self._places)])
-        self._places[self._count] = way[-1]
+    def _add(self, parent: int, segment: Array) -> int:
+        if self._count == len(self._nodes):
+            self._nodes = np.concatenate([self._nodes, np.empty_like(self._nodes)])
+        self._nodes[self._count] = segment[-1]
         self._parents.append(parent)
-        self._ways.append(way)
+        self._segments.append(segment)
         self._count += 1
         return self._count - 1
 
 
 def plan_constrained_rrt(
-    ground: PlanningSpace, start: Array, goals: Array, until: float, rng: np.random.Generator
+    space: PlanningSpace, start: Array, goals: Array, deadline: float, rng: np.random.Generator
 ) -> Array | None:
     """Plan with RRT-Connect along the closed loops.
 
     Args:
         start: (nq,).
         goals: (K, nq).
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
 
     Returns:
         Free configurations (N, nq) from the start to a goal, a step apart; None if there was not enough time.
     """
-    lower, upper = ground.bounds(np.vstack([start, goals]))
-    ends = _Tree(ground, start[None]), _Tree(ground, goals)
-    while time.perf_counter() < until:
-        side = int(len(ends[1]) < len(ends[0]))
-        mine, other = ends[side], ends[1 - side]
+    lower, upper = space.bounds(np.vstack([start, goals]))
+    trees = _Tree(space, start[None]), _Tree(space, goals)
+    while time.perf_counter() < deadline:
+        side = int(len(trees[1]) < len(trees[0]))
+        tree, other_tree = trees[side], trees[1 - side]
         target = start.copy()
-        target[ground.moving] = rng.uniform(lower, upper)[ground.moving]
-        for k in ground.mechanism.space.quaternions_q:
+        target[space.moving] = rng.uniform(lower, upper)[space.moving]
+        for k in space.mechanism.space.quaternions_q:
             target[k : k + 4] = quaternion.normalize(rng.normal(size=4))
-        count = len(mine)
-        node = mine.grow(target, REACH)
-        if len(mine) == count:
+        count = len(tree)
+        node = tree.grow(target, MAX_EXTENSION)
+        if len(tree) == count:
             continue
-        met = other.grow(mine.place(node))
-        if np.array_equal(other.place(met), mine.place(node)):
-            there, back = (mine.back(node), other.back(met)) if side == 0 else (other.back(met), mine.back(node))
-            return np.concatenate([there, back[-2::-1]])
+        other_node = other_tree.grow(tree.node_configuration(node))
+        if np.array_equal(other_tree.node_configuration(other_node), tree.node_configuration(node)):
+            halves = tree.path_from_root(node), other_tree.path_from_root(other_node)
+            forward, backward = halves if side == 0 else halves[::-1]
+            return np.concatenate([forward, backward[-2::-1]])
     return None
 
 
@@ -205,27 +207,27 @@ PLANNERS = (
     "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar",
 )  # fmt: skip
 """Planners of OMPL that call back from a single thread; PRM does not. Those with "star" use all of their time."""
-CREEPING = 0.3
+MIN_PROJECTED_RATIO = 0.3
 """Ratio to the step of OMPL's state space: shorter projected steps make no progress."""
-SPARE = 1e-12
+RANGE_MARGIN = 1e-12
 """rad or m: width that is added to the range of each dof, because OMPL needs a range above 0."""
-ON_LOOPS = ("RRTConnect", "RRT")
+LOOP_PLANNERS = ("RRTConnect", "RRT")
 """Planners of OMPL that work along loops."""
 
 
-def check_planner(ground: PlanningSpace, planner: str) -> None:
+def check_planner(space: PlanningSpace, planner: str) -> None:
     """Reject a planner name that is not available for this space.
 
     Raises:
         UnknownName: with the available names.
     """
-    known = ("auto", RRT_CONNECT, *(PLANNERS if ground.is_euclidean else ON_LOOPS))
+    known = ("auto", RRT_CONNECT, *(PLANNERS if space.is_euclidean else LOOP_PLANNERS))
     if planner not in known:
         raise UnknownName("planner for this mechanism", planner, known)
 
 
 def plan_with_ompl(
-    ground: PlanningSpace, start: Array, goals: Array, planner: str, until: float, rng: np.random.Generator
+    space: PlanningSpace, start: Array, goals: Array, planner: str, deadline: float, rng: np.random.Generator
 ) -> Array | None:
     """Plan with a planner of OMPL.
 
@@ -233,7 +235,7 @@ def plan_with_ompl(
         start: (nq,).
         goals: (K, nq).
         planner: name of a class in `ompl.geometric`.
-        until: deadline by `time.perf_counter`.
+        deadline: deadline by `time.perf_counter`.
         rng: seeds the generators of OMPL, which are global: threads that plan at the same time share them.
 
     Returns:
@@ -244,140 +246,141 @@ def plan_with_ompl(
         MissingExtra: OMPL is not installed.
     """
     base, geometric, util = _ompl()
-    moving = ground.moving
-    with _quietly(util):
+    moving = space.moving
+    with _without_log(util):
         util.RNG.setSeed(int(rng.integers(1, 2**31)))
-        lower, upper = ground.bounds(np.vstack([start, goals]))
+        lower, upper = space.bounds(np.vstack([start, goals]))
         ambient = base.RealVectorStateSpace(len(moving))
         bounds = base.RealVectorBounds(len(moving))
         for k, (low, high) in enumerate(zip(lower[moving].tolist(), upper[moving].tolist(), strict=True)):
             bounds.setLow(k, low)
-            bounds.setHigh(k, high + SPARE)
+            bounds.setHigh(k, high + RANGE_MARGIN)
         ambient.setBounds(bounds)
-        space, info = (_flat if ground.is_euclidean else _curved)(base, ground, ambient, start, moving)
+        make_space = _euclidean_space if space.is_euclidean else _projected_space
+        ompl_space, info = make_space(base, space, ambient, start, moving)
         problem = base.ProblemDefinition(info)
-        problem.addStartState(_state(space, start[moving], ground.is_euclidean))
-        ends = base.GoalStates(info)
+        problem.addStartState(_ompl_state(ompl_space, start[moving], space.is_euclidean))
+        goal_states = base.GoalStates(info)
         for goal in goals:
-            ends.addState(_state(space, goal[moving], ground.is_euclidean))
-        problem.setGoal(ends)
-        tree = getattr(geometric, planner)(info)
-        tree.setProblemDefinition(problem)
-        tree.setup()
-        tree.solve(base.PlannerTerminationCondition(lambda: time.perf_counter() > until))
+            goal_states.addState(_ompl_state(ompl_space, goal[moving], space.is_euclidean))
+        problem.setGoal(goal_states)
+        ompl_planner = getattr(geometric, planner)(info)
+        ompl_planner.setProblemDefinition(problem)
+        ompl_planner.setup()
+        ompl_planner.solve(base.PlannerTerminationCondition(lambda: time.perf_counter() > deadline))
         if not problem.hasExactSolution():
             return None
         path = problem.getSolutionPath()
-        if not ground.is_euclidean:
+        if not space.is_euclidean:
             path.interpolate()
-        numbers = range(len(moving))
-        found = np.tile(start, (path.getStateCount(), 1))
-        for k in range(len(found)):
+        indices = range(len(moving))
+        waypoints = np.tile(start, (path.getStateCount(), 1))
+        for k in range(len(waypoints)):
             state = path.getState(k)
-            found[k, moving] = [state[i] for i in numbers]
-    return _meeting(ground, found, start, goals)
+            waypoints[k, moving] = [state[i] for i in indices]
+    return _with_exact_ends(space, waypoints, start, goals)
 
 
-def _flat(base: Any, ground: PlanningSpace, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
+def _euclidean_space(base: Any, space: PlanningSpace, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
     """OMPL state space and space information for a Euclidean planning space."""
-    numbers = range(len(moving))
+    indices = range(len(moving))
 
-    everything = len(moving) == len(start)
+    all_move = len(moving) == len(start)
 
-    def full(state: Any) -> Array:
-        x = [state[i] for i in numbers]
-        if everything:
+    def full_q(state: Any) -> Array:
+        x = [state[i] for i in indices]
+        if all_move:
             return np.array(x)
         q = start.copy()
         q[moving] = x
         return q
 
     def is_free(state: Any) -> bool:
-        return bool(ground.are_free(full(state)[None])[0])
+        return bool(space.are_free(full_q(state)[None])[0])
 
-    class Motions(base.MotionValidator):
+    class SegmentCheck(base.MotionValidator):
         def checkMotion(self, a: Any, b: Any) -> bool:
-            return ground.is_segment_free(full(a), full(b))
+            return space.is_segment_free(full_q(a), full_q(b))
 
     info = base.SpaceInformation(ambient)
     info.setStateValidityChecker(is_free)
-    info.setMotionValidator(Motions(info))
+    info.setMotionValidator(SegmentCheck(info))
     info.setup()
     return ambient, info
 
 
-def _curved(base: Any, ground: PlanningSpace, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
+def _projected_space(base: Any, space: PlanningSpace, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
     """OMPL state space and space information along loops and unit quaternions."""
-    numbers, rows = range(len(moving)), max(1, _rank(ground, start))
-    balls, delta = ground.mechanism.space.quaternions_q, 2.0 * ground.step
+    indices, constraint_count = range(len(moving)), max(1, _constraint_rank(space, start))
+    quaternion_starts, delta = space.mechanism.space.quaternions_q, 2.0 * space.step
 
-    def full(x: Any) -> Array:
+    def full_q(x: Any) -> Array:
         q = start.copy()
         q[moving] = x
         return q
 
-    class Shut(base.Constraint):
+    class ClosedLoops(base.Constraint):
         last = start
 
         def __init__(self) -> None:
-            base.Constraint.__init__(self, len(moving), min(rows, len(moving) - 1), 1e-6)
+            base.Constraint.__init__(self, len(moving), min(constraint_count, len(moving) - 1), 1e-6)
 
         def function(self, x: Array, out: Array) -> None:
-            q = full(x)
-            off = [float(np.abs(ground.loops.residual(q)[0]).max())] if ground.has_loops else []
-            off += [abs(float(np.linalg.norm(q[k : k + 4])) - 1.0) for k in balls]
+            q = full_q(x)
+            errors = [float(np.abs(space.loops.residual(q)[0]).max())] if space.has_loops else []
+            errors += [abs(float(np.linalg.norm(q[k : k + 4])) - 1.0) for k in quaternion_starts]
             out[:] = 0.0
-            out[0] = max(off, default=0.0)
+            out[0] = max(errors, default=0.0)
 
         def project(self, x: Array) -> bool:
-            q = ground.project(full(x))
+            q = space.project(full_q(x))
             if q is None:
                 return False
-            # the loops run across the direction of the walk: it would go on in ever smaller steps
-            gone, self.last = float(np.linalg.norm((q - self.last)[moving])), q
-            if 0.0 < gone < CREEPING * delta:
+            # where the loops run across the direction of the walk, it would continue in ever smaller steps
+            distance, self.last = float(np.linalg.norm((q - self.last)[moving])), q
+            if 0.0 < distance < MIN_PROJECTED_RATIO * delta:
                 return False
             x[:] = q[moving]
             return True
 
     def is_free(state: Any) -> bool:
-        q = full([state[i] for i in numbers])
-        return ground.is_inside(q) and bool(ground.are_free(q[None])[0])
+        q = full_q([state[i] for i in indices])
+        return space.is_inside(q) and bool(space.are_free(q[None])[0])
 
-    space = base.ProjectedStateSpace(ambient, Shut())
-    info = base.ConstrainedSpaceInformation(space)
+    ompl_space = base.ProjectedStateSpace(ambient, ClosedLoops())
+    info = base.ConstrainedSpaceInformation(ompl_space)
     info.setStateValidityChecker(is_free)
-    space.setDelta(delta)
+    ompl_space.setDelta(delta)
     info.setup()
-    return space, info
+    return ompl_space, info
 
 
-def _state(space: Any, x: Array, is_flat: bool) -> Any:
-    state = space.allocState()
+def _ompl_state(ompl_space: Any, x: Array, is_flat: bool) -> Any:
+    state = ompl_space.allocState()
     if is_flat:
-        for k, one in enumerate(x.tolist()):
-            state[k] = one
+        for k, value in enumerate(x.tolist()):
+            state[k] = value
     else:
         state.copy(x.tolist())
     return state
 
 
-def _rank(ground: PlanningSpace, q: Array) -> int:
+def _constraint_rank(space: PlanningSpace, q: Array) -> int:
     """Number of entries of q that depend on the others."""
-    J = ground.loops.residual(q)[1] * ground.free if ground.has_loops else np.zeros((0, 0))
-    return (int(np.linalg.matrix_rank(J, tol=1e-6)) if J.size else 0) + len(ground.mechanism.space.quaternions_q)
+    J = space.loops.residual(q)[1] * space.free if space.has_loops else np.zeros((0, 0))
+    return (int(np.linalg.matrix_rank(J, tol=1e-6)) if J.size else 0) + len(space.mechanism.space.quaternions_q)
 
 
-def _meeting(ground: PlanningSpace, found: Array, start: Array, goals: Array) -> Array:
+def _with_exact_ends(space: PlanningSpace, waypoints: Array, start: Array, goals: Array) -> Array:
     """The found path with exact start and goal, and normalized quaternions."""
-    for k in ground.mechanism.space.quaternions_q:
-        found[:, k : k + 4] /= np.linalg.norm(found[:, k : k + 4], axis=1, keepdims=True)
-    found[0], found[-1] = start, goals[np.abs(goals - found[-1]).max(axis=1).argmin()]
-    return found
+    for k in space.mechanism.space.quaternions_q:
+        waypoints[:, k : k + 4] /= np.linalg.norm(waypoints[:, k : k + 4], axis=1, keepdims=True)
+    waypoints[0], waypoints[-1] = start, goals[np.abs(goals - waypoints[-1]).max(axis=1).argmin()]
+    return waypoints
 
 
 @contextmanager
-def _quietly(util: Any) -> Generator[None]:
+def _without_log(util: Any) -> Generator[None]:
     level = util.getLogLevel()
     util.setLogLevel(util.LOG_NONE)
     try:

@@ -19,13 +19,13 @@ from mechanik.spatial.array import Array
 
 DUPLICATE_DISTANCE = 1e-9
 """rad and m: closer waypoints are the same."""
-OPEN = 1e-7
+MAX_CLOSURE_ERROR = 1e-7
 """m and rad: largest loop closure error on the spline, before loops are closed again."""
 MAX_REFINEMENTS = 24
 """Largest number of rounds in which waypoints are inserted."""
 MAX_WAYPOINTS = 20_000
 """Largest number of waypoints of the refined spline."""
-INSIDE = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
+SEGMENT_FRACTIONS = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
 """Fractions of each segment at which the spline is compared with the straight segment."""
 
 
@@ -62,12 +62,15 @@ class JointSpline:
         q = ((c3 * x + c2) * x + c1) * x + c0
         by_q = (3 * c3 * x + 2 * c2) * x + c1, 6 * c3 * x + 2 * c2, 6 * c3
         first, second, third = (np.empty((len(s), space.nv)) for _ in range(3))
-        for rate, of_q in zip((first, second, third), by_q, strict=True):
-            rate[:, space.scalars_v] = of_q[:, space.scalars_q]
+        for rate, derivative in zip((first, second, third), by_q, strict=True):
+            rate[:, space.scalars_v] = derivative[:, space.scalars_q]
         for at_q, at_v in zip(space.quaternions_q, space.quaternions_v, strict=True):
-            four, three = slice(at_q, at_q + 4), slice(at_v, at_v + 3)
-            first[:, three], second[:, three], third[:, three] = _turning(q[:, four], *(one[:, four] for one in by_q))
-            q[:, four] = quaternion.normalize(q[:, four])
+            quaternion_part, rotation_part = slice(at_q, at_q + 4), slice(at_v, at_v + 3)
+            angular = _angular_derivatives(
+                q[:, quaternion_part], *(derivative[:, quaternion_part] for derivative in by_q)
+            )
+            first[:, rotation_part], second[:, rotation_part], third[:, rotation_part] = angular
+            q[:, quaternion_part] = quaternion.normalize(q[:, quaternion_part])
         return q, first, second, third
 
     def configurations(self, s: Array) -> Array:
@@ -97,86 +100,93 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     try:
         interpolate: Any = import_module("scipy.interpolate")
     except ImportError:
-        raise MissingExtra("a smooth curve through a path", "plan") from None
-    mechanism, path = path.mechanism, _distinct(path)
-    q, s = _turned_alike(mechanism, path.q), path.s
-    left = MAX_REFINEMENTS
+        raise MissingExtra("a spline through a path", "plan") from None
+    mechanism, path = path.mechanism, _distinct_waypoints(path)
+    q, s = _continuous_quaternions(mechanism, path.q), path.s
+    rounds_left = MAX_REFINEMENTS
     while True:
-        far = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
-        pieces = _line(far, q) if len(q) == 2 else np.array(interpolate.CubicSpline(far, q, bc_type="natural").c)
-        away, gap = _away(far, q, pieces), _gaps(mechanism, far, pieces)
-        split = np.flatnonzero((away > deviation) | (gap > OPEN))
-        left -= 1
-        if not len(split) or not left or len(q) + len(split) > MAX_WAYPOINTS:
-            return JointSpline(mechanism, far, pieces, float(away.max()))
-        middle = 0.5 * (s[split] + s[split + 1])
-        s = np.insert(s, split + 1, middle)
-        q = _turned_alike(mechanism, np.insert(q, split + 1, path.at(middle), axis=0))
+        lengths = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
+        if len(q) == 2:
+            pieces = _straight_segment(lengths, q)
+        else:
+            pieces = np.array(interpolate.CubicSpline(lengths, q, bc_type="natural").c)
+        deviations, errors = _deviations(lengths, q, pieces), _constraint_errors(mechanism, lengths, pieces)
+        segments = np.flatnonzero((deviations > deviation) | (errors > MAX_CLOSURE_ERROR))
+        rounds_left -= 1
+        if not len(segments) or not rounds_left or len(q) + len(segments) > MAX_WAYPOINTS:
+            return JointSpline(mechanism, lengths, pieces, float(deviations.max()))
+        middle = 0.5 * (s[segments] + s[segments + 1])
+        s = np.insert(s, segments + 1, middle)
+        q = _continuous_quaternions(mechanism, np.insert(q, segments + 1, path.at(middle), axis=0))
 
 
-def _distinct(path: Path) -> Path:
+def _distinct_waypoints(path: Path) -> Path:
     """The path without waypoints that equal their predecessor."""
     if len(path) < 2:
-        raise ShapeError("the path has one knot: there is no way to go, and nothing to time")
-    moved = np.linalg.norm(path.mechanism.difference(path.q[:-1], path.q[1:]), axis=1) > DUPLICATE_DISTANCE
-    if not moved.any():
-        raise ShapeError(f"all {len(path)} knots of the path are the same configuration: there is nothing to time")
-    return path if moved.all() else Path(path.mechanism, path.q[np.append(True, moved)])
+        raise ShapeError("the path has one waypoint; a path that is retimed needs 2 or more")
+    is_distinct = np.linalg.norm(path.mechanism.difference(path.q[:-1], path.q[1:]), axis=1) > DUPLICATE_DISTANCE
+    if not is_distinct.any():
+        raise ShapeError(
+            f"all {len(path)} waypoints of the path are the same configuration; a path that is retimed must move"
+        )
+    return path if is_distinct.all() else Path(path.mechanism, path.q[np.append(True, is_distinct)])
 
 
-def _turned_alike(mechanism: Mechanism, q: Array) -> Array:
+def _continuous_quaternions(mechanism: Mechanism, q: Array) -> Array:
     """Copy of q (N, nq) with continuous signs of the quaternions: q and -q are the same rotation."""
     q = q.copy()
     for k in mechanism.space.quaternions_q:
-        four = q[:, k : k + 4]
-        signs = np.where((four[1:] * four[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
-        four[1:] *= np.cumprod(signs)[:, None]
+        quaternions = q[:, k : k + 4]
+        signs = np.where((quaternions[1:] * quaternions[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
+        quaternions[1:] *= np.cumprod(signs)[:, None]
     return q
 
 
-def _line(far: Array, q: Array) -> Array:
+def _straight_segment(lengths: Array, q: Array) -> Array:
     """Coefficients (4, 1, nq) of the straight segment between two waypoints."""
     pieces = np.zeros((4, 1, q.shape[1]))
-    pieces[2, 0], pieces[3, 0] = (q[1] - q[0]) / far[1], q[0]
+    pieces[2, 0], pieces[3, 0] = (q[1] - q[0]) / lengths[1], q[0]
     return pieces
 
 
-def _between(far: Array, pieces: Array) -> Array:
+def _inside_segments(lengths: Array, pieces: Array) -> Array:
     """Configurations (N - 1, 7, nq) inside each segment."""
-    x = (np.diff(far)[:, None] * INSIDE)[..., None]
+    x = (np.diff(lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
     c3, c2, c1, c0 = pieces[:, :, None]
     return ((c3 * x + c2) * x + c1) * x + c0
 
 
-def _away(far: Array, q: Array, pieces: Array) -> Array:
+def _deviations(lengths: Array, q: Array, pieces: Array) -> Array:
     """Deviation (N - 1,) of each cubic from the straight segment between its waypoints, rad or m."""
-    way = (q[1:] - q[:-1])[:, None]
-    gone = _between(far, pieces) - q[:-1, None]
-    share = np.clip((gone * way).sum(axis=2) / np.maximum((way * way).sum(axis=2), 1e-300), 0.0, 1.0)
-    return np.abs(gone - share[..., None] * way).max(axis=(1, 2))
+    segment = (q[1:] - q[:-1])[:, None]
+    offset = _inside_segments(lengths, pieces) - q[:-1, None]
+    share = np.clip((offset * segment).sum(axis=2) / np.maximum((segment * segment).sum(axis=2), 1e-300), 0.0, 1.0)
+    return np.abs(offset - share[..., None] * segment).max(axis=(1, 2))
 
 
-def _gaps(mechanism: Mechanism, far: Array, pieces: Array) -> Array:
+def _constraint_errors(mechanism: Mechanism, lengths: Array, pieces: Array) -> Array:
     """Largest error (N - 1,) of loops and joint constraints in the middle of each segment, m or rad."""
-    middles = _between(far, pieces)[:, len(INSIDE) // 2]
-    gaps = max_closure_errors(mechanism, middles)
-    for law in joint_constraint_relations(mechanism).values():
-        off = [float(np.abs(evaluate_relation(mechanism, law, q)[0]).max(initial=0.0)) for q in middles]
-        gaps = np.maximum(gaps, off)
-    return gaps
+    q_middle = _inside_segments(lengths, pieces)[:, len(SEGMENT_FRACTIONS) // 2]
+    errors = max_closure_errors(mechanism, q_middle)
+    for relation in joint_constraint_relations(mechanism).values():
+        constraint_errors = [
+            float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0)) for q in q_middle
+        ]
+        errors = np.maximum(errors, constraint_errors)
+    return errors
 
 
-def _turning(Q: Array, Q1: Array, Q2: Array, Q3: Array) -> tuple[Array, Array, Array]:
+def _angular_derivatives(Q: Array, Q1: Array, Q2: Array, Q3: Array) -> tuple[Array, Array, Array]:
     """Angular velocity in body axes and its first two derivatives, (M, 3) each, from a quaternion curve of any norm.
 
     Args:
         Q, Q1, Q2, Q3: (M, 4) the quaternion, not normalized, and its first three derivatives.
     """
-    back = quaternion.conjugate(Q)
-    W = 2 * quaternion.multiply(back, Q1)[:, 1:]
-    W1 = 2 * quaternion.multiply(back, Q2)[:, 1:]
-    W2 = 2 * (quaternion.multiply(quaternion.conjugate(Q1), Q2) + quaternion.multiply(back, Q3))[:, 1:]
-    n, n1, n2 = ((one).sum(axis=1, keepdims=True) for one in (Q * Q, 2 * Q * Q1, 2 * (Q1 * Q1 + Q * Q2)))
+    conjugate = quaternion.conjugate(Q)
+    W = 2 * quaternion.multiply(conjugate, Q1)[:, 1:]
+    W1 = 2 * quaternion.multiply(conjugate, Q2)[:, 1:]
+    W2 = 2 * (quaternion.multiply(quaternion.conjugate(Q1), Q2) + quaternion.multiply(conjugate, Q3))[:, 1:]
+    n, n1, n2 = ((product).sum(axis=1, keepdims=True) for product in (Q * Q, 2 * Q * Q1, 2 * (Q1 * Q1 + Q * Q2)))
     w = W / n
     w1 = (W1 - w * n1) / n
     return w, w1, (W2 - 2 * w1 * n1 - w * n2) / n

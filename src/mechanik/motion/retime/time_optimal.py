@@ -26,9 +26,9 @@ from mechanik.motion.retime.joint_spline import JointSpline
 from mechanik.motion.retime.time_profile import CubicProfile, slowdown_factors
 from mechanik.spatial.array import Array
 
-STRAIGHT = 1e-9
+STRAIGHT_TOLERANCE = 1e-9
 """Second derivative times length below which a curve is straight."""
-ROUNDING = 1e-12
+ROUNDING_STRETCH = 1e-12
 """Relative stretch of time, so that rounding does not exceed a limit."""
 NEGLIGIBLE = 1e-12
 """Ratio to the largest coefficient of u, below which a limit does not depend on u."""
@@ -90,54 +90,55 @@ def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Arr
     try:
         ruckig: Any = import_module("ruckig")
     except ImportError:
-        raise MissingExtra("the fastest way along a straight line", "plan") from None
-    _, way, _, _ = curve.at(np.zeros(1))
-    moves = way[0] != 0.0
-    most = [float((one[moves] / np.abs(way[0][moves])).min()) for one in (velocity, acceleration, jerk)]
-    asked: Any = ruckig.InputParameter(1)
-    asked.current_position, asked.target_position = [0.0], [curve.length]
-    asked.max_velocity, asked.max_acceleration, asked.max_jerk = ([one] for one in most)
-    found: Any = ruckig.Trajectory(1)
-    result = ruckig.Ruckig(1).calculate(asked, found)
+        raise MissingExtra("time-optimal motion along a straight segment", "plan") from None
+    _, direction, _, _ = curve.at(np.zeros(1))
+    moves = direction[0] != 0.0
+    limits = [float((limit[moves] / np.abs(direction[0][moves])).min()) for limit in (velocity, acceleration, jerk)]
+    request: Any = ruckig.InputParameter(1)
+    request.current_position, request.target_position = [0.0], [curve.length]
+    request.max_velocity, request.max_acceleration, request.max_jerk = ([limit] for limit in limits)
+    trajectory: Any = ruckig.Trajectory(1)
+    result = ruckig.Ruckig(1).calculate(request, trajectory)
     if result not in (ruckig.Result.Working, ruckig.Result.Finished):
-        raise PlanningError(f"ruckig found no way along the path within these limits: {result}")
-    one = found.profiles[0][0]
-    t = np.append(0.0, np.cumsum(one.t))
-    state = np.stack([one.p[:7], one.v[:7], one.a[:7], one.j], axis=1)
-    lasts = np.diff(t) > 0.0
-    return CubicProfile(np.append(t[:-1][lasts], t[-1]), state[lasts], stretch=1.0 + ROUNDING)
+        raise PlanningError(f"ruckig found no time profile within these limits: {result}")
+    phases = trajectory.profiles[0][0]
+    t = np.append(0.0, np.cumsum(phases.t))
+    state = np.stack([phases.p[:7], phases.v[:7], phases.a[:7], phases.j], axis=1)
+    has_duration = np.diff(t) > 0.0
+    return CubicProfile(np.append(t[:-1][has_duration], t[-1]), state[has_duration], stretch=1.0 + ROUNDING_STRETCH)
 
 
 def is_straight(curve: JointSpline) -> bool:
     """Whether the curve is a single straight segment."""
-    return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT and len(curve.s) == 2)
+    return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT_TOLERANCE and len(curve.s) == 2)
 
 
 def grid_along(curve: JointSpline, grid: int) -> Array:
     """Grid of about `grid` values of s, with all waypoints and at least 2 intervals between each two of them."""
-    spans = np.diff(curve.s)
-    parts = np.maximum(np.ceil(grid * spans / curve.length), 2).astype(np.int64)
+    widths = np.diff(curve.s)
+    counts = np.maximum(np.ceil(grid * widths / curve.length), 2).astype(np.int64)
     pieces: list[Array] = []
-    for k, count in enumerate(parts.tolist()):
+    for k, count in enumerate(counts.tolist()):
         pieces.append(np.linspace(float(curve.s[k]), float(curve.s[k + 1]), count, endpoint=False))
     return np.concatenate([*pieces, curve.s[-1:]])
 
 
 def profile_from_speeds(s: Array, speed: Array) -> CubicProfile:
     """Profile with the given speed ds/dt (M,) at s (M,); the acceleration is constant between two grid points."""
-    spans, pace = np.diff(s), speed[:-1] + speed[1:]
-    lasts = 2.0 * spans / np.maximum(pace, 1e-12)
-    gains = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * spans)
+    widths, speed_sums = np.diff(s), speed[:-1] + speed[1:]
+    durations = 2.0 * widths / np.maximum(speed_sums, 1e-12)
+    accelerations = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * widths)
     return CubicProfile(
-        np.append(0.0, np.cumsum(lasts)), np.stack([s[:-1], speed[:-1], gains, np.zeros(len(gains))], 1)
+        np.append(0.0, np.cumsum(durations)),
+        np.stack([s[:-1], speed[:-1], accelerations, np.zeros(len(accelerations))], 1),
     )
 
 
 GRID = 1000
 """Initial number of grid points."""
-MOST_PLACES = 6000
+MAX_GRID_POINTS = 6000
 """Largest number of grid points."""
-ROUNDS = 6
+MAX_ROUNDS = 6
 """Largest number of rounds in which grid points are inserted."""
 LIMIT_MARGIN = 1e-4
 """Relative margin to limits, for the motion between the times at which they are checked."""
@@ -148,11 +149,11 @@ def acceleration_limited_profile(curve: JointSpline, velocity: Array, accelerati
     s = grid_along(curve, GRID)  # contains the waypoints of the curve
     limits = velocity, acceleration, None
     profile = time_optimal_profile(curve, velocity, acceleration, s)
-    for _ in range(ROUNDS):
-        split = np.flatnonzero(slowdown_factors(curve, profile, profile.breaks, limits) > 1.0 + LIMIT_MARGIN)
-        if not len(split) or len(s) + len(split) > MOST_PLACES:
+    for _ in range(MAX_ROUNDS):
+        exceeded = np.flatnonzero(slowdown_factors(curve, profile, profile.breaks, limits) > 1.0 + LIMIT_MARGIN)
+        if not len(exceeded) or len(s) + len(exceeded) > MAX_GRID_POINTS:
             break
-        s = np.insert(s, split + 1, 0.5 * (s[split] + s[split + 1]))
+        s = np.insert(s, exceeded + 1, 0.5 * (s[exceeded] + s[exceeded + 1]))
         profile = time_optimal_profile(curve, velocity, acceleration, s)
-    worst = float(slowdown_factors(curve, profile, profile.breaks, limits).max())
-    return replace(profile, stretch=worst * (1.0 + LIMIT_MARGIN))
+    factor = float(slowdown_factors(curve, profile, profile.breaks, limits).max())
+    return replace(profile, stretch=factor * (1.0 + LIMIT_MARGIN))

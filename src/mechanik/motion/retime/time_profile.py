@@ -62,20 +62,20 @@ class CubicProfile:
 
     def at(self, t: Array) -> Array:
         """s and its first three derivatives by time (4, M) at times t (M,); constant s outside."""
-        own = np.asarray(t, dtype=np.float64) / self.stretch
+        unstretched = np.asarray(t, dtype=np.float64) / self.stretch
         end = float(self.t[-1])
-        inside = np.clip(own, 0.0, end)
-        k = np.clip(np.searchsorted(self.t, inside, side="right") - 1, 0, len(self.state) - 1)
-        x = inside - self.t[k]
+        clipped = np.clip(unstretched, 0.0, end)
+        k = np.clip(np.searchsorted(self.t, clipped, side="right") - 1, 0, len(self.state) - 1)
+        x = clipped - self.t[k]
         s, v, a, j = self.state[k].T
-        found = np.stack([
+        derivatives = np.stack([
             s + x * (v + x * (a / 2 + x * j / 6)),
             v + x * (a + x * j / 2),
             a + x * j,
             j,
         ])  # fmt: skip
-        found[1:, (own < 0.0) | (own > end)] = 0.0
-        return found / self.stretch ** np.arange(4.0)[:, None]
+        derivatives[1:, (unstretched < 0.0) | (unstretched > end)] = 0.0
+        return derivatives / self.stretch ** np.arange(4.0)[:, None]
 
 
 def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> CubicProfile:
@@ -91,17 +91,17 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
     interpolate: Any = import_module("scipy.interpolate")
     before, after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
     knots = np.concatenate([before, times, times[-1] + after])
-    three = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
+    triples = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
     # far from an end the cube roots differ from the mean by nearly the same small amount, which cancels
-    begun, left = np.cbrt(three.prod(axis=0)), np.cbrt((times[-1] - three).prod(axis=0))
-    middles = begun - left + (times[-1] - three.mean(axis=0))
-    heights = position_at(np.clip(middles, 0.0, times[-1]))
-    heights[:3], heights[-3:] = position_at(times[:1]), position_at(times[-1:])
-    spline = interpolate.BSpline(knots, heights, 3)
+    from_start, to_end = np.cbrt(triples.prod(axis=0)), np.cbrt((times[-1] - triples).prod(axis=0))
+    sites = from_start - to_end + (times[-1] - triples.mean(axis=0))
+    coefficients = position_at(np.clip(sites, 0.0, times[-1]))
+    coefficients[:3], coefficients[-3:] = position_at(times[:1]), position_at(times[-1:])
+    spline = interpolate.BSpline(knots, coefficients, 3)
     return CubicProfile(times, np.stack([spline(times[:-1], order) for order in range(4)], axis=1))
 
 
-SMALL = 1e-2
+SERIES_LIMIT = 1e-2
 """Arguments below this are evaluated by power series, because the closed forms lose digits."""
 
 
@@ -137,11 +137,11 @@ class ReparameterizedProfile:
 
     def at(self, t: Array) -> Array:
         """s and its first three derivatives by time (4, M) at times t (M,)."""
-        own = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
-        k = np.clip(np.searchsorted(self.t, own, side="right") - 1, 0, len(self.pace) - 1)
+        unstretched = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
+        k = np.clip(np.searchsorted(self.t, unstretched, side="right") - 1, 0, len(self.pace) - 1)
         pace = self.pace[k]
-        x, speed = _gone(pace, own - self.t[k])
-        rise, bend = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
+        x, speed = _position_and_speed(pace, unstretched - self.t[k])
+        dy, ddy = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
         # just below the next bound, so that a u that rounding pushed over it stays in this piece
         u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
         s, first, second, third = self.base.at(u)
@@ -149,8 +149,8 @@ class ReparameterizedProfile:
         return np.stack([
             s,
             first * speed / self.stretch,
-            (second * y + 0.5 * first * rise) / self.stretch**2,
-            (third * y + 1.5 * second * rise + 0.5 * first * bend) * speed / self.stretch**3,
+            (second * y + 0.5 * first * dy) / self.stretch**2,
+            (third * y + 1.5 * second * dy + 0.5 * first * ddy) * speed / self.stretch**3,
         ])  # fmt: skip
 
 
@@ -160,38 +160,40 @@ def reparameterize(base: CubicProfile, u: Array, pace: Array) -> Reparameterized
     The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. From its values v0, v1 at both ends of a
     piece of width h follows the duration t: tanh(w t / 2) = w h / (v0 + v1).
     """
-    wide, (y, rise, bend) = np.diff(u), pace.T
-    ends = np.sqrt(y) + np.sqrt(np.maximum(y + wide * (rise + 0.5 * wide * bend), 0.0))
-    z = np.minimum(0.5 * bend * (wide / ends) ** 2, 1.0 - 1e-12)
-    small = np.abs(z) < SMALL
-    w = np.sqrt(np.abs(np.where(small, 0.25, z)))
+    widths, (y, dy, ddy) = np.diff(u), pace.T
+    speed_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
+    z = np.minimum(0.5 * ddy * (widths / speed_sums) ** 2, 1.0 - 1e-12)
+    is_small = np.abs(z) < SERIES_LIMIT
+    w = np.sqrt(np.abs(np.where(is_small, 0.25, z)))
     ratio = np.where(z > 0.0, np.arctanh(np.minimum(w, 1.0 - 1e-13)), np.arctan(w)) / w
-    ratio = np.where(small, 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z / 11)))), ratio)
-    return ReparameterizedProfile(base, u, pace, np.append(0.0, np.cumsum(2.0 * wide / ends * ratio)))
+    ratio = np.where(is_small, 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z / 11)))), ratio)
+    return ReparameterizedProfile(base, u, pace, np.append(0.0, np.cumsum(2.0 * widths / speed_sums * ratio)))
 
 
-def _gone(pace: Array, t: Array) -> tuple[Array, Array]:
+def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
     """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3)."""
-    y, rise, bend = pace.T
-    z = 0.5 * bend * t**2
-    small, up = np.abs(z) < SMALL, z > 0.0
-    w = np.sqrt(np.abs(np.where(small, 1.0, z)))
-    grows = np.where(up, w, 0.0)
-    whole = np.where(up, np.cosh(grows), np.cos(w))
-    odd = np.where(up, np.sinh(grows), np.sin(w)) / w
-    even = np.where(up, 1.0, -1.0) * (whole - 1.0) / w**2
-    odd = np.where(small, 1.0 + z / 6.0 * (1.0 + z / 20.0 * (1.0 + z / 42.0 * (1.0 + z / 72.0))), odd)
-    even = np.where(small, 0.5 * (1.0 + z / 12.0 * (1.0 + z / 30.0 * (1.0 + z / 56.0 * (1.0 + z / 90.0)))), even)
-    whole = np.where(small, 1.0 + z * even, whole)
-    fast = np.sqrt(y)
-    return t * (fast * odd + 0.5 * rise * t * even), fast * whole + 0.5 * rise * t * odd
+    y, dy, ddy = pace.T
+    z = 0.5 * ddy * t**2
+    is_small, is_positive = np.abs(z) < SERIES_LIMIT, z > 0.0
+    w = np.sqrt(np.abs(np.where(is_small, 1.0, z)))
+    w_positive = np.where(is_positive, w, 0.0)
+    cosine = np.where(is_positive, np.cosh(w_positive), np.cos(w))
+    sine_ratio = np.where(is_positive, np.sinh(w_positive), np.sin(w)) / w
+    cosine_ratio = np.where(is_positive, 1.0, -1.0) * (cosine - 1.0) / w**2
+    sine_ratio = np.where(is_small, 1.0 + z / 6.0 * (1.0 + z / 20.0 * (1.0 + z / 42.0 * (1.0 + z / 72.0))), sine_ratio)
+    cosine_ratio = np.where(
+        is_small, 0.5 * (1.0 + z / 12.0 * (1.0 + z / 30.0 * (1.0 + z / 56.0 * (1.0 + z / 90.0)))), cosine_ratio
+    )
+    cosine = np.where(is_small, 1.0 + z * cosine_ratio, cosine)
+    speed = np.sqrt(y)
+    return t * (speed * sine_ratio + 0.5 * dy * t * cosine_ratio), speed * cosine + 0.5 * dy * t * sine_ratio
 
 
-BESIDE = 1e-6
+EDGE_OFFSET_RATIO = 1e-6
 """Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
-LOOKS, CLOSER, WORST = 12, 120, 40
+SAMPLES_PER_INTERVAL, DENSE_SAMPLES, DENSE_INTERVALS = 12, 120, 40
 """Numbers of samples between two discontinuities: usually, and in the WORST intervals with the largest values."""
-NEAR = 1e-4
+SAME_BREAK_RATIO = 1e-4
 """Ratio to a piece: closer discontinuities count as one."""
 
 DerivativeLimits = tuple[Array, Array, Array | None]
@@ -200,47 +202,47 @@ DerivativeLimits = tuple[Array, Array, Array | None]
 
 def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
     """Times (K + 1,) between which all derivatives are continuous: breaks of the profile and waypoints of the curve."""
-    knots, t = curve.s[1:-1], profile.breaks
-    when = np.interp(knots, profile.at(t)[0], t)
-    least = 1e-9 * curve.length / profile.duration
+    waypoints, t = curve.s[1:-1], profile.breaks
+    times = np.interp(waypoints, profile.at(t)[0], t)
+    min_speed = 1e-9 * curve.length / profile.duration
     for _ in range(4):
-        here, speed, _, _ = profile.at(when)
-        when = np.clip(when + (knots - here) / np.maximum(speed, least), 0.0, t[-1])
-    after = np.clip(np.searchsorted(t, when), 1, len(t) - 1)
-    least_gap = NEAR * (t[after] - t[after - 1])
-    apart = (when - t[after - 1] > least_gap) & (t[after] - when > least_gap)
-    return np.unique(np.concatenate([t, when[apart]]))
+        s, speed, _, _ = profile.at(times)
+        times = np.clip(times + (waypoints - s) / np.maximum(speed, min_speed), 0.0, t[-1])
+    after = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
+    min_gap = SAME_BREAK_RATIO * (t[after] - t[after - 1])
+    is_separate = (times - t[after - 1] > min_gap) & (t[after] - times > min_gap)
+    return np.unique(np.concatenate([t, times[is_separate]]))
 
 
 def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tuple[Array, Array, Array, Array]:
     """q (M, nq) at times t (M,), and velocity, acceleration and jerk of all dofs, (M, nv) each."""
-    s, speed, gain, jerk = profile.at(t)
+    s, speed, acceleration, jerk = profile.at(t)
     q, first, second, third = curve.at(s)
-    u, w, z = speed[:, None], gain[:, None], jerk[:, None]
+    u, w, z = speed[:, None], acceleration[:, None], jerk[:, None]
     return q, first * u, second * u**2 + first * w, third * u**3 + 3 * second * u * w + first * z
 
 
 def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
     """Factor (K,) by which each interval between times (K + 1,) has to be slower to keep the limits."""
-    seen = _looked_at(curve, profile, times[:-1], times[1:], limits, LOOKS)
+    samples = _sampled_factors(curve, profile, times[:-1], times[1:], limits, SAMPLES_PER_INTERVAL)
     # a parabola exceeds its samples by at most an eighth of the second difference
-    hidden = np.maximum(2.0 * seen[:, 1:-1] - seen[:, :-2] - seen[:, 2:], 0.0) / 8.0
-    perhaps = seen.copy()
-    perhaps[:, :-2] = np.maximum(perhaps[:, :-2], seen[:, :-2] + hidden)
-    perhaps[:, 1:-1] = np.maximum(perhaps[:, 1:-1], seen[:, 1:-1] + hidden)
-    perhaps[:, 2:] = np.maximum(perhaps[:, 2:], seen[:, 2:] + hidden)
-    found, worst = seen.max(axis=1), np.argsort(perhaps.max(axis=1))[-WORST:]
-    closer = _looked_at(curve, profile, times[worst], times[worst + 1], limits, CLOSER)
-    found[worst] = np.maximum(found[worst], closer.max(axis=1))
-    return found
+    excess = np.maximum(2.0 * samples[:, 1:-1] - samples[:, :-2] - samples[:, 2:], 0.0) / 8.0
+    estimates = samples.copy()
+    estimates[:, :-2] = np.maximum(estimates[:, :-2], samples[:, :-2] + excess)
+    estimates[:, 1:-1] = np.maximum(estimates[:, 1:-1], samples[:, 1:-1] + excess)
+    estimates[:, 2:] = np.maximum(estimates[:, 2:], samples[:, 2:] + excess)
+    factors, worst = samples.max(axis=1), np.argsort(estimates.max(axis=1))[-DENSE_INTERVALS:]
+    dense_samples = _sampled_factors(curve, profile, times[worst], times[worst + 1], limits, DENSE_SAMPLES)
+    factors[worst] = np.maximum(factors[worst], dense_samples.max(axis=1))
+    return factors
 
 
-def _looked_at(
-    curve: JointSpline, course: TimeProfile, begin: Array, end: Array, limits: DerivativeLimits, looks: int
+def _sampled_factors(
+    curve: JointSpline, profile: TimeProfile, start: Array, end: Array, limits: DerivativeLimits, count: int
 ) -> Array:
-    """Factor (K, looks) by which the motion has to be slower at samples between `begin` and `end` (K,)."""
-    t = begin[:, None] + (end - begin)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
-    _, *rates = joint_derivatives(curve, course, t.ravel())
+    """Factor (K, looks) by which the motion has to be slower at samples between `start` and `end` (K,)."""
+    t = start[:, None] + (end - start)[:, None] * np.linspace(EDGE_OFFSET_RATIO, 1.0 - EDGE_OFFSET_RATIO, count)
+    _, *rates = joint_derivatives(curve, profile, t.ravel())
     worst = np.zeros(t.size)
     for power, (rate, limit) in enumerate(zip(rates, limits, strict=True), start=1):
         if limit is not None:

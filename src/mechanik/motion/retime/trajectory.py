@@ -23,7 +23,7 @@ from mechanik.solver import Solver
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
 
-MOST_SAMPLES = 10_000_000
+MAX_SAMPLES = 10_000_000
 """Largest number of samples that `resample` makes."""
 
 
@@ -53,14 +53,14 @@ class Trajectory:
     a: Array
     curve: JointSpline
     profile: TimeProfile
-    _kept: dict[str, Solver] = field(default_factory=dict[str, Solver])
+    _solver_cache: dict[str, Solver] = field(default_factory=dict[str, Solver])
 
     def __len__(self) -> int:
         return len(self.times)
 
     def __repr__(self) -> str:
-        of = self.mechanism.name or "a mechanism"
-        return f"<trajectory of {of}: {self.duration:.4g} s in {len(self)} samples>"
+        name = self.mechanism.name or "a mechanism"
+        return f"<trajectory of {name}: {self.duration:.4g} s in {len(self)} samples>"
 
     @property
     def duration(self) -> float:
@@ -88,19 +88,19 @@ class Trajectory:
         Raises:
             NotFinite: a time is not finite.
         """
-        wanted = _as_times(t)
-        flat = wanted.reshape(-1)
-        q, v, a, _ = joint_derivatives(self.curve, self.profile, np.clip(flat, 0.0, self.duration))
-        stands = (flat < 0.0) | (flat > self.duration)
-        v[stands], a[stands] = 0.0, 0.0
-        q = self._shut(q)
-        return tuple(one.reshape(*wanted.shape, one.shape[1]) for one in (q, v, a))  # type: ignore[return-value]
+        times = _as_times(t)
+        flat_times = times.reshape(-1)
+        q, v, a, _ = joint_derivatives(self.curve, self.profile, np.clip(flat_times, 0.0, self.duration))
+        is_outside = (flat_times < 0.0) | (flat_times > self.duration)
+        v[is_outside], a[is_outside] = 0.0, 0.0
+        q = self._close_loops(q)
+        return tuple(array.reshape(*times.shape, array.shape[1]) for array in (q, v, a))  # type: ignore[return-value]
 
     def jerk(self, t: ArrayLike) -> Array:
         """Jerk (..., nv) at times t (...), rad or m per s^3; at a discontinuity, the value after it."""
-        wanted = _as_times(t)
-        found = joint_derivatives(self.curve, self.profile, wanted.reshape(-1))[3]
-        return found.reshape(*wanted.shape, found.shape[1])
+        times = _as_times(t)
+        jerks = joint_derivatives(self.curve, self.profile, times.reshape(-1))[3]
+        return jerks.reshape(*times.shape, jerks.shape[1])
 
     def resample(self, dt: float) -> Trajectory:
         """The same trajectory with samples every `dt` seconds and at its end.
@@ -114,10 +114,10 @@ class Trajectory:
         step = as_number(dt, "dt")
         if not step > 0.0:
             raise ShapeError(f"dt must be above 0 seconds, not {step:g}")
-        if self.duration / step > MOST_SAMPLES:
+        if self.duration / step > MAX_SAMPLES:
             raise ShapeError(
-                f"samples every {step:g} s of {self.duration:.4g} s are {self.duration / step:.3g}, and at most "
-                f"{MOST_SAMPLES:,} are made; `at` and `state` take any times"
+                f"dt = {step:g} s gives {self.duration / step:.3g} samples of {self.duration:.4g} s, but at most "
+                f"{MAX_SAMPLES:,} are allowed; use a larger dt, or `at` and `state` for single times"
             )
         count = math.ceil(self.duration / step - 1e-9)
         return sample_trajectory(
@@ -128,36 +128,36 @@ class Trajectory:
         """The samples as a path whose s are seconds."""
         return Path(self.mechanism, self.q, self.times)
 
-    def _shut(self, q: Array) -> Array:
+    def _close_loops(self, q: Array) -> Array:
         if not (self.mechanism.closures or self.mechanism.joint_constraints):
             return q
-        if "shut" not in self._kept:
-            self._kept["shut"] = Solver(self.mechanism)
-        return np.array([self._kept["shut"].solve(q0=one).require().q for one in q]).reshape(q.shape)
+        if "loops" not in self._solver_cache:
+            self._solver_cache["loops"] = Solver(self.mechanism)
+        return np.array([self._solver_cache["loops"].solve(q0=row).require().q for row in q]).reshape(q.shape)
 
 
 def _as_times(t: ArrayLike) -> Array:
     try:
-        wanted = np.asarray(t, dtype=np.float64)
+        times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
         raise ShapeError(f"times must be numbers, not {t!r}") from None
-    if not np.isfinite(wanted).all():
-        raise NotFinite(f"times must be finite, but there is {t!r}")
-    return wanted
+    if not np.isfinite(times).all():
+        raise NotFinite(f"times must be finite, not {t!r}")
+    return times
 
 
 def sample_trajectory(mechanism: Mechanism, curve: JointSpline, profile: TimeProfile, times: Array) -> Trajectory:
     """Sample a curve with a time profile at the times (N,), s."""
     empty = np.zeros((0, 0))
     q, v, a = Trajectory(mechanism, times, empty, empty, empty, curve, profile).state(times)
-    for one in (times, q, v, a):
-        read_only(one)
+    for array in (times, q, v, a):
+        read_only(array)
     return Trajectory(mechanism, times, q, v, a, curve, profile)
 
 
 DEVIATION = 5e-3
 """rad or m: default of the largest deviation from the straight segments; trades speed at corners for accuracy."""
-LONG = 1000.0
+LONG_DURATION = 1000.0
 """s: longer trajectories get as many samples as one of this duration, by default."""
 
 
@@ -203,23 +203,25 @@ def retime(
         (1.5, 1.0)
     """
     if not isinstance(path, Path):
-        raise InvalidArgument(f"what is retimed is a path, as mk.plan and mk.follow make it, not {path!r}")
-    tight = as_number(deviation, "deviation")
-    if not tight > 0.0:
-        raise ShapeError(f"deviation must be above 0 (rad or m), not {tight:g}: no corner is passed without stopping")
+        raise InvalidArgument(f"path must be a Path, as from mk.plan or mk.follow, not {path!r}")
+    max_deviation = as_number(deviation, "deviation")
+    if not max_deviation > 0.0:
+        raise ShapeError(f"deviation must be above 0 (rad or m), not {max_deviation:g}; without it corners need a stop")
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2):
-        raise ShapeError(f"samples must be a whole number of 2 or more, not {samples!r}")
-    curve = fit_joint_spline(path, tight)
+        raise ShapeError(f"samples must be an integer of 2 or more, not {samples!r}")
+    curve = fit_joint_spline(path, max_deviation)
     moves = np.abs(curve.at(curve.s)[1]).max(axis=0)
     moves[moves < 1e-12 * moves.max()] = 0.0
-    fast = require_rate_limits(path.mechanism, velocity, "velocity", moves)
-    gain = require_rate_limits(path.mechanism, acceleration, "acceleration", moves)
-    sharp = np.full(len(gain), np.inf) if jerk is None else require_rate_limits(path.mechanism, jerk, "jerk", moves)
+    max_velocity = require_rate_limits(path.mechanism, velocity, "velocity", moves)
+    max_acceleration = require_rate_limits(path.mechanism, acceleration, "acceleration", moves)
+    max_jerk = np.full(len(max_acceleration), np.inf)
+    if jerk is not None:
+        max_jerk = require_rate_limits(path.mechanism, jerk, "jerk", moves)
     if is_straight(curve):
-        profile = straight_line_profile(curve, fast, gain, sharp)
+        profile = straight_line_profile(curve, max_velocity, max_acceleration, max_jerk)
     elif jerk is None:
-        profile = acceleration_limited_profile(curve, fast, gain)
+        profile = acceleration_limited_profile(curve, max_velocity, max_acceleration)
     else:
-        profile = jerk_limited_profile(curve, fast, gain, sharp)
-    count = max(2, round(100 * min(profile.duration, LONG)) + 1) if samples is None else samples
+        profile = jerk_limited_profile(curve, max_velocity, max_acceleration, max_jerk)
+    count = max(2, round(100 * min(profile.duration, LONG_DURATION)) + 1) if samples is None else samples
     return sample_trajectory(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))

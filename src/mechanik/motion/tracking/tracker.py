@@ -21,6 +21,7 @@ from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, Struct
 from mechanik.kernels.tracking import level_qp as layout
 from mechanik.kernels.tracking.level_qp import BY_ACCELERATION, BY_POSITION, BY_VELOCITY
 from mechanik.model import Frame, Mechanism
+from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.rate_limits import RateLimits, as_rate_limits
 from mechanik.motion.tracking.tracking_problem import (
     TaskTargets,
@@ -360,7 +361,7 @@ class Tracker:
         self._clearance = as_number(clearance, "clearance")
         rules = tuple(allow), tuple(forbid)
         check_avoid_arguments(mechanism, avoid, self._clearance, *rules)
-        self._collider = self._as_collider(avoid, *rules)
+        self._collider = as_collider(mechanism, avoid, *rules)
         if self._collider is not None:
             warn_of_always_close_pairs(self._collider, self._clearance)
         start = mechanism.q if q0 is None else mechanism._single_q(q0)
@@ -540,16 +541,3 @@ class Tracker:
         if self.mechanism.revision != self._revision:
             raise StructureError("the mechanism was edited since its tracker was made; make another tracker")
         self._edits = Frame.edit_count
-
-    def _as_collider(
-        self, avoid: Collider | Iterable[str | Obstacle] | None, allow: Pairs, forbid: Pairs
-    ) -> Collider | None:
-        if avoid is None:
-            return None
-        if not isinstance(avoid, Collider):
-            return Collider(self.mechanism, avoid, allow=allow, forbid=forbid)
-        if avoid.mechanism is not self.mechanism:
-            raise StructureError("avoid is a collider of another mechanism; make one of this tracker's")
-        if allow or forbid:
-            raise InvalidArgument("allow and forbid belong to the collider that is given as avoid; give them to it")
-        return avoid
