@@ -244,6 +244,8 @@ def test_mesh_that_needs_trimesh_is_named_if_it_is_missing(
     (tmp_path / "hand.ply").write_text("ply\n")
     instance = ShapeInstance(mk.Mesh("hand.ply", path=str(tmp_path / "hand.ply")))
     hide_package(monkeypatch, "trimesh")
-    with pytest.raises(MissingExtra, match=r"link 'hand': the mesh 'hand.ply' ends with '.ply'.*mechanik\[collision\]"):
+    with pytest.raises(
+        MissingExtra, match=r"link 'hand': the mesh 'hand.ply': reading files of type '.ply'.*mechanik\[collision\]"
+    ):
         convex_shapes(instance, "link 'hand'", "auto")
     assert not caplog.messages
