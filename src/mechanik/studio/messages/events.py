@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mechanik.studio.messages.goal_kinds import GoalKindInfo
 from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PoseNumbers, Value, Vector
 
 
@@ -74,6 +75,7 @@ class Welcome(Event):
     return_key: str
     entries: list[GalleryEntry]
     methods: list[MethodInfo]
+    goal_kinds: list[GoalKindInfo]
     largest_upload: int
     """Bytes."""
     is_shared: bool

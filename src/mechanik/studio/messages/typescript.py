@@ -61,6 +61,8 @@ def _type(kind: Any, written: dict[str, str]) -> str:
     if origin is list:
         inner = _type(get_args(kind)[0], written)
         return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    if origin is tuple and get_args(kind)[1:] == (...,):
+        return _type(list[get_args(kind)[0]], written)
     if origin is tuple:
         return f"[{', '.join(_type(part, written) for part in get_args(kind))}]"
     if origin is dict:

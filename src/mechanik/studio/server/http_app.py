@@ -34,6 +34,7 @@ from mechanik.errors import FileMissing, InvalidOperation, MechanikError
 from mechanik.solver import METHODS
 from mechanik.solver.options import Options
 from mechanik.studio.messages.events import GalleryEntry, MethodInfo, OptionInfo, Welcome
+from mechanik.studio.messages.goal_kinds import GOAL_KINDS
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.server.access_control import AccessKeys, AuthMiddleware
 from mechanik.studio.server.connection import serve_page
@@ -310,7 +311,16 @@ def make_app(
 
     def welcome(key: str, return_key: str) -> Welcome:
         is_shared = pool.shared_host is not None
-        return Welcome(__version__, key, return_key, shown, list(method_infos()), limits.max_upload_bytes, is_shared)
+        return Welcome(
+            __version__,
+            key,
+            return_key,
+            shown,
+            list(method_infos()),
+            list(GOAL_KINDS),
+            limits.max_upload_bytes,
+            is_shared,
+        )
 
     def answer(data: bytes, media: str, headers: Mapping[str, str]) -> Response:
         return ChunkedResponse(data, media, headers, limits.stall_seconds, sockets.abort)

@@ -40,6 +40,7 @@ from mechanik.objectives.pose_constraints import PERPENDICULAR_PAIRS
 from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, inverse, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.events import GoalInfo
+from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
 from mechanik.studio.messages.requests import MAX_MAGNITUDE, Direction, GoalKind, PoseNumbers, Vector
 from mechanik.validation import read_only
 
@@ -268,19 +269,12 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
         Lengths in m, angles in rad. For a look-at goal the viewing axis of the link: z, or x if z points up, as in
             heads and bodies.
     """
-    match kind:
-        case "look_at":
-            return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
-        case "distance":
-            return (0.25 * radius, 0.0, 0.0)
-        case "in_box":
-            return (0.1 * radius, 0.1 * radius, 0.1 * radius)
-        case "in_cone":
-            return (0.35, 0.0, 0.0)
-        case "in_band":
-            return (-0.1 * radius, 0.1 * radius, 0.0)
-        case _:
-            return (0.0, 0.0, 0.0)
+    if kind == "look_at":
+        return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
+    parameters = GOAL_KIND_INFOS[kind].sizes
+    scaled = [info.default * (radius if info.quantity == "length" else 1.0) for info in parameters]
+    a, b, c = scaled + [0.0] * (3 - len(scaled))
+    return a, b, c
 
 
 def objective_target(goal: InteractiveGoal, before: InteractiveGoal) -> Any:

@@ -18,6 +18,7 @@ from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
 from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Value, Vector
 from mechanik.studio.session import joint_requests as on_joints
@@ -181,15 +182,8 @@ def _words(control: ControlInfo) -> str:
     return title if control.kind == "button" else f"{'switch' if control.kind == 'switch' else 'set'} {title}"
 
 
-KIND_LABELS = {
-    "point": "point", "pose": "pose", "orientation": "turn", "axis": "axis", "hinge": "hinge", "surface": "surface",
-    "on_line": "line", "on_plane": "plane", "look_at": "look", "distance": "distance", "in_box": "box",
-    "in_cone": "cone", "in_band": "band", "centre_of_mass": "centre of mass", "on_terrain": "ground",
-}  # fmt: skip
-
-
 def add_goal(session: Session, request: requests.AddGoal) -> None:
-    words = f"pin {request.link}" if request.pinned else f"add {KIND_LABELS[request.kind]} goal"
+    words = f"pin {request.link}" if request.pinned else f"add {GOAL_KIND_INFOS[request.kind].label} goal"
     pose = None if request.pose is None else numbers_to_pose(request.pose)
     with session.undo_step(words):
         session.add_goal(request.kind, request.link, at=request.at, pose=pose, pinned=request.pinned)

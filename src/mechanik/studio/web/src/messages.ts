@@ -232,6 +232,26 @@ export interface MethodInfo {
   options: OptionInfo[];
 }
 
+export interface GoalSizeInfo {
+  name: string;
+  quantity: "length" | "angle";
+  default: number;
+}
+
+export interface GoalKindInfo {
+  kind: "point" | "pose" | "orientation" | "axis" | "hinge" | "surface" | "on_line" | "on_plane" | "look_at" | "distance" | "in_box" | "in_cone" | "in_band" | "centre_of_mass" | "on_terrain";
+  title: string;
+  label: string;
+  about: string;
+  symbol: "cross" | "axes" | "rings" | "arrow" | "hinge" | "disc" | "line" | "plane" | "eye" | "sphere" | "box" | "cone" | "band" | "mass" | "foot";
+  at: "point" | "direction" | "unused";
+  uses_rotation: boolean;
+  has_free_directions: boolean;
+  sizes: GoalSizeInfo[];
+  link_line: "unreached" | "always" | "plumb" | "none";
+  needs: "" | "mass" | "terrain";
+}
+
 export interface Welcome {
   is: "Welcome";
   version: string;
@@ -239,6 +259,7 @@ export interface Welcome {
   return_key: string;
   entries: GalleryEntry[];
   methods: MethodInfo[];
+  goal_kinds: GoalKindInfo[];
   largest_upload: number;
   is_shared: boolean;
 }

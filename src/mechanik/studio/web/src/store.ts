@@ -1,7 +1,8 @@
 // State of the page: the last event of each kind, the last frame, the selection and the display settings.
 import type {
-  Alternatives, Collisions, ComparisonChanged, ContactsChanged, Controls, DofsChanged, GoalInfo, Goals, History,
-  Kernels, Model, ObstacleInfo, Recording, Scene, SessionEvent, Solving, StatusText, VisibilityChanged, Welcome,
+  Alternatives, Collisions, ComparisonChanged, ContactsChanged, Controls, DofsChanged, GoalInfo, GoalKindInfo, Goals,
+  History, Kernels, Model, ObstacleInfo, Recording, Scene, SessionEvent, Solving, StatusText, VisibilityChanged,
+  Welcome,
 } from "./messages";
 import type { StateFrame } from "./connection/state_frame";
 import { Connection, type ConnectionListener } from "./connection/connection";
@@ -126,6 +127,13 @@ export class Store implements ConnectionListener {
 
   goal(number: number): GoalInfo | undefined {
     return this.goals.find((goal) => goal.number === number);
+  }
+
+  /** Description of a kind of goals; the server sends all kinds before the first goal. */
+  goalKind(kind: GoalInfo["kind"]): GoalKindInfo {
+    const info = this.welcome?.goal_kinds.find((known) => known.kind === kind);
+    if (info === undefined) throw new Error(`the server has not described the kind of goals '${kind}'`);
+    return info;
   }
 
   obstacle(name: string): ObstacleInfo | undefined {

@@ -1,7 +1,7 @@
 // Contents of the context menus: of a link, a goal, a dof, an obstacle, and the background.
 import type { Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
-import { KINDS, goalTitle, unavailableReason, type GoalKind } from "../panels/goal_text";
+import { goalTitle, offeredKinds, unavailableReason, type GoalKind } from "../goal_kinds";
 import { addObstacle, OBSTACLES } from "../panels/obstacle_text";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
@@ -94,7 +94,7 @@ function goalMenu(number: number, store: Store): MenuContent | null {
   const change = (what: Partial<Pick<GoalInfo, "kind" | "pinned" | "enabled">>): void =>
     void store.request({ do: "ChangeGoal", goal: number, ...what });
   return {
-    title: goalTitle(goal, store.model),
+    title: goalTitle(goal, store),
     groups: [
       {
         title: "",
@@ -178,19 +178,20 @@ function movingDofs(model: Model, link: number): number[] {
 
 /** Kinds of goals; those that are not available are disabled and say why. */
 function goalKindItems(store: Store, before: string): (Omit<MenuItem, "action"> & { kind: GoalKind })[] {
-  return KINDS.filter(([kind]) => kind !== "on_terrain" || store.scene?.terrain).map(([kind, text, about]) => {
-    const reason = unavailableReason(kind, store.model);
-    return { kind, name: `${before}-${kind}`, text, hint: reason || about, isDisabled: reason !== "" };
+  return offeredKinds(store).map((info) => {
+    const { kind, title, about } = info;
+    const reason = unavailableReason(info, store);
+    return { kind, name: `${before}-${kind}`, text: title, hint: reason || about, isDisabled: reason !== "" };
   });
 }
 
 /** Adds a goal and selects it, so that its handle is shown. */
 async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, pinned: boolean): Promise<void> {
   const known = new Set(store.goals.map((goal) => goal.number));
-  // there `at` is a direction, by default an axis of the link
-  const isDirection = kind === "axis" || kind === "in_cone";
-  const place: [number, number, number] = isDirection ? [0, 0, 0] : [at.x, at.y, at.z];
-  if (!(await store.request({ do: "AddGoal", kind, link, at: place, pinned }))) return;
+  // a direction of zero means the default axis of the link
+  const isPoint = store.goalKind(kind).at !== "direction";
+  const point: [number, number, number] = isPoint ? [at.x, at.y, at.z] : [0, 0, 0];
+  if (!(await store.request({ do: "AddGoal", kind, link, at: point, pinned }))) return;
   const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_link_drag);
   if (added !== undefined) store.select({ kind: "goal", goal: added.number });
 }

@@ -1,7 +1,7 @@
 // Errors of all goals and loops, with bars on a logarithmic scale.
 import { el, fill, write } from "./element";
 import { logShare, errorText } from "./format";
-import { goalTitle } from "./goal_text";
+import { goalTitle } from "../goal_kinds";
 import type { Store } from "../store";
 
 interface ErrorRow {
@@ -25,7 +25,7 @@ export class ErrorList {
   build(): void {
     const { goals, model } = this.store;
     this.goals = goals.map((goal) =>
-      row(goalTitle(goal, model), () => this.store.select({ kind: "goal", goal: goal.number })),
+      row(goalTitle(goal, this.store), () => this.store.select({ kind: "goal", goal: goal.number })),
     );
     this.loops = (model?.closures ?? []).map((closure) => row(closure.name, null));
     fill(

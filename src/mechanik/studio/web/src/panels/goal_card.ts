@@ -2,17 +2,7 @@
 import { choice, el, fill, iconButton, line, press, write } from "./element";
 import { capitalized, errorText } from "./format";
 import { PoseFields, type Pose } from "./pose_numbers";
-import {
-  USES_LINK_DIRECTION,
-  DIRECTIONS,
-  goalTitle,
-  kindDescription,
-  availableKinds,
-  kindTitle,
-  SIZES,
-  WITHOUT_ROTATION,
-  type GoalKind,
-} from "./goal_text";
+import { availableKinds, DIRECTIONS, goalTitle, type GoalKind } from "../goal_kinds";
 import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
 import type { Units } from "./units";
@@ -63,8 +53,8 @@ export class GoalCard {
 
   update(goal: GoalInfo): void {
     this.goal = goal;
-    write(this.title.querySelector(".goal-name")!, goalTitle(goal, this.store.model));
-    write(this.kind, goal.name ? kindTitle(goal.kind) : "");
+    write(this.title.querySelector(".goal-name")!, goalTitle(goal, this.store));
+    write(this.kind, goal.name ? this.store.goalKind(goal.kind).title : "");
     setIcon(this.enabled, goal.enabled ? "eye" : "hidden");
     press(this.enabled, goal.enabled);
     press(this.pin, goal.pinned);
@@ -102,6 +92,7 @@ export class GoalCard {
 
   private build(): void {
     const { goal, store } = this;
+    const kind = store.goalKind(goal.kind);
     const links = store.model?.links ?? [];
     // fields are rebuilt only if these change, so that the focus stays
     const signature = JSON.stringify([
@@ -118,7 +109,7 @@ export class GoalCard {
     this.signature = signature;
     this.numbers = new PoseFields(
       this.units,
-      !WITHOUT_ROTATION.has(goal.kind),
+      kind.uses_rotation,
       (pose) => void store.request({ do: "MoveGoal", goal: this.number, pose }),
     );
     this.numbers.show(goal.pose);
@@ -133,9 +124,9 @@ export class GoalCard {
       this.body,
       line(
         "Kind",
-        kindDescription(goal.kind),
+        kind.about,
         choice(
-          availableKinds(store, goal.kind),
+          availableKinds(store, goal.kind).map(({ kind, title }) => [kind, title]),
           goal.kind,
           { test: "goal-kind", label: "Kind" },
           (kind) => this.request({ kind: kind as GoalKind }),
@@ -154,10 +145,10 @@ export class GoalCard {
         ),
       this.numbers.root,
       ...this.sizes(),
-      goal.kind === "pose" && this.directions(),
+      kind.has_free_directions && this.directions(),
       line("Weight", "Relative to the other goals of the same level", weight.root),
       line("Level", "Priority: goals of level 0 are met first, then those of level 1, and so on", level),
-      this.point(),
+      kind.at !== "unused" && this.linkPoint(kind.at),
     );
     const at = store.goals.findIndex(({ number }) => number === this.number);
     if (store.frame && store.frame.order === store.order)
@@ -165,7 +156,7 @@ export class GoalCard {
   }
 
   private sizes(): HTMLElement[] {
-    return (SIZES[this.goal.kind] ?? []).map(([name, quantity], k) => {
+    return this.store.goalKind(this.goal.kind).sizes.map(({ name, quantity }, k) => {
       const field = this.field(name, quantity, this.goal.sizes[k] ?? 0, (value) => {
         const sizes: GoalInfo["sizes"] = [...this.goal.sizes];
         sizes[k] = value;
@@ -201,7 +192,8 @@ export class GoalCard {
     );
   }
 
-  private point(): HTMLElement {
+  /** Fields for `at`: a point or a direction on the link. */
+  private linkPoint(meaning: "point" | "direction"): HTMLElement {
     const fields = ["x", "y", "z"].map((name, k) =>
       this.field(`at ${name}`, "length", this.goal.at[k] ?? 0, (value) => {
         const at: GoalInfo["at"] = [...this.goal.at];
@@ -215,9 +207,7 @@ export class GoalCard {
       el(
         "span",
         { class: "caption" },
-        USES_LINK_DIRECTION.has(this.goal.kind)
-          ? "Direction on the link, in the link frame"
-          : "Point on the link, in the link frame",
+        meaning === "direction" ? "Direction on the link, in the link frame" : "Point on the link, in the link frame",
       ),
       el(
         "div",

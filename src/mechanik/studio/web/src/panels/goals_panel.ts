@@ -1,7 +1,7 @@
 // The list of goals, and the form that adds one.
 import { button, choice, el, fill, section } from "./element";
 import { GoalCard } from "./goal_card";
-import { availableKinds, type GoalKind } from "./goal_text";
+import { availableKinds, type GoalKind } from "../goal_kinds";
 import { throttled } from "./throttle";
 import type { Panel } from "./sidebar";
 import type { Units } from "./units";
@@ -96,7 +96,7 @@ export class GoalsPanel implements Panel {
     this.link = (links[first] ?? links.at(-1))?.name ?? "";
     this.hasTerrain = Boolean(this.store.scene?.terrain);
     const kinds = availableKinds(this.store);
-    if (!kinds.some(([kind]) => kind === this.kind)) this.kind = "pose";
+    if (!kinds.some(({ kind }) => kind === this.kind)) this.kind = "pose";
     fill(
       this.addForm,
       choice(
@@ -106,7 +106,7 @@ export class GoalsPanel implements Panel {
         (link) => (this.link = link),
       ),
       choice(
-        kinds,
+        kinds.map(({ kind, title }) => [kind, title]),
         this.kind,
         { test: "add-kind", label: "Kind" },
         (kind) => (this.kind = kind as GoalKind),

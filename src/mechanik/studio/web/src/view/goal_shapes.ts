@@ -1,4 +1,4 @@
-// Markers of goals by kind, in the frame of the goal: z is the line, axis, normal or axis of the cone.
+// Markers of goals by symbol, in the frame of the goal: z is the line, axis, normal or axis of the cone.
 import {
   BoxGeometry,
   BufferGeometry,
@@ -11,7 +11,7 @@ import {
   TorusGeometry,
   Vector3,
 } from "three";
-import type { GoalInfo } from "../messages";
+import type { GoalInfo, GoalKindInfo } from "../messages";
 import { stripAttributes, mergeAll } from "./shapes";
 
 /** solid: opaque; sheet: translucent; edges: lines; hasAxes: with arrows along x, y, z. */
@@ -26,8 +26,8 @@ export interface GoalShape {
 
 const QUARTER_TURN = Math.PI / 2; // cylinders of three.js are along y, ours along z
 
-/** size: of goals in this model, m. */
-export function goalShape(goal: GoalInfo, size: number): GoalShape {
+/** The marker of a goal. symbol: of its kind; size: of goals in this model, m. */
+export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: number): GoalShape {
   const [first, second, third] = goal.sizes;
   const shape = (solid: BufferGeometry[], more: Partial<GoalShape> = {}): GoalShape => ({
     solid: mergeAll(solid),
@@ -40,15 +40,15 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
   const dot = () => ball(0.2 * size);
   const z = (far: number) => new Vector3(0, 0, far);
   if (goal.is_link_drag) return shape([ball(0.24 * size)]);
-  switch (goal.kind) {
-    case "point":
+  switch (symbol) {
+    case "cross":
       return shape([ball(0.24 * size), ...cross(0.62 * size, 0.035 * size)]);
-    case "pose":
+    case "axes":
       return shape([ball(0.2 * size)], {
         hasAxes: true,
         grips: [new Vector3(size, 0, 0), new Vector3(0, size, 0), z(size)],
       });
-    case "orientation":
+    case "rings":
       return shape(
         [
           ball(0.14 * size),
@@ -60,33 +60,33 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
           grips: [new Vector3(0.8 * size, 0, 0), new Vector3(0, 0.8 * size, 0), z(0.8 * size)],
         },
       );
-    case "axis":
+    case "arrow":
       return shape([dot(), ...arrow(1.5 * size, 0.05 * size)], { grips: [z(1.4 * size), z(0.7 * size)] });
     case "hinge":
       return shape([rod(-1.5 * size, 1.5 * size, 0.045 * size), ring(0.5 * size, 0.05 * size)], {
         grips: [z(1.4 * size), z(-1.4 * size)],
       });
-    case "surface":
+    case "disc":
       return shape([dot(), ...arrow(0.8 * size, 0.04 * size), ring(size, 0.025 * size)], {
         sheet: disc(size),
         grips: [z(0.7 * size)],
       });
-    case "on_line":
+    case "line":
       return shape([dot(), rod(-30 * size, 30 * size, 0.03 * size)], { grips: [z(size), z(-size)] });
-    case "on_plane":
+    case "plane":
       return shape([dot(), ...arrow(0.6 * size, 0.035 * size)], { ...square(3 * size, 0), grips: [z(0.5 * size)] });
-    case "look_at":
+    case "eye":
       return shape([...eye(size)]);
-    case "distance":
+    case "sphere":
       return shape([dot()], {
         sheet: stripAttributes(new SphereGeometry(Math.max(first, 1e-6), 32, 20)),
         edges: rings(Math.max(first, 1e-6)),
       });
-    case "in_box": {
+    case "box": {
       const box = new BoxGeometry(2 * first, 2 * second, 2 * third);
       return shape([dot()], { sheet: stripAttributes(box.clone()), edges: new EdgesGeometry(box) });
     }
-    case "in_cone": {
+    case "cone": {
       const length = 2.2 * size;
       const half = Math.min(Math.max(first, 0.01), 1.5);
       const cone = () =>
@@ -98,7 +98,7 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
         { sheet: stripAttributes(cone()), grips: [z(length)] },
       );
     }
-    case "in_band": {
+    case "band": {
       const [low, high] = [square(2.4 * size, first), square(2.4 * size, second)];
       return shape([ball(0.16 * size), rod(first, second, 0.04 * size)], {
         sheet: mergeAll([low.sheet, high.sheet]),
@@ -106,9 +106,9 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
         grips: [z(first), z(second)],
       });
     }
-    case "centre_of_mass":
+    case "mass":
       return shape([...quarters(0.3 * size), ring(0.42 * size, 0.03 * size)]);
-    case "on_terrain":
+    case "foot":
       return shape([dot(), ring(0.4 * size, 0.04 * size)]);
   }
 }

@@ -13,7 +13,7 @@ import {
   MeshBasicMaterial,
   Vector3,
 } from "three";
-import type { GoalInfo } from "../messages";
+import type { GoalInfo, GoalKindInfo } from "../messages";
 import type { StateFrame } from "../connection/state_frame";
 import { axes, goalShape, pin } from "./goal_shapes";
 import { setFromPose } from "./pose_matrix";
@@ -26,6 +26,7 @@ const RENDER_ORDER = 8; // after everything else
 
 interface DrawnGoal {
   info: GoalInfo;
+  kind: GoalKindInfo;
   /** Its matrix is the pose of the goal. */
   object: Group;
   paint: MeshBasicMaterial;
@@ -53,7 +54,7 @@ export class GoalMarkers {
   );
   private readonly axisPaints = AXES.map((hex) => new MeshBasicMaterial({ color: hex }));
 
-  constructor() {
+  constructor(private readonly kindOf: (kind: GoalInfo["kind"]) => GoalKindInfo) {
     this.lines.frustumCulled = false;
     this.group.add(this.lines);
   }
@@ -115,10 +116,10 @@ export class GoalMarkers {
       setFromPose(pose, frame.links, 7 * info.link);
       from.set(...info.at).applyMatrix4(pose);
       to.setFromMatrixPosition(object.matrix);
-      const hasPermanentLine = info.kind === "look_at" || info.kind === "centre_of_mass";
-      if (!hasPermanentLine && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
-      if (info.kind === "orientation" || info.kind === "axis") return; // they have no position
-      if (info.kind === "centre_of_mass") from.copy(to).setZ(0); // the plumb line
+      const line = goal.kind.link_line;
+      if (line === "none") return;
+      if (line === "unreached" && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
+      if (line === "plumb") from.copy(to).setZ(0);
       corner = writeDashes(forEachPosition, colours, corner, state);
     });
     this.lines.geometry.setDrawRange(0, corner);
@@ -139,7 +140,8 @@ export class GoalMarkers {
   }
 
   private create(info: GoalInfo): DrawnGoal {
-    const shape = goalShape(info, this.size);
+    const kind = this.kindOf(info.kind);
+    const shape = goalShape(info, kind.symbol, this.size);
     const object = new Group();
     object.matrixAutoUpdate = false;
     object.userData.goal = info.number;
@@ -157,7 +159,7 @@ export class GoalMarkers {
     if (shape.hasAxes) axes(this.size).forEach((arrow, k) => add(new Mesh(arrow, this.axisPaints[k])));
     if (info.pinned) add(new Mesh(pin(1.3 * this.size), paint), RENDER_ORDER + 1);
     this.group.add(object);
-    return { info, object, paint, sheet, edge, grips: shape.grips };
+    return { info, kind, object, paint, sheet, edge, grips: shape.grips };
   }
 
   private updateColours({ info, paint, sheet, edge }: DrawnGoal, isReached: boolean, theme: Theme): void {

@@ -27,7 +27,7 @@ export class SceneGraph {
   readonly group = new Group();
   readonly links: LinkMeshes;
   readonly obstacles: ObstacleMeshes;
-  readonly goals = new GoalMarkers();
+  readonly goals: GoalMarkers;
   readonly markers = new Markers();
   joints: JointFrames | null = null;
   private readonly materials = new Materials();
@@ -45,6 +45,7 @@ export class SceneGraph {
     private readonly store: Store,
     private readonly changed: () => void,
   ) {
+    this.goals = new GoalMarkers((kind) => store.goalKind(kind));
     const failed = (text: string) => store.emit("message", { kind: "warning", text });
     this.links = new LinkMeshes(this.materials, this.theme, () => this.onMeshLoaded(), failed);
     this.obstacles = new ObstacleMeshes(this.materials, this.theme, changed, failed);

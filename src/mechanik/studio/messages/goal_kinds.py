@@ -1,0 +1,161 @@
+"""The kinds of goals: what each one is called, what it needs, and how pages edit and draw it.
+
+This table is the only place that lists the kinds for users. `Welcome` sends it to pages, which build menus, fields
+and markers from it. A new kind needs an entry here, a name in `GoalKind`, and its mathematics in the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mechanik.studio.messages.requests import GoalKind
+
+GoalSymbol = Literal[
+    "cross", "axes", "rings", "arrow", "hinge", "disc", "line", "plane", "eye", "sphere", "box", "cone", "band",
+    "mass", "foot",
+]  # fmt: skip
+"""Marker of a goal in the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSizeInfo:
+    """A parameter of a kind, an entry of `GoalInfo.sizes`.
+
+    Attributes:
+        default: of a new goal; a length in radii of the mechanism, an angle in rad.
+    """
+
+    name: str
+    quantity: Literal["length", "angle"]
+    default: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalKindInfo:
+    """A kind of goals.
+
+    Attributes:
+        title: for menus.
+        label: for undo steps, such as "add line goal".
+        about: description, one sentence.
+        symbol: marker in the view.
+        at: what `GoalInfo.at` is, in the frame of the link: a point, a direction, or unused.
+        uses_rotation: whether the rotation of the goal frame matters.
+        has_free_directions: whether directions can be left free (`GoalInfo.free`).
+        sizes: parameters, in the order of `GoalInfo.sizes`.
+        link_line: line from the link to the goal: while the goal is not reached, always, a plumb line below the goal,
+            or none.
+        needs: what the mechanism or the scene must have.
+    """
+
+    kind: GoalKind
+    title: str
+    label: str
+    about: str
+    symbol: GoalSymbol
+    at: Literal["point", "direction", "unused"] = "point"
+    uses_rotation: bool = True
+    has_free_directions: bool = False
+    sizes: tuple[GoalSizeInfo, ...] = ()
+    link_line: Literal["unreached", "always", "plumb", "none"] = "unreached"
+    needs: Literal["", "mass", "terrain"] = ""
+
+
+GOAL_KINDS: tuple[GoalKindInfo, ...] = (
+    GoalKindInfo(
+        "point", "Point", "point", "Move this point of the link to the target", "cross", uses_rotation=False
+    ),
+    GoalKindInfo(
+        "pose", "Pose", "pose", "Position and orientation: all six coordinates", "axes", has_free_directions=True
+    ),
+    GoalKindInfo(
+        "orientation",
+        "Orientation",
+        "orientation",
+        "Orientation of the link; its position is free",
+        "rings",
+        link_line="none",
+    ),
+    GoalKindInfo(
+        "axis",
+        "Direction",
+        "direction",
+        "Align an axis of the link with the axis of the goal",
+        "arrow",
+        at="direction",
+        link_line="none",
+    ),
+    GoalKindInfo("hinge", "Hinge", "hinge", "Position and axis; rotation about the axis is free", "hinge"),
+    GoalKindInfo(
+        "surface", "Surface", "surface", "The point is on the plane and the link lies flat on it", "disc"
+    ),
+    GoalKindInfo("on_line", "On a line", "line", "Keep the point on a line", "line"),
+    GoalKindInfo("on_plane", "On a plane", "plane", "Keep the point on a plane", "plane"),
+    GoalKindInfo(
+        "look_at",
+        "Look at",
+        "look-at",
+        "Point an axis of the link at a target position",
+        "eye",
+        uses_rotation=False,
+        link_line="always",
+    ),
+    GoalKindInfo(
+        "distance",
+        "Distance",
+        "distance",
+        "Keep the point at a distance from a target position",
+        "sphere",
+        uses_rotation=False,
+        sizes=(GoalSizeInfo("distance", "length", 0.25),),
+    ),
+    GoalKindInfo(
+        "in_box",
+        "In a box",
+        "box",
+        "Keep the point inside a box",
+        "box",
+        sizes=tuple(GoalSizeInfo(f"half {axis}", "length", 0.1) for axis in "xyz"),
+    ),
+    GoalKindInfo(
+        "in_cone",
+        "In a cone",
+        "cone",
+        "Keep the axis of the link inside a cone",
+        "cone",
+        at="direction",
+        sizes=(GoalSizeInfo("half angle", "angle", 0.35),),
+        link_line="none",
+    ),
+    GoalKindInfo(
+        "in_band",
+        "In a band",
+        "band",
+        "Keep the point between two parallel planes",
+        "band",
+        sizes=(GoalSizeInfo("low", "length", -0.1), GoalSizeInfo("high", "length", 0.1)),
+    ),
+    GoalKindInfo(
+        "centre_of_mass",
+        "Centre of mass",
+        "centre-of-mass",
+        "Move the centre of mass of all links to the target",
+        "mass",
+        at="unused",
+        uses_rotation=False,
+        link_line="plumb",
+        needs="mass",
+    ),
+    GoalKindInfo(
+        "on_terrain",
+        "On the terrain",
+        "terrain",
+        "Keep the point on the terrain of the scene",
+        "foot",
+        uses_rotation=False,
+        needs="terrain",
+    ),
+)  # fmt: skip
+
+GOAL_KIND_INFOS: dict[GoalKind, GoalKindInfo] = {info.kind: info for info in GOAL_KINDS}

@@ -1,0 +1,41 @@
+// Kinds of goals as the server describes them in `Welcome`: menus, fields and markers are built from this table.
+import type { GoalInfo, GoalKindInfo } from "./messages";
+import type { Store } from "./store";
+
+export type GoalKind = GoalKindInfo["kind"];
+export type Direction = GoalInfo["free"][number];
+
+export const DIRECTIONS: readonly (readonly [Direction, string])[] = [
+  ["X", "position along x"],
+  ["Y", "position along y"],
+  ["Z", "position along z"],
+  ["EX", "rotation about x"],
+  ["EY", "rotation about y"],
+  ["EZ", "rotation about z"],
+];
+
+/** Kinds for a menu: all but those that need a terrain, if the scene has none. */
+export function offeredKinds({ welcome, scene }: Store): GoalKindInfo[] {
+  return (welcome?.goal_kinds ?? []).filter(({ needs }) => needs !== "terrain" || scene?.terrain);
+}
+
+/** The kinds that are available for the model, and the present kind. */
+export function availableKinds(store: Store, current?: GoalKind): GoalKindInfo[] {
+  const offered = offeredKinds(store);
+  return (store.welcome?.goal_kinds ?? []).filter(
+    (info) => info.kind === current || (offered.includes(info) && unavailableReason(info, store) === ""),
+  );
+}
+
+/** Why a kind is not available for the model; empty if it is. */
+export function unavailableReason({ needs }: GoalKindInfo, { model }: Store): string {
+  return needs === "mass" && !model?.has_mass ? "Not available: no link has mass" : "";
+}
+
+export function goalTitle(goal: GoalInfo, store: Store): string {
+  if (goal.name) return goal.name;
+  const link = store.model?.links[goal.link]?.name;
+  if (goal.is_link_drag) return `drag ${link ?? ""}`.trim();
+  const { title } = store.goalKind(goal.kind);
+  return link ? `${title} · ${link}` : title;
+}
