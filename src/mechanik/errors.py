@@ -59,28 +59,12 @@ class UnknownName(MechanikError, KeyError):
         return str(self.args[0])
 
 
-class DuplicateName(MechanikError, ValueError):
-    """Two objects of the same kind have the same name."""
-
-
 class StructureError(MechanikError, ValueError):
-    """The graph of links and joints does not allow the operation."""
-
-
-class SecondParent(StructureError):
-    """A frame that has a parent was added to another parent."""
-
-
-class NotAChild(StructureError):
-    """A frame was removed from a frame that is not its parent."""
+    """The graph of links and joints does not allow the operation: two parents, a cycle, a name that is in use."""
 
 
 class InvalidArgument(StructureError, TypeError):
-    """An argument has the wrong type, such as a joint where a link is required."""
-
-
-class CyclicStructure(StructureError):
-    """A frame would become its own ancestor."""
+    """An argument has the wrong type, such as a joint where a link is required, or is an unknown option of a reader."""
 
 
 class DoFError(MechanikError, ValueError):
@@ -108,51 +92,7 @@ class CouplingError(MechanikError, ValueError):
 
 
 class FormatError(MechanikError, ValueError):
-    """A file or text cannot be read as a mechanism."""
-
-
-class UnknownFormat(FormatError):
-    """No reader recognises the content."""
-
-
-class XmlError(FormatError):
-    """The XML is not well-formed, or uses features that a robot description does not need."""
-
-
-class UrdfError(FormatError):
-    """Well-formed XML is not a valid URDF."""
-
-
-class MjcfError(FormatError):
-    """MuJoCo, which reads MJCF, rejects the model."""
-
-
-class SdfError(FormatError):
-    """Well-formed XML is not a valid SDF, or contains elements that are not supported."""
-
-
-class XacroError(FormatError):
-    """A xacro file must be expanded before it is read."""
-
-
-class DHError(FormatError):
-    """A Denavit-Hartenberg table cannot be read."""
-
-
-class ArmError(FormatError):
-    """A list of lengths and axes does not describe an arm."""
-
-
-class MeshError(FormatError):
-    """The mesh of a link is missing, unreadable or has no volume."""
-
-
-class SrdfError(FormatError):
-    """Well-formed XML is not a valid SRDF, or does not match the mechanism."""
-
-
-class JsonError(FormatError):
-    """A JSON mechanism does not match the schema."""
+    """A file or text cannot be read or written; the message names the file and the place in it."""
 
 
 class MissingExtra(MechanikError, ImportError):
@@ -171,24 +111,12 @@ class FileMissing(FormatError, FileNotFoundError):
     """A file does not exist."""
 
 
-class UnknownOption(MechanikError, TypeError):
-    """The reader of this file format does not have the option."""
-
-
 class CannotSave(MechanikError, OSError):
     """A file cannot be written; a previous file is unchanged."""
 
 
-class CannotServe(MechanikError, OSError):
-    """The studio cannot listen on the address or port."""
-
-
-class StudioClosed(MechanikError, RuntimeError):
-    """A studio was used after it was closed."""
-
-
-class ClosureError(FormatError):
-    """The closures in a file next to a model are invalid or do not match the model."""
+class StudioError(MechanikError, RuntimeError):
+    """The studio cannot use the address or port, or was used after it was closed."""
 
 
 class ObjectiveError(MechanikError, ValueError):
@@ -200,11 +128,11 @@ class NoClosedForm(MechanikError, ValueError):
 
 
 class NotSolved(MechanikError, RuntimeError):
-    """A required solution was not found.
+    """A required solution was not found, or a required path cannot be followed.
 
     Args:
         message: the message.
-        solution: the best result of the solver.
+        solution: the best result of the solver, or the report with the part of the path before the break.
 
     Attributes:
         solution: the best result; None after unpickling.
@@ -216,13 +144,6 @@ class NotSolved(MechanikError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[NotSolved], tuple[str]]:
         return NotSolved, (str(self),)
-
-
-class PathNotFollowed(NotSolved):
-    """A required path cannot be followed; `solution` holds the report with the part before the break."""
-
-    def __reduce__(self) -> tuple[type[PathNotFollowed], tuple[str]]:
-        return PathNotFollowed, (str(self),)
 
 
 class InvalidOperation(MechanikError, ValueError):

@@ -17,7 +17,6 @@ from random_mechanisms import random_turn, seeds
 import mechanik as mk
 from mechanik.collision import Collider, Contact, Obstacle
 from mechanik.errors import (
-    DuplicateName,
     InvalidArgument,
     MechanikError,
     NotFinite,
@@ -314,8 +313,8 @@ def test_threads_may_query_while_an_obstacle_moves() -> None:
         ([Box((1, 1, 1))], InvalidArgument, r"not shapes; write Obstacle\(Box"),
         ([1.0], InvalidArgument, "avoid takes 'self' and obstacles"),
         (None, InvalidArgument, "avoid takes 'self' and obstacles"),
-        ([Obstacle(Sphere(1), name="tool")], DuplicateName, "an obstacle and a link"),
-        ([Obstacle(Sphere(1), name="a"), Obstacle(Sphere(1), name="a")], DuplicateName, "two obstacles"),
+        ([Obstacle(Sphere(1), name="tool")], StructureError, "an obstacle and a link"),
+        ([Obstacle(Sphere(1), name="a"), Obstacle(Sphere(1), name="a")], StructureError, "two obstacles"),
     ],
 )
 def test_wrong_items_of_avoid_are_refused(avoid: object, error: type[MechanikError], text: str) -> None:
@@ -424,7 +423,7 @@ def test_a_link_renamed_to_the_name_of_an_obstacle_is_refused_at_each_query() ->
     collider = Collider(arm, [Obstacle(Sphere(0.1), (3, 0, 0), name="ball")])
     arm.links["link2"].name = "ball"
     for _ in range(2):
-        with pytest.raises(DuplicateName, match="'ball'; rename the link"):
+        with pytest.raises(StructureError, match="'ball'; rename the link"):
             collider.distance(arm.q)
     arm.links["ball"].name = "link2"
     assert collider.distance(arm.q) > 0

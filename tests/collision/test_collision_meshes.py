@@ -13,7 +13,7 @@ import pytest
 
 from mechanik.collision import Collider, Obstacle, collision_meshes
 from mechanik.collision.collision_meshes import convex_shapes, read_collision_mesh
-from mechanik.errors import MeshError, MissingExtra
+from mechanik.errors import FormatError, MissingExtra
 from mechanik.model import Box, Builder, Capsule, Mesh, ShapeInstance, Sphere
 from mechanik.model.shapes import ConvexMesh
 from mechanik.spatial import Pose
@@ -98,19 +98,19 @@ def test_broken_meshes_are_reported_with_link_and_file(
     tmp_path: Path, name: str, text: str | bytes, message: str, meshes: Any
 ) -> None:
     pytest.importorskip("trimesh")
-    with pytest.raises(MeshError, match=message) as caught:
+    with pytest.raises(FormatError, match=message) as caught:
         convex_shapes(ShapeInstance(mesh(tmp_path / name, text)), "link 'arm'", meshes)
     assert f"link 'arm': the mesh 'package://robot/{name}'" in str(caught.value)
 
 
 def test_missing_meshes_are_reported_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(MeshError, match=r"link 'arm': the mesh 'package://x/y.stl' has no file.*packages=.*path="):
+    with pytest.raises(FormatError, match=r"link 'arm': the mesh 'package://x/y.stl' has no file.*packages=.*path="):
         convex_shapes(ShapeInstance(Mesh("package://x/y.stl")), "link 'arm'")
-    with pytest.raises(MeshError, match="No such file"):
+    with pytest.raises(FormatError, match="No such file"):
         convex_shapes(ShapeInstance(Mesh("y.stl", path=str(tmp_path / "y.stl"))), "link 'arm'")
-    with pytest.raises(MeshError, match=r"cannot be read|directory"):
+    with pytest.raises(FormatError, match=r"cannot be read|directory"):
         convex_shapes(ShapeInstance(Mesh("y.stl", path=str(tmp_path))), "link 'arm'")
-    with pytest.raises(MeshError, match=r"has the scale .* not zero"):
+    with pytest.raises(FormatError, match=r"has the scale .* not zero"):
         convex_shapes(ShapeInstance(mesh(tmp_path / "cube.obj", scale=(1, 0, 1))), "link 'arm'")
 
 
@@ -200,7 +200,9 @@ def test_a_vertex_that_is_not_finite_is_reported_with_its_triangle(tmp_path: Pat
     assert len(convex_shapes(instance, "link 'arm'", "exact")[0].shape.points) == 4
     for name, data in (("tip.stl", stl(*broken)), ("tip.off", off(broken))):
         pytest.importorskip("trimesh")
-        with pytest.raises(MeshError, match=rf"link 'arm': the mesh '\S+/{name}': {name}: triangle 3 has a vertex at"):
+        with pytest.raises(
+            FormatError, match=rf"link 'arm': the mesh '\S+/{name}': {name}: triangle 3 has a vertex at"
+        ):
             convex_shapes(ShapeInstance(mesh(tmp_path / name, data)), "link 'arm'", meshes)
 
 
@@ -218,7 +220,7 @@ def test_duplicate_points_of_other_formats_are_merged(tmp_path: Path) -> None:
 
 def test_the_reported_triangle_is_numbered_over_all_faces_and_colours(tmp_path: Path) -> None:
     text = CUBE_OBJ.replace("v 0 1 1", "v 0 1 1e999")  # the eighth point, last of the second face: its second triangle
-    with pytest.raises(MeshError, match=r"round.obj, line 11: triangle 4 has a vertex at \(0, 1, inf\)"):
+    with pytest.raises(FormatError, match=r"round.obj, line 11: triangle 4 has a vertex at \(0, 1, inf\)"):
         read_collision_mesh(mesh(tmp_path / "round.obj", text), "link 'arm'")
     unused = CUBE_OBJ.replace("v 0.5 0.5 0.5", "v nan nan nan")
     assert read_collision_mesh(mesh(tmp_path / "unused.obj", unused), "link 'arm'").is_closed
@@ -232,7 +234,7 @@ def test_a_wrong_mesh_of_an_obstacle_is_reported_with_the_obstacle(tmp_path: Pat
     robot.link("arm", collisions=[ShapeInstance(Sphere(0.1))])
     flat = mesh(tmp_path / "flat.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n")
     for cup, label in ((Obstacle(flat, name="cup"), "obstacle 'cup'"), (Obstacle(flat), "obstacle 'obstacle1'")):
-        with pytest.raises(MeshError, match=rf"^{label}: the mesh 'package://robot/flat.obj' is flat"):
+        with pytest.raises(FormatError, match=rf"^{label}: the mesh 'package://robot/flat.obj' is flat"):
             Collider(robot.build(), [cup], meshes=meshes)
-    with pytest.raises(MeshError, match=r"^obstacle 'cup': the mesh 'cup.stl' has no file.*Mesh\(uri, path=...\)"):
+    with pytest.raises(FormatError, match=r"^obstacle 'cup': the mesh 'cup.stl' has no file.*Mesh\(uri, path=...\)"):
         Collider(robot.build(), [Obstacle(Mesh("cup.stl"), name="cup")], meshes=meshes)

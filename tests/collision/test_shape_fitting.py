@@ -22,7 +22,7 @@ from mechanik.collision.shape_fitting import (
     smallest_sphere,
     triangle_areas,
 )
-from mechanik.errors import MeshError, ObjectiveError, UnknownName
+from mechanik.errors import FormatError, ObjectiveError, UnknownName
 from mechanik.model import Box, Builder, Capsule, Mechanism, Mesh, ShapeInstance, Sphere
 from mechanik.model.shapes import ConvexMesh
 from mechanik.motion.record.tessellation import TriangleMesh, tessellate
@@ -212,7 +212,7 @@ def test_wrong_arguments_of_fit_shapes_are_refused(tmp_path: Path) -> None:
     for count in (0, -1, 1.5, True):
         with pytest.raises(ObjectiveError, match="count"):
             fit_shapes(robot, count=count)  # type: ignore[arg-type]
-    with pytest.raises(MeshError, match=r"link 'arm': the mesh 'gone.stl'"):
+    with pytest.raises(FormatError, match=r"link 'arm': the mesh 'gone.stl'"):
         fit_shapes(robot_with(tmp_path / "gone.stl"))
     assert fit_shapes(robot, links=[]).links["arm"].collisions == robot.links["arm"].collisions
 

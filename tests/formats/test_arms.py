@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanik.errors import ArmError
+from mechanik.errors import FormatError
 from mechanik.formats.arm_tables import arm_2d, arm_3d
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data/seed_arms/seed_fk_golden.json").read_text())["grippy10"]
@@ -128,5 +128,5 @@ BAD = {
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
 def test_a_bad_list_is_refused_by_name_of_the_place(call, message):
-    with pytest.raises(ArmError, match=message):
+    with pytest.raises(FormatError, match=message):
         call()

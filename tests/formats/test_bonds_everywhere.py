@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import ClosureError, FormatError
+from mechanik.errors import FormatError
 from mechanik.formats.json import describe, read_json, write_json
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.formats.urdf.writer import urdf_losses, write_urdf
@@ -256,7 +256,7 @@ def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lo
     ],
 )
 def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
-    with pytest.raises(ClosureError, match=says):
+    with pytest.raises(FormatError, match=says):
         read_urdf(write_urdf(two_branches().build()), closures=beside)
 
 
@@ -275,5 +275,5 @@ def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
 )
 def test_what_is_wrong_in_a_block_is_named_with_its_line(block, says):
     text = write_urdf(two_branches().build()).replace("</robot>", f"<mechanik>{block}</mechanik></robot>")
-    with pytest.raises((ClosureError, FormatError), match=says):
+    with pytest.raises(FormatError, match=says):
         read_urdf(text)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mechanik.errors import ClosureError, FileMissing, FormatError, MissingExtra
+from mechanik.errors import FileMissing, FormatError, MissingExtra
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.model import DoF, Mechanism, mobility
 
@@ -194,14 +194,14 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_broken_closure_is_refused_and_named(case: str) -> None:
     given, message = BAD[case]
-    with pytest.raises(ClosureError, match=f"(?s){message}"):
+    with pytest.raises(FormatError, match=f"(?s){message}"):
         four_bar(closures=given)
 
 
 def test_free_must_be_a_list_of_freedoms() -> None:
     said = {key: value for key, value in LOOP.items() if key != "kind"}
     for free, message in ((["EW"], "'EW' is not a degree"), (3, "free is a list"), (["EZ", "X"], "the order must be")):
-        with pytest.raises(ClosureError, match=message):
+        with pytest.raises(FormatError, match=message):
             four_bar(closures=[said | {"free": free}])
 
 
@@ -220,7 +220,7 @@ def test_a_broken_closure_file_is_refused_with_its_name(name: str, text: str, me
     pytest.importorskip("yaml")
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(ClosureError, match=message):
+    with pytest.raises(FormatError, match=message):
         four_bar(closures=path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanik.errors import DHError
+from mechanik.errors import FormatError
 from mechanik.formats.arm_tables import from_dh
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data/seed_arms/seed_fk_golden.json").read_text())
@@ -220,7 +220,7 @@ BAD = {
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
 def test_a_bad_table_is_refused_by_name_of_the_place(change, message):
-    with pytest.raises(DHError, match=message):
+    with pytest.raises(FormatError, match=message):
         from_dh(**(GOOD | change))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import SdfError, ShapeError
+from mechanik.errors import FormatError, ShapeError
 from mechanik.formats.ellipsoid_hull import MAX_EXCESS, ellipsoid_shape
 from mechanik.model.shapes import ConvexMesh, Sphere
 
@@ -57,7 +57,7 @@ def test_an_sdf_has_radii() -> None:
     ],
 )
 def test_one_without_a_volume_is_refused(radii: str, said: str) -> None:
-    with pytest.raises(SdfError, match=said):
+    with pytest.raises(FormatError, match=said):
         mk.load(sdf(radii))
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import FormatError, InvalidOperation, MechanikError, SdfError
+from mechanik.errors import FormatError, InvalidOperation, MechanikError
 from mechanik.formats.sdf.sdf_geometry import PNG_SIGNATURE, read_png
 from mechanik.model import HeightField
 
@@ -142,7 +142,7 @@ def test_ground_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, inside
 
 @pytest.mark.parametrize("size", ["0 1 1", "1 -1 1", "1 1 1e30", "1 1", "1 1 x"])
 def test_a_size_that_is_none_is_refused(size: str) -> None:
-    with pytest.raises(SdfError, match=r"size|number"):
+    with pytest.raises(FormatError, match=r"size|number"):
         mk.load(ground(f"<uri>hill.png</uri><size>{size}</size>"))
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import JsonError, NotFinite, SdfError, ShapeError
+from mechanik.errors import FormatError, NotFinite, ShapeError
 from mechanik.formats import check
 from mechanik.formats import json as mechanism_json
 from mechanik.model import Builder, ConvexMesh, HalfSpace, HeightField, Mechanism, ShapeInstance
@@ -154,7 +154,7 @@ def test_what_is_no_solid_is_refused(make: object, error: type[Exception], said:
 )
 def test_broken_shapes_in_json_are_said_with_their_place(record: str, said: str) -> None:
     text = f'{{"mechanik": 1, "links": [{{"name": "floor", "collisions": [{record}]}}]}}'
-    with pytest.raises(JsonError, match=said) as found:
+    with pytest.raises(FormatError, match=said) as found:
         mk.load(text)
     assert "links[0].collisions[0]" in str(found.value)
 
@@ -229,7 +229,7 @@ def test_a_plane_of_an_sdf_is_solid_below_its_normal() -> None:
     np.testing.assert_allclose(placed.pose.position, [1, 0, 0])
     (plain,) = mk.load(sdf("<plane/>")).links["ground"].collisions
     np.testing.assert_allclose(plain.pose.matrix[:3, 2], [0, 0, 1])
-    with pytest.raises(SdfError, match="normal"):
+    with pytest.raises(FormatError, match="normal"):
         mk.load(sdf("<plane><normal>0 0 0</normal></plane>"))
 
 

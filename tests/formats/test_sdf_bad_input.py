@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mechanik.errors import FormatError, SdfError, XmlError
+from mechanik.errors import FormatError
 from mechanik.formats import check, load
 
 
@@ -21,78 +21,86 @@ def joint(inside: str = "<axis><xyz>0 0 1</xyz></axis>", kind: str = "revolute",
 
 
 BAD = {
-    "cut off": ("<sdf>\n<model>", XmlError, "line 2.*cut off"),
-    "no model": ('<sdf version="1.9"/>', SdfError, "no <model>"),
-    "no link": (sdf(""), SdfError, "line 2: model 'm' has no <link>"),
-    "a link without a name": (sdf("<link/>"), SdfError, "line 2: .*has no 'name'"),
-    "two links of one name": (sdf(LINK + "\n" + LINK), SdfError, "line 3: two links are called 'a'; .*line 2"),
-    "two joints of one name": (sdf(AB + joint() + joint()), SdfError, "two joints are called 'j'"),
-    "a reserved name": (sdf('<link name="a::b"/>'), SdfError, "'a::b'.*SDF's own"),
-    "no parent": (sdf(AB + '<joint name="j" type="fixed"><child>b</child></joint>'), SdfError, "joint 'j' has no <par"),
-    "an empty child": (sdf(AB + joint(ends=("a", ""))), SdfError, "names no link"),
-    "unknown link": (sdf(AB + joint(ends=("a", "bb"))), SdfError, "line 2: joint 'j' names 'bb'.*did you mean 'b'"),
-    "no type": (sdf(AB + '<joint name="j"><parent>a</parent><child>b</child></joint>'), SdfError, "no 'type'"),
-    "unknown type": (sdf(AB + joint(kind="revolut")), SdfError, "'revolut'.*did you mean 'revolute'"),
-    "a gearbox in nothing": (sdf(AB + joint(kind="gearbox")), SdfError, "'j' has no <gearbox_reference_body>"),
+    "cut off": ("<sdf>\n<model>", FormatError, "line 2.*cut off"),
+    "no model": ('<sdf version="1.9"/>', FormatError, "no <model>"),
+    "no link": (sdf(""), FormatError, "line 2: model 'm' has no <link>"),
+    "a link without a name": (sdf("<link/>"), FormatError, "line 2: .*has no 'name'"),
+    "two links of one name": (sdf(LINK + "\n" + LINK), FormatError, "line 3: two links are called 'a'; .*line 2"),
+    "two joints of one name": (sdf(AB + joint() + joint()), FormatError, "two joints are called 'j'"),
+    "a reserved name": (sdf('<link name="a::b"/>'), FormatError, "'a::b'.*SDF's own"),
+    "no parent": (
+        sdf(AB + '<joint name="j" type="fixed"><child>b</child></joint>'),
+        FormatError,
+        "joint 'j' has no <par",
+    ),
+    "an empty child": (sdf(AB + joint(ends=("a", ""))), FormatError, "names no link"),
+    "unknown link": (sdf(AB + joint(ends=("a", "bb"))), FormatError, "line 2: joint 'j' names 'bb'.*did you mean 'b'"),
+    "no type": (sdf(AB + '<joint name="j"><parent>a</parent><child>b</child></joint>'), FormatError, "no 'type'"),
+    "unknown type": (sdf(AB + joint(kind="revolut")), FormatError, "'revolut'.*did you mean 'revolute'"),
+    "a gearbox in nothing": (sdf(AB + joint(kind="gearbox")), FormatError, "'j' has no <gearbox_reference_body>"),
     "a gearbox beside its joints": (
         sdf(AB + joint("<gearbox_reference_body>a</gearbox_reference_body>", "gearbox")),
-        SdfError,
+        FormatError,
         "is a gearbox between 'a' and 'a', which no revolute joint joins",
     ),
-    "itself": (sdf(AB + joint(ends=("a", "a"))), SdfError, "joins 'a' to itself"),
-    "no axis": (sdf(AB + joint("")), SdfError, "is revolute and has no <axis>"),
-    "no second axis": (sdf(AB + joint(kind="universal")), SdfError, "has no <axis2>"),
-    "a zero axis": (sdf(AB + joint("<axis><xyz>0 0 0</xyz></axis>")), SdfError, "must point somewhere"),
-    "a screw without a pitch": (sdf(AB + joint(kind="screw")), SdfError, "screw_thread_pitch"),
+    "itself": (sdf(AB + joint(ends=("a", "a"))), FormatError, "joins 'a' to itself"),
+    "no axis": (sdf(AB + joint("")), FormatError, "is revolute and has no <axis>"),
+    "no second axis": (sdf(AB + joint(kind="universal")), FormatError, "has no <axis2>"),
+    "a zero axis": (sdf(AB + joint("<axis><xyz>0 0 0</xyz></axis>")), FormatError, "must point somewhere"),
+    "a screw without a pitch": (sdf(AB + joint(kind="screw")), FormatError, "screw_thread_pitch"),
     "inverted limits": (
         sdf(AB + joint("<axis><xyz>0 0 1</xyz><limit><lower>1</lower><upper>0</upper></limit></axis>")),
-        SdfError,
+        FormatError,
         "<limit> of joint 'j' has its lower, 1, above",
     ),
-    "a pose of five": (sdf('<link name="a"><pose>0 0 0 0 0</pose></link>'), SdfError, "<pose> of link 'a'.*5 numbers"),
-    "a word in a pose": (sdf('<link name="a"><pose>0 0 0 0 0 x</pose></link>'), SdfError, "'x' is not a number"),
-    "a pose of nan": (sdf('<link name="a"><pose>0 0 0 0 0 nan</pose></link>'), SdfError, "not a finite number"),
+    "a pose of five": (
+        sdf('<link name="a"><pose>0 0 0 0 0</pose></link>'),
+        FormatError,
+        "<pose> of link 'a'.*5 numbers",
+    ),
+    "a word in a pose": (sdf('<link name="a"><pose>0 0 0 0 0 x</pose></link>'), FormatError, "'x' is not a number"),
+    "a pose of nan": (sdf('<link name="a"><pose>0 0 0 0 0 nan</pose></link>'), FormatError, "not a finite number"),
     "an unknown frame": (
         sdf('<link name="a"><pose relative_to="bse">0 0 0 0 0 0</pose></link><frame name="base"/>'),
-        SdfError,
+        FormatError,
         "'bse'.*did you mean 'base'",
     ),
     "frames in a circle": (
         sdf('<link name="a"><pose relative_to="b"/></link><link name="b"><pose relative_to="a"/></link>'),
-        SdfError,
+        FormatError,
         "relative to itself: .*-> b|relative to itself: .*-> a",
     ),
     "an unknown main link": (
         sdf(LINK).replace('name="m"', 'name="m" canonical_link="c"'),
-        SdfError,
+        FormatError,
         "canonical_link='c'",
     ),
     "a leader that is not there": (
         sdf(AB + joint('<axis><xyz>0 0 1</xyz><mimic joint="k"/></axis>')),
-        SdfError,
+        FormatError,
         "follows 'k'",
     ),
     "a leader without that axis": (
         sdf(AB + joint('<axis><xyz>0 0 1</xyz><mimic joint="j" axis="axis2"/></axis>')),
-        SdfError,
+        FormatError,
         "the axis2 of joint 'j', which has none",
     ),
-    "who follows itself": (sdf(AB + joint('<axis><xyz>0 0 1</xyz><mimic joint="j"/></axis>')), SdfError, "itself"),
+    "who follows itself": (sdf(AB + joint('<axis><xyz>0 0 1</xyz><mimic joint="j"/></axis>')), FormatError, "itself"),
     "two screws in a loop": (
         sdf(AB + joint("<axis/><thread_pitch>1</thread_pitch>", "screw") * 2).replace('"j"', '"k"', 1),
-        SdfError,
+        FormatError,
         "closes a loop, and it is a screw",
     ),
     "a box without a size": (
         sdf('<link name="a"><visual name="v"><geometry><box/></geometry></visual></link>'),
-        SdfError,
+        FormatError,
         "<box> of link 'a' has no <size>",
     ),
-    "a negative mass": (sdf('<link name="a"><inertial><mass>-1</mass></inertial></link>'), SdfError, "negative"),
-    "a model that is not there": (sdf(LINK + "<include><uri>model://no</uri></include>"), SdfError, "'model://no'"),
+    "a negative mass": (sdf('<link name="a"><inertial><mass>-1</mass></inertial></link>'), FormatError, "negative"),
+    "a model that is not there": (sdf(LINK + "<include><uri>model://no</uri></include>"), FormatError, "'model://no'"),
     "a merged model": (
         sdf(LINK + '<include merge="true"><uri>x</uri></include>'),
-        SdfError,
+        FormatError,
         "merge='true', which is not read",
     ),
 }
@@ -114,5 +122,5 @@ def test_a_bad_file_is_refused_with_the_place(name, tmp_path):
 def test_a_model_that_includes_itself_is_refused(tmp_path):
     path = tmp_path / "model.sdf"
     path.write_text(sdf(LINK + "<include><uri>model.sdf</uri></include>"))
-    with pytest.raises(SdfError, match="more than 20 deep; does one include itself"):
+    with pytest.raises(FormatError, match="more than 20 deep; does one include itself"):
         load(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import SdfError, UnknownOption
+from mechanik.errors import FormatError, InvalidArgument
 from mechanik.formats import load, read_sdf, read_urdf, write_json
 from mechanik.model import DoF
 from mechanik.spatial import euler
@@ -221,9 +221,9 @@ def test_a_model_that_nothing_holds_floats_if_it_is_asked_to():
     assert load(text).nq == 1
     assert load(text.replace("<pose>1 2", "<static>true</static><pose>1 2"), base="free").nq == 1
     assert load(FOLDER / "hand.sdf", base="free").nq == HAND.nq
-    with pytest.raises(SdfError, match="base can be"):
+    with pytest.raises(FormatError, match="base can be"):
         read_sdf(text, base="afloat")  # type: ignore[arg-type]
-    with pytest.raises(UnknownOption, match="there are base, packages"):
+    with pytest.raises(InvalidArgument, match="there are base, packages"):
         load(text, trim=True)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import FileMissing, SrdfError, UnknownName, XmlError
+from mechanik.errors import FileMissing, FormatError, UnknownName
 from mechanik.formats.srdf import DEFAULT_REASON, parse_srdf, read_srdf
 from mechanik.model import Builder, Mechanism
 
@@ -56,7 +56,7 @@ def test_a_link_may_be_left_out_against_all_and_one_pair_taken_in_again() -> Non
 
 def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
     text = srdf('<disable_collisions link1="base" link2="upper"/>', '<disable_collisions link1="base" link2="lowerr"/>')
-    with pytest.raises(SrdfError, match=r"line 3: <disable_collisions> names the link 'lowerr'.*'lower'"):
+    with pytest.raises(FormatError, match=r"line 3: <disable_collisions> names the link 'lowerr'.*'lower'"):
         read_srdf(text, arm())
     assert read_srdf(text, arm(), missing="ignore") == {("base", "upper"): DEFAULT_REASON}
     with pytest.raises(UnknownName, match="ignore"):
@@ -66,15 +66,15 @@ def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        (srdf('<disable_collisions link1="base"/>'), SrdfError, "line 2: <disable_collisions> has no 'link2'"),
-        (srdf('<disable_collisions link1="base" link2=" "/>'), SrdfError, "empty 'link2'"),
-        ('<robot><disable_collisions link1="base"', XmlError, "line 1"),
-        ("<mujoco/>", SrdfError, "<mujoco>"),
-        (mk.formats.write_urdf(arm()), SrdfError, "seems to be a URDF"),
-        ('<!DOCTYPE r [<!ENTITY a "b">]><robot>&a;</robot>', XmlError, "entity"),
-        (srdf('<group_state name="home"><joint name="elbow" value="nan"/></group_state>'), SrdfError, "finite"),
-        (srdf('<group_state name="home"><joint name="elbow" value="up"/></group_state>'), SrdfError, "'up'"),
-        (srdf('<group_state name="home"><joint name="elbow"/></group_state>'), SrdfError, "no 'value'"),
+        (srdf('<disable_collisions link1="base"/>'), FormatError, "line 2: <disable_collisions> has no 'link2'"),
+        (srdf('<disable_collisions link1="base" link2=" "/>'), FormatError, "empty 'link2'"),
+        ('<robot><disable_collisions link1="base"', FormatError, "line 1"),
+        ("<mujoco/>", FormatError, "<mujoco>"),
+        (mk.formats.write_urdf(arm()), FormatError, "seems to be a URDF"),
+        ('<!DOCTYPE r [<!ENTITY a "b">]><robot>&a;</robot>', FormatError, "entity"),
+        (srdf('<group_state name="home"><joint name="elbow" value="nan"/></group_state>'), FormatError, "finite"),
+        (srdf('<group_state name="home"><joint name="elbow" value="up"/></group_state>'), FormatError, "'up'"),
+        (srdf('<group_state name="home"><joint name="elbow"/></group_state>'), FormatError, "no 'value'"),
         ("no_such_file.srdf", FileMissing, "no_such_file.srdf"),
     ],
 )
@@ -136,7 +136,7 @@ def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
 )
 def test_broken_pairs_in_json_are_said_with_their_place(pairs: str, said: str) -> None:
     text = mk.formats.write_json(arm())
-    with pytest.raises(mk.errors.JsonError, match=said):
+    with pytest.raises(mk.errors.FormatError, match=said):
         mk.load(text.rstrip()[:-1] + f', "unchecked": {pairs}}}')
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanik.errors import UrdfError
+from mechanik.errors import FormatError
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.model import Box, Capsule, Cylinder, DoF, Joint, Material, Mechanism, Mesh, Sphere
 from mechanik.spatial import euler
@@ -272,7 +272,7 @@ def test_a_free_base_gives_way_to_a_joint_of_its_name() -> None:
 
 
 def test_a_base_that_is_neither_fixed_nor_free_is_refused() -> None:
-    with pytest.raises(UrdfError, match="base can be"):
+    with pytest.raises(FormatError, match="base can be"):
         read_urdf(robot(links("a")), base="wheels")  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from random_mechanisms import random_joint, random_mechanism, random_turn, seeds
 
 from mechanik import gallery
-from mechanik.errors import UrdfError
+from mechanik.errors import FormatError
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.formats.urdf.writer import write_urdf
 from mechanik.model import Builder, Joint, Link, Mechanism
@@ -170,7 +170,7 @@ WRONG = {
 
 @pytest.mark.parametrize("block", WRONG)
 def test_values_that_do_not_fit_are_named(block: str) -> None:
-    with pytest.raises(UrdfError, match=WRONG[block]):
+    with pytest.raises(FormatError, match=WRONG[block]):
         read_urdf(PAIR.format(block))
 
 

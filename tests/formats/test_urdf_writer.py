@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_mechanism, random_turn, seeds
 
-from mechanik.errors import UrdfError
+from mechanik.errors import FormatError
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.formats.urdf.urdf_geometry import origin_attributes
 from mechanik.formats.urdf.writer import write_urdf
@@ -292,12 +292,12 @@ def test_closures_come_back_as_they_were() -> None:
 def test_a_plain_frame_cannot_be_written() -> None:
     frame = Frame("stand")
     frame.add_child(Link("a"))
-    with pytest.raises(UrdfError, match="stand"):
+    with pytest.raises(FormatError, match="stand"):
         write_urdf(Mechanism(frame))
 
 
 def test_a_name_that_xml_cannot_hold_is_refused() -> None:
-    with pytest.raises(UrdfError, match="control character"):
+    with pytest.raises(FormatError, match="control character"):
         write_urdf(Mechanism(Link("a\x00")))
 
 

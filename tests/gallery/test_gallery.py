@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mechanik import gallery
-from mechanik.errors import ArmError, StructureError, UnknownName
+from mechanik.errors import FormatError, StructureError, UnknownName
 from mechanik.model import Joint, mobility
 
 MOBILITY = {
@@ -281,7 +281,7 @@ def test_dimensions_that_cannot_be_are_refused_by_name(call, message):
 
 
 def test_a_planar_arm_with_the_wrong_number_of_links_is_refused():
-    with pytest.raises(ArmError, match="planar_2r has 2 links, but 3"):
+    with pytest.raises(FormatError, match="planar_2r has 2 links, but 3"):
         gallery.planar_2r((1.0, 1.0, 1.0))
 
 

@@ -9,12 +9,9 @@ from random_mechanisms import mechanisms, random_pose, seeds
 
 from mechanik import Frame, Goal, Joint, Link
 from mechanik.errors import (
-    CyclicStructure,
     InvalidArgument,
-    NotAChild,
     NotARotation,
     NotFinite,
-    SecondParent,
     ShapeError,
     StructureError,
 )
@@ -179,16 +176,16 @@ def test_every_wrong_edit_is_refused_and_changes_nothing():
     below = Joint("below")
     link.add_child(below)
     wrong = [
-        (SecondParent, lambda: Link("x").add_child(joint), "already has the parent"),
-        (CyclicStructure, lambda: root.add_child(root), "own child"),
+        (StructureError, lambda: Link("x").add_child(joint), "already has the parent"),
+        (StructureError, lambda: root.add_child(root), "own child"),
         (InvalidArgument, lambda: root.add_child(link), "joints and goals"),
         (InvalidArgument, lambda: joint.add_child(below), "is a link"),
         (InvalidArgument, lambda: joint.add_child(Link("second")), "already"),
         (InvalidArgument, lambda: root.add_child(Frame("plain")), "joints and goals"),
         (InvalidArgument, lambda: Goal("g").add_child(Link("x")), "has no children"),
         (InvalidArgument, lambda: root.add_child("joint"), "str"),
-        (NotAChild, lambda: root.remove_child(below), "not a child"),
-        (NotAChild, lambda: root.detach_child(below), "not a child"),
+        (StructureError, lambda: root.remove_child(below), "not a child"),
+        (StructureError, lambda: root.detach_child(below), "not a child"),
     ]
     for error, edit, words in wrong:
         with pytest.raises(error, match=words) as caught:
@@ -201,9 +198,9 @@ def test_an_ancestor_cannot_become_a_child():
     top, middle, low = Frame("top"), Frame("middle"), Frame("low")
     top.add_child(middle)
     middle.add_child(low)
-    with pytest.raises(CyclicStructure, match="ancestor"):
+    with pytest.raises(StructureError, match="ancestor"):
         low.add_child(top)
-    with pytest.raises(CyclicStructure, match="ancestor"):
+    with pytest.raises(StructureError, match="ancestor"):
         low.attach_child(middle)
 
 

@@ -14,7 +14,6 @@ from mechanik import Builder, DoF, Goal, Joint, Link
 from mechanik.errors import (
     CouplingError,
     DoFError,
-    DuplicateName,
     InvalidArgument,
     MechanikError,
     ShapeError,
@@ -231,7 +230,7 @@ def test_a_closure_without_an_end_is_shut_as_it_stands():
     ("call", "error", "words"),
     [
         (lambda b: b.revolute("j", "nowhere", "x"), UnknownName, "nowhere"),
-        (lambda b: b.revolute("a", "root", "x"), DuplicateName, "'a'"),
+        (lambda b: b.revolute("a", "root", "x"), StructureError, "'a'"),
         (lambda b: b.revolute("j", "root", "left"), StructureError, "close"),
         (lambda b: b.revolute("j", "root", "x", axis="w"), DoFError, "axis"),
         (lambda b: b.revolute("j", "root", "x", axis=(0, 0, 0)), DoFError, "zero"),

@@ -14,9 +14,9 @@ import pytest
 import mechanik as mk
 from mechanik.collision.collision_meshes import convex_shapes
 from mechanik.errors import (
+    FormatError,
     InvalidArgument,
     MechanikError,
-    MeshError,
     MissingExtra,
     NotFinite,
     ShapeError,
@@ -197,7 +197,7 @@ def test_mesh_with_a_hole_has_the_same_distance_as_a_closed_one(tmp_path: FilePa
 
 @pytest.mark.parametrize("how", ["exact", "fitted", "auto"])
 def test_flat_mesh_raises_with_its_file(tmp_path: FilePath, arm: Mechanism, how: Any) -> None:
-    with pytest.raises(MeshError, match=r"'wing'.*'flat.stl' is flat and has no volume.*thin box"):
+    with pytest.raises(FormatError, match=r"'wing'.*'flat.stl' is flat and has no volume.*thin box"):
         mk.Collider(arm, [mk.Obstacle(stl_mesh(tmp_path / "flat.stl", cube_triangles()[:2]), name="wing")], meshes=how)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_mechanisms import seeds
 
 import mechanik as mk
-from mechanik.errors import InvalidArgument, JsonError, NotFinite, ObjectiveError, ShapeError
+from mechanik.errors import FormatError, InvalidArgument, NotFinite, ObjectiveError, ShapeError
 from mechanik.objectives import load_objectives, save_objectives
 from mechanik.objectives.objective_file import objective_from_dict, objective_to_dict
 
@@ -211,5 +211,5 @@ GOOD = objective_to_dict(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0))
     ],
 )
 def test_wrong_data_of_a_terrain_goal_are_refused_with_their_position(change, message):
-    with pytest.raises(JsonError, match=message):
+    with pytest.raises(FormatError, match=message):
         objective_from_dict({**GOOD, **change})

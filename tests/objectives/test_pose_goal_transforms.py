@@ -295,7 +295,7 @@ GOOD = objective_to_dict(PositionGoal("body", (1, 2, 3)))
     ],
 )
 def test_wrong_data_of_a_link_goal_are_refused_with_their_position(data: object, message: str) -> None:
-    with pytest.raises(errors.JsonError, match=message):
+    with pytest.raises(errors.FormatError, match=message):
         objective_from_dict(data)
 
 
@@ -313,7 +313,7 @@ def test_wrong_data_of_a_link_goal_are_refused_with_their_position(data: object,
 def test_wrong_objective_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "goals.json"
     file.write_text(text)
-    with pytest.raises(errors.JsonError, match=message):
+    with pytest.raises(errors.FormatError, match=message):
         load_objectives(file)
 
 
@@ -322,5 +322,5 @@ def test_unreadable_objective_files_are_refused(tmp_path: Path) -> None:
         load_objectives(tmp_path / "none.json")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\xff")
     for path in (tmp_path, tmp_path / "bytes.json", 3):
-        with pytest.raises(errors.JsonError, match="cannot be read"):
+        with pytest.raises(errors.FormatError, match="cannot be read"):
             load_objectives(path)

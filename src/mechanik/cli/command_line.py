@@ -26,7 +26,7 @@ from mechanik.cli.solve_command import solve
 from mechanik.cli.solver_commands import compare, solvers
 from mechanik.cli.studio_command import studio
 from mechanik.cli.warmup_command import warmup
-from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
+from mechanik.errors import FileMissing, InvalidArgument, MechanikError, UnknownName
 from mechanik.version import __version__
 
 HELP_TEXT = """Kinematics for any mechanism: look at, check and convert it, compute its poses, and solve for
@@ -40,7 +40,7 @@ HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is no mechanism, 
 `--traceback` (or MECHANIK_TRACEBACK=1) shows where in the program an error came from.
 """
 NEGATIVE_NUMBER_LIST = re.compile(r"-[\d.].*,.*")
-USAGE_ERRORS = (UsageError, FileMissing, UnknownName, UnknownOption)
+USAGE_ERRORS = (UsageError, FileMissing, UnknownName, InvalidArgument)
 
 
 def make_app() -> App:

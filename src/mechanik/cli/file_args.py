@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mechanik.errors import CannotSave, FileMissing, FormatError, MechanikError, UnknownFormat
+from mechanik.errors import CannotSave, FileMissing, FormatError, MechanikError
 from mechanik.formats import load
 from mechanik.formats.source import is_text, open_source
 from mechanik.model import Mechanism, trim
@@ -74,7 +74,7 @@ def _standard_input() -> str:
     try:
         text = sys.stdin.read()
         if "\0" in text[:4096]:
-            raise UnknownFormat("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
+            raise FormatError("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
     except UnicodeDecodeError:
         raise FormatError("standard input is no UTF-8; save it as UTF-8") from None
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mechanik.cli.file_args import UsageError
 from mechanik.cli.fk_command import parse_configuration, parse_numbers
-from mechanik.errors import DuplicateName, InvalidArgument, LimitsError, MechanikError, StructureError, UnknownName
+from mechanik.errors import LimitsError, MechanikError, StructureError, UnknownName
 from mechanik.model import Box, Capsule, Cylinder, HalfSpace, Joint, Link, Mechanism, Mesh, Sphere
 from mechanik.model.shapes import Shape
 from mechanik.spatial.array import Array
@@ -78,7 +78,7 @@ def parse_collision_args(
 
     try:
         return CollisionArgs(Collider(mechanism, things, allow=_pairs(allow or ())), clearance)
-    except (DuplicateName, InvalidArgument) as error:
+    except StructureError as error:
         raise UsageError(str(error)) from error
 
 

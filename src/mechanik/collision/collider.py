@@ -27,7 +27,7 @@ from mechanik.collision.collision_pairs import (
     sample_configurations,
 )
 from mechanik.collision.collision_tables import CollisionTables, Ints, kernel
-from mechanik.errors import DuplicateName, InvalidArgument, NotFinite, ShapeError, UnknownName
+from mechanik.errors import InvalidArgument, NotFinite, ShapeError, StructureError, UnknownName
 from mechanik.kernels.distance import collision_layout as at
 from mechanik.model.frame import Frame, Link
 from mechanik.model.mechanism import KERNEL_ARGUMENT_ERRORS, Mechanism
@@ -102,7 +102,7 @@ class Collider:
     Raises:
         InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
         StructureError: no link has a shape, or a pair is both allowed and forbidden.
-        MeshError: a mesh cannot be read.
+        FormatError: a mesh cannot be read.
 
     Example:
         >>> arm = mk.gallery.panda()
@@ -323,7 +323,7 @@ class Collider:
         edits, revision = Frame.edit_count, self.mechanism.revision
         for name in self._obstacles:
             if name in self.mechanism.links:  # after a link was renamed, `move` would be ambiguous
-                raise DuplicateName(f"an obstacle and a link are both called {name!r}; rename the link")
+                raise StructureError(f"an obstacle and a link are both called {name!r}; rename the link")
         links = link_bodies(self.mechanism, self._meshes)
         allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
         self._collision_pairs: CollisionPairs = build_collision_pairs(

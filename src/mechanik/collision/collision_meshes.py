@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.collision.collision_body import MeshMode
-from mechanik.errors import FormatError, InvalidOperation, MeshError, MissingExtra
+from mechanik.errors import FormatError, InvalidOperation, MissingExtra
 from mechanik.model.mesh_files import (
     READABLE_EXTENSIONS,
     check_vertices,
@@ -67,7 +67,7 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
             "auto": hulls if the extra is installed, else capsules, with a warning.
 
     Raises:
-        MeshError: the file is missing, cannot be read, or has no volume.
+        FormatError: the file is missing, cannot be read, or has no volume.
         MissingExtra: `meshes` is "exact", and the extra `collision` is not installed.
     """
     mesh = instance.shape
@@ -90,7 +90,7 @@ def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
     """Return the convex hull of a mesh, without inner points.
 
     Raises:
-        MeshError: the file is missing, cannot be read, or has no volume.
+        FormatError: the file is missing, cannot be read, or has no volume.
         MissingExtra: the extra `collision` is not installed.
     """
     collision_mesh = read_collision_mesh(mesh, owner)
@@ -104,11 +104,11 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
         owner: link or obstacle, for messages: "link 'arm'", "obstacle 'cup'".
 
     Raises:
-        MeshError: the file is missing, cannot be read, or has no volume.
+        FormatError: the file is missing, cannot be read, or has no volume.
     """
     label = f"{owner}: the mesh {mesh.uri!r}"
     if mesh.path is None:
-        raise MeshError(
+        raise FormatError(
             f"{label} has no file; load the model with packages={{name: folder}}, give the path as "
             "Mesh(uri, path=...), or replace the mesh by other shapes"
         )
@@ -116,10 +116,10 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
     try:
         size = path.stat().st_size
         if size > MAX_MESH_FILE_BYTES:
-            raise MeshError(f"{label} has {size / 2**20:.0f} MB; the limit is {MAX_MESH_FILE_BYTES / 2**20:.0f} MB")
+            raise FormatError(f"{label} has {size / 2**20:.0f} MB; the limit is {MAX_MESH_FILE_BYTES / 2**20:.0f} MB")
         data = path.read_bytes()
     except OSError as error:
-        raise MeshError(f"{label} cannot be opened at {path}: {error.strerror or error}") from None
+        raise FormatError(f"{label} cannot be opened at {path}: {error.strerror or error}") from None
     key = file_extension(str(path)), mesh.scale, _digest(str(path), data)
     try:
         entry = _mesh_cache.get(key)
@@ -127,11 +127,11 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
             entry = _parse(str(path), data, mesh.scale)
             _add_to_cache(key, entry)
     except (FormatError, InvalidOperation) as error:
-        raise MeshError(f"{label}: {error}") from None
+        raise FormatError(f"{label}: {error}") from None
     except MissingExtra:
         raise MissingExtra(f"{label}: reading files of type {path.suffix!r}", "collision") from None
     if isinstance(entry, str):
-        raise MeshError(f"{label} {entry}")
+        raise FormatError(f"{label} {entry}")
     if not entry.is_closed:
         _log_open_mesh(owner, mesh.uri)
     return entry

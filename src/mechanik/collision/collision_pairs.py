@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mechanik.collision.collision_body import CollisionBody, MeshMode, Obstacle, link_bodies
 from mechanik.collision.collision_tables import CollisionTables, build_collision_tables
-from mechanik.errors import DuplicateName, InvalidArgument, ShapeError, StructureError, UnknownName
+from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
 from mechanik.kernels.distance import collision_layout as at
 from mechanik.kernels.distance.collision_layout import RESULT_PARTNER
 from mechanik.kernels.nodes import PARENT
@@ -84,7 +84,7 @@ def parse_avoid(avoid: Avoid, links: Collection[str]) -> AvoidedObjects:
 
     Raises:
         InvalidArgument, UnknownName: an item is neither "self" nor an obstacle.
-        DuplicateName: two bodies have the same name.
+        StructureError: two bodies have the same name.
     """
     items = [avoid] if isinstance(avoid, str | Obstacle) else avoid
     if isinstance(items, Shape | ShapeInstance) or not isinstance(items, Iterable):
@@ -136,9 +136,9 @@ def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tu
     named, number = list[Obstacle](), 0
     for obstacle in obstacles:
         if obstacle.name in links:
-            raise DuplicateName(f"an obstacle and a link are both called {obstacle.name!r}; rename the obstacle")
+            raise StructureError(f"an obstacle and a link are both called {obstacle.name!r}; rename the obstacle")
         if obstacle.name and obstacle.name in seen_names:
-            raise DuplicateName(f"two obstacles are called {obstacle.name!r}; names must be unique")
+            raise StructureError(f"two obstacles are called {obstacle.name!r}; names must be unique")
         name = obstacle.name
         while not name:
             number += 1

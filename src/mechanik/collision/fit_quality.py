@@ -64,7 +64,7 @@ def fit_quality(mechanism: Mechanism, fitted: Mechanism) -> dict[str, FitQuality
         fitted: result of `fit_shapes`.
 
     Raises:
-        MeshError: a mesh cannot be read.
+        FormatError: a mesh cannot be read.
         MissingExtra: the extra `collision` is not installed.
     """
     return {

@@ -259,7 +259,7 @@ def fit_shapes(
         The copy.
 
     Raises:
-        MeshError: a mesh is missing, cannot be read, or has no volume.
+        FormatError: a mesh is missing, cannot be read, or has no volume.
         ObjectiveError: `kind` or `count` is invalid.
         UnknownName: there is no such link.
 
@@ -301,7 +301,7 @@ def fit_mesh(
         kind, count: as in `fit_shapes`.
 
     Raises:
-        MeshError: the mesh is missing, cannot be read, or has no volume.
+        FormatError: the mesh is missing, cannot be read, or has no volume.
     """
     _check_arguments(kind, count)
     return _fit_collision_mesh(read_collision_mesh(mesh, owner), kind, MAX_SHAPES[kind] if count is None else count)

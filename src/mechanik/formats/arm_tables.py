@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mechanik.errors import ArmError, DHError, MechanikError
+from mechanik.errors import FormatError, MechanikError
 from mechanik.model.dof import DoF
 from mechanik.model.frame import Link
 from mechanik.model.joint import Joint
@@ -106,7 +106,7 @@ def from_dh(
         The arm, with a fixed link "tool" at its end.
 
     Raises:
-        DHError: an argument is invalid; the message names the row and the column.
+        FormatError: an argument is invalid; the message names the row and the column.
 
     Example:
         >>> rows = [[0, 1.0, 0, 0], [0, 0.8, 0, 90]]
@@ -115,11 +115,11 @@ def from_dh(
         [1.0, 0.8, 0.0]
     """
     if convention not in ("classic", "modified"):
-        raise DHError(f"convention={convention!r}: say 'classic' or 'modified'; the two give different arms")
+        raise FormatError(f"convention={convention!r}: say 'classic' or 'modified'; the two give different arms")
     if theta not in ("offset", "start"):
-        raise DHError(f"theta={theta!r}: say 'offset' or 'start'")
+        raise FormatError(f"theta={theta!r}: say 'offset' or 'start'")
     if not isinstance(degrees, bool):
-        raise DHError(f"degrees={degrees!r}: say True or False")
+        raise FormatError(f"degrees={degrees!r}: say True or False")
     table = _read_table(rows, _read_columns(columns), kinds, degrees)
     joint_names = _names(joints, [f"joint{i + 1}" for i in range(len(table))], "joints")
     link_names = _names(links, [*(f"link{i}" for i in range(len(table) + 1)), "tool"], "links")
@@ -160,11 +160,13 @@ def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
         if name not in COLUMNS:
             near = difflib.get_close_matches(str(name).lower(), COLUMNS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "there are d, a, alpha and theta"
-            raise DHError(f"columns={columns!r}: {name!r} is no column of a DH table; {hint}")
+            raise FormatError(f"columns={columns!r}: {name!r} is no column of a DH table; {hint}")
         if names.count(name) > 1:
-            raise DHError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
+            raise FormatError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
     if missing := [name for name in COLUMNS if name not in names]:
-        raise DHError(f"columns={columns!r}: {', '.join(missing)} is missing; name all of d, a, alpha, theta in order")
+        raise FormatError(
+            f"columns={columns!r}: {', '.join(missing)} is missing; name all of d, a, alpha, theta in order"
+        )
     return names
 
 
@@ -174,14 +176,14 @@ def _read_table(
     try:
         listed = [list(row) for row in rows]
     except TypeError:
-        raise DHError(f"a DH table is a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
+        raise FormatError(f"a DH table is a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
     if not listed:
-        raise DHError("the DH table has no rows; an arm has at least one joint")
+        raise FormatError("the DH table has no rows; an arm has at least one joint")
     turning = _read_kinds(kinds, len(listed))
     table: list[DhRow] = []
     for i, row in enumerate(listed):
         if len(row) != len(columns):
-            raise DHError(f"row {i + 1} has {len(row)} numbers, not one for each of {', '.join(columns)}")
+            raise FormatError(f"row {i + 1} has {len(row)} numbers, not one for each of {', '.join(columns)}")
         cells = {name: _number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
         unit = math.pi / 180 if degrees else 1.0
         table.append(DhRow(cells["d"], cells["a"], cells["alpha"] * unit, cells["theta"] * unit, turning[i]))
@@ -193,9 +195,9 @@ def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
     words = [kinds] * count if whole else list(kinds)
     for i, word in enumerate(words):
         if not isinstance(word, str) or word.upper() not in IS_REVOLUTE:
-            raise DHError(f"row {i + 1}: {word!r} is no kind of joint; R turns and P slides (kinds={kinds!r})")
+            raise FormatError(f"row {i + 1}: {word!r} is no kind of joint; R turns and P slides (kinds={kinds!r})")
     if len(words) != count:
-        raise DHError(f"kinds={kinds!r} names {len(words)} joints, but the table has {count} rows")
+        raise FormatError(f"kinds={kinds!r} names {len(words)} joints, but the table has {count} rows")
     return [IS_REVOLUTE[str(word).upper()] for word in words]
 
 
@@ -209,11 +211,11 @@ def _read_limits(limits: RowLimits | None, table: Sequence[DhRow], degrees: bool
             bounds.append((-math.inf, math.inf))
             continue
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            raise DHError(f"row {i + 1}: limits are (lower, upper) or None, not {pair!r}")
+            raise FormatError(f"row {i + 1}: limits are (lower, upper) or None, not {pair!r}")
         unit = math.pi / 180 if degrees and row.is_revolute else 1.0
         lower, upper = (_number(side, f"row {i + 1}, limits", infinite=True) * unit for side in pair)
         if lower > upper:
-            raise DHError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper, {pair[1]}")
+            raise FormatError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper, {pair[1]}")
         bounds.append((lower, upper))
     return bounds
 
@@ -238,7 +240,7 @@ def _read_values(
         return [min(max(0.0, lower), upper) for lower, upper in bounds]
     for i, (start, (lower, upper)) in enumerate(zip(starts, bounds, strict=True)):
         if not lower <= start <= upper:
-            raise DHError(f"row {i + 1} starts at {start:g}, outside its limits {lower:g} to {upper:g}")
+            raise FormatError(f"row {i + 1} starts at {start:g}, outside its limits {lower:g} to {upper:g}")
     return starts
 
 
@@ -247,12 +249,12 @@ def _names(given: Sequence[str] | None, default: list[str], what: str) -> list[s
         return default
     names = [given] if isinstance(given, str) else list(given)
     if len(names) != len(default):
-        raise DHError(f"{what}: {len(names)} names were given, but {len(default)} are needed")
+        raise FormatError(f"{what}: {len(names)} names were given, but {len(default)} are needed")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise DHError(f"{what}: {name!r} is no name")
+            raise FormatError(f"{what}: {name!r} is no name")
         if names.count(name) > 1:
-            raise DHError(f"{what}: {name!r} is given {names.count(name)} times; names must be unique")
+            raise FormatError(f"{what}: {name!r} is given {names.count(name)} times; names must be unique")
     return names
 
 
@@ -260,16 +262,16 @@ def _check_count(given: object, table: Sequence[DhRow], what: str) -> None:
     try:
         count = len(given)  # type: ignore[arg-type]
     except TypeError:
-        raise DHError(f"{what} has one entry for each row, and is not {given!r}") from None
+        raise FormatError(f"{what} has one entry for each row, and is not {given!r}") from None
     if count != len(table):
-        raise DHError(f"{what} has {count} entries, but the table has {len(table)} rows")
+        raise FormatError(f"{what} has {count} entries, but the table has {len(table)} rows")
 
 
 def _place(at: ArrayLike | Pose | None, what: str) -> Array:
     try:
         return as_point_or_pose(at, what)
     except MechanikError as error:
-        raise DHError(str(error)) from error
+        raise FormatError(str(error)) from error
 
 
 def _number(cell: object, where: str, infinite: bool = False) -> float:
@@ -278,9 +280,9 @@ def _number(cell: object, where: str, infinite: bool = False) -> float:
             raise TypeError
         number = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise DHError(f"{where}: {cell!r} is not a number") from None
+        raise FormatError(f"{where}: {cell!r} is not a number") from None
     if math.isnan(number) or (math.isinf(number) and not infinite):
-        raise DHError(f"{where} is {number}; it must be finite")
+        raise FormatError(f"{where} is {number}; it must be finite")
     return number
 
 
@@ -304,7 +306,7 @@ def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: Ar
         The arm, with links link0, link1, ..., tool and joints joint1, joint2, ...
 
     Raises:
-        ArmError: a length or a limit is invalid.
+        FormatError: a length or a limit is invalid.
 
     Example:
         >>> arm = mk.arm_2d([1.0, 0.8])
@@ -339,7 +341,7 @@ def arm_3d(
         The arm, with links link0, link1, ..., tool and joints joint1, joint2, ...
 
     Raises:
-        ArmError: a length, an axis or a limit is invalid, or their counts differ.
+        FormatError: a length, an axis or a limit is invalid, or their counts differ.
 
     Example:
         >>> arm = mk.arm_3d([0.3, 0.4, 0.4], "zyy")
@@ -349,7 +351,9 @@ def arm_3d(
     reach = _read_lengths(lengths)
     turns = _read_axes(axes)
     if len(turns) != len(reach):
-        raise ArmError(f"{len(reach)} lengths and {len(turns)} axes were given; there is one of each for every joint")
+        raise FormatError(
+            f"{len(reach)} lengths and {len(turns)} axes were given; there is one of each for every joint"
+        )
     return _chain(name, turns, [*((0.0, 0.0, r) for r in reach), (0.0, 0.0, 0.0)], limits)
 
 
@@ -374,12 +378,12 @@ def _chain(
 def _read_lengths(lengths: Sequence[float] | Array) -> list[float]:
     numbers = _numbers(lengths, "lengths")
     if not numbers:
-        raise ArmError("lengths is empty; an arm has at least one link")
+        raise FormatError("lengths is empty; an arm has at least one link")
     for i, length in enumerate(numbers):
         if not math.isfinite(length):
-            raise ArmError(f"length {i + 1} is {length}; it must be finite")
+            raise FormatError(f"length {i + 1} is {length}; it must be finite")
         if length < 0:
-            raise ArmError(f"length {i + 1} is {length:g}; it cannot be negative")
+            raise FormatError(f"length {i + 1} is {length:g}; it cannot be negative")
     return numbers
 
 
@@ -387,10 +391,10 @@ def _read_axes(axes: str | Sequence[str]) -> list[DoF]:
     try:
         letters = list(axes)
     except TypeError:
-        raise ArmError(f"axes are letters x, y or z, one for each joint, such as 'zyyz', not {axes!r}") from None
+        raise FormatError(f"axes are letters x, y or z, one for each joint, such as 'zyyz', not {axes!r}") from None
     for i, letter in enumerate(letters):
         if letter not in ("x", "y", "z"):
-            raise ArmError(f"axis {i + 1} is {letter!r}; a joint turns about x, y or z")
+            raise FormatError(f"axis {i + 1} is {letter!r}; a joint turns about x, y or z")
     return [ROTATION_DOFS[letter] for letter in letters]
 
 
@@ -400,11 +404,11 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
     try:
         given = list(limits)
     except TypeError:
-        raise ArmError(f"limits are (lower, upper) for all joints, or one pair for each, not {limits!r}") from None
+        raise FormatError(f"limits are (lower, upper) for all joints, or one pair for each, not {limits!r}") from None
     if len(given) == 2 and all(isinstance(side, int | float | np.number) for side in given):
         given = [limits] * count
     if len(given) != count:
-        raise ArmError(f"limits has {len(given)} entries, but the arm has {count} joints")
+        raise FormatError(f"limits has {len(given)} entries, but the arm has {count} joints")
     bounds: list[tuple[float, float] | None] = []
     for i, pair in enumerate(given):
         if pair is None:
@@ -412,12 +416,12 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
             continue
         numbers = _numbers(pair, f"limits of joint {i + 1}")
         if len(numbers) != 2:
-            raise ArmError(f"limits of joint {i + 1} are (lower, upper) or None, not {pair!r}")
+            raise FormatError(f"limits of joint {i + 1} are (lower, upper) or None, not {pair!r}")
         lower, upper = numbers
         if math.isnan(lower) or math.isnan(upper):
-            raise ArmError(f"limits of joint {i + 1} are {lower} and {upper}; NaN is no limit")
+            raise FormatError(f"limits of joint {i + 1} are {lower} and {upper}; NaN is no limit")
         if lower > upper:
-            raise ArmError(f"limits of joint {i + 1}: the lower, {lower:g}, is above the upper, {upper:g}")
+            raise FormatError(f"limits of joint {i + 1}: the lower, {lower:g}, is above the upper, {upper:g}")
         bounds.append((lower, upper))
     return bounds
 
@@ -429,4 +433,4 @@ def _numbers(given: Any, what: str) -> list[float]:
             raise TypeError
         return [float(item) for item in listed]
     except (TypeError, ValueError):
-        raise ArmError(f"{what} must be a list of numbers, not {given!r}") from None
+        raise FormatError(f"{what} must be a list of numbers, not {given!r}") from None

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from mechanik.errors import CannotSave, JsonError, MechanikError, UnknownFormat, UnknownOption, UrdfError
+from mechanik.errors import CannotSave, FormatError, InvalidArgument, MechanikError
 from mechanik.formats.json.reader import read_json
 from mechanik.formats.json.writer import write_json
 from mechanik.formats.mjcf.reader import read_mjcf
@@ -55,7 +55,7 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     Raises:
         FileMissing: the file does not exist.
         FormatError: the content is not a mechanism; the message says where and why.
-        UnknownOption: the chosen reader does not take one of the options.
+        InvalidArgument: the chosen reader does not take one of the options.
 
     Example:
         >>> text = mk.formats.write_urdf(mk.gallery.planar_2r())
@@ -68,7 +68,7 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     taken = list(inspect.signature(reader).parameters)[1:]
     if unknown := [name for name in options if name not in taken]:
         named = ", ".join(f"{name}=" for name in unknown)
-        raise UnknownOption(
+        raise InvalidArgument(
             f"{opened.where}a {kind} file is read without the option {named}; there are {', '.join(taken) or 'none'}"
         )
     mechanism = reader(opened.path if opened.path is not None else str(source), **options)
@@ -84,7 +84,7 @@ def detect_format(opened: Source) -> str:
         "URDF", "MJCF", "SDF" or "JSON".
 
     Raises:
-        UnknownFormat: the content is none of these.
+        FormatError: the content is none of these.
     """
     start = opened.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -96,7 +96,7 @@ def detect_format(opened: Source) -> str:
     if opened.name.lower().endswith(".json"):
         return "JSON"  # the JSON reader names the faulty line
     shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
-    raise UnknownFormat(
+    raise FormatError(
         f"{opened.where}it begins with {shown!r}; a URDF begins with '<', a mechanism of our own with '{{'"
     )
 
@@ -116,9 +116,8 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         JSON.
 
     Raises:
-        UnknownFormat: the suffix is neither .json nor .urdf.
+        FormatError: the suffix is neither .json nor .urdf, or the mechanism has content that could not be read back.
         CannotSave: the file cannot be written.
-        JsonError, UrdfError: the mechanism has content that could not be read back.
 
     Example:
         >>> import os, tempfile
@@ -130,11 +129,11 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         ([], 3)
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnknownFormat(f"a path is needed, not {type(path).__name__}")
+        raise FormatError(f"a path is needed, not {type(path).__name__}")
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix not in WRITERS:
-        raise UnknownFormat(f"{file.name!r} must end in {' or '.join(WRITERS)}, which says how to write it")
+        raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which says how to write it")
     target = _target(file)
     data = WRITERS[suffix](mechanism).encode()
     _check_readable(data, file.expanduser(), suffix)
@@ -144,7 +143,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
 
 def _check_readable(data: bytes, file: Path, suffix: str) -> None:
     """Read the data as `load` will, so that an unreadable file never replaces a good one."""
-    reader, error_type = (read_urdf, UrdfError) if suffix == ".urdf" else (read_json, JsonError)
+    reader, error_type = (read_urdf, FormatError) if suffix == ".urdf" else (read_json, FormatError)
     try:
         reader(Source(data, file))
     except MechanikError as error:
@@ -160,9 +159,9 @@ def _recognise_xml(opened: Source) -> str:
     found = _ELEMENT.match(rest, start)
     tag = found.group(1) if found is not None else ""
     if tag == "COLLADA":
-        raise UnknownFormat(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")
+        raise FormatError(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")
     if tag and tag not in ROOT_ELEMENTS:
-        raise UnknownFormat(
+        raise FormatError(
             f"{opened.where}the root element is <{tag}>; "
             "that of a URDF is <robot>, of an MJCF <mujoco>, of an SDF <sdf>"
         )

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from mechanik.errors import FormatError, MechanikError, UnknownFormat
+from mechanik.errors import FormatError, MechanikError
 from mechanik.formats.load import READERS, detect_format
 from mechanik.formats.source import Source
 from mechanik.model import Mechanism
@@ -321,9 +321,9 @@ def _checked_description(name: str, data: bytes) -> bytes:
     if not data.strip():
         raise FormatError(f"{name} is empty")
     if name.lower().endswith(MESH_SUFFIXES):
-        raise UnknownFormat(f"{name} is a mesh; drop the URDF, MJCF or SDF that names it, in a zip with its meshes")
+        raise FormatError(f"{name} is a mesh; drop the URDF, MJCF or SDF that names it, in a zip with its meshes")
     if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UnknownFormat(f"{name} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism, nor a zip")
+        raise FormatError(f"{name} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism, nor a zip")
     return data
 
 

@@ -16,15 +16,13 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import (
-    CyclicStructure,
     DoFError,
-    DuplicateName,
     FileMissing,
+    FormatError,
     LimitsError,
     MechanikError,
     NotARotation,
-    SecondParent,
-    UnknownFormat,
+    StructureError,
 )
 from mechanik.formats.load import load
 from mechanik.formats.source import file_resolver, open_source
@@ -402,13 +400,13 @@ SEVERITY_ORDER = ("error", "warning", "note")
 
 ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
     (FileMissing, "file-missing"),
-    (UnknownFormat, "unknown-format"),
-    (DuplicateName, "duplicate-name"),
+    (FormatError, "unknown-format"),
+    (StructureError, "duplicate-name"),
     (LimitsError, "inverted-limits"),
     (NotARotation, "zero-axis"),
     (DoFError, "freedoms"),
-    (SecondParent, "second-parent"),
-    (CyclicStructure, "cycle"),
+    (StructureError, "second-parent"),
+    (StructureError, "cycle"),
 )
 """Finding codes of the errors that prevent a mechanism from being built; all others are "unreadable"."""
 

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 from urllib.parse import unquote
 
-from mechanik.errors import FileMissing, FormatError, UnknownFormat
+from mechanik.errors import FileMissing, FormatError
 
 MAX_MODEL_BYTES = 256 * 2**20
 """Bytes; a larger file is not a model."""
@@ -116,8 +116,7 @@ def open_source(source: str | os.PathLike[str]) -> Source:
 
     Raises:
         FileMissing: the file does not exist.
-        UnknownFormat: the file is binary.
-        FormatError: the source is a folder, empty, too large or not readable.
+        FormatError: the source is a folder, binary, empty, too large or not readable.
     """
     if isinstance(source, str) and is_text(source):
         try:
@@ -162,7 +161,7 @@ def _read(path: Path) -> bytes:
     if not data.strip():
         raise FormatError(f"{path} is empty")
     if b"\0" in data[:4096] and not data.startswith(_BOMS):
-        raise UnknownFormat(f"{path} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism")
+        raise FormatError(f"{path} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism")
     return data
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mechanik.errors import MechanikError, SrdfError, UnknownName
+from mechanik.errors import FormatError, MechanikError, UnknownName
 from mechanik.formats.source import open_source
 from mechanik.formats.xml_node import XmlNode, parse_xml
 from mechanik.model.mechanism import Mechanism
@@ -47,7 +47,7 @@ def read_srdf(
         missing: "ignore" skips links that the mechanism does not have, for example because parts were removed.
 
     Raises:
-        SrdfError: a link does not exist; the message names the link and the line.
+        FormatError: a link does not exist; the message names the link and the line.
     """
     return parse_srdf(source, mechanism, missing=missing).allowed_collisions
 
@@ -69,11 +69,11 @@ def parse_srdf(
     Args:
         source: a path, or the text itself.
         mechanism: the mechanism whose links and joints the file names.
-        missing: "ignore" skips links that the mechanism does not have; "error" raises `SrdfError`.
+        missing: "ignore" skips links that the mechanism does not have; "error" raises `FormatError`.
     """
     if missing not in ("error", "ignore"):
         raise UnknownName("way to take missing links", missing, ("error", "ignore"))
-    root = parse_xml(open_source(source), SrdfError)
+    root = parse_xml(open_source(source), FormatError)
     _check_root(root)
     _say_misspelt(root)
     found = SrdfContent(warnings=root.document.warnings)
@@ -84,9 +84,9 @@ def parse_srdf(
 
 def _check_root(root: XmlNode) -> None:
     if root.tag != "robot":
-        raise SrdfError(f"{root.where}: the root element is <{root.tag}>; that of an SRDF is <robot>")
+        raise FormatError(f"{root.where}: the root element is <{root.tag}>; that of an SRDF is <robot>")
     if root.all("joint") and not root.all("group"):
-        raise SrdfError(f"{root.where}: this seems to be a URDF; an SRDF has <disable_collisions> and groups in it")
+        raise FormatError(f"{root.where}: this seems to be a URDF; an SRDF has <disable_collisions> and groups in it")
 
 
 def _say_misspelt(root: XmlNode) -> None:

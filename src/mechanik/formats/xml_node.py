@@ -12,7 +12,7 @@ from typing import Any
 from xml.sax import SAXParseException
 from xml.sax.handler import ContentHandler
 
-from mechanik.errors import FormatError, UrdfError, XmlError
+from mechanik.errors import FormatError
 from mechanik.formats.source import Source
 
 MAX_DEPTH = 200
@@ -28,7 +28,7 @@ MAX_TEXT_LENGTH = 65_536
 class XmlDocument:
     """Data that all nodes of a document share: the file name for messages, the error class, and the warnings so far."""
 
-    def __init__(self, file: str = "", error: type[FormatError] = UrdfError) -> None:
+    def __init__(self, file: str = "", error: type[FormatError] = FormatError) -> None:
         self.file, self.error = file, error
         self.warnings: list[str] = []
 
@@ -132,7 +132,7 @@ class XmlNode:
         return number
 
 
-def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> XmlNode:
+def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode:
     """Parse XML and return its root node.
 
     Args:
@@ -140,7 +140,7 @@ def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> XmlNode:
         error: error class that the nodes raise for invalid content.
 
     Raises:
-        XmlError: the XML is not well-formed, or defines entities; the message names the line.
+        FormatError: the XML is not well-formed, or defines entities; the message names the line.
     """
     # a late import keeps `import mechanik` fast
     from defusedxml import sax
@@ -152,20 +152,20 @@ def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> XmlNode:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
     except EntitiesForbidden as found:
         name: Any = found.name
-        raise XmlError(
+        raise FormatError(
             f"{handler.where()} defines the entity {name!r}; entities can blow up memory or read "
             "other files, so they are refused. Write the text itself in their place"
         ) from None
     except (ExternalReferenceForbidden, DTDForbidden):
-        raise XmlError(
+        raise FormatError(
             f"{handler.where()} refers to another document, which is refused; put it into this one"
         ) from None
     except SAXParseException as found:
-        raise XmlError(handler.explain(found)) from None
+        raise FormatError(handler.explain(found)) from None
     except (LookupError, ValueError) as found:
         if isinstance(found, FormatError):
             raise
-        raise XmlError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
+        raise FormatError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
     assert handler.root is not None  # the parser refuses a document without an element
     if source.resolver is not None:
         source.resolver.count(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
@@ -200,9 +200,9 @@ class _Collector(ContentHandler):
         node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
         self.count += 1
         if len(self.open) >= MAX_DEPTH:
-            raise XmlError(f"{self.where()} nests elements more than {MAX_DEPTH} deep; a robot does not")
+            raise FormatError(f"{self.where()} nests elements more than {MAX_DEPTH} deep; a robot does not")
         if self.count > MAX_XML_ELEMENTS:
-            raise XmlError(f"{self.where()} is past {MAX_XML_ELEMENTS} elements; a robot does not have as many")
+            raise FormatError(f"{self.where()} is past {MAX_XML_ELEMENTS} elements; a robot does not have as many")
         if parent is None:
             self.root = node
         else:

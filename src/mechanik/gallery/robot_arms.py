@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from mechanik.errors import ArmError, StructureError
+from mechanik.errors import FormatError, StructureError
 from mechanik.formats.arm_tables import arm_2d, arm_3d, from_dh
 from mechanik.gallery.arm_capsules import (
     PANDA_ALLOWED_COLLISIONS,
@@ -290,7 +290,7 @@ def planar_2r(lengths: tuple[float, float] = (1.0, 0.8)) -> Mechanism:
         The arm, with the links link0 to link2 and tool.
 
     Raises:
-        ArmError: a length is invalid, or their number is not two.
+        FormatError: a length is invalid, or their number is not two.
 
     Example:
         >>> arm = mk.gallery.planar_2r((1.0, 0.8))
@@ -310,7 +310,7 @@ def planar_3r(lengths: tuple[float, float, float] = (1.0, 0.8, 0.5)) -> Mechanis
         The arm, with the links link0 to link3 and tool.
 
     Raises:
-        ArmError: a length is invalid, or their number is not three.
+        FormatError: a length is invalid, or their number is not three.
 
     Example:
         >>> mk.gallery.planar_3r().nq
@@ -351,7 +351,7 @@ def scara() -> Mechanism:
 
 def _planar(name: str, lengths: tuple[float, ...], home: list[float]) -> Mechanism:
     if len(lengths) != len(home):
-        raise ArmError(f"{name} has {len(home)} links, but {len(lengths)} lengths were given")
+        raise FormatError(f"{name} has {len(home)} links, but {len(lengths)} lengths were given")
     arm = arm_2d(lengths, name=name, limits=(-math.pi, math.pi))
     radius = 0.03 * sum(lengths) / len(lengths)
     last = arm.link(f"link{len(lengths)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypedDict, Unpack
 
-from mechanik.errors import DoFError, DuplicateName, InvalidArgument, ShapeError, StructureError, UnknownName
+from mechanik.errors import DoFError, InvalidArgument, ShapeError, StructureError, UnknownName
 from mechanik.model.dof import ALL_DOFS, ROTATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.frame import Goal, Link
 from mechanik.model.joint import Joint
@@ -118,13 +118,13 @@ class BuilderCouplings:
             The joint constraint.
 
         Raises:
-            DuplicateName: the name is in use.
+            StructureError: the name is in use.
             UnknownName: no joint or dof has that name.
             ShapeError: `terms` is not a mapping to numbers.
             CouplingError: a dof cannot be constrained, or all factors are zero.
         """
         if name in self._joint_constraints:
-            raise DuplicateName(f"two joint constraints are called {name!r}; names must be unique")
+            raise StructureError(f"two joint constraints are called {name!r}; names must be unique")
         if not isinstance(terms, Mapping):
             raise ShapeError(
                 f"terms of joint constraint {name!r} must be a mapping such as {{'left': 1, 'right': 1}}, not {terms!r}"
@@ -273,9 +273,8 @@ class Builder(BuilderCouplings):
             The joint.
 
         Raises:
-            DuplicateName: the name of the joint is in use.
             UnknownName: no link has the name `parent`.
-            StructureError: the child has a parent, or a name is invalid.
+            StructureError: the name of the joint is in use or invalid, or the child has a parent.
             DoFError: `dof` or `axis` is invalid.
             LimitsError: a lower limit is above the upper limit.
         """
@@ -360,8 +359,7 @@ class Builder(BuilderCouplings):
         Raises:
             UnknownName: no link or joint type has that name.
             InvalidArgument: `kind` is neither a name nor a list.
-            DuplicateName: the name is in use.
-            StructureError: both links are the same.
+            StructureError: the name is in use, or both links are the same.
         """
         if isinstance(kind, str):
             if kind not in CLOSURE_FREE_DOF:
@@ -415,7 +413,7 @@ class Builder(BuilderCouplings):
 
         Raises:
             UnknownName: no link has that name.
-            DuplicateName: the name is in use.
+            StructureError: the name is in use.
         """
         if link not in self._links:
             raise UnknownName("link", link, self._links)
@@ -446,7 +444,7 @@ class Builder(BuilderCouplings):
         if name == "":
             raise StructureError("a joint, a closure or a goal of a builder needs a name that is not empty")
         if name in self._joints:
-            raise DuplicateName(f"two joints are called {name!r}; names must be unique")
+            raise StructureError(f"two joints are called {name!r}; names must be unique")
         if parent not in self._links and self._links:
             raise UnknownName("link", parent, self._links)
 

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from mechanik.errors import (
-    CyclicStructure,
     DoFError,
     InvalidArgument,
-    NotAChild,
     NotARotation,
-    SecondParent,
     StructureError,
 )
 from mechanik.model.dof import ALL_DOFS, DoF, DoFLike, as_dofs
@@ -197,8 +194,7 @@ class Frame:
 
         Raises:
             InvalidArgument: this frame cannot hold a frame of that kind.
-            SecondParent: the child has a parent.
-            CyclicStructure: the child is this frame or above it.
+            StructureError: the child has a parent, or is this frame or above it.
         """
         self._check_child(child)
         self._children.append(child)
@@ -211,7 +207,7 @@ class Frame:
         """Remove a child; its pose in its parent stays, so its world pose changes.
 
         Raises:
-            NotAChild: the frame is not a child of this frame.
+            StructureError: the frame is not a child of this frame.
         """
         self._check_is_child(child)
         child._touch_structure()
@@ -225,7 +221,7 @@ class Frame:
 
         Raises:
             InvalidArgument: this frame cannot hold a frame of that kind.
-            CyclicStructure: the child is this frame or above it.
+            StructureError: the child is this frame or above it.
         """
         self._check_child(child, may_have_parent=True)
         X_world = child.world_matrix
@@ -238,7 +234,7 @@ class Frame:
         """Remove a child and keep its world pose.
 
         Raises:
-            NotAChild: the frame is not a child of this frame.
+            StructureError: the frame is not a child of this frame.
         """
         self._check_is_child(child)
         X_world = child.world_matrix
@@ -277,13 +273,13 @@ class Frame:
         if not isinstance(child, Frame):
             raise InvalidArgument(f"a child of {self} must be a frame, not a {type(child).__name__}")
         if child is self:
-            raise CyclicStructure(f"{self} cannot be its own child")
+            raise StructureError(f"{self} cannot be its own child")
         if reason := self._why_not_child(child):
             raise InvalidArgument(f"{child} cannot be a child of {self}: {reason}")
         if child._parent is not None and not may_have_parent:
-            raise SecondParent(f"{child} already has the parent {child._parent}; remove it there first")
+            raise StructureError(f"{child} already has the parent {child._parent}; remove it there first")
         if any(above is child for above in self.traverse_parents()):
-            raise CyclicStructure(f"{child} is an ancestor of {self}, so it cannot become its child")
+            raise StructureError(f"{child} is an ancestor of {self}, so it cannot become its child")
 
     def _checked_name(self, name: object) -> str:
         if not isinstance(name, str):
@@ -292,9 +288,9 @@ class Frame:
 
     def _check_is_child(self, child: object) -> None:
         if not isinstance(child, Frame):
-            raise NotAChild(f"{child!r} is not a frame, so it is not a child of {self}")
+            raise StructureError(f"{child!r} is not a frame, so it is not a child of {self}")
         if child._parent is not self:
-            raise NotAChild(f"{child} is not a child of {self}; its parent is {child._parent}")
+            raise StructureError(f"{child} is not a child of {self}; its parent is {child._parent}")
 
     def _unit_quaternion(self, wxyz: ArrayLike) -> Array:
         rotation = as_vector(wxyz, 4, f"wxyz of {self}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.errors import CouplingError, DoFError, DuplicateName, NotFinite, ShapeError, UnknownName
+from mechanik.errors import CouplingError, DoFError, NotFinite, ShapeError, StructureError, UnknownName
 from mechanik.kernels.nodes import (
     FIXED,
     HAS_ONLY_SCALAR_JOINTS,
@@ -260,7 +260,7 @@ def _configuration_layout(
             limits += [(-np.inf, np.inf)] * 4
     if len(set(q_names)) < len(q_names):
         repeated = next(name for name in q_names if q_names.count(name) > 1)
-        raise DuplicateName(f"two dofs have the name {repeated!r}; rename one of the joints")
+        raise StructureError(f"two dofs have the name {repeated!r}; rename one of the joints")
     bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
     space = ConfigurationSpace(
         q_names=tuple(q_names),

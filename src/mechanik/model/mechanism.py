@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy import empty
 
-from mechanik.errors import DuplicateName, InvalidArgument, ShapeError, StructureError, UnknownName
+from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
 from mechanik.model.configuration_space import ConfigurationSpace, NamedConfigurations
 from mechanik.model.frame import Frame, Goal, Link
 from mechanik.model.joint import Joint
@@ -294,7 +294,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     Raises:
         InvalidArgument: a root is not a frame.
-        DuplicateName: two links, or two joints or goals, have the same name.
+        StructureError: two links, or two joints or goals, have the same name.
 
     Example:
         >>> arm = mk.gallery.planar_2r()
@@ -741,7 +741,7 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
         for frame in group:
             if frame.name:
                 if frame.name in taken:
-                    raise DuplicateName(f"two {frame.kind}s are called {frame.name!r}; names must be unique")
+                    raise StructureError(f"two {frame.kind}s are called {frame.name!r}; names must be unique")
                 taken.add(frame.name)
                 names[frame] = frame.name
         number = 0
@@ -767,6 +767,6 @@ def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstrain
             number += 1
             name = f"constraint{number}"
         if name in by_name:
-            raise DuplicateName(f"two joint constraints are called {name!r}; names must be unique")
+            raise StructureError(f"two joint constraints are called {name!r}; names must be unique")
         by_name[name] = constraint
     return by_name

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from mechanik.errors import CannotSave, FileMissing, JsonError, MechanikError, ObjectiveError, UnknownName
+from mechanik.errors import CannotSave, FileMissing, FormatError, MechanikError, ObjectiveError, UnknownName
 from mechanik.objectives.objective import Objective, as_objectives
 from mechanik.objectives.pose_constraints import (
     AlignedAxes,
@@ -57,21 +57,21 @@ def terrain_from_dict(data: object, where: str) -> Terrain:
         where: position in the file, for messages.
 
     Raises:
-        JsonError: the data is not that of a terrain.
+        FormatError: the data is not that of a terrain.
     """
     if not isinstance(data, Mapping):
-        raise JsonError(f"{where}: expected an object, found {type(data).__name__}")
+        raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
     table = cast("Mapping[str, Any]", data)
     for key in table:
         if key not in ("heights", "cell", "origin"):
-            raise JsonError(f"{where}: {UnknownName('key', key, ('heights', 'cell', 'origin'))}")
+            raise FormatError(f"{where}: {UnknownName('key', key, ('heights', 'cell', 'origin'))}")
     for key in ("heights", "cell"):
         if key not in table:
-            raise JsonError(f"{where}: the key {key!r} is missing")
+            raise FormatError(f"{where}: the key {key!r} is missing")
     try:
         return Terrain(**table)
     except MechanikError as error:
-        raise JsonError(f"{where}: {error}") from error
+        raise FormatError(f"{where}: {error}") from error
 
 
 def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def on_terrain_from_dict(
         where: position in the file, for messages.
 
     Raises:
-        JsonError: the data is not that of a goal on a terrain.
+        FormatError: the data is not that of a goal on a terrain.
     """
     terrain_data = table.get("terrain")
     if isinstance(terrain_data, int) and not isinstance(terrain_data, bool):
         if not 0 <= terrain_data < len(terrains):
-            raise JsonError(
+            raise FormatError(
                 f"{where}.terrain: there is no terrain {terrain_data}; the file has {len(terrains)} terrains"
             )
         terrain = terrains[terrain_data]
@@ -107,7 +107,7 @@ def on_terrain_from_dict(
     try:
         return OnTerrain(terrain=terrain, **own_arguments, **options)
     except MechanikError as error:
-        raise JsonError(f"{where}: {error}") from error
+        raise FormatError(f"{where}: {error}") from error
 
 
 def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terrain | None]) -> list[dict[str, Any]]:
@@ -190,16 +190,16 @@ def objective_from_dict(
         terrains: terrains of the file, to which goals refer by index.
 
     Raises:
-        JsonError: the data is not that of an objective.
+        FormatError: the data is not that of an objective.
     """
     table = _as_table(data, where)
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *KINDS):
-        raise JsonError(f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *KINDS])}")
+        raise FormatError(f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *KINDS])}")
     extra = {"PoseGoal": (*POSE_CONSTRAINT_KEYS, "dof", "axes"), "OnTerrain": ("kind", *ON_TERRAIN_KEYS, *OPTION_KEYS)}
     _check_keys(table, extra.get(kind, POSE_CONSTRAINT_KEYS), where)
     if "link" not in table:
-        raise JsonError(f"{where}: the key 'link' is missing")
+        raise FormatError(f"{where}: the key 'link' is missing")
     options = {key: table[key] for key in OPTION_KEYS if key in table}
     if kind == "OnTerrain":
         return on_terrain_from_dict(table, options, terrains, where)
@@ -211,7 +211,7 @@ def objective_from_dict(
         goal_class, *expected = KINDS[kind]
         if [type(constraint) if constraint is not None else None for constraint in constraints] != expected:
             names = [None if constraint is None else constraint.__name__ for constraint in expected]
-            raise JsonError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
+            raise FormatError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
         if goal_class is PoseGoal:
             target, tool = (
                 make_pose(constraints[1].target, constraints[0].target),
@@ -223,10 +223,10 @@ def objective_from_dict(
         goal = object.__new__(goal_class)
         LinkGoal.__init__(goal, **links, position=constraints[0], rotation=constraints[1], **options)
         return goal
-    except JsonError:
+    except FormatError:
         raise
     except MechanikError as error:
-        raise JsonError(f"{where}: {error}") from error
+        raise FormatError(f"{where}: {error}") from error
 
 
 def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.PathLike[str]) -> None:
@@ -285,7 +285,7 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
 
     Raises:
         FileMissing: there is no such file.
-        JsonError: the file is not a file of objectives.
+        FormatError: the file is not a file of objectives.
 
     Example:
         >>> import tempfile
@@ -301,21 +301,21 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
     except FileNotFoundError:
         raise FileMissing(f"there is no file {path}") from None
     except (OSError, TypeError, ValueError, RuntimeError) as error:
-        raise JsonError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise FormatError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         data: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise JsonError(f"{file.name}: not valid JSON: {error}") from None
+        raise FormatError(f"{file.name}: not valid JSON: {error}") from None
     table = _as_table(data, file.name)
     if table.get("format") != FORMAT:
-        raise JsonError(f"{file.name}: format is {table.get('format')!r}, not {FORMAT!r}")
+        raise FormatError(f"{file.name}: format is {table.get('format')!r}, not {FORMAT!r}")
     if table.get("version") != VERSION:
-        raise JsonError(f"{file.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}")
+        raise FormatError(f"{file.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}")
     _check_keys(table, ("format", "version", "terrains", "objectives"), file.name)
     goal_data, terrain_data = table.get("objectives"), table.get("terrains", [])
     for key, value in (("objectives", goal_data), ("terrains", terrain_data)):
         if not isinstance(value, list):
-            raise JsonError(f"{file.name}: {key} must be a list")
+            raise FormatError(f"{file.name}: {key} must be a list")
     terrains = [
         terrain_from_dict(entry, f"terrains[{k}]") for k, entry in enumerate(cast("list[object]", terrain_data))
     ]
@@ -336,17 +336,17 @@ def _constraint_from_dict(data: object, where: str) -> Any:
     table = _as_table(data, where)
     name = table.get("rule")
     if not isinstance(name, str) or name not in CONSTRAINT_CLASSES:
-        raise JsonError(f"{where}: {UnknownName('constraint', name, CONSTRAINT_CLASSES)}")
+        raise FormatError(f"{where}: {UnknownName('constraint', name, CONSTRAINT_CLASSES)}")
     constraint_class = CONSTRAINT_CLASSES[name]
     keys = [field.name for field in fields(constraint_class)]
     _check_keys(table, ("rule", *keys), where)
     for key in keys:
         if key not in table:
-            raise JsonError(f"{where}: the key {key!r} is missing")
+            raise FormatError(f"{where}: the key {key!r} is missing")
     try:
         return constraint_class(**{key: table[key] for key in keys})
     except MechanikError as error:
-        raise JsonError(f"{where}: {error}") from error
+        raise FormatError(f"{where}: {error}") from error
 
 
 def _as_table(data: object, where: str) -> Mapping[str, Any]:
@@ -356,10 +356,10 @@ def _as_table(data: object, where: str) -> Mapping[str, Any]:
 
 
 def _raise_not_object(where: str, data: object) -> NoReturn:
-    raise JsonError(f"{where}: expected an object, found {type(data).__name__}")
+    raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
 
 
 def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in table:
         if key not in known:
-            raise JsonError(f"{where}: {UnknownName('key', key, known)}")
+            raise FormatError(f"{where}: {UnknownName('key', key, known)}")

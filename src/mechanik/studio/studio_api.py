@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.collision.collision_pairs import Avoid
-from mechanik.errors import StudioClosed, UnknownName
+from mechanik.errors import StudioError, UnknownName
 from mechanik.model import Mechanism
 from mechanik.motion.live import LiveState
 from mechanik.solver import Solution
@@ -162,7 +162,7 @@ class Studio:
 
     Raises:
         MissingExtra: the packages of the extra "studio" are not installed.
-        CannotServe: the host or port cannot be used.
+        StudioError: the host or port cannot be used.
         FileMissing: the page is not built.
 
     Example:
@@ -224,7 +224,7 @@ class Studio:
             q: (nq,) in m and rad, brought inside the limits; or a solution.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
         """
         self._check_open()
         self.session.move_with_goals(q.q if isinstance(q, Solution) else q)
@@ -254,7 +254,7 @@ class Studio:
             The handle of the goal.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
             UnknownName: the mechanism has no such link.
         """
         return self._handle(kind, link, at=at, pose=pose, name=name)
@@ -273,7 +273,7 @@ class Studio:
             The handle of the goal.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
             UnknownName: the mechanism has no such link.
         """
         return self._handle(kind, link, at=at, pinned=True)
@@ -299,7 +299,7 @@ class Studio:
             forbid: pairs of names that are checked although they would be left out by default.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
         """
         self._check_open()
         self.session.set_collision_avoidance(
@@ -319,7 +319,7 @@ class Studio:
                 orientation.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
             UnknownName: there is no such obstacle.
         """
         self._check_open()
@@ -339,7 +339,7 @@ class Studio:
             A function that removes the callback.
 
         Raises:
-            StudioClosed: the studio was closed.
+            StudioError: the studio was closed.
         """
         self._check_open()
         return self._callbacks.add(callback)
@@ -446,4 +446,4 @@ class Studio:
 
     def _check_open(self) -> None:
         if not self.is_open:
-            raise StudioClosed("this studio was closed; make another with mk.Studio(mechanism)")
+            raise StudioError("this studio was closed; make another with mk.Studio(mechanism)")

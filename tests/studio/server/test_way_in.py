@@ -11,7 +11,7 @@ import httpx
 import pytest
 from wire_client import PATIENCE, connect_to, fetch
 
-from mechanik.errors import CannotServe, FileMissing
+from mechanik.errors import FileMissing, StudioError
 from mechanik.studio.server import access_control as peers
 from mechanik.studio.server.access_control import CODE_SECONDS, AccessKeys
 from mechanik.studio.server.http_app import load_page_files
@@ -81,11 +81,11 @@ def test_a_page_that_was_not_built_is_said_so_with_what_to_do(tmp_path):
 
 
 def test_a_port_that_is_in_use_is_said_so_and_another_is_found_when_none_was_asked_for(server, page):
-    with pytest.raises(CannotServe, match=f"port {server.port} is in use"):
+    with pytest.raises(StudioError, match=f"port {server.port} is in use"):
         serve(port=server.port, page=page)
-    with pytest.raises(CannotServe, match="65535"):
+    with pytest.raises(StudioError, match="65535"):
         serve(port=70_000, page=page)
-    with pytest.raises(CannotServe, match="no address of this machine"):
+    with pytest.raises(StudioError, match="no address of this machine"):
         serve(host="203.0.113.1", port=0, page=page)
     one = serve(page=page)
     other = serve(page=page)

@@ -10,7 +10,7 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import DuplicateName, InvalidArgument, InvalidOperation, MechanikError, StructureError, UnknownName
+from mechanik.errors import InvalidArgument, InvalidOperation, MechanikError, StructureError, UnknownName
 from mechanik.studio.messages.events import Collisions, ContactsChanged, Model, ObstacleMoved, Obstacles, StatusText
 from mechanik.studio.messages.message_codec import STATUSES
 from mechanik.studio.messages.requests import (
@@ -321,7 +321,7 @@ def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):
     [
         (["slef"], UnknownName),
         ([mk.Box((1, 1, 1))], InvalidArgument),
-        ([mk.Obstacle(mk.Sphere(0.1), name="panda_hand")], DuplicateName),
+        ([mk.Obstacle(mk.Sphere(0.1), name="panda_hand")], StructureError),
         (7, InvalidArgument),
     ],
 )

@@ -9,15 +9,17 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from mechanik.errors import JsonError, UnknownName
+from mechanik.errors import FormatError, UnknownName
 from mechanik.formats.json.values import (
+    JsonPathError,
     JsonRecord,
     JsonValue,
     parse_json,
@@ -166,7 +168,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
     """
     turn = record.get_optional("turn_wxyz", read_quaternion)
     if turn is not None and not joint.has_quaternion:
-        raise JsonError(f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations has one")
+        raise JsonPathError(f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations has one")
     if record.has("values"):
         given = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
         leading = {dof: value for dof, value in given.items() if dof not in joint._couplings}
@@ -182,7 +184,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
         if not record.has("values"):
             joint.rotation_wxyz = turn
         elif quaternion.angle_between(turn, angles) > AGREEMENT_TOLERANCE:
-            raise JsonError(f"{record['turn_wxyz'].path}: the turn and the values are not the same rotation")
+            raise JsonPathError(f"{record['turn_wxyz'].path}: the turn and the values are not the same rotation")
         joint._rotation_wxyz = turn
     joint._invalidate()
 
@@ -197,7 +199,7 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
         number, led = value.number(), joint.value(dof)
         if abs(number - led) > AGREEMENT_TOLERANCE * (1 + abs(number)):
             leader = joint._couplings[dof].leader.name
-            raise JsonError(f"{value.path}: it follows {leader!r}, which puts it at {led:g}, not at {number:g}")
+            raise JsonPathError(f"{value.path}: it follows {leader!r}, which puts it at {led:g}, not at {number:g}")
         joint._values[dof] = number
     joint._invalidate()
 
@@ -216,7 +218,7 @@ def set_targets(joint: Joint, record: JsonRecord) -> None:
                 _check_limits(joint, dof, value, "target" if key == "targets" else "rest value")
             elif key == "targets":
                 leader = joint._couplings[dof].leader.name
-                raise JsonError(f"{value.path}: it follows {leader!r}; give that one a target")
+                raise JsonPathError(f"{value.path}: it follows {leader!r}; give that one a target")
             aims[dof] = aim
 
 
@@ -224,7 +226,7 @@ def _check_limits(joint: Joint, dof: DoF, value: JsonValue, what: str) -> None:
     lower, upper = joint.limits(dof)
     number = value.number()
     if not lower <= number <= upper:
-        raise JsonError(f"{value.path}: the {what} {number:g} lies outside the limits {lower:g} to {upper:g}")
+        raise JsonPathError(f"{value.path}: the {what} {number:g} lies outside the limits {lower:g} to {upper:g}")
 
 
 def read_dh(value: JsonValue) -> Mechanism:
@@ -287,7 +289,7 @@ def read_json(
         The mechanism. Its `warnings` name the meshes that were not found.
 
     Raises:
-        JsonError: the content is invalid; the message has the location, such as `joints[3].lower`, and what is
+        FormatError: the content is invalid; the message has the location, such as `joints[3].lower`, and what is
             expected.
 
     Example:
@@ -300,15 +302,24 @@ def read_json(
     else:
         opened = source if isinstance(source, Source) else open_source(source)
         files = file_resolver(opened, packages)
-        try:
-            data = parse_json(opened.text())
-            if opened.resolver is not None:
-                opened.resolver.count(_parts(data), opened.where)
+        text = opened.text()
+        with _located(opened.where):
+            data = parse_json(text)
+        if opened.resolver is not None:
+            opened.resolver.count(_parts(data), opened.where)
+        with _located(opened.where):
             mechanism = _read(JsonValue(data))
-        except JsonError as error:
-            raise JsonError(f"{opened.where}{error}") from error.__cause__
     resolve_meshes(mechanism, files)
     return mechanism
+
+
+@contextmanager
+def _located(where: str) -> Generator[None]:
+    """Prefix the messages of errors in the content with the name of the file."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{where}{error}") from error.__cause__
 
 
 def _parts(data: object) -> int:
@@ -325,12 +336,14 @@ def _parts(data: object) -> int:
 def _read(top: JsonValue) -> Mechanism:
     fields = top.fields()
     if "mechanik" not in fields:
-        raise JsonError(f'the key "mechanik" is missing; a mechanism begins with {{"mechanik": {FORMAT_VERSION}, ...')
+        raise JsonPathError(
+            f'the key "mechanik" is missing; a mechanism begins with {{"mechanik": {FORMAT_VERSION}, ...'
+        )
     version = fields["mechanik"].number()
     if version != int(version) or version < 1:
         fields["mechanik"].fail(f"a version, 1 to {FORMAT_VERSION}")
     if version > FORMAT_VERSION:
-        raise JsonError(
+        raise JsonPathError(
             f"this is version {version:g} of the format and this Mechanik reads up to "
             f"{FORMAT_VERSION}; install a newer one"
         )
@@ -380,7 +393,7 @@ class _MechanismReader:
         self.set_states([record for _, record in joints])
         everything = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
         if not everything and not top.has("links"):
-            raise JsonError("the mechanism has no links")
+            raise JsonPathError("the mechanism has no links")
         mechanism = Mechanism([f for f in everything if f.parent is None], name=top.get("name", JsonValue.text, ""))
         if not everything:
             mechanism.warnings.append("the mechanism has no links, so there is nothing in it")
@@ -408,7 +421,9 @@ class _MechanismReader:
         name = record["name"].name()
         for group in taken:
             if name in group:
-                raise JsonError(f"{record['name'].path}: {name!r} is the name of another {group[name].kind} already")
+                raise JsonPathError(
+                    f"{record['name'].path}: {name!r} is the name of another {group[name].kind} already"
+                )
         return name
 
     def hang(self, record: JsonRecord, frame: Frame) -> None:
@@ -416,7 +431,7 @@ class _MechanismReader:
         key = "on" if isinstance(frame, Goal) else "parent"
         if record.has(key) and record[key].data is not None:
             if above is not None:
-                raise JsonError(f"{record['in_frame'].path}: it has the {key} {record[key].data!r} already")
+                raise JsonPathError(f"{record['in_frame'].path}: it has the {key} {record[key].data!r} already")
             above = self.link(record[key])
         if above is not None:
             with record["in_frame" if above.kind == "frame" else key].error_context():
@@ -461,7 +476,7 @@ class _MechanismReader:
                 which = term.get("dof", JsonValue.text, None)
                 dof = joint._only_dof("dof") if which is None else joint._check_dof(which)
             if (joint, dof) in terms:
-                raise JsonError(f"{one.path}: {dof.name} of {joint.name!r} stands in another term already")
+                raise JsonPathError(f"{one.path}: {dof.name} of {joint.name!r} stands in another term already")
             terms[joint, dof] = term["factors"].numbers()
         with value.error_context():
             JointConstraint(

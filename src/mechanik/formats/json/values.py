@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from mechanik.errors import JsonError, MechanikError
+from mechanik.errors import FormatError, MechanikError
 from mechanik.model import Frame
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array
@@ -48,9 +48,9 @@ def parse_json(text: str) -> object:
         )
     except json.JSONDecodeError as error:
         reason = "the text ends too early" if error.pos >= len(text.rstrip()) else error.msg
-        raise JsonError(f"line {error.lineno}, column {error.colno}: {reason}") from None
+        raise JsonPathError(f"line {error.lineno}, column {error.colno}: {reason}") from None
     except RecursionError:
-        raise JsonError("lists and objects are nested too deeply") from None
+        raise JsonPathError("lists and objects are nested too deeply") from None
 
 
 def _number(token: str) -> float | InvalidNumber:
@@ -71,6 +71,10 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return doubled
 
 
+class JsonPathError(FormatError):
+    """A `FormatError` whose message starts with the path of the value in the document."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonValue:
     """A JSON value and its path in the document.
@@ -84,17 +88,17 @@ class JsonValue:
     path: str = ""
 
     def fail(self, expected: str) -> NoReturn:
-        raise JsonError(f"{self.path or 'the top level'}: expected {expected}, found {_shown(self.data)}")
+        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, found {_shown(self.data)}")
 
     @contextmanager
     def error_context(self) -> Generator[None]:
         """Add this path to every error that is raised inside the context."""
         try:
             yield
-        except JsonError:
+        except JsonPathError:
             raise
         except MechanikError as error:
-            raise JsonError(f"{self.path or 'the top level'}: {error}") from error
+            raise JsonPathError(f"{self.path or 'the top level'}: {error}") from error
 
     def object(self, required: Sequence[str], optional: Sequence[str] = ()) -> JsonRecord:
         """Return the fields of an object that has all `required` keys and otherwise only `optional` ones."""
@@ -103,10 +107,10 @@ class JsonValue:
             if key not in required and key not in optional:
                 near = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*required, *optional])}"
-                raise JsonError(f"{value.path}: there is no key {key!r} here; {hint}")
+                raise JsonPathError(f"{value.path}: there is no key {key!r} here; {hint}")
         for key in required:
             if key not in fields:
-                raise JsonError(f"{self.path or 'the top level'}: the key {key!r} is missing")
+                raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is missing")
         return JsonRecord(fields)
 
     def fields(self) -> dict[str, JsonValue]:
@@ -114,12 +118,12 @@ class JsonValue:
             self.fail("an object")
         table = cast("Mapping[object, object]", self.data)  # pyright: ignore[reportUnknownMemberType]
         if isinstance(table, DuplicateKeyObject):
-            raise JsonError(f"{self.path or 'the top level'}: the key {table.key!r} stands here twice")
+            raise JsonPathError(f"{self.path or 'the top level'}: the key {table.key!r} stands here twice")
         dot = f"{self.path}." if self.path else ""
         fields: dict[str, JsonValue] = {}
         for key, data in table.items():
             if not isinstance(key, str):
-                raise JsonError(f"{self.path or 'the top level'}: the key {key!r} is no string")
+                raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is no string")
             JsonValue(key, f"{self.path or 'the top level'}: a key").text()
             fields[key] = JsonValue(data, f"{dot}{key}")
         return fields
@@ -154,7 +158,7 @@ class JsonValue:
         if not isinstance(self.data, str):
             self.fail("a string")
         if any("\ud800" <= letter <= "\udfff" for letter in self.data):
-            raise JsonError(f"{self.path}: {self.data!r} holds half of a surrogate pair")
+            raise JsonPathError(f"{self.path}: {self.data!r} holds half of a surrogate pair")
         return self.data
 
     def name(self) -> str:

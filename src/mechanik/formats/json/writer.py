@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, cast
 
-from mechanik.errors import JsonError
+from mechanik.errors import FormatError
 from mechanik.formats.json.values import JsonValue
 from mechanik.model import Closure, Frame, Goal, Inertial, Joint, JointConstraint, Link, Mechanism, ShapeInstance
 from mechanik.model.shapes import Box, Capsule, ConvexMesh, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
@@ -46,7 +46,7 @@ def describe(mechanism: Mechanism) -> JsonObject:
         The data; lengths in m, angles in rad. `read_json` takes it.
 
     Raises:
-        JsonError: the mechanism has content that JSON cannot hold.
+        FormatError: the mechanism has content that JSON cannot hold.
 
     Example:
         >>> data = mk.formats.describe(mk.gallery.four_bar())
@@ -82,7 +82,7 @@ def write_json(mechanism: Mechanism) -> str:
         The text, which `read_json` and `load` take.
 
     Raises:
-        JsonError: the mechanism has content that JSON cannot hold.
+        FormatError: the mechanism has content that JSON cannot hold.
 
     Example:
         >>> text = mk.formats.write_json(mk.gallery.planar_2r())
@@ -106,11 +106,11 @@ def write_json(mechanism: Mechanism) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 8, 0) : error.end]
-        raise JsonError(f"a name holds half of a surrogate pair: {near!r}") from None
+        raise FormatError(f"a name holds half of a surrogate pair: {near!r}") from None
     except ValueError as error:
-        raise JsonError(f"{mechanism!r} holds a number that is not finite: {error}") from None
+        raise FormatError(f"{mechanism!r} holds a number that is not finite: {error}") from None
     except (TypeError, RecursionError) as error:
-        raise JsonError(f"{mechanism!r} holds what JSON cannot: {error}") from None
+        raise FormatError(f"{mechanism!r} holds what JSON cannot: {error}") from None
     return text
 
 
@@ -197,7 +197,7 @@ def _configurations(mechanism: Mechanism) -> JsonObject:
     plain: JsonObject = {}
     for name, q in mechanism.configurations.items():
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise JsonError(f"the name of a configuration is a string, not {name!r}")
+            raise FormatError(f"the name of a configuration is a string, not {name!r}")
         plain[name] = [float(x) for x in q]
     return plain
 

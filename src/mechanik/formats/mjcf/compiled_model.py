@@ -24,7 +24,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from mechanik.errors import FormatError, MissingExtra, MjcfError
+from mechanik.errors import FormatError, MissingExtra
 from mechanik.formats.source import FileResolver, Source
 from mechanik.formats.urdf.reader import list_names
 from mechanik.formats.xml_node import XmlNode, parse_xml
@@ -169,10 +169,9 @@ def sanitize_mjcf(opened: Source, resolver: FileResolver) -> SanitizedMjcf:
     """Return the sanitized text of a model in memory.
 
     Raises:
-        XmlError: the text is not XML.
-        MjcfError: the model needs an element that is refused, or is too large.
+        FormatError: the text is not XML, needs an element that is refused, or is too large.
     """
-    root = parse_xml(opened, MjcfError)
+    root = parse_xml(opened, FormatError)
     _include(root, resolver, {opened.member})
     _check_size(root)
     return _SanitizingWriter(root, resolver).write()
@@ -203,7 +202,7 @@ def _included(node: XmlNode, around: FileResolver, seen: set[str]) -> XmlNode:
     if source.member in seen:
         raise node.make_error(f"includes {uri!r} a second time")
     seen.add(source.member)
-    root = parse_xml(source, MjcfError)
+    root = parse_xml(source, FormatError)
     if root.tag not in ("mujoco", "mujocoinclude"):
         raise node.make_error(f"names {uri!r}, whose root element is <{root.tag}>")
     return root
@@ -382,8 +381,7 @@ def compile_mjcf(opened: Source) -> MjcfModel:
 
     Raises:
         MissingExtra: MuJoCo is not installed.
-        XmlError: the text is not XML.
-        MjcfError: MuJoCo refuses the model; the message is MuJoCo's, with the location.
+        FormatError: the text is not XML, or MuJoCo refuses the model; the message is MuJoCo's, with the location.
     """
     try:
         import mujoco
@@ -410,10 +408,10 @@ def compile_mjcf(opened: Source) -> MjcfModel:
             raise
         parse_xml(opened)  # raises a better error if the text is not XML
         if enclosed is not None:
-            raise MjcfError(_explained(str(error), enclosed.lines)) from None
-        raise MjcfError(f"{opened.where}{_explained(str(error))}") from None
+            raise FormatError(_explained(str(error), enclosed.lines)) from None
+        raise FormatError(f"{opened.where}{_explained(str(error))}") from None
     if raw.nbody < 2:
-        raise MjcfError(f"{opened.where}the MJCF has no <body> in its <worldbody>, so there is nothing in it")
+        raise FormatError(f"{opened.where}the MJCF has no <body> in its <worldbody>, so there is nothing in it")
     model = MjcfModel(module, raw, opened.where)
     for text in dict.fromkeys(said):
         model.warn(f"MuJoCo says: {' '.join(text.split())}")

@@ -341,7 +341,7 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
 
     Raises:
         MissingExtra: the package `mujoco` is not installed.
-        XmlError, MjcfError: the model cannot be read; the message says where and why.
+        FormatError: the model cannot be read; the message says where and why.
 
     Example:
         >>> text = '<mujoco><worldbody><body name="a"><joint name="j"/><geom size="1"/></body></worldbody></mujoco>'

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from mechanik.errors import SdfError
+from mechanik.errors import FormatError
 from mechanik.formats.source import FileResolver, Source
 from mechanik.formats.urdf.reader import did_you_mean
 from mechanik.formats.urdf.urdf_geometry import MAX_DISTANCE, wxyz_from_rpy
@@ -272,9 +272,9 @@ class SdfContent:
 
 def collect_models(opened: Source, files: FileResolver) -> SdfContent:
     """Collect the links, joints and frames of a file: of its single model, or of all models in its world."""
-    root = parse_xml(opened, SdfError)
+    root = parse_xml(opened, FormatError)
     if root.tag != "sdf":
-        raise SdfError(f"{root.where}: the outermost element of an SDF is <sdf>, not <{root.tag}>")
+        raise FormatError(f"{root.where}: the outermost element of an SDF is <sdf>, not <{root.tag}>")
     version = _version(root)
     worlds = root.all("world")
     holder = worlds[0] if worlds else root
@@ -361,7 +361,7 @@ class _NestedModelReader:
     def _check_new(self, node: XmlNode, name: str, known: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
         if name in known:
             line = known[name].node.line
-            raise SdfError(f"{node.where}: two {node.tag}s are called {name!r}; the other is in line {line}")
+            raise FormatError(f"{node.where}: two {node.tag}s are called {name!r}; the other is in line {line}")
 
     def _included(self, node: XmlNode) -> tuple[XmlNode, float]:
         if parse_bool(node.attributes.get("merge")):
@@ -376,7 +376,7 @@ class _NestedModelReader:
         source = next((found for name in names if (found := self.files.open(name)) is not None), None)
         if source is None:
             raise node.make_error(f"names {uri!r}, and there is no such model{self.files.search_hint(uri)}")
-        root = parse_xml(source, SdfError)
+        root = parse_xml(source, FormatError)
         self.found.root.document.warnings.extend(root.document.warnings)
         root.document.warnings = self.found.root.document.warnings
         models = root.all("model")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mechanik.errors import CouplingError, DoFError, SdfError
+from mechanik.errors import CouplingError, DoFError, FormatError
 from mechanik.formats.sdf.frames import (
     WORLD,
     FrameKey,
@@ -347,7 +347,7 @@ def read_sdf(
 
     Raises:
         FileMissing: the file does not exist.
-        XmlError, SdfError: the file cannot be read; the message says where and why.
+        FormatError: the file cannot be read; the message says where and why.
 
     Example:
         >>> text = '<sdf version="1.9"><model name="door"><link name="frame"/><link name="leaf"/>'
@@ -358,7 +358,7 @@ def read_sdf(
         (['hinge'], 1)
     """
     if base not in ("fixed", "free"):
-        raise SdfError(f"base can be 'fixed' or 'free', not {base!r}")
+        raise FormatError(f"base can be 'fixed' or 'free', not {base!r}")
     opened = source if isinstance(source, Source) else open_source(source)
     files = file_resolver(opened, packages)
     found = collect_models(opened, files)

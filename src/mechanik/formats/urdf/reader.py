@@ -27,7 +27,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from mechanik.errors import UrdfError, XacroError
+from mechanik.errors import FormatError
 from mechanik.formats.json.reader import AGREEMENT_TOLERANCE
 from mechanik.formats.source import Source, file_resolver, open_source
 from mechanik.formats.urdf.sidecar import (
@@ -130,14 +130,14 @@ def check_is_urdf(robot: XmlNode) -> None:
         marks = [value for value in node.attributes.values() if "${" in value or "$(" in value]
         if is_xacro or marks:
             seen = f"<{node.tag}>" if is_xacro else repr(marks[0])
-            raise XacroError(
+            raise FormatError(
                 f"{node.where}: {seen} is xacro, which has to be expanded first: xacro in.xacro > out.urdf "
                 "(pip install xacro, or a ROS installation, brings that command)"
             )
     if robot.tag != "robot":
         kinds = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
         known = f"; this is {kinds[robot.tag]}" if robot.tag in kinds else ""
-        raise UrdfError(f"{robot.where}: the outermost element of a URDF is <robot>, not <{robot.tag}>{known}")
+        raise FormatError(f"{robot.where}: the outermost element of a URDF is <robot>, not <{robot.tag}>{known}")
     if not robot.attributes.get("name", "").strip():
         robot.warn("has no name")
 
@@ -148,7 +148,7 @@ def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
     for node in robot.all(tag):
         name = node.require("name")
         if name in nodes:
-            raise UrdfError(f"{node.where}: two {tag}s are called {name!r}; the other is in line {nodes[name].line}")
+            raise FormatError(f"{node.where}: two {tag}s are called {name!r}; the other is in line {nodes[name].line}")
         nodes[name] = node
     return nodes
 
@@ -190,7 +190,7 @@ def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
     roots = [name for name in links if name not in above]
     if len(roots) > 1:
         listed = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
-        raise UrdfError(
+        raise FormatError(
             f"{links[roots[1]].where}: {len(roots)} links hang on no joint, where one, the root, is allowed: {listed}"
         )
     below: dict[str, list[str]] = {}
@@ -209,7 +209,7 @@ def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
             way.append(above[way[-1]])
         ring = way[way.index(above[way[-1]]) :]
         loop = " -> ".join(repr(name) for name in [ring[0], *reversed(ring)][:8])
-        raise UrdfError(f"{links[ring[0]].where}: links hang on each other in a loop, with no root above: {loop}")
+        raise FormatError(f"{links[ring[0]].where}: links hang on each other in a loop, with no root above: {loop}")
     return roots[0]
 
 
@@ -446,10 +446,8 @@ def read_urdf(
 
     Raises:
         FileMissing: the file does not exist.
-        XmlError: the text is not XML.
-        UrdfError: the content is not a valid URDF; the message says where and why.
-        XacroError: the file is xacro and must be expanded first.
-        ClosureError: a closure, gear, rack or joint constraint is invalid.
+        FormatError: the text is not XML, not a valid URDF, or xacro that must be expanded first; or a closure, gear,
+            rack or joint constraint is invalid. The message says where and why.
 
     Example:
         >>> text = '<robot name="door"><link name="frame"/><link name="leaf"/>'
@@ -460,7 +458,7 @@ def read_urdf(
         (['hinge'], 1)
     """
     if base not in (None, "fixed", "free"):
-        raise UrdfError(f"base can be 'fixed' or 'free', not {base!r}")
+        raise FormatError(f"base can be 'fixed' or 'free', not {base!r}")
     opened = source if isinstance(source, Source) else open_source(source)
     robot = parse_xml(opened)
     check_is_urdf(robot)

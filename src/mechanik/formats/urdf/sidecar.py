@@ -33,7 +33,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from mechanik.errors import ClosureError, FileMissing, MechanikError, MissingExtra, UnknownName
+from mechanik.errors import FileMissing, FormatError, MechanikError, MissingExtra, UnknownName
 from mechanik.formats.source import FileResolver, Source, open_source
 from mechanik.formats.urdf.urdf_geometry import format_number, format_numbers, read_position_wxyz, wxyz_from_rpy
 from mechanik.formats.xml_node import XmlNode
@@ -87,7 +87,7 @@ class Sidecar:
         found: list[SidecarEntry] = []
         for number, said in enumerate(self.sections.get(section, ()), 1):
             if not isinstance(said, Mapping):
-                raise ClosureError(f"{self.where}: {single} {number} is {said!r}, where names with values are needed")
+                raise FormatError(f"{self.where}: {single} {number} is {said!r}, where names with values are needed")
             said = cast("Mapping[str, Any]", said)
             label = f"{single} {said['name']!r}" if said.get("name") else f"{single} {number}"
             found.append(SidecarEntry(f"{self.where}: {label}", said))
@@ -136,13 +136,13 @@ def _parts(where: str, content: Any) -> Sidecar:
         parts = cast("Mapping[Any, Any]", content)
         unknown = [key for key in parts if key not in (*SECTIONS, "version")]
         if unknown or not any(part in parts for part in SECTIONS):
-            raise ClosureError(
+            raise FormatError(
                 f"{where}: a list of closures is needed, or {{'closures': [...]}}, not {list(parts)!r}; "
                 f"there may be {', '.join(SECTIONS)}"
             )
     for part in SECTIONS:
         if part in parts and not isinstance(parts[part], list | tuple):
-            raise ClosureError(f"{where}: a list of {part} is needed, not {type(parts[part]).__name__}")
+            raise FormatError(f"{where}: a list of {part} is needed, not {type(parts[part]).__name__}")
     return Sidecar(where, {part: parts[part] for part in SECTIONS if part in parts})
 
 
@@ -152,7 +152,7 @@ def _content(path: Path) -> Any:
     except FileMissing:
         raise
     except MechanikError as error:
-        raise ClosureError(str(error)) from None
+        raise FormatError(str(error)) from None
     return _yaml(text, path.name) if path.suffix.lower() in (".yaml", ".yml") else _json(text, path.name)
 
 
@@ -160,10 +160,10 @@ def _json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ClosureError(f"{name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise FormatError(f"{name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
     except (RecursionError, ValueError) as error:
         reason = "lists are nested too deeply" if isinstance(error, RecursionError) else error
-        raise ClosureError(f"{name}: {reason}") from None
+        raise FormatError(f"{name}: {reason}") from None
 
 
 def _yaml(text: str, name: str) -> Any:
@@ -174,7 +174,7 @@ def _yaml(text: str, name: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ClosureError(f"{name}: {' '.join(str(error).split())}") from None
+        raise FormatError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 CLOSURE_KEYS = ("name", "kind", "free", "link", "at", "onto_link", "onto", "axis", "axes_wxyz", "lower", "upper")
@@ -237,9 +237,9 @@ def close_loops(specs: Sequence[SidecarEntry], links: Mapping[str, Link], joint_
         try:
             closure = _close(spec.data, links)
         except MechanikError as error:
-            raise ClosureError(f"{spec.where}: {error}") from None
+            raise FormatError(f"{spec.where}: {error}") from None
         if closure.name in taken:
-            raise ClosureError(f"{spec.where}: another joint is called {closure.name!r}; names must be unique")
+            raise FormatError(f"{spec.where}: another joint is called {closure.name!r}; names must be unique")
         taken.add(closure.name)
         closures.append(closure)
     return closures
@@ -251,11 +251,11 @@ def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
             raise UnknownName("key of a closure", key, (*CLOSURE_KEYS, *CONE_KEYS))
     name = said.get("name")
     if not isinstance(name, str) or not name:
-        raise ClosureError("it has no name")
+        raise FormatError("it has no name")
     ends: list[Link] = []
     for key in ("link", "onto_link"):
         if key not in said:
-            raise ClosureError(f"it does not say its {key}")
+            raise FormatError(f"it does not say its {key}")
         if not isinstance(said[key], str) or said[key] not in links:
             raise UnknownName("link", said[key], links)
         ends.append(links[said[key]])
@@ -264,7 +264,7 @@ def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
     position, wxyz = _place(said.get("at"), "at")
     joint.position, joint.wxyz = position, wxyz
     if "axis" in said and "axes_wxyz" in said:
-        raise ClosureError("it has both axis and axes_wxyz; one says it")
+        raise FormatError("it has both axis and axes_wxyz; one says it")
     if said.get("axes_wxyz") is not None:
         joint.axes_wxyz = said["axes_wxyz"]
     else:
@@ -275,7 +275,7 @@ def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
     if said.get("cone") is not None:
         joint.set_cone(_number(said["cone"], "cone"), said.get("cone_axes", "z"))
     elif "cone_axes" in said:
-        raise ClosureError("it has cone_axes and no cone")
+        raise FormatError("it has cone_axes and no cone")
     parent.add_child(joint)
     try:
         if said.get("onto") is None:
@@ -290,11 +290,11 @@ def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
 
 def _free(said: Mapping[str, Any]) -> tuple[DoF, ...]:
     if ("kind" in said) == ("free" in said):
-        raise ClosureError("it needs a kind, or the freedoms that it leaves as free, and not both")
+        raise FormatError("it needs a kind, or the freedoms that it leaves as free, and not both")
     if "free" in said:
         if isinstance(said["free"], Sequence):
             return as_dofs(cast("Sequence[Any]", said["free"]))
-        raise ClosureError(f"free is a list of X Y Z EX EY EZ, not {said['free']!r}")
+        raise FormatError(f"free is a list of X Y Z EX EY EZ, not {said['free']!r}")
     if not isinstance(said["kind"], str) or said["kind"] not in CLOSURE_FREE_DOF:
         raise UnknownName("kind of closure", said["kind"], CLOSURE_FREE_DOF)
     return CLOSURE_FREE_DOF[said["kind"]]
@@ -311,7 +311,7 @@ def _place(given: Any, what: str) -> tuple[Array, Array]:
         if key not in ("xyz", "position", "rpy", "wxyz"):
             raise UnknownName(f"key of {what}", key, ("xyz", "position", "rpy", "wxyz"))
     if ("xyz" in given and "position" in given) or ("rpy" in given and "wxyz" in given):
-        raise ClosureError(f"{what} says the same thing twice: {', '.join(given)}")
+        raise FormatError(f"{what} says the same thing twice: {', '.join(given)}")
     position = as_vector(given.get("xyz", given.get("position", (0, 0, 0))), 3, what)
     if "rpy" in given:
         return position, wxyz_from_rpy(tuple(as_vector(given["rpy"], 3, f"rpy of {what}")))
@@ -323,7 +323,7 @@ def _number(given: Any, what: str) -> float:
     try:
         return float(given)
     except (TypeError, ValueError):
-        raise ClosureError(f"its {what} is {given!r}, where a number is needed") from None
+        raise FormatError(f"its {what} is {given!r}, where a number is needed") from None
 
 
 def _limits(given: Any, missing: float, size: int) -> list[float]:
@@ -333,7 +333,7 @@ def _limits(given: Any, missing: float, size: int) -> list[float]:
     try:
         return [missing if value is None else float(value) for value in values]
     except (TypeError, ValueError):
-        raise ClosureError(f"its limits are {given!r}, where numbers are needed") from None
+        raise FormatError(f"its limits are {given!r}, where numbers are needed") from None
 
 
 # ---- writing closures -------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def describe_closures(
         joint = cast(Joint, closure.joint)
         start = world if joint.parent is None else names[joint.parent]
         if start is None:
-            raise ClosureError(f"closure {name!r} starts in the world; a file can only say on which link it starts")
+            raise FormatError(f"closure {name!r} starts in the world; a file can only say on which link it starts")
         said: dict[str, Any] = {"name": name}
         if joint.dof in kinds:
             said["kind"] = kinds[joint.dof]
@@ -412,7 +412,7 @@ def add_couplings(
             try:
                 _make(bonds, kind, spec.data)
             except MechanikError as error:
-                raise ClosureError(f"{spec.where}: {error}") from None
+                raise FormatError(f"{spec.where}: {error}") from None
 
 
 def constraint_element(
@@ -446,13 +446,13 @@ def _make(bonds: BuilderCouplings, kind: str, said: Mapping[str, Any]) -> None:
             raise UnknownName(f"key of a {kind}", key, known)
     for key in REQUIRED_KEYS[kind]:
         if key not in said:
-            raise ClosureError(f"it does not say its {key}")
+            raise FormatError(f"it does not say its {key}")
     match kind:
         case "gear":
             ends = said["follower"], said["leader"]
             inside = said.get("inside", False)
             if not isinstance(inside, bool):
-                raise ClosureError(f"inside is true or false, not {inside!r}")
+                raise FormatError(f"inside is true or false, not {inside!r}")
             bonds.gear(*ends, teeth=said["teeth"], internal=inside, offset=said.get("offset", 0.0))
         case "rack":
             bonds.rack(said["rack"], said["pinion"], radius=said["radius"], offset=said.get("offset", 0.0))

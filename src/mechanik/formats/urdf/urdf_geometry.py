@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mechanik.errors import UrdfError
+from mechanik.errors import FormatError
 from mechanik.formats.source import FileResolver
 from mechanik.formats.xml_node import XmlNode
 from mechanik.model.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, Shape, ShapeInstance, Sphere
@@ -256,7 +256,7 @@ def _sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
     node.require(attribute)
     sizes = node.numbers(attribute, count)
     if sizes is None or min(sizes) < 0.0 or max(sizes) > MAX_DISTANCE:
-        raise UrdfError(
+        raise FormatError(
             f"{node.location} has {attribute}={node.attributes[attribute]!r}; a size is from 0 to {MAX_DISTANCE:g} m"
         )
     return sizes

@@ -26,7 +26,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from mechanik.errors import UrdfError
+from mechanik.errors import FormatError
 from mechanik.formats.urdf.reader import (
     EXTRA_ELEMENTS,
     UNLIMITED,
@@ -167,8 +167,7 @@ def write_urdf(mechanism: Mechanism) -> str:
         The text, which `read_urdf` and `load` take.
 
     Raises:
-        UrdfError: a name or a root frame cannot be written as URDF.
-        ClosureError: a closure starts in the world, which a file cannot express.
+        FormatError: a name or a root frame cannot be written as URDF, or a closure starts in the world.
 
     Example:
         >>> text = mk.formats.write_urdf(mk.gallery.four_bar())
@@ -186,9 +185,9 @@ def write_urdf(mechanism: Mechanism) -> str:
     try:
         text = ElementTree.tostring(robot, encoding="unicode")
     except TypeError as error:
-        raise UrdfError(f"a name in {mechanism!r} is no string: {error}") from None
+        raise FormatError(f"a name in {mechanism!r} is no string: {error}") from None
     if (found := _NOT_XML.search(text)) is not None:
-        raise UrdfError(f"a name holds the control character {found[0]!r}, which XML cannot say; rename it")
+        raise FormatError(f"a name holds the control character {found[0]!r}, which XML cannot say; rename it")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
@@ -252,7 +251,7 @@ class _UrdfWriter:
         roots = [root for root in self.mechanism.roots if root.kind != "goal"]
         for root in roots:
             if not isinstance(root, Link | Joint):
-                raise UrdfError(f"{root} is a plain frame; only links and joints can be written as URDF")
+                raise FormatError(f"{root} is a plain frame; only links and joints can be written as URDF")
         if not roots:
             return None
         if len(roots) == 1:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, PathNotFollowed, ShapeError
+from mechanik.errors import InvalidArgument, NotSolved, ShapeError
 from mechanik.model import Mechanism
 from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.follow.branch_tracing import TracedBranch, branches_at, refine_branch_end
@@ -84,10 +84,10 @@ class FollowResult:
         """Return the path, or raise an error that contains where and why it breaks.
 
         Raises:
-            PathNotFollowed: the goals cannot be followed to the end.
+            NotSolved: the goals cannot be followed to the end.
         """
         if not self.success or self.path is None:
-            raise PathNotFollowed(self.message, self)
+            raise NotSolved(self.message, self)
         return self.path
 
 

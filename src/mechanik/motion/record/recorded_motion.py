@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.errors import FormatError, InvalidArgument, JsonError, NotFinite, ShapeError
+from mechanik.errors import FormatError, InvalidArgument, NotFinite, ShapeError
 from mechanik.formats import describe, read_json, write_json
 from mechanik.formats.json.values import JsonValue, parse_json
 from mechanik.model import Mechanism
@@ -158,7 +158,7 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
     """Read a motion from the output of `to_json`, or from the object that `json.load` makes of it.
 
     Raises:
-        JsonError: with the place, such as `q[3]`, and what is expected there.
+        FormatError: with the place, such as `q[3]`, and what is expected there.
 
     Example:
         >>> from mechanik.motion import record
@@ -170,7 +170,7 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
         try:
             source = source.decode()
         except UnicodeDecodeError:
-            raise JsonError("a motion in JSON is text in UTF-8, and these bytes are not") from None
+            raise FormatError("a motion in JSON is text in UTF-8, and these bytes are not") from None
     top = JsonValue(source if isinstance(source, Mapping) else parse_json(source)).object(KEYS)
     if top["mechanik_motion"].number() != VERSION:
         top["mechanik_motion"].fail(f"{VERSION}, the version of the format that is known here")

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import BatchMismatch, CannotSave, FileMissing, FormatError, JsonError, MechanikError
+from mechanik.errors import BatchMismatch, CannotSave, FileMissing, FormatError, MechanikError
 from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
@@ -230,17 +230,17 @@ class BatchMetadata:
         """Read what `to_json` wrote.
 
         Raises:
-            JsonError: if the text is not the metadata of a batch.
+            FormatError: if the text is not the metadata of a batch.
         """
         try:
             data: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise JsonError(f"{where}: this is not JSON: {error}") from None
+            raise FormatError(f"{where}: this is not JSON: {error}") from None
         table = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if table.get("format") != FORMAT:
-            raise JsonError(f"{where}: format is {table.get('format')!r}, but must be {FORMAT!r}")
+            raise FormatError(f"{where}: format is {table.get('format')!r}, but must be {FORMAT!r}")
         if table.get("version") != VERSION:
-            raise JsonError(
+            raise FormatError(
                 f"{where}: version is {table.get('version')!r}, but this version of Mechanik reads {VERSION}"
             )
         rows, seed, seconds = table.get("rows"), table.get("seed"), table.get("seconds")
@@ -250,7 +250,7 @@ class BatchMetadata:
             or not (_are_names(joints) and _are_names(objectives))
             or not (isinstance(digests, Mapping) and isinstance(seconds, float | int))
         ):
-            raise JsonError(f"{where}: rows, joints, objectives, seed, fingerprint or seconds is missing or invalid")
+            raise FormatError(f"{where}: rows, joints, objectives, seed, fingerprint or seconds is missing or invalid")
         name_lists = [tuple(cast("Sequence[str]", names)) for names in (joints, objectives)]
         return BatchMetadata(
             cast("int", rows), name_lists[0], name_lists[1], seed, dict(cast("Fingerprint", digests)), float(seconds)

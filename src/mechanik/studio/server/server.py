@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from mechanik.errors import CannotServe, MissingExtra
+from mechanik.errors import MissingExtra, StudioError
 from mechanik.model import Mechanism
 from mechanik.studio.messages.events import Event
 from mechanik.studio.messages.requests import OpenGallery, OpenScene
@@ -105,7 +105,7 @@ def serve(
 
     Raises:
         MissingExtra: the packages of the extra "studio" are not installed.
-        CannotServe: the host or port cannot be used.
+        StudioError: the host or port cannot be used.
         FileMissing: the page is not built.
     """
     for need in ("starlette", "uvicorn", "websockets"):
@@ -185,10 +185,10 @@ def _listen(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             listening.close()
             if isinstance(error, socket.gaierror) or k == len(tries) - 1:
-                raise CannotServe(_why(host, one, error)) from None
+                raise StudioError(_why(host, one, error)) from None
         except OverflowError:
             listening.close()
-            raise CannotServe(f"a port is a number from 0 to 65535, not {one}") from None
+            raise StudioError(f"a port is a number from 0 to 65535, not {one}") from None
     raise AssertionError
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mechanik.collision import Collider, Contact, Obstacle
 from mechanik.collision.collision_meshes import hull_points
 from mechanik.collision.collision_pairs import SELF, Avoid, parse_avoid
-from mechanik.errors import InvalidOperation, MechanikError, MeshError, UnknownName
+from mechanik.errors import FormatError, InvalidOperation, MechanikError, UnknownName
 from mechanik.model import ConvexMesh, Mechanism, Mesh, ShapeInstance
 from mechanik.model.shapes import is_flat
 from mechanik.solver.methods.method_registry import METHODS, find_method
@@ -371,5 +371,5 @@ def _without_file(placed: ShapeInstance, link: str, table: LoadedModel) -> Shape
         return placed
     points = table.meshes.mesh_points(placed.shape)
     if points is None or is_flat(points):
-        raise MeshError(f"link {link!r}: the mesh that it bumps with did not come along, or holds no volume")
+        raise FormatError(f"link {link!r}: the mesh that it bumps with did not come along, or holds no volume")
     return replace(placed, shape=ConvexMesh(hull_points(points)))
