@@ -1,4 +1,4 @@
-"""Bad input to a tracker is refused with words that help."""
+"""Invalid input to a tracker raises clear errors."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from mechanik.errors import (
 )
 from mechanik.motion.tracking import Task, Tracker
 
-HAND = "panda_link8"
+FLANGE = "panda_link8"
 
 
 @pytest.fixture(name="arm")
@@ -23,18 +23,18 @@ def _arm():
     return mk.gallery.panda()
 
 
-def test_unknown_names_are_named(arm):
+def test_unknown_names_raise_with_a_suggestion(arm):
     with pytest.raises(UnknownName, match="panda_joint1"):
-        Tracker(arm, mk.PoseGoal(HAND, np.eye(4)), velocity={"panda_jiont1": 1.0})
+        Tracker(arm, mk.PoseGoal(FLANGE, np.eye(4)), velocity={"panda_jiont1": 1.0})
     with pytest.raises(UnknownName):
         Tracker(arm, mk.PoseGoal("panda_lnk8", np.eye(4)))
-    tracker = Tracker(arm, [mk.PoseGoal(HAND, np.eye(4), name="hand"), mk.RestPose(level=2, name="rest")])
+    tracker = Tracker(arm, [mk.PoseGoal(FLANGE, np.eye(4), name="hand"), mk.RestPose(level=2, name="rest")])
     with pytest.raises(UnknownName, match="hand"):
         tracker.step({"hnd": np.eye(4)})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    ("options", "error"),
     [
         ({"dt": 0.0}, LimitsError),
         ({"dt": float("nan")}, NotFinite),
@@ -49,26 +49,26 @@ def test_unknown_names_are_named(arm):
         ({"q0": np.full(8, 5.0)}, LimitsError),
     ],
 )
-def test_numbers_that_cannot_be_are_refused(arm, wrong, error):
+def test_invalid_numbers_raise(arm, options, error):
     with pytest.raises(error):
-        Tracker(arm, mk.PoseGoal(HAND, np.eye(4)), **wrong)
+        Tracker(arm, mk.PoseGoal(FLANGE, np.eye(4)), **options)
 
 
-def test_what_is_no_task_is_refused(arm):
+def test_invalid_tasks_raise(arm):
     with pytest.raises(ObjectiveError, match="empty"):
         Tracker(arm, [])
     with pytest.raises(InvalidArgument):
         Tracker(arm, "hand")
     with pytest.raises(InvalidArgument):
-        Tracker("panda", mk.PoseGoal(HAND, np.eye(4)))
+        Tracker("panda", mk.PoseGoal(FLANGE, np.eye(4)))
     with pytest.raises(InvalidArgument):
-        Task(HAND)
+        Task(FLANGE)
     with pytest.raises(ObjectiveError, match="1/s"):
-        Task(mk.PoseGoal(HAND, np.eye(4)), gain=-1.0)
+        Task(mk.PoseGoal(FLANGE, np.eye(4)), gain=-1.0)
 
 
-def test_a_bad_target_is_refused_and_the_last_one_stays(arm):
-    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)), velocity=1.0)
+def test_invalid_target_raises_and_the_last_one_stays(arm):
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, arm.pose(FLANGE)), velocity=1.0)
     tracker.step()
     with pytest.raises(NotFinite):
         tracker.step(np.full((4, 4), np.nan))
@@ -77,33 +77,33 @@ def test_a_bad_target_is_refused_and_the_last_one_stays(arm):
     assert np.abs(tracker.step().v).max() < 1e-9
 
 
-def test_a_start_that_cannot_stop_is_refused(arm):
-    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)), velocity=2.0, acceleration=1.0)
+def test_start_that_cannot_stop_before_a_limit_raises(arm):
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, arm.pose(FLANGE)), velocity=2.0, acceleration=1.0)
     q, v = np.array(arm.q), np.zeros(8)
     q[0], v[0] = arm.space.upper[0] - 0.1, 1.0
     with pytest.raises(LimitsError, match="to stop"):
         tracker.reset(q, v)
     v[0] = 3.0
-    with pytest.raises(LimitsError, match="at most"):
+    with pytest.raises(LimitsError, match="velocity limit"):
         tracker.reset(q, v)
 
 
-def test_a_loop_that_stands_open_is_refused():
+def test_open_loop_at_the_start_raises():
     robot = mk.gallery.four_bar()
     q = np.array(robot.q)
     q[0] += 0.1
-    with pytest.raises(StructureError, match="stands open"):
+    with pytest.raises(StructureError, match="is not closed"):
         Tracker(robot, mk.PoseGoal(list(robot.links)[-1], np.eye(4)), q0=q)
 
 
-def test_an_edited_mechanism_wants_a_new_tracker(arm):
-    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)))
+def test_edited_mechanism_needs_a_new_tracker(arm):
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, arm.pose(FLANGE)))
     arm.joint("panda_joint1").position = (0.0, 0.0, 0.5)
-    with pytest.raises(StructureError, match="another tracker"):
+    with pytest.raises(StructureError, match="new tracker"):
         tracker.step()
 
 
-def test_a_joint_that_closes_a_loop_has_no_rate_of_its_own():
+def test_velocity_limit_of_a_closing_joint_raises():
     robot = mk.gallery.four_bar()
     with pytest.raises(InvalidArgument, match="closes a loop"):
         Tracker(robot, mk.PoseGoal(list(robot.links)[-1], np.eye(4)), velocity={next(iter(robot.closures)): 1.0})

@@ -61,7 +61,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.objective, Objective):
-            raise InvalidArgument(f"a task is made of an objective, such as a PoseGoal, not of {self.objective!r}")
+            raise InvalidArgument(f"a task needs an objective, such as a PoseGoal, not {self.objective!r}")
         if self.gain is not None:
             object.__setattr__(self, "gain", as_gain(self.gain, f"gain of {self.objective._label}"))
 
@@ -70,7 +70,7 @@ def as_gain(gain: float, what: str) -> float:
     """Validate a gain: finite and above 0, 1/s."""
     number = as_number(gain, what)
     if number <= 0.0:
-        raise ObjectiveError(f"{what} must be above zero, not {number:g}; it is in 1/s")
+        raise ObjectiveError(f"{what} must be above 0 (1/s), not {number:g}")
     return number
 
 
@@ -81,16 +81,16 @@ def as_tasks(tasks: Objective | Task | Iterable[Objective | Task]) -> tuple[Task
         InvalidArgument: not tasks or objectives.
         ObjectiveError: there are none.
     """
-    several = (tasks,) if isinstance(tasks, Objective | Task) else tasks
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        raise InvalidArgument(f"a tracker takes tasks or objectives, such as a PoseGoal, not {tasks!r}")
-    found = tuple(one if isinstance(one, Task) else Task(one) for one in several)
-    if not found:
-        raise ObjectiveError("nothing is asked for: the list of tasks is empty")
-    return found
+    items = (tasks,) if isinstance(tasks, Objective | Task) else tasks
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise InvalidArgument(f"tasks must be tasks or objectives, such as a PoseGoal, not {tasks!r}")
+    result = tuple(item if isinstance(item, Task) else Task(item) for item in items)
+    if not result:
+        raise ObjectiveError("the list of tasks is empty; give at least one")
+    return result
 
 
-WORDS = {BY_ACCELERATION: "acceleration", BY_VELOCITY: "velocity", BY_POSITION: "position"}
+LIMIT_NAMES = {BY_ACCELERATION: "acceleration", BY_VELOCITY: "velocity", BY_POSITION: "position"}
 """Name of each limit code of the kernel."""
 
 
@@ -98,9 +98,11 @@ class TrackerStatus(Enum):
     """Outcome of a tracker step; the value is a sentence for people."""
 
     MOVED = "within all limits"
-    BRAKED = "no velocity was within all limits with loops shut and nothing touching; accelerations gave way"
-    STOPPED = "nothing but standing still at once was left"
-    TOO_NEAR = "within all limits, but something was nearer than the clearance as the step began; it is left again"
+    BRAKED = "no velocity kept all limits, closed loops and the clearance; acceleration limits were exceeded"
+    STOPPED = "no velocity kept closed loops and the clearance; stopped at once"
+    TOO_NEAR = (
+        "within all limits, but a pair was closer than the clearance at the start of the step; it is being separated"
+    )
 
     def __repr__(self) -> str:
         return self.name
@@ -136,15 +138,19 @@ class TrackerState:
     status: TrackerStatus
     contacts: tuple[Contact, ...]
     _names: tuple[str, ...] = field(repr=False)
-    _held: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
+    _limit_codes: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
 
     @property
     def limits(self) -> Mapping[str, str]:
         """Dofs at an active limit, by name, with its kind: "acceleration", "velocity" or "position"."""
-        return {name: WORDS[abs(code)] for name, code in zip(self._names, self._held.tolist(), strict=True) if code}
+        return {
+            name: LIMIT_NAMES[abs(code)]
+            for name, code in zip(self._names, self._limit_codes.tolist(), strict=True)
+            if code
+        }
 
 
-INSIDE = 1e-9
+LIMIT_TOLERANCE = 1e-9
 """rad or m: largest violation of a limit at the start, as solver results may have; the value is clipped."""
 
 
@@ -173,22 +179,22 @@ def check_start(
     space = mechanism.space
     for k, name in enumerate(space.q_names):
         low, high = float(bounds[0][k]), float(bounds[1][k])
-        if not low - INSIDE <= q[k] <= high + INSIDE:
+        if not low - LIMIT_TOLERANCE <= q[k] <= high + LIMIT_TOLERANCE:
             raise LimitsError(
-                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} and {high:.6g}; start inside, or give "
+                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} to {high:.6g}; start inside, or give "
                 "other limits"
             )
     q[:] = np.clip(q, bounds[0], bounds[1])
     for k, name in enumerate(space.v_names):
         if abs(v[k]) > rates[0][k]:
-            raise LimitsError(f"{name!r} starts at {v[k]:.6g} per second and may do {rates[0][k]:.6g} at most")
+            raise LimitsError(f"{name!r} starts at {v[k]:.6g} per second, but its velocity limit is {rates[0][k]:.6g}")
     for k, i in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
-        way = stopping_distance(abs(float(v[i])), float(rates[1][i]), dt)
-        room = float(bounds[1][k] - q[k] if v[i] > 0 else q[k] - bounds[0][k])
-        if v[i] != 0.0 and way > room:
+        distance_to_stop = stopping_distance(abs(float(v[i])), float(rates[1][i]), dt)
+        distance_to_limit = float(bounds[1][k] - q[k] if v[i] > 0 else q[k] - bounds[0][k])
+        if v[i] != 0.0 and distance_to_stop > distance_to_limit:
             raise LimitsError(
-                f"{space.q_names[k]!r} starts at {v[i]:.6g} per second, needs {way:.4g} to stop, and is {room:.4g} "
-                "from its limit"
+                f"{space.q_names[k]!r} starts at {v[i]:.6g} per second and needs {distance_to_stop:.4g} to stop, but "
+                f"its limit is {distance_to_limit:.4g} away; start slower or farther from the limit"
             )
 
 
@@ -203,26 +209,28 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
     """
     for name, closure in mechanism.closures.items():
         for relation in closure_relations(mechanism, closure):
-            off = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
-            if off > tolerance:
+            error = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
+            if error > tolerance:
                 raise StructureError(
-                    f"the loop that {name!r} closes stands open by {off:.3g} (m or rad) at the start; shut it first, "
+                    f"the loop of {name!r} is not closed at the start: error {error:.3g} (m or rad); close it first, "
                     "as with mk.solve(mechanism)"
                 )
     for name, relation in joint_constraint_relations(mechanism).items():
-        off = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
-        if off > tolerance:
-            raise StructureError(f"the law {name!r} is off by {off:.3g} at the start; solve for it first")
+        error = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
+        if error > tolerance:
+            raise StructureError(
+                f"the joint constraint {name!r} is violated at the start: error {error:.3g}; solve for it first"
+            )
 
 
-LEAVING = 0.01
+MIN_SEPARATION_RATE = 0.01
 """m/s: smallest rate of separation of a pair that is too close; a rate proportional to the violation never ends."""
-OF_A_STEP = 0.2
+MAX_STEP_SHARE = 0.2
 """Largest share of the remaining or missing distance that a step may use."""
 CLEARANCE_SLACK = 1e-4
 """m: violation of the clearance that is tolerated, because motion within a step is curved; more is reported and
 removed."""
-STEPS = 2
+STOP_MARGIN_STEPS = 2
 """Number of time steps added to the stopping time, because the velocity after this step is not known yet."""
 
 
@@ -231,10 +239,12 @@ def stopping_time(v: Array, acceleration: Array, dt: float) -> float:
 
     A margin of STEPS time steps is included.
     """
-    return float(np.max(np.abs(v) / acceleration, initial=0.0)) + STEPS * dt
+    return float(np.max(np.abs(v) / acceleration, initial=0.0)) + STOP_MARGIN_STEPS * dt
 
 
-def separation_rates(gaps: Array, clearance: float, stopping: float, leaving: float, dt: float) -> tuple[Array, Array]:
+def separation_rates(
+    distances: Array, clearance: float, stop_time: float, recovery_rate: float, dt: float
+) -> tuple[Array, Array]:
     """Wanted and smallest allowed rates of change of the distances (m,), m/s.
 
     A distance that shrinks at rate r while all dofs decelerate together for a time T shrinks by r T / 2. Four times
@@ -243,31 +253,31 @@ def separation_rates(gaps: Array, clearance: float, stopping: float, leaving: fl
     smallest distance if that is less.
 
     Args:
-        gaps: (m,) distances, m.
+        distances: (m,) distances, m.
         clearance: m.
-        stopping: T, s.
-        leaving: 1/s, share of the missing distance that is recovered per second.
+        stop_time: T, s.
+        recovery_rate: 1/s, share of the missing distance that is recovered per second.
         dt: s.
     """
-    most, missing = OF_A_STEP / dt, clearance - gaps
-    nearing = min(0.5 / stopping, most) * missing
-    wanted = np.maximum(min(leaving, most) * missing, np.minimum(LEAVING, most * missing))
-    wanted = np.where(missing > 0.0, wanted, nearing)
-    smallest = min(clearance - CLEARANCE_SLACK, float(gaps.min(initial=np.inf)))
-    return wanted, most * (smallest - gaps)
+    max_rate, missing = MAX_STEP_SHARE / dt, clearance - distances
+    approach_rates = min(0.5 / stop_time, max_rate) * missing
+    wanted = np.maximum(min(recovery_rate, max_rate) * missing, np.minimum(MIN_SEPARATION_RATE, max_rate * missing))
+    wanted = np.where(missing > 0.0, wanted, approach_rates)
+    smallest = min(clearance - CLEARANCE_SLACK, float(distances.min(initial=np.inf)))
+    return wanted, max_rate * (smallest - distances)
 
 
 Pairs = tuple[tuple[str, str], ...]
 
-stepping = kernel_module("tracking.tracking_step")
+step_kernel = kernel_module("tracking.tracking_step")
 
-OPEN = 1e-8
+MAX_CLOSURE_ERROR = 1e-8
 """m and rad: largest loop closure error at the start."""
-LOOK_ONLY = -1
+EVALUATE_ONLY = -1
 """Argument of the kernel that evaluates residuals without a step."""
-NEAR = 0.1
+ALWAYS_NEAR = 0.1
 """m: pairs within the clearance plus this distance are always considered."""
-AHEAD = 4.0
+STOP_DISTANCE_RATIO = 4.0
 """Ratio to the stopping distance of the links: pairs within it are considered; two links may approach each other."""
 
 
@@ -339,61 +349,61 @@ class Tracker:
         follow: bool = True,
     ) -> None:
         if not isinstance(mechanism, Mechanism):
-            raise InvalidArgument(f"a tracker takes a mechanism, not {mechanism!r}")
+            raise InvalidArgument(f"the first argument must be a mechanism, not {mechanism!r}")
         self.mechanism = mechanism
         self.dt = as_number(dt, "dt")
         if not self.dt > 0.0:
             raise LimitsError(f"dt must be above 0 seconds, not {self.dt:g}")
         self.tasks = as_tasks(tasks)
-        usual = 1.0 / self.dt if gain is None else as_gain(gain, "gain")
+        default_gain = 1.0 / self.dt if gain is None else as_gain(gain, "gain")
         # a larger gain would overshoot in a single step
-        self._gains = [min(usual if one.gain is None else one.gain, 1.0 / self.dt) for one in self.tasks]
-        given = [task.objective for task in self.tasks]
+        self._gains = [min(default_gain if item.gain is None else item.gain, 1.0 / self.dt) for item in self.tasks]
+        task_objectives = [task.objective for task in self.tasks]
         self._bounds = as_bounds(mechanism, limits)
         velocities = as_rate_limits(mechanism, velocity, "velocity", from_file=True)
         self._rates = velocities, as_rate_limits(mechanism, acceleration, "acceleration")
-        damps = as_number(damping, "damping")
-        if damps < 0.0:
-            raise ObjectiveError(f"damping must not be below zero, but is {damps:g}")
+        damping_value = as_number(damping, "damping")
+        if damping_value < 0.0:
+            raise ObjectiveError(f"damping must be 0 or more, not {damping_value:g}")
         active = np.ones(mechanism.nv, dtype=np.bool_)
         if lock is not None:
             active &= ~as_dof_mask(mechanism, lock, False)
         self._clearance = as_number(clearance, "clearance")
-        rules = tuple(allow), tuple(forbid)
-        check_avoid_arguments(mechanism, avoid, self._clearance, *rules)
-        self._collider = as_collider(mechanism, avoid, *rules)
+        pair_rules = tuple(allow), tuple(forbid)
+        check_avoid_arguments(mechanism, avoid, self._clearance, *pair_rules)
+        self._collider = as_collider(mechanism, avoid, *pair_rules)
         if self._collider is not None:
             warn_of_always_close_pairs(self._collider, self._clearance)
         start = mechanism.q if q0 is None else mechanism._single_q(q0)
         self._start = np.array(start)
-        objectives = [freeze_angles(mechanism, one, start, self._bounds) for one in given]
-        further = 0 if self._collider is None else len(self._collider.distance_names)
-        self._rig = rig = build_tracking_problem(
-            mechanism, objectives, active.tolist(), self._bounds, self._rates, self._gains, further, self.dt,
-            damps, follow,
+        objectives = [freeze_angles(mechanism, item, start, self._bounds) for item in task_objectives]
+        extra_rows = 0 if self._collider is None else len(self._collider.distance_names)
+        self._problem = problem = build_tracking_problem(
+            mechanism, objectives, active.tolist(), self._bounds, self._rates, self._gains, extra_rows, self.dt,
+            damping_value, follow,
         )  # fmt: skip
-        rows = [one.relations(mechanism) for one in objectives]
-        self._aiming = TaskTargets(mechanism, rig, given, rows, self._bounds)
+        relations = [item.relations(mechanism) for item in objectives]
+        self._targets = TaskTargets(mechanism, problem, task_objectives, relations, self._bounds)
         self._revision, self._edits = mechanism.revision, Frame.edit_count
-        at = rig.part.packed.tables
-        self._trial, self._q = at["trial"], at["trial"][: mechanism.nq]
-        self._mine = np.flatnonzero(rig.columns < mechanism.nv)
-        self._places, self._unit = rig.columns[self._mine], at["scale"][self._mine]
+        tables = problem.subproblem.packed.tables
+        self._trial, self._q = tables["trial"], tables["trial"][: mechanism.nq]
+        self._dof_columns = np.flatnonzero(problem.columns < mechanism.nv)
+        self._dof_indices, self._unit = problem.columns[self._dof_columns], tables["scale"][self._dof_columns]
         names = mechanism.space.v_names
-        self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._places)
-        packed = rig.part.packed
+        self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._dof_indices)
+        packed = problem.subproblem.packed
         self._kernel_arguments = (
-            packed.ints, packed.floats, rig.table, rig.options, *rig.workspaces, rig.gains, rig.before, rig.ahead,
-            rig.extra_jacobian,
-            rig.extra_bounds,
+            packed.ints, packed.floats, problem.table, problem.options, *problem.workspaces, problem.gains,
+            problem.before, problem.ahead,
+            problem.extra_jacobian, problem.extra_bounds,
         )  # fmt: skip
         self._v = np.zeros(mechanism.nv)
         self._is_too_near = False
         self.reset(start)
 
     def __repr__(self) -> str:
-        asked = ", ".join(repr(one) for one in self.objectives)
-        return f"<tracker of {self.mechanism!r} every {self.dt:g} s: {asked}>"
+        objectives = ", ".join(repr(objective) for objective in self.objectives)
+        return f"<tracker of {self.mechanism!r} every {self.dt:g} s: {objectives}>"
 
     # ---- state ------------------------------------------------------------------------------
 
@@ -425,11 +435,11 @@ class Tracker:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives of the tasks with their current targets."""
-        return self._aiming.objectives
+        return self._targets.objectives
 
     def errors(self) -> tuple[ErrorNorms, ...]:
         """Errors of all tasks, m and rad; not for fast loops."""
-        return tuple(one.error(self.mechanism, self._q) for one in self.objectives)
+        return tuple(objective.error(self.mechanism, self._q) for objective in self.objectives)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
         """Restart at q with velocity v; if they are invalid, the state does not change.
@@ -443,28 +453,28 @@ class Tracker:
             StructureError: loops are open at q, or the mechanism was edited.
         """
         self._check_current()
-        mechanism, rig = self.mechanism, self._rig
-        here = self._start.copy() if q is None else np.array(mechanism._single_q(q))
-        rates = np.zeros(mechanism.nv) if v is None else mechanism.space.check_v(v).copy()
+        mechanism, problem = self.mechanism, self._problem
+        q_start = self._start.copy() if q is None else np.array(mechanism._single_q(q))
+        v_start = np.zeros(mechanism.nv) if v is None else mechanism.space.check_v(v).copy()
         for k in mechanism.space.quaternions_q:
-            here[k : k + 4] /= np.linalg.norm(here[k : k + 4])
-        check_start(mechanism, here, rates, self._bounds, self._rates, self.dt)
-        still = np.ones(mechanism.nv, dtype=np.bool_)
-        still[self._places] = False
-        if rates[still].any():
-            raise LimitsError(f"{mechanism.space.v_names[int(np.flatnonzero(rates * still)[0])]!r} is locked")
-        check_loops_closed(mechanism, here, OPEN)
-        extra = closure_joint_values(mechanism, here)
+            q_start[k : k + 4] /= np.linalg.norm(q_start[k : k + 4])
+        check_start(mechanism, q_start, v_start, self._bounds, self._rates, self.dt)
+        is_fixed = np.ones(mechanism.nv, dtype=np.bool_)
+        is_fixed[self._dof_indices] = False
+        if v_start[is_fixed].any():
+            raise LimitsError(f"{mechanism.space.v_names[int(np.flatnonzero(v_start * is_fixed)[0])]!r} is locked")
+        check_loops_closed(mechanism, q_start, MAX_CLOSURE_ERROR)
+        extra = closure_joint_values(mechanism, q_start)
         self._trial[:] = 0.0
-        self._q[:] = here
+        self._q[:] = q_start
         self._trial[mechanism.nq : mechanism.nq + len(extra)] = extra
-        self._v[:] = rates
-        rig.table[layout.RATE], rig.table[layout.CURVATURE_RATE] = 0.0, 0.0
-        rig.table[layout.RATE, self._mine] = rates[self._places] / self._unit
-        rig.ahead[:] = 0.0
+        self._v[:] = v_start
+        problem.table[layout.RATE], problem.table[layout.CURVATURE_RATE] = 0.0, 0.0
+        problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._unit
+        problem.ahead[:] = 0.0
         self._last: Array | None = None
-        self._steps, self._looks, self._is_new = 0, True, True
-        self._start = here.copy()
+        self._steps, self._targets_changed, self._is_new = 0, True, True
+        self._start = q_start.copy()
 
     # ---- steps ------------------------------------------------------------------------------
 
@@ -479,12 +489,12 @@ class Tracker:
             The new state.
         """
         code = self.advance(targets)
-        near: tuple[Contact, ...] = ()
+        contacts: tuple[Contact, ...] = ()
         if self._is_too_near and self._collider is not None:
-            near = self._collider.contacts(self._q, self._clearance)
+            contacts = self._collider.contacts(self._q, self._clearance)
         return TrackerState(
-            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, STATUS_BY_CODE[code], near,
-            self._names, self._rig.limit_codes[self._mine],
+            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, STATUS_BY_CODE[code], contacts,
+            self._names, self._problem.limit_codes[self._dof_columns],
         )  # fmt: skip
 
     def advance(self, targets: Targets | None = None) -> int:
@@ -495,49 +505,55 @@ class Tracker:
         """
         if Frame.edit_count != self._edits:
             self._check_current()
-        rig = self._rig
+        problem = self._problem
         if targets is not None:
-            self._aiming.set_targets(targets, self._q)
-            self._looks = True
-        given = 0
-        if rig.has_functions or self._collider is not None or self._is_new:
-            given = self._look()
-        code = int(stepping.tracking_step(*self._kernel_arguments, given, rig.limit_codes, self._looks))
-        self._looks = False
+            self._targets.set_targets(targets, self._q)
+            self._targets_changed = True
+        extra_count = 0
+        if problem.has_functions or self._collider is not None or self._is_new:
+            extra_count = self._evaluate()
+        code = int(
+            step_kernel.tracking_step(*self._kernel_arguments, extra_count, problem.limit_codes, self._targets_changed)
+        )
+        self._targets_changed = False
         self._steps += 1
-        self._v[self._places] = rig.table[layout.RATE, self._mine] * self._unit
+        self._v[self._dof_indices] = problem.table[layout.RATE, self._dof_columns] * self._unit
         return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _look(self) -> int:
+    def _evaluate(self) -> int:
         """Evaluate residuals written in Python and the distances to obstacles; return the number of extra rows."""
-        rig, mechanism = self._rig, self.mechanism
-        if rig.has_functions:
-            evaluate_python_residuals(mechanism, rig.part, rig.relations, mechanism.nq)
+        problem, mechanism = self._problem, self.mechanism
+        if problem.has_functions:
+            evaluate_python_residuals(mechanism, problem.subproblem, problem.relations, mechanism.nq)
         if self._is_new:  # before the first step targets have no velocity
-            stepping.tracking_step(*self._kernel_arguments, LOOK_ONLY, rig.limit_codes, True)
+            step_kernel.tracking_step(*self._kernel_arguments, EVALUATE_ONLY, problem.limit_codes, True)
             self._is_new = False
         if self._collider is None:
             return 0
-        here = mechanism.poses(self._q)[:, :3, 3]
-        way = 0.0 if self._last is None else float(np.linalg.norm(here - self._last, axis=1).max())
-        self._last = here
-        stopping = stopping_time(self._v, self._rates[1], self.dt)
-        reach = self._clearance + max(NEAR, AHEAD * stopping * way / self.dt)
-        gaps, slopes = self._collider.distances_and_jacobian(self._q, max_distance=reach)
-        count, edges = len(gaps), rig.extra_bounds
-        wanted, least = separation_rates(
-            gaps, self._clearance, stopping, float(rig.options[layout.LIMIT_APPROACH_RATE]), self.dt
+        positions = mechanism.poses(self._q)[:, :3, 3]
+        motion = 0.0 if self._last is None else float(np.linalg.norm(positions - self._last, axis=1).max())
+        self._last = positions
+        stop_time = stopping_time(self._v, self._rates[1], self.dt)
+        reach = self._clearance + max(ALWAYS_NEAR, STOP_DISTANCE_RATIO * stop_time * motion / self.dt)
+        distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=reach)
+        count, bounds = len(distances), problem.extra_bounds
+        wanted, smallest = separation_rates(
+            distances, self._clearance, stop_time, float(problem.options[layout.LIMIT_APPROACH_RATE]), self.dt
         )
-        edges[:count, 1], edges[:count, layout.WANTED_RATE], edges[:count, layout.MIN_RATE] = np.inf, wanted, least
-        rig.extra_jacobian[:count] = 0.0
-        rig.extra_jacobian[:count, self._mine] = slopes[:, self._places] * self._unit
-        self._is_too_near = bool(count) and float(gaps.min()) < self._clearance - CLEARANCE_SLACK
-        rig.options[layout.IS_TOO_NEAR] = self._is_too_near
+        bounds[:count, 1], bounds[:count, layout.WANTED_RATE], bounds[:count, layout.MIN_RATE] = (
+            np.inf,
+            wanted,
+            smallest,
+        )
+        problem.extra_jacobian[:count] = 0.0
+        problem.extra_jacobian[:count, self._dof_columns] = distance_jacobian[:, self._dof_indices] * self._unit
+        self._is_too_near = bool(count) and float(distances.min()) < self._clearance - CLEARANCE_SLACK
+        problem.options[layout.IS_TOO_NEAR] = self._is_too_near
         return count
 
     def _check_current(self) -> None:
         if self.mechanism.revision != self._revision:
-            raise StructureError("the mechanism was edited since its tracker was made; make another tracker")
+            raise StructureError("the mechanism was edited after the tracker was created; create a new tracker")
         self._edits = Frame.edit_count

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ObjectiveError
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.kernels.tracking import level_qp as layout
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, Objective
@@ -21,12 +21,12 @@ from mechanik.problem.compilation import _closing_joint_values, _needs_nodes
 from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, make_multi_target_writer, with_targets
 from mechanik.spatial.array import Array
 
-SHUT = 1e-12
+CLOSURE_TOL = 1e-12
 """m and rad: tolerance to which loops are closed, where rounding allows it."""
-SINGULAR = 0.1
+SINGULARITY_VALUE = 0.1
 """Singular value at which damping starts, lengths relative to the mechanism's size; a Panda at its home pose has
 0.2."""
-BRAKING = 0.5
+BRAKING_SHARE = 0.5
 """Share of the acceleration limit for braking before a position limit, where loops couple dofs. The rest is for the
 accelerations that the curvature of the loops requires."""
 
@@ -51,9 +51,9 @@ def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: 
     """
     if not isinstance(objective, JointObjective):
         return objective
-    found = objective.nearest_relations(mechanism, q, *bounds)
+    relations = objective.nearest_relations(mechanism, q, *bounds)
     return FrozenObjective(
-        fixed_relations=found, weight=objective.weight, level=objective.level, tolerance=objective.tolerance,
+        fixed_relations=relations, weight=objective.weight, level=objective.level, tolerance=objective.tolerance,
         angle_tolerance=objective.angle_tolerance, required=objective.required, name=objective.name,
     )  # fmt: skip
 
@@ -63,8 +63,8 @@ class TrackingProblem:
     """A problem with a single subproblem, and the arrays that `kernels/tracking/tracking_step.py` reads and writes.
 
     Attributes:
-        program: the problem.
-        part: its only subproblem.
+        problem: the problem.
+        subproblem: its only subproblem.
         relations: relation of each residual block, for those that are Python functions.
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
@@ -79,8 +79,8 @@ class TrackingProblem:
         has_functions: whether residuals are written in Python.
     """
 
-    program: Problem
-    part: Subproblem
+    problem: Problem
+    subproblem: Subproblem
     relations: list[Relation]
     table: Array
     options: Array
@@ -96,12 +96,14 @@ class TrackingProblem:
 
     def rows_of(self, owner: int) -> list[int]:
         """Indices of the residual rows of an objective."""
-        found: list[int] = []
-        blocks = self.part.packed.tables["blocks"].reshape(-1, problem.BLOCK_INTS)
-        for block, one in zip(blocks, self.part.owners, strict=True):
-            if one == owner:
-                found += range(block[problem.FIRST_ROW], block[problem.FIRST_ROW] + block[problem.ROW_COUNT])
-        return found
+        indices: list[int] = []
+        blocks = self.subproblem.packed.tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
+        for block, block_owner in zip(blocks, self.subproblem.owners, strict=True):
+            if block_owner == owner:
+                indices += range(
+                    block[problem_layout.FIRST_ROW], block[problem_layout.FIRST_ROW] + block[problem_layout.ROW_COUNT]
+                )
+        return indices
 
 
 def build_tracking_problem(
@@ -128,89 +130,91 @@ def build_tracking_problem(
         damping: at singularities.
         follows: whether the velocity of moving targets is fed forward.
     """
-    nothing = Relation(RelationKind.FUNCTION, (), function=_nothing)
+    empty_relation = Relation(RelationKind.FUNCTION, (), function=_empty_residual)
     # an empty residual that depends on all dofs, so that all are in the same subproblem, also those without a goal
-    whole = FrozenObjective(fixed_relations=(nothing,), level=min(one.level for one in objectives), name="all freedoms")
-    asked = [*objectives, whole]
-    rows = [one.relations(mechanism) for one in asked]
-    settings = ProblemSettings(list(active), {}, [1.0] * mechanism.nv)
-    program = compile_problem(mechanism, asked, rows, settings)
-    part = max(program.subproblems, key=lambda one: one.packed.sizes["columns"])
-    relations = [
-        rows[owner][i] if owner >= 0 else nothing for owner, i in zip(part.owners, part.relation_indices, strict=True)
-    ]
-    has_functions = any(one.kind is RelationKind.FUNCTION and bool(one.rows) for one in relations)
-    packed = replace(part.packed, sizes={**part.packed.sizes, "functions": int(has_functions)})
-    part = replace(part, packed=packed)
-    program = replace(program, subproblems=(part,))
-    at = packed.tables
-    columns = packed.columns[packed.columns >= 0]
-    n, scale = len(columns), at["scale"]
-    table = np.zeros((layout.COLUMN_TABLE_ROWS, n))
-    table[[layout.MAX_VELOCITY, layout.MAX_ACCELERATION, layout.VALUE_MAX]], table[layout.VALUE_MIN] = (
-        math.inf,
-        -math.inf,
+    all_dofs = FrozenObjective(
+        fixed_relations=(empty_relation,), level=min(item.level for item in objectives), name="all dofs"
     )
-    mine = columns < mechanism.nv
+    compiled_objectives = [*objectives, all_dofs]
+    relations_by_objective = [item.relations(mechanism) for item in compiled_objectives]
+    settings = ProblemSettings(list(active), {}, [1.0] * mechanism.nv)
+    compiled = compile_problem(mechanism, compiled_objectives, relations_by_objective, settings)
+    subproblem = max(compiled.subproblems, key=lambda item: item.packed.sizes["columns"])
+    relations = [
+        relations_by_objective[owner][i] if owner >= 0 else empty_relation
+        for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
+    ]
+    has_functions = any(item.kind is RelationKind.FUNCTION and bool(item.rows) for item in relations)
+    packed = replace(subproblem.packed, sizes={**subproblem.packed.sizes, "functions": int(has_functions)})
+    subproblem = replace(subproblem, packed=packed)
+    compiled = replace(compiled, subproblems=(subproblem,))
+    tables = packed.tables
+    columns = packed.columns[packed.columns >= 0]
+    n, scale = len(columns), tables["scale"]
+    table = np.zeros((layout.COLUMN_TABLE_ROWS, n))
+    table[[layout.MAX_VELOCITY, layout.MAX_ACCELERATION, layout.VALUE_MAX]] = math.inf
+    table[layout.VALUE_MIN] = -math.inf
+    is_dof = columns < mechanism.nv
     for row, rate in zip((layout.MAX_VELOCITY, layout.MAX_ACCELERATION), rates, strict=True):
-        table[row, mine] = rate[columns[mine]] / scale[:n][mine]
+        table[row, is_dof] = rate[columns[is_dof]] / scale[:n][is_dof]
     for k in range(n):
-        x = at["column_x"][k]
+        x = tables["column_x"][k]
         if 0 <= x < mechanism.nq:
             table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = bounds[0][x], bounds[1][x]
         elif x >= 0:
-            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = at["lower"][k], at["upper"][k]
-    blocks = at["blocks"].reshape(-1, problem.BLOCK_INTS)
-    for block, owner in zip(blocks, part.owners, strict=True):
+            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = tables["lower"][k], tables["upper"][k]
+    blocks = tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
+    for block, owner in zip(blocks, subproblem.owners, strict=True):
         if owner < 0:
-            some = at["block_columns"][block[problem.FIRST_COLUMN] :][: block[problem.COLUMN_COUNT]]
-            table[layout.IS_COUPLED, some[some < n]] = 1.0
-    both = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
-    slowest = float(np.max(table[layout.MAX_VELOCITY, both] / table[layout.MAX_ACCELERATION, both], initial=0.0))
-    options = np.zeros(layout.OPTION_COUNT)
-    options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING], options[layout.SINGULARITY_DISTANCE] = (
-        dt,
-        damping,
-        SINGULAR,
+            block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][
+                : block[problem_layout.COLUMN_COUNT]
+            ]
+            table[layout.IS_COUPLED, block_columns[block_columns < n]] = 1.0
+    is_limited = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
+    longest_stop = float(
+        np.max(table[layout.MAX_VELOCITY, is_limited] / table[layout.MAX_ACCELERATION, is_limited], initial=0.0)
     )
+    options = np.zeros(layout.OPTION_COUNT)
+    options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING] = dt, damping
+    options[layout.SINGULARITY_DISTANCE] = SINGULARITY_VALUE
     options[layout.FOLLOWS_TARGET_VELOCITY] = follows
-    options[layout.LIMIT_APPROACH_RATE] = BRAKING / max(slowest, BRAKING * dt)
-    options[layout.HARD_RESIDUAL_TOLERANCE] = max(SHUT / program.length_unit, 4e-15)
-    height = packed.sizes["rows"]
-    rig = TrackingProblem(
-        program, part, relations, table, options, np.full(height, 1.0 / dt), np.zeros(height),
-        np.zeros((packed.sizes["stages"], n + 1)), np.zeros((height + extra_rows, n)), np.zeros((height + extra_rows,
-            4)),
-        _rooms(n, height, extra_rows), np.zeros(n, dtype=np.int64), columns, has_functions,
+    options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stop, BRAKING_SHARE * dt)
+    options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOL / compiled.length_unit, 4e-15)
+    row_count = packed.sizes["rows"]
+    tracking_problem = TrackingProblem(
+        compiled, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
+        np.zeros((packed.sizes["stages"], n + 1)),
+        np.zeros((row_count + extra_rows, n)), np.zeros((row_count + extra_rows, 4)),
+        _workspaces(n, row_count, extra_rows), np.zeros(n, dtype=np.int64), columns, has_functions,
     )  # fmt: skip
-    for number, gain in enumerate(gains):
-        rig.gains[rig.rows_of(number)] = gain
-    return rig
+    for task, gain in enumerate(gains):
+        tracking_problem.gains[tracking_problem.rows_of(task)] = gain
+    return tracking_problem
 
 
 def closure_joint_values(mechanism: Mechanism, q: Array) -> Array:
     """Values of the joints that close loops and have columns of their own, at configuration q (nq,)."""
     if not any(_needs_nodes(closure) for closure in mechanism.closures.values()):
         return np.zeros(0)
-    twin = mechanism.copy()
-    twin.q = q
-    closures = [closure for closure in twin.closures.values() if _needs_nodes(closure)]
+    copy = mechanism.copy()
+    copy.q = q
+    closures = [closure for closure in copy.closures.values() if _needs_nodes(closure)]
     return np.array([value for closure in closures for value in _closing_joint_values(closure)], dtype=np.float64)
 
 
-def _rooms(
-    columns: int, rows: int, further: int
+def _workspaces(
+    columns: int, rows: int, extra_rows: int
 ) -> tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
     """Workspace arrays of the kernel."""
-    longest = columns + rows + further + 3
+    size = columns + rows + extra_rows + 3
     return (
-        np.zeros((layout.MATRIX_COUNT, longest, max(columns, rows, 3))),
-        np.zeros((layout.VECTOR_COUNT, longest)),
-        np.zeros((layout.INDEX_COUNT, longest), dtype=np.int64),
+        np.zeros((layout.MATRIX_COUNT, size, max(columns, rows, 3))),
+        np.zeros((layout.VECTOR_COUNT, size)),
+        np.zeros((layout.INDEX_COUNT, size), dtype=np.int64),
     )
 
 
-def _nothing(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+def _empty_residual(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     return np.zeros(0), np.zeros((0, mechanism.nv))
 
 
@@ -239,44 +243,50 @@ class JointTargetWriter:
         """Slots with their values for a target; None if the target needs full validation."""
         if type(target) is not dict or len(target) != len(self._all):  # type: ignore[arg-type]
             return None
-        found: list[tuple[int, float]] = []
-        for name, slot, place, turns, (low, high) in self._all:
+        values: list[tuple[int, float]] = []
+        for name, slot, q_index, is_periodic, (low, high) in self._all:
             value: Any = target.get(name)  # type: ignore[union-attr]
             if not isinstance(value, float) or not math.isfinite(value):
                 return None
-            found.append((slot, nearest_equivalent_value(value, float(q[place]), low, high) if turns else value))
-        return found
+            values.append(
+                (slot, nearest_equivalent_value(value, float(q[q_index]), low, high) if is_periodic else value)
+            )
+        return values
 
 
 def joint_target_writer(
     tracking_problem: TrackingProblem,
-    number: int,
+    task: int,
     objective: Objective,
-    rows: Sequence[Relation],
+    relations: Sequence[Relation],
     bounds: tuple[Array, Array],
 ) -> JointTargetWriter | None:
     """Fast writer for a task whose objective is joint values with a single entry of q each; None for other tasks."""
-    if not isinstance(objective, JointValues) or any(one.kind is not RelationKind.JOINT_VALUE for one in rows):
+    if not isinstance(objective, JointValues) or any(
+        relation.kind is not RelationKind.JOINT_VALUE for relation in relations
+    ):
         return None
-    names = [one.dof_name for one in rows]
+    names = [relation.dof_name for relation in relations]
     if names != list(objective.values):
         return None
-    skeleton, part = tracking_problem.program.tree, tracking_problem.part
-    places = [skeleton.x_of[name] for name in names]
-    if max(places) >= len(bounds[0]):
+    tree, subproblem = tracking_problem.problem.tree, tracking_problem.subproblem
+    q_indices = [tree.x_of[name] for name in names]
+    if max(q_indices) >= len(bounds[0]):
         return None
-    data = int(part.packed.ints[problem.AT_BLOCK_DATA])
+    data = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
     blocks = {
-        i: b for b, (owner, i) in enumerate(zip(part.owners, part.relation_indices, strict=True)) if owner == number
+        i: b
+        for b, (owner, i) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True))
+        if owner == task
     }
     if len(blocks) != len(names):
         return None
     return JointTargetWriter(
         names,
-        [data + problem.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
-        places,
-        [objective.angle_mode == "nearest" and skeleton.is_rotational(name) for name in names],
-        [(float(bounds[0][k]), float(bounds[1][k])) for k in places],
+        [data + problem_layout.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
+        q_indices,
+        [objective.angle_mode == "nearest" and tree.is_rotational(name) for name in names],
+        [(float(bounds[0][k]), float(bounds[1][k])) for k in q_indices],
     )
 
 
@@ -285,8 +295,8 @@ class TaskTargets:
 
     Args:
         tracking_problem: the compiled problem.
-        given: the objectives as the user gave them.
-        rows: relations of each objective, as compiled.
+        objectives: the objectives as given by the user.
+        relations: relations of each objective, as compiled.
         bounds: lower and upper limits, (nq,) each.
     """
 
@@ -294,116 +304,127 @@ class TaskTargets:
         self,
         mechanism: Mechanism,
         tracking_problem: TrackingProblem,
-        given: Sequence[Objective],
-        rows: Sequence[tuple[Relation, ...]],
+        objectives: Sequence[Objective],
+        relations: Sequence[tuple[Relation, ...]],
         bounds: tuple[Array, Array],
     ) -> None:
-        self._mechanism, self._rig, self._bounds = mechanism, tracking_problem, bounds
-        self._given, self._rows = tuple(given), list(rows)
+        self._mechanism, self._tracking_problem, self._bounds = mechanism, tracking_problem, bounds
+        self._objectives, self._relations = tuple(objectives), list(relations)
         # the multi-target writer does not handle periodic joint targets
-        self._several = make_multi_target_writer(
-            mechanism, tracking_problem.program, tracking_problem.program.objectives, [*self._rows, ()], bounds
+        self._multi_writer = make_multi_target_writer(
+            mechanism, tracking_problem.problem, tracking_problem.problem.objectives, [*self._relations, ()], bounds
         )
-        found = {k: joint_target_writer(tracking_problem, k, one, self._rows[k], bounds) for k, one in enumerate(given)}
-        self._joints = {k: one for k, one in found.items() if one is not None}
+        writers = [
+            joint_target_writer(tracking_problem, k, objective, self._relations[k], bounds)
+            for k, objective in enumerate(objectives)
+        ]
+        self._joints = {k: writer for k, writer in enumerate(writers) if writer is not None}
         self._values: dict[int, dict[str, float]] = {}
-        self._numbers = {one.name: k for k, one in enumerate(given) if one.name}
+        self._task_by_name = {item.name: k for k, item in enumerate(objectives) if item.name}
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives with their current targets."""
-        found = list(self._given)
-        if self._several is not None:
-            stand_ins = self._rig.program.objectives
-            whole = [stand_ins[k] if isinstance(one, JointObjective) else one for k, one in enumerate(found)]
-            now = self._several.objectives((*whole, stand_ins[-1]), self._several.initial_values)
-            found = [one if isinstance(one, JointObjective) else now[k] for k, one in enumerate(found)]
+        objectives = list(self._objectives)
+        if self._multi_writer is not None:
+            compiled = self._tracking_problem.problem.objectives
+            writable = [
+                compiled[k] if isinstance(objective, JointObjective) else objective
+                for k, objective in enumerate(objectives)
+            ]
+            current = self._multi_writer.objectives((*writable, compiled[-1]), self._multi_writer.initial_values)
+            objectives = [
+                objective if isinstance(objective, JointObjective) else current[k]
+                for k, objective in enumerate(objectives)
+            ]
         for k, values in self._values.items():
-            found[k] = self._given[k].with_target(values)  # type: ignore[arg-type]
-        return tuple(found)
+            objectives[k] = self._objectives[k].with_target(values)  # type: ignore[arg-type]
+        return tuple(objectives)
 
     def set_targets(self, targets: Targets, q: Array) -> None:
         """Write new targets, with periodic angles nearest to q; if any target is invalid, all stay."""
-        if not self._aim_shortly(targets, q):
-            self._aim_at_length(targets, q)
+        if not self._write_fast(targets, q):
+            self._write_validated(targets, q)
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _aim_shortly(self, targets: Targets, q: Array) -> bool:
+    def _write_fast(self, targets: Targets, q: Array) -> bool:
         """Write targets by the fast writers; return False, without any change, if they need full validation."""
-        count, rest = len(self._given), targets
+        count, remaining = len(self._objectives), targets
         values: list[tuple[int, float]] = []
-        chosen: dict[int, dict[str, float]] = {}
+        joint_values: dict[int, dict[str, float]] = {}
         if self._joints:
-            listed = self._listed(targets)
-            if listed is None:
+            by_task = self._targets_by_task(targets)
+            if by_task is None:
                 return False
             for k, joints in self._joints.items():
-                if listed[k] is not None:
-                    found = joints.read(listed[k], q)
-                    if found is None:
+                if by_task[k] is not None:
+                    slot_values = joints.read(by_task[k], q)
+                    if slot_values is None:
                         return False
-                    values += found
-                    chosen[k], listed[k] = listed[k], None
-            rest = listed if any(one is not None for one in listed) else None
-        if rest is not None:
-            several = self._several
-            if several is None:
+                    values += slot_values
+                    joint_values[k], by_task[k] = by_task[k], None
+            remaining = by_task if any(target is not None for target in by_task) else None
+        if remaining is not None:
+            writer = self._multi_writer
+            if writer is None:
                 return False
-            if not isinstance(rest, Mapping):
-                rest = (rest, None) if count == 1 and not self._joints else (*rest, None)
-            numbers = several.pack_targets(rest)
+            if not isinstance(remaining, Mapping):
+                remaining = (remaining, None) if count == 1 and not self._joints else (*remaining, None)
+            numbers = writer.pack_targets(remaining)
             if numbers is None:
                 return False
-            if not several.write(numbers, q):
-                several.write(several.initial_values, q)
+            if not writer.write(numbers, q):
+                writer.write(writer.initial_values, q)
                 return False
-            several.initial_values[:] = numbers
-        floats = self._rig.part.packed.floats
+            writer.initial_values[:] = numbers
+        floats = self._tracking_problem.subproblem.packed.floats
         for slot, value in values:
             floats[slot] = value
-        self._values.update(chosen)
+        self._values.update(joint_values)
         return True
 
-    def _listed(self, targets: Any) -> list[Any] | None:
+    def _targets_by_task(self, targets: Any) -> list[Any] | None:
         """A target or None for each task; None if the assignment is not clear."""
-        count = len(self._given)
+        count = len(self._objectives)
         if count == 1:
             return [targets]
         if isinstance(targets, Mapping):
-            found: list[Any] = [None] * count
+            by_task: list[Any] = [None] * count
             for name, target in targets.items():  # type: ignore[misc]
-                if name not in self._numbers:
+                if name not in self._task_by_name:
                     return None
-                found[self._numbers[name]] = target  # type: ignore[index]
-            return found
+                by_task[self._task_by_name[name]] = target  # type: ignore[index]
+            return by_task
         if not isinstance(targets, list | tuple) or len(targets) != count:  # type: ignore[arg-type]
             return None
         return list(targets)  # type: ignore[arg-type]
 
-    def _aim_at_length(self, targets: Targets, q: Array) -> None:
+    def _write_validated(self, targets: Targets, q: Array) -> None:
         """Validate new targets, compile their relations and write them."""
-        mechanism, rig = self._mechanism, self._rig
-        given = with_targets(self.objectives, targets)
-        objectives = tuple(freeze_angles(mechanism, one, q, self._bounds) for one in given)
-        rows = [one.relations(mechanism) for one in objectives]
-        for one, old, new in zip(given, self._rows, rows, strict=True):
-            if len(old) != len(new) or not all(same_structure(a, b) for a, b in zip(old, new, strict=True)):
-                raise ObjectiveError(f"{one!r} has other rows than the task was made with; make a new tracker")
-        for number, new in enumerate(rows):
-            write_targets(rig.program, number, new)
-        self._given, self._rows = given, rows
+        mechanism, tracking_problem = self._mechanism, self._tracking_problem
+        objectives_with_targets = with_targets(self.objectives, targets)
+        objectives = tuple(freeze_angles(mechanism, item, q, self._bounds) for item in objectives_with_targets)
+        relations = [item.relations(mechanism) for item in objectives]
+        for item, old_relations, new_relations in zip(objectives_with_targets, self._relations, relations, strict=True):
+            if len(old_relations) != len(new_relations) or not all(
+                same_structure(a, b) for a, b in zip(old_relations, new_relations, strict=True)
+            ):
+                raise ObjectiveError(f"{item!r} has other residuals than its task had at first; create a new tracker")
+        for task, new_relations in enumerate(relations):
+            write_targets(tracking_problem.problem, task, new_relations)
+        self._objectives, self._relations = objectives_with_targets, relations
         self._values.clear()
-        if self._several is not None:
-            kinds = self._several.kinds[: len(given)]
-            own = [
-                _initial_target(one, some)
-                for one, some, kind in zip(objectives, rows, kinds, strict=True)
+        if self._multi_writer is not None:
+            kinds = self._multi_writer.kinds[: len(objectives_with_targets)]
+            initial_targets = [
+                _initial_target(item, item_relations)
+                for item, item_relations, kind in zip(objectives, relations, kinds, strict=True)
                 if kind != UNCHANGED
             ]
-            self._several.initial_values[:] = np.concatenate(own)
-        places = zip(rig.part.owners, rig.part.relation_indices, strict=True)
-        rig.relations[:] = [
-            rows[owner][i] if 0 <= owner < len(rows) else one
-            for (owner, i), one in zip(places, rig.relations, strict=True)
+            self._multi_writer.initial_values[:] = np.concatenate(initial_targets)
+        positions = zip(tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True)
+        tracking_problem.relations[:] = [
+            relations[owner][i] if 0 <= owner < len(relations) else item
+            for (owner, i), item in zip(positions, tracking_problem.relations, strict=True)
         ]

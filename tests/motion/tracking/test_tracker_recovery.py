@@ -1,4 +1,4 @@
-"""A tracker in trouble: what is refused changes nothing, and what is too near is left again."""
+"""Errors do not change the state of a tracker, and collisions are resolved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mechanik.errors import (
 )
 from mechanik.model import Mechanism
 
-HAND = "panda_link8"
+FLANGE = "panda_link8"
 
 
 @pytest.fixture(name="arm")
@@ -28,30 +28,30 @@ def _arm() -> Mechanism:
     return mk.gallery.panda()
 
 
-def test_a_collider_of_another_mechanism_is_refused(arm: Mechanism) -> None:
+def test_collider_of_another_mechanism_raises_in_tracker(arm: Mechanism) -> None:
     with pytest.raises(StructureError, match="another mechanism"):
         mk.Tracker(arm, mk.RestPose(), avoid=mk.Collider(mk.gallery.panda()))
 
 
-def test_limits_come_as_numbers_of_v_and_joints_that_are_not_named_keep_those_of_the_file(arm: Mechanism) -> None:
-    """One velocity by name once lifted the limits that the file has for all others."""
+def test_joints_without_a_given_limit_take_that_of_the_file(arm: Mechanism) -> None:
+    """A velocity for one joint once removed the file limits of all others."""
     each = np.linspace(0.5, 1.2, 8)
     np.testing.assert_array_equal(mk.Tracker(arm, mk.RestPose(), velocity=each).velocity, each)
-    for wrong, error in ((-each, LimitsError), (each * math.nan, NotFinite), (each[:3], ShapeError)):
+    for invalid, error in ((-each, LimitsError), (each * math.nan, NotFinite), (each[:3], ShapeError)):
         with pytest.raises(error, match="velocity"):
-            mk.Tracker(arm, mk.RestPose(), velocity=wrong)
+            mk.Tracker(arm, mk.RestPose(), velocity=invalid)
     arm.extras["limits"] = {"panda_joint1": {"velocity": 2.0}, "panda_joint2": {"velocity": 3.0}}
-    found = mk.Tracker(arm, mk.RestPose(), velocity={"panda_joint1": 5.0}).velocity
-    assert found.tolist() == [5.0, 3.0, *[math.inf] * 6]
+    velocity = mk.Tracker(arm, mk.RestPose(), velocity={"panda_joint1": 5.0}).velocity
+    assert velocity.tolist() == [5.0, 3.0, *[math.inf] * 6]
 
 
-def test_a_reset_that_is_refused_changes_nothing() -> None:
-    """It stood where the loop is open, and could not be reset either."""
+def test_failed_reset_changes_nothing() -> None:
+    """The tracker once stayed at the invalid start and could not be reset."""
     robot = mk.gallery.four_bar()
     last = list(robot.links)[-1]
     tracker = mk.Tracker(robot, mk.PositionGoal(last, robot.pose(last)[:3, 3]))
     q, v = tracker.q, tracker.v
-    with pytest.raises(StructureError, match="stands open"):
+    with pytest.raises(StructureError, match="is not closed"):
         tracker.reset(q + 0.1)
     np.testing.assert_array_equal(tracker.q, q)
     np.testing.assert_array_equal(tracker.v, v)
@@ -59,23 +59,21 @@ def test_a_reset_that_is_refused_changes_nothing() -> None:
     assert tracker.step().status is mk.TrackerStatus.MOVED
 
 
-@pytest.mark.parametrize("wrong", [math.nan, [0.0, 0.0], "far"])
-def test_a_task_that_fails_in_the_middle_of_a_run_moves_nothing_and_it_goes_on_afterwards(
-    arm: Mechanism, wrong: Any
-) -> None:
-    answers: dict[str, Any] = {}
-    task = mk.Custom(lambda _, q: answers.get("wrong", q[0] - 0.1), residual_size=1)
+@pytest.mark.parametrize("invalid", [math.nan, [0.0, 0.0], "far"])
+def test_failing_task_moves_nothing_and_tracking_continues_afterwards(arm: Mechanism, invalid: Any) -> None:
+    override: dict[str, Any] = {}
+    task = mk.Custom(lambda _, q: override.get("wrong", q[0] - 0.1), residual_size=1)
     tracker = mk.Tracker(arm, task, velocity=1.0, acceleration=5.0)
     for _ in range(20):
         tracker.step()
-    q, v, now = tracker.q, tracker.v, tracker.time
-    answers["wrong"] = wrong
+    q, v, new_distance = tracker.q, tracker.v, tracker.time
+    override["wrong"] = invalid
     with pytest.raises(ObjectiveError, match="returned"):
         tracker.step()
     assert np.array_equal(tracker.q, q)
     assert np.array_equal(tracker.v, v)
-    assert tracker.time == now
-    answers.clear()
+    assert tracker.time == new_distance
+    override.clear()
     for _ in range(1000):
         tracker.step()
     assert tracker.q[0] == pytest.approx(0.1, abs=1e-6)
@@ -90,11 +88,9 @@ def test_a_task_that_fails_in_the_middle_of_a_run_moves_nothing_and_it_goes_on_a
         (1.0, "up", MechanikError),
     ],
 )
-def test_of_several_targets_none_is_taken_if_one_is_wrong(
-    arm: Mechanism, hand: float, joint: Any, error: type[Exception]
-) -> None:
-    X = arm.pose(HAND)
-    tasks = [mk.PoseGoal(HAND, X, name="hand"), mk.JointValues({"panda_joint7": arm.q[6]}, level=2, name="wrist")]
+def test_no_target_is_taken_if_one_is_invalid(arm: Mechanism, hand: float, joint: Any, error: type[Exception]) -> None:
+    X = arm.pose(FLANGE)
+    tasks = [mk.PoseGoal(FLANGE, X, name="hand"), mk.JointValues({"panda_joint7": arm.q[6]}, level=2, name="wrist")]
     tracker = mk.Tracker(arm, tasks, velocity=1.0)
     X[0, 3] += 0.1
     with pytest.raises(error):
@@ -102,17 +98,17 @@ def test_of_several_targets_none_is_taken_if_one_is_wrong(
     assert np.abs(tracker.step().v).max() < 1e-9
 
 
-@pytest.mark.parametrize("beside", [(0.1, 0.05, -0.05), (0.0, -0.12, 0.05), (0.11, 0.0, 0.02)])
-def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
-    arm: Mechanism, beside: tuple[float, float, float]
+@pytest.mark.parametrize("offset", [(0.1, 0.05, -0.05), (0.0, -0.12, 0.05), (0.11, 0.0, 0.02)])
+def test_collision_at_the_start_is_reported_and_resolved_within_limits(
+    arm: Mechanism, offset: tuple[float, float, float]
 ) -> None:
-    """It stood inside for ever, and said that all limits were kept."""
-    X = arm.pose(HAND)
-    around = mk.Collider(arm, ["self", mk.Obstacle(mk.Sphere(0.08), X[:3, 3] + beside, name="ball")])
-    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
-    state, gap = tracker.step(), float(around.distance(arm.q))
+    """The tracker once stayed in collision and reported MOVED."""
+    X = arm.pose(FLANGE)
+    around = mk.Collider(arm, ["self", mk.Obstacle(mk.Sphere(0.08), X[:3, 3] + offset, name="ball")])
+    tracker = mk.Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
+    state, distance = tracker.step(), float(around.distance(arm.q))
     v = state.v
-    assert gap < 0.0
+    assert distance < 0.0
     assert state.status is mk.TrackerStatus.TOO_NEAR
     assert state.contacts[0].b == "ball"
     for k in range(3000):
@@ -121,27 +117,27 @@ def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
         assert np.abs(state.v).max() <= 1.0
         v = state.v
         if k % 100 == 0:
-            now = float(around.distance(state.q))
-            assert now >= gap - 1e-6
-            gap = now
+            new_distance = float(around.distance(state.q))
+            assert new_distance >= distance - 1e-6
+            distance = new_distance
     assert state.status is mk.TrackerStatus.MOVED
     assert state.contacts == () or state.contacts[0].distance > 0.0049
-    assert gap == pytest.approx(0.005, abs=1e-4)
+    assert distance == pytest.approx(0.005, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", [2, 3, 7, 34])
-def test_it_comes_out_of_several_things_at_once_and_exceeds_no_limit(arm: Mechanism, seed: int) -> None:
-    """It stayed inside for ever where not all could be left at once, and braked up to 150 times as hard as it may."""
+def test_several_collisions_are_resolved_within_limits(arm: Mechanism, seed: int) -> None:
+    """The tracker once stayed in collision with several obstacles and exceeded accelerations up to 150 times."""
     rng = np.random.default_rng(seed)
     q, v, links = arm.random(rng), np.zeros(8), [f"panda_link{k}" for k in (4, 6, 8)]
     shapes = (mk.Sphere(0.12), mk.Box((0.2, 0.15, 0.25)), mk.Capsule(0.06, 0.3))
-    things = [
+    obstacles = [
         mk.Obstacle(shape, arm.pose(link, q)[:3, 3] + rng.normal(0.0, 0.05, 3), name=f"on {link}")
         for shape, link in zip(shapes, links, strict=True)
     ]
-    around = mk.Collider(arm, things)
+    around = mk.Collider(arm, obstacles)
     assert around.distance(q) < -0.03
-    goal = mk.PoseGoal(HAND, arm.pose(HAND, q))
+    goal = mk.PoseGoal(FLANGE, arm.pose(FLANGE, q))
     tracker = mk.Tracker(arm, goal, 2e-3, q0=q, velocity=1.5, acceleration=10.0, avoid=around, clearance=0.005)
     codes: set[int] = set()
     for _ in range(2500):
@@ -153,42 +149,42 @@ def test_it_comes_out_of_several_things_at_once_and_exceeds_no_limit(arm: Mechan
     assert around.distance(tracker.q) == pytest.approx(0.005, abs=1e-4)
 
 
-def test_what_cannot_be_left_is_not_come_deeper_into_and_comes_to_rest(arm: Mechanism) -> None:
-    """The first link turns about its own axis, so nothing takes it out of what stands at the base."""
+def test_unresolvable_collision_does_not_get_deeper_and_comes_to_rest(arm: Mechanism) -> None:
+    """The first link rotates about its own axis, so no motion separates it from an obstacle at the base."""
     around = mk.Collider(arm, [mk.Obstacle(mk.Sphere(0.15), (0.0, 0.0, 0.3), name="ball")])
-    goal = mk.PoseGoal(HAND, arm.pose(HAND))
+    goal = mk.PoseGoal(FLANGE, arm.pose(FLANGE))
     tracker = mk.Tracker(arm, goal, 2e-3, velocity=1.5, acceleration=10.0, avoid=around)
-    deep = float(around.distance(arm.q))
-    assert deep < -0.05
+    depth = float(around.distance(arm.q))
+    assert depth < -0.05
     for _ in range(1000):
         tracker.advance()
     state = tracker.step()
     assert state.status is mk.TrackerStatus.TOO_NEAR
     assert state.contacts[0].a == "panda_link1"
-    assert around.distance(state.q) >= deep - 1e-6
+    assert around.distance(state.q) >= depth - 1e-6
     assert np.abs(state.v).max() < 1e-3
 
 
-def test_pairs_may_be_allowed_and_forbidden(arm: Mechanism) -> None:
-    X = arm.pose(HAND)
+def test_allow_and_forbid_change_the_checked_pairs(arm: Mechanism) -> None:
+    X = arm.pose(FLANGE)
     ball = mk.Obstacle(mk.Sphere(0.08), X[:3, 3], name="ball")
     touching = [(link, "ball") for link in arm.links]
-    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, avoid=[ball], allow=touching)
+    tracker = mk.Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, avoid=[ball], allow=touching)
     assert tracker.step().status is mk.TrackerStatus.MOVED
     neighbours = [("panda_link6", "panda_link7")]
-    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, avoid=["self"], forbid=neighbours)
+    tracker = mk.Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, avoid=["self"], forbid=neighbours)
     assert {tracker.step().contacts[0].a, tracker.step().contacts[0].b} == set(neighbours[0])
     with pytest.raises(InvalidArgument, match="no effect on a collider"):
-        mk.Tracker(arm, mk.PoseGoal(HAND, X), avoid=mk.Collider(arm), allow=neighbours)
+        mk.Tracker(arm, mk.PoseGoal(FLANGE, X), avoid=mk.Collider(arm), allow=neighbours)
     with pytest.raises(InvalidArgument, match="need avoid"):
-        mk.Tracker(arm, mk.PoseGoal(HAND, X), forbid=neighbours)
+        mk.Tracker(arm, mk.PoseGoal(FLANGE, X), forbid=neighbours)
 
 
-@pytest.mark.parametrize("beside", [(0.0, 0.17, 0.0), (0.0, -0.16, 0.02)])
-def test_two_arms_that_hold_one_box_leave_what_is_too_near_together(beside: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize("offset", [(0.0, 0.17, 0.0), (0.0, -0.16, 0.02)])
+def test_two_arms_with_a_box_resolve_a_collision_with_closed_loops(offset: tuple[float, float, float]) -> None:
     arms = mk.gallery.two_arms()
     X = arms.pose("box")
-    around = mk.Collider(arms, ["self", mk.Obstacle(mk.Sphere(0.1), X[:3, 3] + beside, name="ball")])
+    around = mk.Collider(arms, ["self", mk.Obstacle(mk.Sphere(0.1), X[:3, 3] + offset, name="ball")])
     assert not around.is_free(arms.q, -0.03)
     goal = mk.PoseGoal("box", X)
     tracker = mk.Tracker(arms, goal, 0.002, velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
@@ -198,10 +194,10 @@ def test_two_arms_that_hold_one_box_leave_what_is_too_near_together(beside: tupl
     assert around.distance(tracker.q) == pytest.approx(0.005, abs=1e-4)
 
 
-def test_an_obstacle_that_is_put_into_the_way_stops_it_and_is_left(arm: Mechanism) -> None:
-    X = arm.pose(HAND)
+def test_collision_with_a_moved_obstacle_is_resolved(arm: Mechanism) -> None:
+    X = arm.pose(FLANGE)
     around = mk.Collider(arm, [mk.Obstacle(mk.Sphere(0.08), (3.0, 0.0, 0.0), name="ball")])
-    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=around)
+    tracker = mk.Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, acceleration=5.0, avoid=around)
     tracker.step()
     around.move("ball", mk.Pose(X[:3, 3] + [0.1, 0.05, -0.05]))
     assert not around.is_free(tracker.q)

@@ -1,11 +1,11 @@
-"""The least of a quadratic form between bounds satisfies the conditions of Karush, Kuhn and Tucker."""
+"""The bounded minimum of a quadratic form satisfies the Karush-Kuhn-Tucker conditions."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-CHECK = """
+KKT_CHECK = """
 import numpy as np
 from mechanik.kernels.tracking import level_qp as layout
 from mechanik.kernels.tracking.level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
@@ -29,27 +29,29 @@ for case in range(300):
     solve_cholesky(L, y, d)
     if not minimize_within_bounds(W, V, U, L, y, C, low, high, k, d):
         from scipy.optimize import linprog
-        found = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
-        assert found.status == 2, case
+        result = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
+        assert result.status == 2, case
         infeasible += 1
         continue
     feasible += 1
     value = C @ y
     assert (value > low - 1e-8).all() and (value < high + 1e-8).all(), case
-    slope = H @ y + g  # has to be made of the normals of the bounds that hold, with their signs
+    gradient = H @ y + g  # has to be a nonnegative combination of the normals of the active bounds
     upper, lower = np.abs(value - high) < 1e-7, np.abs(value - low) < 1e-7
     normals = np.vstack([-C[upper], C[lower]])
     active += len(normals) > 0
     from scipy.optimize import nnls
-    rest = nnls(normals.T, slope)[1] if len(normals) else np.linalg.norm(slope)
+    rest = nnls(normals.T, gradient)[1] if len(normals) else np.linalg.norm(gradient)
     assert rest < 1e-6 * (1.0 + np.linalg.norm(g)), (case, rest)
 assert min(feasible, infeasible, active) > 30, (feasible, infeasible, active)
 print("ok")
 """
 
 
-def test_the_least_between_bounds_is_the_least_and_none_is_found_where_there_is_none():
+def test_bounded_minimum_satisfies_the_KKT_conditions_and_infeasibility_is_detected():
     root = Path(__file__).parents[3] / "src"
     environment = {**os.environ, "MECHANIK_KERNELS": "plain", "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KKT_CHECK], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == "ok", done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""What a tracker makes of its tasks: levels, gains, targets that move, singularities."""
+"""Tasks of a tracker: levels, gains, moving targets, singularities."""
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from mechanik.motion.tracking import Task, Tracker
 from mechanik.spatial import make_pose, rotation
 
 DT = 1e-3
-HAND = "panda_link8"
+FLANGE = "panda_link8"
 
 
-def wave(X0, t: float):
+def moving_pose(X0, t: float):
     X = X0.copy()
     X[:3, 3] += [0.08 * np.sin(2 * t), 0.08 * (np.cos(2 * t) - 1.0), 0.04 * np.sin(3 * t)]
     return X
@@ -22,10 +22,10 @@ def wave(X0, t: float):
 
 @given(seeds)
 @settings(max_examples=15, deadline=None)
-def test_standing_at_its_target_it_stays(seed):
+def test_tracker_stays_at_its_target(seed):
     arm = mk.gallery.panda()
     q0 = arm.space.random(np.random.default_rng(seed))
-    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND, q0)), q0=q0, velocity=2.0, acceleration=10.0)
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, arm.pose(FLANGE, q0)), q0=q0, velocity=2.0, acceleration=10.0)
     for _ in range(50):
         state = tracker.step()
     assert np.abs(state.q - q0).max() < 1e-13
@@ -34,54 +34,54 @@ def test_standing_at_its_target_it_stays(seed):
 
 @given(seeds)
 @settings(max_examples=15, deadline=None)
-def test_a_lower_level_does_not_disturb_a_higher_one(seed):
+def test_lower_level_does_not_disturb_a_higher_one(seed):
     arm, rng = mk.gallery.panda(), np.random.default_rng(seed)
     q0 = arm.space.random(rng)
-    X = arm.pose(HAND, q0)
+    X = arm.pose(FLANGE, q0)
     X[:3, 3] += 0.05 * rng.standard_normal(3)
-    first = mk.PoseGoal(HAND, X)
+    first = mk.PoseGoal(FLANGE, X)
     free = dict.fromkeys(arm.space.q_names, (-100.0, 100.0))
     alone = Tracker(arm, Task(first, 5.0), q0=q0, limits=free)
     both = Tracker(arm, [Task(first, 5.0), Task(mk.RestPose(q0 + 0.3, level=2), 5.0)], q0=q0, limits=free)
-    one, two = alone.step(), both.step()
+    state_alone, state_both = alone.step(), both.step()
     J = first.jacobian(arm, q0)
-    moved = np.abs(two.v - one.v).max()
-    assert np.abs(J @ (two.v - one.v)).max() < 1e-9 * (1.0 + moved)
-    assert moved > 1e-3  # it has done something with what is left free
+    moved = np.abs(state_both.v - state_alone.v).max()
+    assert np.abs(J @ (state_both.v - state_alone.v)).max() < 1e-9 * (1.0 + moved)
+    assert moved > 1e-3  # the second level uses the redundancy
 
 
-def test_the_second_level_uses_what_is_free():
+def test_second_level_uses_the_redundancy():
     arm = mk.gallery.panda()
     rest = np.array(arm.q)
     rest[0] += 0.4
-    X0 = arm.pose(HAND)
+    X0 = arm.pose(FLANGE)
     rest_pose = mk.RestPose({"panda_joint1": rest[0]}, level=2)
-    tracker = Tracker(arm, [mk.PoseGoal(HAND, X0), rest_pose], velocity=1.0, acceleration=5.0, gain=20.0)
+    tracker = Tracker(arm, [mk.PoseGoal(FLANGE, X0), rest_pose], velocity=1.0, acceleration=5.0, gain=20.0)
     for _ in range(2000):
         state = tracker.step()
-    assert np.abs(arm.pose(HAND, state.q) - X0).max() < 1e-9
+    assert np.abs(arm.pose(FLANGE, state.q) - X0).max() < 1e-9
     assert state.q[0] == pytest.approx(rest[0], abs=1e-6)
 
 
-def test_a_moving_target_is_followed_without_lag():
+def test_moving_target_is_tracked_without_lag():
     arm = mk.gallery.panda()
-    X0 = arm.pose(HAND)
-    tracker = Tracker(arm, mk.PoseGoal(HAND, X0), velocity=2.0, acceleration=10.0)
+    X0 = arm.pose(FLANGE)
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, X0), velocity=2.0, acceleration=10.0)
     for k in range(2000):
-        state = tracker.step(wave(X0, k * DT))
+        state = tracker.step(moving_pose(X0, k * DT))
         if k > 500:
-            assert np.linalg.norm(arm.pose(HAND, state.q)[:3, 3] - wave(X0, k * DT)[:3, 3]) < 1e-6
+            assert np.linalg.norm(arm.pose(FLANGE, state.q)[:3, 3] - moving_pose(X0, k * DT)[:3, 3]) < 1e-6
 
 
-def test_half_the_step_of_time_leads_nearly_to_the_same_place():
-    """The difference halves with the step: the method is consistent."""
+def test_result_converges_as_the_time_step_shrinks():
+    """The difference halves with the time step: the method is consistent."""
     ends = []
     for dt in (4e-3, 2e-3, 1e-3):
         arm = mk.gallery.panda()
-        X0 = arm.pose(HAND)
+        X0 = arm.pose(FLANGE)
         X = X0.copy()
         X[:3, 3] += [0.1, 0.1, -0.1]
-        tracker = Tracker(arm, mk.PoseGoal(HAND, X), dt, gain=5.0)
+        tracker = Tracker(arm, mk.PoseGoal(FLANGE, X), dt, gain=5.0)
         for _ in range(round(0.2 / dt)):
             state = tracker.step()
         ends.append(state.q)
@@ -91,33 +91,33 @@ def test_half_the_step_of_time_leads_nearly_to_the_same_place():
 
 @given(st.floats(1.0, 50.0))
 @settings(max_examples=10, deadline=None)
-def test_an_error_shrinks_by_its_gain(gain):
+def test_error_decays_with_the_gain(gain):
     arm = mk.gallery.panda()
-    way = 1e-3
-    X = arm.pose(HAND)
-    X[:3, 3] += [0.0, way, 0.0]
-    tracker = Tracker(arm, Task(mk.PoseGoal(HAND, X), gain))
+    offset = 1e-3
+    X = arm.pose(FLANGE)
+    X[:3, 3] += [0.0, offset, 0.0]
+    tracker = Tracker(arm, Task(mk.PoseGoal(FLANGE, X), gain))
     for _ in range(100):
         tracker.step()
     (error,) = tracker.errors()
-    assert error.position == pytest.approx(way * (1.0 - gain * DT) ** 100, rel=2e-2)
+    assert error.position == pytest.approx(offset * (1.0 - gain * DT) ** 100, rel=2e-2)
 
 
-def test_out_of_reach_it_comes_near_and_to_rest():
-    """Stretched out is a singularity: it neither chatters nor creeps on."""
+def test_tracker_comes_to_rest_near_a_target_out_of_reach():
+    """The stretched arm is singular: it neither oscillates nor drifts."""
     arm = mk.gallery.panda()
-    X = arm.pose(HAND)
+    X = arm.pose(FLANGE)
     X[:3, 3] = [2.0, 0.3, 0.6]
-    tracker = Tracker(arm, mk.PositionGoal(HAND, X[:3, 3]), velocity=2.0, acceleration=10.0)
+    tracker = Tracker(arm, mk.PositionGoal(FLANGE, X[:3, 3]), velocity=2.0, acceleration=10.0)
     for _ in range(6000):
         state = tracker.step()
     assert np.abs(state.v).max() < 1e-2
-    found = mk.solve(arm, mk.PositionGoal(HAND, X[:3, 3]), q0=state.q)
-    best = np.linalg.norm(arm.pose(HAND, found.q)[:3, 3] - X[:3, 3])
-    assert np.linalg.norm(arm.pose(HAND, state.q)[:3, 3] - X[:3, 3]) < best + 1e-2
+    solution = mk.solve(arm, mk.PositionGoal(FLANGE, X[:3, 3]), q0=state.q)
+    best = np.linalg.norm(arm.pose(FLANGE, solution.q)[:3, 3] - X[:3, 3])
+    assert np.linalg.norm(arm.pose(FLANGE, state.q)[:3, 3] - X[:3, 3]) < best + 1e-2
 
 
-def test_v_is_the_step_over_its_time_balls_included():
+def test_velocity_is_the_step_divided_by_dt_with_spherical_joints():
     robot = mk.gallery.stewart_platform()
     X0 = robot.pose("platform")
     X = make_pose(rotation.exp(np.array([0.05, 0.0, 0.1])) @ X0[:3, :3], X0[:3, 3] + [0.01, 0.0, 0.02])
@@ -129,11 +129,11 @@ def test_v_is_the_step_over_its_time_balls_included():
         before = state.q
 
 
-def test_a_reset_begins_again_and_a_step_does_not_move_the_mechanism():
+def test_reset_restarts_and_steps_do_not_move_the_mechanism():
     arm = mk.gallery.panda()
-    q0, X = np.array(arm.q), arm.pose(HAND)
+    q0, X = np.array(arm.q), arm.pose(FLANGE)
     X[:3, 3] += 0.1
-    tracker = Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0)
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, acceleration=5.0)
     first = [tracker.step().q for _ in range(20)]
     assert np.array_equal(arm.q, q0)
     tracker.reset()
@@ -143,15 +143,15 @@ def test_a_reset_begins_again_and_a_step_does_not_move_the_mechanism():
     assert tracker.v[0] != 0.0
 
 
-def test_something_to_avoid_is_not_touched():
+def test_clearance_to_a_wall_is_maintained():
     from mechanik.collision import Collider, Obstacle
 
     arm = mk.gallery.panda()
-    X = arm.pose(HAND)
+    X = arm.pose(FLANGE)
     wall = Obstacle(mk.Box((0.1, 2.0, 2.0)), position=(X[0, 3] + 0.25, 0.0, 0.5), name="wall")
     collider = Collider(arm, [wall])
     X[0, 3] += 0.4
-    tracker = Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=collider, clearance=0.01)
+    tracker = Tracker(arm, mk.PoseGoal(FLANGE, X), velocity=1.0, acceleration=5.0, avoid=collider, clearance=0.01)
     for _ in range(2500):
         state = tracker.step()
         assert collider.distance(state.q) > 0.0099
@@ -159,33 +159,35 @@ def test_something_to_avoid_is_not_touched():
     assert np.abs(state.v).max() < 0.02
 
 
-def test_a_band_is_kept_by_lower_levels():
+def test_lower_levels_stay_within_a_box():
     arm = mk.gallery.panda()
-    X = arm.pose(HAND)
+    X = arm.pose(FLANGE)
     height = X[2, 3]
-    box = mk.InBox(HAND, (-10, -10, height - 0.05), (10, 10, height + 0.05))
+    box = mk.InBox(FLANGE, (-10, -10, height - 0.05), (10, 10, height + 0.05))
     X[2, 3] -= 0.2
-    tracker = Tracker(arm, [box, mk.PositionGoal(HAND, X[:3, 3], level=2)], velocity=1.0, acceleration=5.0)
+    tracker = Tracker(arm, [box, mk.PositionGoal(FLANGE, X[:3, 3], level=2)], velocity=1.0, acceleration=5.0)
     for _ in range(3000):
         state = tracker.step()
-        assert arm.pose(HAND, state.q)[2, 3] > height - 0.0501
-    assert arm.pose(HAND, state.q)[2, 3] == pytest.approx(height - 0.05, abs=1e-3)
+        assert arm.pose(FLANGE, state.q)[2, 3] > height - 0.0501
+    assert arm.pose(FLANGE, state.q)[2, 3] == pytest.approx(height - 0.05, abs=1e-3)
 
 
-def test_targets_come_by_name_in_order_and_in_any_form_and_those_not_given_stay():
+def test_targets_by_name_order_and_form_are_equivalent_and_omitted_ones_stay():
     arm = mk.gallery.panda()
-    X = arm.pose(HAND)
+    X = arm.pose(FLANGE)
     X[:3, 3] += [0.05, 0.02, 0.0]
     ends = []
-    for wanted in (
+    for targets in (
         {"hand": X, "turn": {"panda_joint1": 0.2}},
         [{"panda_joint1": 0.2}, X],
         [{"panda_joint1": 0.2}, mk.Pose.from_matrix(X)],
         [{"panda_joint1": np.array([0.2])}, X.tolist()],
     ):
         turn = mk.JointValues({"panda_joint1": 0.0}, level=2, name="turn")
-        tracker = Tracker(arm, [turn, mk.PoseGoal(HAND, arm.pose(HAND), name="hand")], velocity=1.0, acceleration=5.0)
-        tracker.step(wanted)
+        tracker = Tracker(
+            arm, [turn, mk.PoseGoal(FLANGE, arm.pose(FLANGE), name="hand")], velocity=1.0, acceleration=5.0
+        )
+        tracker.step(targets)
         for _ in range(1500):
             tracker.step()
         joints, hand = tracker.objectives
@@ -198,30 +200,30 @@ def test_targets_come_by_name_in_order_and_in_any_form_and_those_not_given_stay(
     assert np.abs(np.array(ends) - ends[0]).max() < 1e-9
 
 
-def test_an_angle_means_the_nearest_that_looks_the_same_unless_turns_count():
+def test_angle_target_is_the_nearest_equivalent_unless_exact():
     robot = mk.Builder("one")
     robot.revolute("turn", "base", "arm", axis="z")
     arm = robot.build()
-    for turns, end in (("nearest", -0.2), ("exact", 2 * np.pi - 0.2)):
-        tracker = Tracker(arm, mk.JointValues({"turn": 0.0}, angle_mode=turns), velocity=20.0)
+    for angle_mode, end in (("nearest", -0.2), ("exact", 2 * np.pi - 0.2)):
+        tracker = Tracker(arm, mk.JointValues({"turn": 0.0}, angle_mode=angle_mode), velocity=20.0)
         for _ in range(1000):
             tracker.step({"turn": 2 * np.pi - 0.2})
         assert tracker.q[0] == pytest.approx(end, abs=1e-9)
 
 
-def test_rows_written_in_python_are_followed_beside_others():
+def test_python_residuals_are_tracked_with_others():
     arm = mk.gallery.panda()
-    X = arm.pose(HAND)
+    X = arm.pose(FLANGE)
     height = X[2, 3] = X[2, 3] + 0.05
 
-    def off(mechanism, q):
-        return np.array([mechanism.pose(HAND, q)[2, 3] - height])
+    def height_error(mechanism, q):
+        return np.array([mechanism.pose(FLANGE, q)[2, 3] - height])
 
-    tasks = [mk.Custom(off, name="height"), mk.PoseGoal(HAND, X, level=2, name="hand")]
+    tasks = [mk.Custom(height_error, name="height"), mk.PoseGoal(FLANGE, X, level=2, name="hand")]
     tracker = Tracker(arm, tasks, velocity=1.0, acceleration=5.0)
     for k in range(1200):
         X[1, 3] = 0.05 * np.sin(2e-3 * k)
         state = tracker.step({"hand": X})
-    here = arm.pose(HAND, state.q)
-    assert here[2, 3] == pytest.approx(height, abs=1e-6)
-    assert here[1, 3] == pytest.approx(X[1, 3], abs=1e-6)
+    X_end = arm.pose(FLANGE, state.q)
+    assert X_end[2, 3] == pytest.approx(height, abs=1e-6)
+    assert X_end[1, 3] == pytest.approx(X[1, 3], abs=1e-6)
