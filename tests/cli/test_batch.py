@@ -289,14 +289,14 @@ def test_after_an_interrupt_it_goes_on_to_the_same_result(capsys, tmp_path, monk
     assert (code, out) == (130, "")
     done = int(re.search(r"([\d,]+) of 5,000 targets are done", err)[1].replace(",", ""))
     assert 10 <= done < 5000
-    assert "--resume goes on" in err
+    assert "--resume to continue" in err
     assert (tmp_path / "r.npz").read_text() == "old"
     code, _, err = run(capsys, *words)
     assert code == 2
-    assert "holds an unfinished batch: --resume goes on with it" in err
+    assert "holds an unfinished batch: add --resume to continue it" in err
     code, _, err = run(capsys, *words, "--resume", "--tolerance", "1e-5")
     assert code == 2
-    assert "other tolerance" in err
+    assert "different tolerance" in err
     code, _, err = run(capsys, "gallery:puma560", *words[1:], "--resume", "--link", "tool")
     assert code == 2
     assert run(capsys, *words, "--resume")[0] == 0
@@ -315,7 +315,7 @@ def test_other_targets_are_not_gone_on_with(capsys, tmp_path, targets, poses, mo
     np.save(targets, moved)
     code, _, err = run(capsys, *words, "--resume")
     assert code == 2
-    assert "other targets" in err
+    assert "different targets" in err
     np.save(targets, poses)
     assert run(capsys, *words, "--resume")[0] == 0
 
@@ -336,7 +336,7 @@ def test_a_folder_of_somebody_else_stays(capsys, tmp_path, targets):
     (tmp_path / "r.npz.part" / "diary.txt").write_text("mine")
     code, _, err = run(capsys, "gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz", "--resume")
     assert code == 2
-    assert "is in the way" in err
+    assert "exists and is not an unfinished batch" in err
     assert (tmp_path / "r.npz.part" / "diary.txt").read_text() == "mine"
 
 
@@ -351,7 +351,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_the_rows(capsys, tmp_pat
         code, _, err = run(capsys, *words)
     assert code == 1
     assert "No space left on device" in err
-    assert "--resume goes on" in err
+    assert "--resume to continue" in err
     assert (tmp_path / "r.npz").read_text() == "old"
     assert run(capsys, *words, "--resume")[0] == 0
 
@@ -380,7 +380,7 @@ def test_an_interrupted_process_exits_130_and_keeps_what_is_done(tmp_path):
     done = int(re.search(r"([\d,]+) of 200,000 targets are done", err)[1].replace(",", ""))
     assert done == (np.load(status) != 9).sum() > 0
     assert "Traceback" not in err
-    assert json.loads((tmp_path / "r.npz.part" / "asked.json").read_text())["link"] == "left_hand"
+    assert json.loads((tmp_path / "r.npz.part" / "request.json").read_text())["link"] == "left_hand"
 
 
 def _environment():
@@ -426,7 +426,7 @@ CONTENT = [
     ("twice.csv", "2 columns are called 'x'"),
     ("text.csv", "line 3: 'abc' is not a number"),
     ("short.csv", "line 4: 3 columns are needed, and there are 2"),
-    ("four.csv", "line 1: a row has 3 or 7 numbers, and this one has 4"),
+    ("four.csv", "line 1: a row must have 3 or 7 numbers, but this one has 4"),
     ("longer.csv", "line 2: 3 columns are needed, and there are 4"),
     ("comma.csv", "line 2: '0,4' is not a number; decimals have a point"),
     ("latin.csv", "save it as CSV in UTF-8"),
@@ -473,8 +473,8 @@ MISUSE = [
     (["--targets", "t.npy", "--out", "."], "is a folder"),
     (["--targets", "t.npy"], "--out"),
     (["--out", "r.npz"], "--targets"),
-    (["--targets", "two.npz", "--out", "two.npz"], "is what is read"),
-    (["--targets", "t.npy", "--out", "r.npz", "--threads", "0"], "--threads is at least 1"),
+    (["--targets", "two.npz", "--out", "two.npz"], "is an input file"),
+    (["--targets", "t.npy", "--out", "r.npz", "--threads", "0"], "--threads must be at least 1"),
     (["--targets", "t.npy", "--out", "r.npz", "--tolerance", "-1"], "must be above zero"),
     (["--targets", "t.npy", "--out", "r.npz", "--link", "tol0"], "Did you mean 'tool0'"),
     (["--targets", "t.npy", "--out", "r.npz", "--lock", "elbow"], "Did you mean 'elbow_joint'"),
@@ -510,4 +510,4 @@ def test_a_fault_inside_leaves_a_word_on_how_to_go_on(capsys, tmp_path, targets,
     code, _, err = run(capsys, "gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz")
     assert code == 1
     assert "something is wrong" in err
-    assert "--resume goes on" in err
+    assert "--resume to continue" in err

@@ -46,7 +46,7 @@ def tray(tmp_path_factory):
 def test_a_solution_keeps_off_itself_and_obstacles_or_is_none(capsys):
     words = ["--avoid", "self", "--obstacle", "table=box:1,1,0.05@0.6,0,-0.1", "post=capsule:0.05,1@0.3,-0.3,0.5"]
     code, told = data(capsys, "solve", "gallery:ur5", *THERE, *words)
-    assert (code, told["status"], told["clashes"]) == (0, "CONVERGED", [])
+    assert (code, told["status"], told["contacts"]) == (0, "CONVERGED", [])
     obstacles = [
         mk.Obstacle(mk.Box((1, 1, 0.05)), (0.6, 0, -0.1), name="table"),
         mk.Obstacle(mk.Capsule(0.05, 1), (0.3, -0.3, 0.5), name="post"),
@@ -64,8 +64,8 @@ def test_a_goal_inside_an_obstacle_exits_1_and_names_the_pair(capsys, tray):
     assert "'tip' is 400 mm inside 'cup'" in out
     code, told = data(capsys, *words)
     assert (code, told["success"], told["status"]) == (1, False, "IN_COLLISION")
-    assert [(one["a"], one["b"]) for one in told["clashes"]] == [("tip", "cup")]
-    assert told["clashes"][0]["gap"] == pytest.approx(-0.4)
+    assert [(one["a"], one["b"]) for one in told["contacts"]] == [("tip", "cup")]
+    assert told["contacts"][0]["gap"] == pytest.approx(-0.4)
 
 
 def test_every_other_pair_is_named_too(capsys, tray):
@@ -81,7 +81,7 @@ def test_itself_is_avoided_only_if_that_is_said(capsys, tray):
     assert data(capsys, *words)[0] == 0
     code, told = data(capsys, *words, "--avoid", "self")
     assert code == 1
-    assert [(one["a"], one["b"]) for one in told["clashes"]] == [("tip", "base")]
+    assert [(one["a"], one["b"]) for one in told["contacts"]] == [("tip", "base")]
     assert data(capsys, *words, "--avoid", "self", "--allow", "tip,base")[0] == 0
 
 
@@ -185,7 +185,7 @@ def test_a_mechanism_without_shapes_says_so(capsys, tmp_path):
     assert code == 1
     assert "no link of 'bare' has a collision shape" in err
     _, out, _ = run(capsys, "info", tmp_path / "bare.json")
-    assert "no shapes to bump with" in out
+    assert "no collision shapes" in out
 
 
 # ---- info -------------------------------------------------------------------------------------
@@ -198,16 +198,16 @@ def test_info_counts_the_pairs_that_a_collider_has(capsys, name):
     links = mk.gallery.make(name).links.values()
     assert told["collision"]["shapes"] == sum(len(link.collisions) for link in links)
     assert told["collision"]["pairs"] == len(collider.pairs)
-    found = {tuple(one["links"]): one["reason"] for one in told["collision"]["left_out"]}
+    found = {tuple(one["links"]): one["reason"] for one in told["collision"]["excluded_pairs"]}
     assert found == collider.allowed_collisions
 
 
 def test_info_says_in_a_line_what_can_bump_and_lists_pairs_if_asked(capsys, tray):
     _, out, _ = run(capsys, "info", tray)
-    assert "3 shapes to bump with on 3 links; 1 pair of links can bump, 2 left out (2 adjacent)\n" in out
-    assert "because" not in out
+    assert "3 collision shapes on 3 links; 1 link pair checked, 2 excluded (2 adjacent)\n" in out
+    assert "reason" not in out
     _, out, _ = run(capsys, "info", tray, "--pairs")
     rows = [line.split() for line in out.splitlines()]
     assert ["base", "ball", "adjacent"] in rows
     _, out, _ = run(capsys, "info", "gallery:four_bar")
-    assert "--pairs finds those that always touch, too" in out
+    assert "--pairs also finds pairs that always touch" in out

@@ -90,7 +90,7 @@ def test_interrupted_warmup_says_what_goes_on_in_the_background(capsys, monkeypa
     code, out, err = run(capsys, "warmup")
     assert (code, out) == (130, "")
     assert "1 of 2 kernel modules compiled" in err
-    assert "1 kernel module will be compiled in the background all the same" in err
+    assert "the compiler continues with 1 kernel module in the background" in err
     monkeypatch.setattr(warmup_command, "is_cache_private", lambda: True)
     assert "compiling ends with this command" in run(capsys, "warmup")[2]
 

@@ -28,7 +28,7 @@ def test_it_says_how_much_how_far_and_how_freely(capsys):
     assert re.search(r"\d+ voxels of 0\.3 m are reached, \d+ of them at their centre", out)
     assert re.search(r"^area \d+\.?\d* m²$", out, re.MULTILINE)
     assert re.search(r"lowest +-2\.\d+ +-2\.\d+ +0\.0000", out)
-    assert "of 4 orientations it takes 100.0 % at the best place" in out
+    assert "of 4 orientations, 100.0 % are reachable at the best position" in out
     shares = [
         int(n) for n in re.findall(r"^(?:all|half or more|less than half|none of these) +(\d+) ", out, re.MULTILINE)
     ]
@@ -41,7 +41,7 @@ def test_a_link_can_be_named_and_else_is_the_end_of_the_arm(capsys):
     assert code == 0
     assert "reach of panda_link4 of panda" in out
     assert "m³" in out
-    assert "not asked for" in out
+    assert "not sampled" in out
     code, _, err = run(capsys, "gallery:panda", "--link", "panda_link44")
     assert code == 2
     assert "Did you mean 'panda_link4'" in err

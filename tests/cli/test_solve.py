@@ -90,7 +90,7 @@ def test_it_prints_names_values_degrees_and_limits(capsys):
     assert abs(np.degrees(float(turns[1])) - float(turns[3])) < 1e-3
     assert slides[2:] == ["m", "0.0000", "0.2100"]  # no degrees, no limit reached
     assert "solved:" in out
-    assert re.search(r"off by \S+ m\n", out)
+    assert re.search(r"error \S+ m\n", out)
     assert re.search(r"\d+ iterations?, \d+ attempts?, ", out)
 
 
@@ -98,11 +98,11 @@ def test_out_of_reach_exits_1_with_the_reason_and_the_closest(capsys):
     code, out, err = run(capsys, "gallery:planar_2r", "--position", 5, 0, 0)
     assert (code, err) == (1, "")
     assert "not solved (CLOSEST)" in out
-    assert "out of reach" in out
+    assert "not reached from" in out
     arm = gallery.make("planar_2r")
     reach = np.linalg.norm(arm.pose("tool", [0.0, 0.0])[:3, 3])
     assert re.search(rf"closest:  tool at {reach:.4f} ", out)
-    assert f"off by {5 - reach:.2g} m" in out
+    assert f"error {5 - reach:.2g} m" in out
     code, told = data(capsys, "gallery:planar_2r", "--position", 5, 0, 0)
     assert (code, told["success"], told["status"]) == (1, False, "CLOSEST")
     assert np.allclose(told["pose"]["position"], [reach, 0, 0], atol=1e-4)
@@ -164,9 +164,9 @@ def test_all_solutions_are_printed_side_by_side(capsys):
     code, out, _ = run(capsys, "gallery:ur5", *DOWN, "--all")
     assert code == 0
     assert re.search(r"^joint +1 +2 +3 +4 +5 +6 +7 +8$", out, re.MULTILINE)
-    assert "8 solutions:  all there are, nearest to the start first" in out
+    assert "8 solutions:  all solutions that exist, nearest to the start first" in out
     code, out, _ = run(capsys, "gallery:ur5", *DOWN, "--all", "--limit", 3)
-    assert "3 solutions:  as many as were asked for" in out
+    assert "3 solutions:  as many as --limit allows" in out
 
 
 def test_where_there_are_none_the_closest_is_shown(capsys):

@@ -25,7 +25,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def readme():
-    return re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8"))
+    return re.sub(r"\s+", " ", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"))
 
 
 def percents(rows, task, share, *solvers):

@@ -88,95 +88,99 @@ def assemble(
         Print JSON with full precision.
     """
     if limit is not None and (not all or limit < 1):
-        raise UsageError("--limit goes with --all, and is at least 1")
+        raise UsageError("--limit needs --all, and must be at least 1")
     if all and out is not None:
-        raise UsageError("--out saves one assembly: leave out --all, or --out")
+        raise UsageError("--out saves a single assembly: use either --all or --out")
     target = None if out is None else model_output_path(out, force)
     mechanism = open_mechanism(file)
-    values = _drives(mechanism, drive or [], degrees)
+    values = _parse_inputs(mechanism, drive or [], degrees)
     start = parse_start(mechanism, q0, degrees)
     try:
         if all:
             modes = mechanism.assembly_modes(values, start, limit=limit)
-            _tell_modes(mechanism, modes, json)
+            _print_modes(mechanism, modes, json)
             return EXIT_OK if len(modes) else EXIT_FAILED
-        found = mechanism.assemble(values, start)
+        assembly = mechanism.assemble(values, start)
     except UnknownName:
         raise
     except MechanikError as error:
         raise UsageError(str(error)) from error
-    saved = None if target is None or not found.success else _save(found, target)
-    _tell(found, json, None if saved is None else out)
+    saved = None if target is None or not assembly.success else _save(assembly, target)
+    _print_assembly(assembly, json, None if saved is None else out)
     if saved is None and out is not None:
-        print_note(f"note: {out} is not written, since it is not assembled")
+        print_note(f"note: {out} is not written, because the assembly failed")
     for text in saved or ():
         print_note(f"note: {text}")
-    return EXIT_OK if found.success else EXIT_FAILED
+    return EXIT_OK if assembly.success else EXIT_FAILED
 
 
-def _drives(mechanism: Mechanism, words: list[str], degrees: bool) -> dict[str, list[float] | float]:
-    given: dict[str, list[float] | float] = {}
-    for word in words:
+def _parse_inputs(mechanism: Mechanism, assignments: list[str], degrees: bool) -> dict[str, list[float] | float]:
+    inputs: dict[str, list[float] | float] = {}
+    for word in assignments:
         name, equals, text = word.rpartition("=")
         if not equals or not name:
             raise UsageError(f"--drive takes NAME=VALUE, not {word!r}")
-        if name in given:
+        if name in inputs:
             raise UsageError(f"{name!r} is given twice")
         unit = math.pi / 180 if degrees else 1.0
-        given[name] = scale_angles(mechanism, name, parse_numbers(text, name), angle_mask(mechanism), unit)
-    return given
+        inputs[name] = scale_angles(mechanism, name, parse_numbers(text, name), angle_mask(mechanism), unit)
+    return inputs
 
 
-def _save(found: Assembly, target: Path) -> list[str]:
+def _save(assembly: Assembly, target: Path) -> list[str]:
     """Save the assembled mechanism; returns messages about what the file format cannot hold."""
-    mechanism = found.mechanism
-    mechanism.apply(found)
+    mechanism = assembly.mechanism
+    mechanism.apply(assembly)
     for closure in mechanism.closures.values():
         closure.update_joint()
     return save(mechanism, target)
 
 
-def _tell(found: Assembly, json: bool, out: str | None = None) -> None:
-    mechanism = found.mechanism
+def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> None:
+    mechanism = assembly.mechanism
     if json:
         print_json(
             {
-                "success": found.success,
-                "status": found.status.name,
-                "message": found.message,
-                "q": found.q.tolist(),
-                "values": _values(mechanism, found.q),
-                "drive_errors": dict(found.input_errors),
+                "success": assembly.success,
+                "status": assembly.status.name,
+                "message": assembly.message,
+                "q": assembly.q.tolist(),
+                "values": _values(mechanism, assembly.q),
+                "input_errors": dict(assembly.input_errors),
                 "closure_errors": {
                     name: {"position": error.position, "rotation": error.rotation}
-                    for name, error in found.closure_errors.items()
+                    for name, error in assembly.closure_errors.items()
                 },
-                "passed": [{"kind": one.kind, "q": one.q.tolist()} for one in found.singularities],
-                "singular": None if found.singular.unknown else list(found.singular.kinds),
+                "singularities": [
+                    {"kind": singularity.kind, "q": singularity.q.tolist()} for singularity in assembly.singularities
+                ],
+                "singular": None if assembly.singular.unknown else list(assembly.singular.kinds),
                 **({} if out is None else {"out": out}),
             }
         )
         return
-    _show_columns(mechanism, found.q[None], ["value"])
+    _show_columns(mechanism, assembly.q[None], ["value"])
     print_out()
-    if found.success:
-        print_labelled("assembled:", found.message, 2, style="green")
+    if assembly.success:
+        print_labelled("assembled:", assembly.message, 2, style="green")
     else:
-        print_labelled(f"not assembled ({found.status.name}):", found.message, 2, style="red")
-    for one in found.singularities:
-        near = ", ".join(f"{name} at {_text(mechanism, name, one.q)}" for name in found.inputs)
-        print_out(f"{one.kind} on the way, {near}" if near else one.kind)
-    if found.singular:
-        print_labelled("the pose is singular:", ", ".join(found.singular.kinds), 2)
-    errors = found.closure_errors.values()
+        print_labelled(f"not assembled ({assembly.status.name}):", assembly.message, 2, style="red")
+    for singularity in assembly.singularities:
+        near = ", ".join(f"{name} at {_text(mechanism, name, singularity.q)}" for name in assembly.inputs)
+        print_out(f"{singularity.kind} on the path, at {near}" if near else singularity.kind)
+    if assembly.singular:
+        print_labelled("the pose is singular:", ", ".join(assembly.singular.kinds), 2)
+    errors = assembly.closure_errors.values()
     worst = max((error.position for error in errors), default=0.0)
     angle = max((error.rotation for error in errors), default=0.0)
-    print_out(f"{format_count(len(mechanism.closures), 'loop')}, open by {worst:.2g} m and {angle:.2g} rad at most")
+    print_out(
+        f"{format_count(len(mechanism.closures), 'loop')}, largest closure error {worst:.2g} m and {angle:.2g} rad"
+    )
     if out is not None:
         print_out(f"wrote {out}")
 
 
-def _tell_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:
+def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:
     if json:
         print_json(
             {
@@ -186,15 +190,15 @@ def _tell_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:
                 "redundant": modes.redundant,
                 "chance_of_more": modes.chance_of_more,
                 "modes": [
-                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(far), "found": int(found)}
-                    for q, far, found in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
+                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(far), "hits": int(hits)}
+                    for q, far, hits in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
                 ],
             }
         )
         return
     for first in range(0, len(modes), MAX_COLUMNS):
-        some = modes.q[first : first + MAX_COLUMNS]
-        _show_columns(mechanism, some, [str(first + k + 1) for k in range(len(some))])
+        columns = modes.q[first : first + MAX_COLUMNS]
+        _show_columns(mechanism, columns, [str(first + k + 1) for k in range(len(columns))])
         print_out()
     if not len(modes):
         print_labelled("no assembly mode:", modes.why, 2, style="red")

@@ -110,11 +110,11 @@ def batch(
         Show no progress bar.
     """
     if threads is not None and threads < 1:
-        raise UsageError(f"--threads is at least 1, not {threads}")
+        raise UsageError(f"--threads must be at least 1, not {threads}")
     source, first = input_path(targets, "targets"), None if q0 is None else input_path(q0, "starts")
     target = result_path(out)
     if target in (source.resolve(), None if first is None else first.resolve(), Path(file).resolve()):
-        raise UsageError(f"{out} is what is read; write the result to another file")
+        raise UsageError(f"{out} is an input file of this command; write the result to another file")
     mechanism = open_mechanism(file)
     end, locked = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
     avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow)
@@ -128,7 +128,7 @@ def batch(
             "angle_tolerance": angle_tolerance,
             "lock": locked,
             "restarts": restarts,
-            **_said(avoid=avoid, obstacle=obstacle, clearance=clearance or None, allow=allow),
+            **_without_none(avoid=avoid, obstacle=obstacle, clearance=clearance or None, allow=allow),
         },
         resume,
     )
@@ -146,27 +146,27 @@ def batch(
     except KeyboardInterrupt as stopped:
         done = getattr(stopped, "result", None)
         print_note("interrupted" if done is None else f"interrupted: {done.done:,} of {len(done):,} targets are done")
-        _leave(work)
+        _keep_or_remove(work)
         return EXIT_INTERRUPTED
     except BatchMismatch as error:
-        raise UsageError(f"{work} cannot be gone on with: {error}") from error
+        raise UsageError(f"{work} cannot be resumed: {error}") from error
     except BaseException:
-        _leave(work)
+        _keep_or_remove(work)
         raise
     _summary(out, end, result)
     work.remove()
     return EXIT_OK
 
 
-def _said(**options: object) -> dict[str, object]:
+def _without_none(**options: object) -> dict[str, object]:
     """Drop options that are not given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _leave(work: BatchWorkFolder) -> None:
+def _keep_or_remove(work: BatchWorkFolder) -> None:
     """Keep the work folder of an unfinished batch if it holds solved rows, else remove it."""
     if work.has_solved_rows:
-        print_note(f"what is done is kept in {work}: the same command with --resume goes on")
+        print_note(f"finished rows are saved in {work}: run the same command with --resume to continue")
     else:
         work.remove()
 
@@ -201,9 +201,9 @@ def _summary(out: str, link: str, result: BatchResult) -> None:
     for status, what in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
         rows = result.rows_with(status).tolist()
         if rows:
-            print_note(f"note: no usable {what} in {_named(rows)} (the first row is 0)")
+            print_note(f"note: no usable {what} in {_row_list(rows)} (the first row is 0)")
 
 
-def _named(rows: Sequence[int]) -> str:
-    some = ", ".join(map(str, rows[:MAX_LISTED_ROWS])) + (", ..." if len(rows) > MAX_LISTED_ROWS else "")
-    return f"row {some}" if len(rows) == 1 else f"{len(rows):,} rows: {some}"
+def _row_list(rows: Sequence[int]) -> str:
+    listed = ", ".join(map(str, rows[:MAX_LISTED_ROWS])) + (", ..." if len(rows) > MAX_LISTED_ROWS else "")
+    return f"row {listed}" if len(rows) == 1 else f"{len(rows):,} rows: {listed}"

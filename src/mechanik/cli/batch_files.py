@@ -58,29 +58,29 @@ def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], wh
     needed = " or ".join(
         ", ".join(choice[:8]) + (", ..." if len(choice) > 8 else "") for choice in reversed(column_sets)
     )
-    some = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     larger = next((choice for choice in reversed(column_sets) if present <= set(choice)), column_sets[0])
     missing = [name for name in larger if name not in present]
     if present:
         raise FormatError(f"{where}: column {', '.join(missing[:8])} is missing; needed are {needed}")
-    raise FormatError(f"{where}: the columns are called {some}; needed are {needed}")
+    raise FormatError(f"{where}: the columns are called {listed}; needed are {needed}")
 
 
 def check_column_count(count: int, column_sets: Sequence[Sequence[str]], where: str) -> int:
     """Return the number of columns if it matches a set; raises `FormatError` otherwise."""
     sizes = sorted(len(choice) for choice in column_sets)
     if count not in sizes:
-        raise FormatError(f"{where}: a row has {' or '.join(map(str, sizes))} numbers, and this one has {count}")
+        raise FormatError(f"{where}: a row must have {' or '.join(map(str, sizes))} numbers, but this one has {count}")
     return count
 
 
 def _place(name: str, names: list[str], small: list[str], where: str) -> int | None:
-    found = [k for k, one in enumerate(names) if one == name] or [
-        k for k, one in enumerate(small) if one == name.lower()
+    matches = [k for k, column in enumerate(names) if column == name] or [
+        k for k, column in enumerate(small) if column == name.lower()
     ]
-    if len(found) > 1:
-        raise FormatError(f"{where}: {len(found)} columns are called {name!r}")
-    return found[0] if found else None
+    if len(matches) > 1:
+        raise FormatError(f"{where}: {len(matches)} columns are called {name!r}")
+    return matches[0] if matches else None
 
 
 CSV_BLOCK_LINES = 50_000
@@ -103,7 +103,7 @@ def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callabl
             number, first = _first_line(lines, column_sets)
             if not first:
                 raise FormatError(f"{path.name} is empty")
-            mark = _mark(first)
+            mark = _separator(first)
             split = _splitter(mark)
             cells, where = split(first.removeprefix(COMMENT)), f"{path.name}, line {number}"
             if all(_is_number(cell) for cell in cells):
@@ -112,9 +112,9 @@ def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callabl
             else:
                 wanted, exact = find_columns(cells, column_sets, where), None
             while block := list(itertools.islice(lines, CSV_BLOCK_LINES)):
-                block = [(k, line) for k, line in block if _says_something(line)]
-                rows = _quickly([line for _, line in block], mark, wanted, exact)
-                on_block(rows if rows is not None else _carefully(block, split, wanted, exact, path.name))
+                block = [(k, line) for k, line in block if _has_data(line)]
+                rows = _parse_fast([line for _, line in block], mark, wanted, exact)
+                on_block(rows if rows is not None else _parse_line_by_line(block, split, wanted, exact, path.name))
             return len(wanted)
     except UnicodeDecodeError:
         raise FormatError(f"{path.name} is no text in UTF-8; save it as CSV in UTF-8") from None
@@ -127,21 +127,21 @@ def _first_line(lines: Iterator[tuple[int, str]], choices: Sequence[Sequence[str
     known = {name.lower() for choice in choices for name in choice}
     for number, line in lines:
         text = line.removeprefix(COMMENT)
-        if _says_something(line) or any(cell.strip().lower() in known for cell in _splitter(_mark(text))(text)):
+        if _has_data(line) or any(cell.strip().lower() in known for cell in _splitter(_separator(text))(text)):
             return number, line
     return 0, ""
 
 
-def _says_something(line: str) -> bool:
+def _has_data(line: str) -> bool:
     return not line.isspace() and not line.startswith(COMMENT)
 
 
-def _mark(line: str) -> str | None:
+def _separator(line: str) -> str | None:
     """Return the cell separator of a line; None: spaces."""
     return next((mark for mark in ";\t," if mark in line), None)
 
 
-def _quickly(lines: list[str], mark: str | None, wanted: list[int], exact: int | None) -> Array | None:
+def _parse_fast(lines: list[str], mark: str | None, wanted: list[int], exact: int | None) -> Array | None:
     """Parse lines with `numpy.loadtxt`; None if a line is malformed."""
     if not lines:
         return np.empty((0, len(wanted)))
@@ -154,7 +154,7 @@ def _quickly(lines: list[str], mark: str | None, wanted: list[int], exact: int |
     return read if exact is None or read.shape[1] == exact else None
 
 
-def _carefully(
+def _parse_line_by_line(
     block: list[tuple[int, str]], split: LineSplitter, wanted: list[int], exact: int | None, name: str
 ) -> Array:
     rows: list[list[float]] = []
@@ -392,13 +392,13 @@ def _blocks(result: BatchResult, statuses: Sequence[str], watch: Callable[[int],
 
     names, words = joint_column_names(result.joints), np.array(statuses)
     for first in range(0, max(len(result), 1), RESULT_BLOCK_ROWS):  # an empty result still needs a block: its header
-        some = slice(first, first + RESULT_BLOCK_ROWS)
-        q, errors = np.asarray(result.q[some]), np.asarray(result.errors[some])
+        rows = slice(first, first + RESULT_BLOCK_ROWS)
+        q, errors = np.asarray(result.q[rows]), np.asarray(result.errors[rows])
         block: dict[str, Any] = {name: q[:, k] for k, name in enumerate(names)}
-        codes = np.asarray(result.status[some])
+        codes = np.asarray(result.status[rows])
         block["success"], block["status"] = codes == CONVERGED, words[codes]
         block["position_error"], block["rotation_error"] = errors[:, 0, 0], errors[:, 0, 1]
-        block["iterations"] = np.asarray(result.iterations[some])
+        block["iterations"] = np.asarray(result.iterations[rows])
         yield block
         for array in (result.q, result.errors, result.iterations):
             release_pages(array)
@@ -442,7 +442,7 @@ def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], watch: 
     watch(len(result))
 
 
-REQUEST_FILE, RESULT_FOLDER, TARGETS_FILE, STARTS_FILE = "asked.json", "result", "targets.numbers", "starts.numbers"
+REQUEST_FILE, RESULT_FOLDER, TARGETS_FILE, STARTS_FILE = "request.json", "result", "targets.numbers", "starts.numbers"
 BatchArguments = Mapping[str, Any]
 """Arguments that identify a batch, by option name, as plain JSON data."""
 
@@ -506,21 +506,23 @@ class BatchWorkFolder:
                 (self.path / name).unlink(missing_ok=True)
             self.path.rmdir()
 
-    def _check(self, before: BatchArguments, asked: BatchArguments, resume: bool) -> None:
+    def _check(self, before: BatchArguments, arguments: BatchArguments, resume: bool) -> None:
         if not resume:
-            raise UsageError(f"{self} holds an unfinished batch: --resume goes on with it; delete it to begin anew")
-        other = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
-        if other:
             raise UsageError(
-                f"{self} holds an unfinished batch with other {', '.join(other)}; "
-                "ask for the same again to go on with it, or delete it to begin anew"
+                f"{self} holds an unfinished batch: add --resume to continue it, or delete it to start again"
+            )
+        changed = [name for name in {**before, **arguments} if before.get(name) != arguments.get(name)]
+        if changed:
+            raise UsageError(
+                f"{self} holds an unfinished batch with different {', '.join(changed)}; "
+                "use the same options to continue it, or delete it to start again"
             )
 
     def _before(self) -> BatchArguments:
         try:
             return json.loads((self.path / REQUEST_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            text = f"{self.path} is in the way: it is no unfinished batch; move it, or choose another --out"
+            text = f"{self.path} exists and is not an unfinished batch; move it, or choose another --out"
             raise UsageError(text) from None
 
 

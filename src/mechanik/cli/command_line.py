@@ -29,15 +29,16 @@ from mechanik.cli.warmup_command import warmup
 from mechanik.errors import FileMissing, InvalidArgument, MechanikError, UnknownName
 from mechanik.version import __version__
 
-HELP_TEXT = """Kinematics for any mechanism: look at, check and convert it, compute its poses, and solve for
+HELP_TEXT = """Kinematics for any mechanism: inspect, check and convert it, compute its poses, and solve for
 joint values.
 
 FILE is a URDF, MJCF, SDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for
 standard input.
 """
-HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is no mechanism, 2 wrong use or no such file, 130 Ctrl-C.
+HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is not a mechanism, 2 wrong use or missing file,
+130 Ctrl-C.
 
-`--traceback` (or MECHANIK_TRACEBACK=1) shows where in the program an error came from.
+`--traceback` (or MECHANIK_TRACEBACK=1) shows the traceback of an error.
 """
 NEGATIVE_NUMBER_LIST = re.compile(r"-[\d.].*,.*")
 USAGE_ERRORS = (UsageError, FileMissing, UnknownName, InvalidArgument)

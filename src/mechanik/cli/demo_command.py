@@ -27,8 +27,8 @@ TOOL_LINKS = {
 """Tool link of each gallery mechanism in the demo."""
 MECHANISM_COLUMNS = ("mechanism", "dof", "loops", "us/pose", "tool")
 POSE_COLUMNS = ("x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz")
-TASK_COLUMNS = ("mechanism", "asked", "outcome")
-RESULT_COLUMNS = ("off (m)", "off (rad)", "gap", "iterations", "us/solve")
+TASK_COLUMNS = ("mechanism", "task", "outcome")
+RESULT_COLUMNS = ("error (m)", "error (rad)", "closure error", "iterations", "us/solve")
 
 
 def demo() -> None:
@@ -42,23 +42,25 @@ def demo() -> None:
     print_out()
     _solves()
     print_out()
-    _say_what_ran()
+    _print_tier_note()
     print_out("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
 
 
-def _say_what_ran() -> None:
+def _print_tier_note() -> None:
     """Print a note if the times are those of plain Python and not of compiled kernels."""
     used = kernel_states(only_used=True)
-    if all(one.tier != Tier.PLAIN for one in used):
+    if all(kernel.tier != Tier.PLAIN for kernel in used):
         return
-    if any(one.state == "compiling" for one in used):
+    if any(kernel.state == "compiling" for kernel in used):
         print_out(
             "These times are of plain Python: kernels are being compiled in the background. Run it again in a minute."
         )
-    elif all(one.state == "ready" for one in used):
-        print_out("These times are of plain Python, as MECHANIK_KERNELS asks for.")
+    elif all(kernel.state == "ready" for kernel in used):
+        print_out("These times are of plain Python, because MECHANIK_KERNELS selects it.")
     else:
-        print_out("These times are of plain Python: kernels are not compiled (mechanik info --kernels says why).")
+        print_out(
+            "These times are of plain Python: kernels are not compiled (`mechanik info --kernels` shows the reason)."
+        )
 
 
 def _poses() -> None:
@@ -74,9 +76,7 @@ def _poses() -> None:
         )
         position, wxyz = to_position_wxyz(mechanism.pose(tool))
         poses.append([format_number(x) for x in (*position, *wxyz)])
-    print_out(
-        f"Where tools are: {len(TOOL_LINKS)} mechanisms of the gallery, each in its home configuration", style="bold"
-    )
+    print_out(f"Tool poses: {len(TOOL_LINKS)} mechanisms of the gallery, each in its home configuration", style="bold")
     _show(
         MECHANISM_COLUMNS, POSE_COLUMNS, [fact + pose for fact, pose in zip(facts, poses, strict=True)], right=(1, 2, 3)
     )
@@ -86,20 +86,24 @@ def _solves() -> None:
     from mechanik.cli.demo_tasks import make_demo_tasks, run_demo_task
 
     outcomes = [run_demo_task(task) for task in make_demo_tasks()]
-    print_out(f"How to get there: {len(outcomes)} problems, some of them out of reach", style="bold")
+    print_out(f"Solves: {len(outcomes)} tasks, three of them out of reach", style="bold")
     rows: list[list[str]] = []
-    for one in outcomes:
-        verdict = "solved" if one.solution.success else one.solution.status.name.lower()
-        errors = [f"{error:.2g}" for error in (one.position, one.angle)]
-        gap = "" if one.closure_error is None else f"{one.closure_error:.1g}"
-        spent = [str(one.solution.iterations), format_number(one.seconds * 1e6, 0)]
-        rows.append([one.task.mechanism, one.task.description, verdict, *errors, gap, *spent])
+    for outcome in outcomes:
+        verdict = "solved" if outcome.solution.success else outcome.solution.status.name.lower()
+        errors = [f"{error:.2g}" for error in (outcome.position, outcome.angle)]
+        gap = "" if outcome.closure_error is None else f"{outcome.closure_error:.1g}"
+        spent = [str(outcome.solution.iterations), format_number(outcome.seconds * 1e6, 0)]
+        rows.append([outcome.task.mechanism, outcome.task.description, verdict, *errors, gap, *spent])
     _show(TASK_COLUMNS, RESULT_COLUMNS, rows)
-    print_out("off: the objective that is farthest off; gap: the loop that is; closest: as near as it comes")
+    print_out(
+        "error: largest of any objective; closure error: largest of any loop; closest: the closest configuration found"
+    )
     last = outcomes[-1].solution
     if not last.success:
         held = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
-        print_out(f"what the {outcomes[-1].task.mechanism} that cannot reach is off by (m): {', '.join(held)}")
+        print_out(
+            f"position errors of the {outcomes[-1].task.mechanism} with the hand out of reach (m): {', '.join(held)}"
+        )
 
 
 def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> None:

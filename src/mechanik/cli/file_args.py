@@ -76,7 +76,7 @@ def _standard_input() -> str:
         if "\0" in text[:4096]:
             raise FormatError("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
     except UnicodeDecodeError:
-        raise FormatError("standard input is no UTF-8; save it as UTF-8") from None
+        raise FormatError("standard input is not UTF-8; save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"standard input cannot be read: {error.strerror}") from None
     if not text.strip():
@@ -93,7 +93,7 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
     """
     kinds = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
     if name == STANDARD_INPUT:
-        raise UsageError(f"an output file is needed in place of '-'; its ending, {kinds}, says how to write it")
+        raise UsageError(f"'-' is not supported as output; name a file that ends in {kinds}")
     try:
         path = Path(name).expanduser().resolve()  # so that replacing the file keeps a symbolic link to it
         mode = path.stat().st_mode
@@ -104,13 +104,13 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
     if mode is not None and stat.S_ISDIR(mode):
         raise UsageError(f"{name} is a folder; name a file in it that ends in {kinds}")
     if path.suffix.lower() not in suffixes:
-        raise UsageError(f"{name!r} must end in {kinds}, which says how to write it")
+        raise UsageError(f"{name!r} must end in {kinds}, which selects the format")
     if not path.parent.is_dir():
         raise UsageError(f"{name} cannot be written: there is no folder {path.parent}")
     if mode is not None and not stat.S_ISREG(mode):
-        raise UsageError(f"{name} is no ordinary file and cannot be replaced")
+        raise UsageError(f"{name} is not a regular file and cannot be replaced")
     if not os.access(path.parent, os.W_OK):
-        raise UsageError(f"{name} cannot be written: nothing may be written in {path.parent}")
+        raise UsageError(f"{name} cannot be written: the folder {path.parent} is not writable")
     return path
 
 

@@ -165,8 +165,7 @@ def _remark(mechanism: Mechanism, q: Array) -> None:
             gap = closure.gap()
             if not gap.is_closed(1e-6):
                 print_note(
-                    f"note: loop {name!r} stands open by {format_amount(gap.distance)} m and "
-                    f"{format_amount(gap.angle)} rad"
+                    f"note: loop {name!r} is open by {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad"
                 )
 
 

@@ -46,14 +46,14 @@ JOINT_TYPE_NAMES = {
 
 def joint_type_name(joint: Joint) -> str:
     """Return the usual name of a joint type such as "revolute", or its dofs if the type has no name."""
-    freedoms = " ".join(dof.name for dof in joint.dof)
+    dofs = " ".join(dof.name for dof in joint.dof)
     if len(joint.dof) == 1:
         dof = joint.dof[0]
         is_limited = any(math.isfinite(side) for side in joint.limits(dof))
         return "prismatic" if not dof.is_rotation else "revolute" if is_limited else "continuous"
-    if freedoms == "EX EY EZ" and joint.has_quaternion:
+    if dofs == "EX EY EZ" and joint.has_quaternion:
         return "ball"
-    return JOINT_TYPE_NAMES.get(freedoms, freedoms)
+    return JOINT_TYPE_NAMES.get(dofs, dofs)
 
 
 def q_indices(mechanism: Mechanism, joint: Joint) -> dict[DoF, range]:
@@ -101,14 +101,14 @@ class CollisionSummary:
 
     def __str__(self) -> str:
         if not self.shapes:
-            return "no shapes to bump with"
+            return "no collision shapes"
         why = Counter(self.excluded_pairs.values())
         reasons = f" ({', '.join(f'{many} {reason}' for reason, many in why.most_common())})" if why else ""
-        more = "" if self.is_complete or not self.checked_pairs else "; --pairs finds those that always touch, too"
+        more = "" if self.is_complete or not self.checked_pairs else "; --pairs also finds pairs that always touch"
         return (
-            f"{format_count(self.shapes, 'shape')} to bump with on {format_count(self.links, 'link')}; "
-            f"{format_count(self.checked_pairs, 'pair')} of links can bump, "
-            f"{len(self.excluded_pairs)} left out{reasons}{more}"
+            f"{format_count(self.shapes, 'collision shape')} on {format_count(self.links, 'link')}; "
+            f"{format_count(self.checked_pairs, 'link pair')} checked, "
+            f"{len(self.excluded_pairs)} excluded{reasons}{more}"
         )
 
 
@@ -142,7 +142,7 @@ def collision_data(summary: CollisionSummary) -> dict[str, object]:
         "shapes": summary.shapes,
         "links": summary.links,
         "pairs": summary.checked_pairs,
-        "left_out": [{"links": list(pair), "reason": why} for pair, why in summary.excluded_pairs.items()],
+        "excluded_pairs": [{"links": list(pair), "reason": why} for pair, why in summary.excluded_pairs.items()],
     }
 
 
@@ -183,7 +183,7 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
                 "upper": [None if math.isinf(x) else x for x in joint.upper.tolist()],
                 "values": joint.values.tolist(),
                 "q": [k for place in q_indices(mechanism, joint).values() for k in place],
-                "follows": [mechanism.name_of(one.leader) for one in joint.couplings],
+                "leaders": [mechanism.name_of(coupling.leader) for coupling in joint.couplings],
                 "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
             }
             for name, joint in mechanism.joints.items()
@@ -197,11 +197,11 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
             }
             for name, closure in mechanism.closures.items()
         ],
-        "laws": [
+        "joint_constraints": [
             {
                 "name": name,
                 "joints": [mechanism.name_of(joint) for joint in law.joints],
-                "says": f"{law.formula} = {law.constant:g}",
+                "formula": f"{law.formula} = {law.constant:g}",
                 "error": law.error(),
             }
             for name, law in mechanism.joint_constraints.items()
@@ -223,16 +223,16 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
 def structure_data(analysis: Structure) -> dict[str, Any]:
     return {
         "generic_mobility": analysis.generic_dof,
-        "drives": list(analysis.inputs),
-        "followers": list(analysis.passive_dofs),
-        "still": list(analysis.immobile_dofs),
-        "idle": [list(motion) for motion in analysis.idle_motions],
+        "inputs": list(analysis.inputs),
+        "passive_dofs": list(analysis.passive_dofs),
+        "immobile_dofs": list(analysis.immobile_dofs),
+        "idle_motions": [list(motion) for motion in analysis.idle_motions],
         "redundant_rows": [list(row) for row in analysis.redundant_rows],
         "loops": [
             {
                 "closures": list(loop.closures),
-                "laws": list(loop.joint_constraints),
-                "freedoms": list(loop.dofs),
+                "joint_constraints": list(loop.joint_constraints),
+                "dofs": list(loop.dofs),
                 "mobility": loop.mobility.dof,
             }
             for loop in analysis.loops
@@ -252,7 +252,7 @@ def describe_size(mechanism: Mechanism) -> str:
         format_count(len(joints), "joint") + (f" ({fixed} fixed)" if fixed else ""),
     ]
     parts += [format_count(len(mechanism.closures), "loop")] if mechanism.closures else []
-    parts += [format_count(len(mechanism.joint_constraints), "law")] if mechanism.joint_constraints else []
+    parts += [format_count(len(mechanism.joint_constraints), "joint constraint")] if mechanism.joint_constraints else []
     parts += [format_count(len(mechanism.goals), "goal")] if mechanism.goals else []
     return ", ".join(parts)
 
@@ -286,7 +286,7 @@ def info(
     The dofs of a joint are X Y Z, translations along its axes in m, and EX EY EZ, rotations about them in rad. They
     move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q; the three angles of
     a spherical joint are one quaternion wxyz, for example 3:7. The gap of a loop is its present closure error. The
-    column "off by" shows the residual of a joint constraint (law). The cone of a spherical joint is its swing limit in
+    column "residual" shows the error of a joint constraint. The cone of a spherical joint is its swing limit in
     rad.
 
     For example:
@@ -337,9 +337,9 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
     moves = mobility(mechanism)
     print_out(mechanism.name or "(no name)", style="bold")
     print_out(f"{describe_size(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
-    bumps = summarize_collisions(mechanism, show_pairs)
-    print_out(str(bumps))
-    true = "unknown while a loop stands open" if moves.dof is None else str(moves.dof)
+    collisions = summarize_collisions(mechanism, show_pairs)
+    print_out(str(collisions))
+    true = "unknown, because a loop is open" if moves.dof is None else str(moves.dof)
     more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
     print_out(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
     if moves.dof is not None and moves.constraints:
@@ -347,8 +347,8 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
             print_out(sentence)
     print_out()
     joints, links = _joint_table(mechanism, show_fixed), _link_table(mechanism)
-    pairs = _pair_table(bumps if show_pairs else None)
-    for filled in (joints, links, _loop_table(mechanism), _law_table(mechanism), _goal_table(mechanism), pairs):
+    pairs = _pair_table(collisions if show_pairs else None)
+    for filled in (joints, links, _loop_table(mechanism), _constraint_table(mechanism), _goal_table(mechanism), pairs):
         if filled.row_count:
             print_table(filled)
             print_out()
@@ -396,7 +396,7 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    made = make_table(["link"], ["mass (kg)", "shapes"], ["held by", "on"])
+    made = make_table(["link"], ["mass (kg)", "shapes"], ["joint", "parent"])
     for name, link in mechanism.links.items():
         joint = link.parent
         held = (
@@ -420,8 +420,8 @@ def _loop_table(mechanism: Mechanism) -> Table:
     return made
 
 
-def _law_table(mechanism: Mechanism) -> Table:
-    made = make_table(["law"], ["off by"], ["says"])
+def _constraint_table(mechanism: Mechanism) -> Table:
+    made = make_table(["joint constraint"], ["residual"], ["formula"])
     for name, law in mechanism.joint_constraints.items():
         off = law.error()
         style = "" if abs(off) <= 1e-6 * law.scale else "red"
@@ -432,14 +432,14 @@ def _law_table(mechanism: Mechanism) -> Table:
 def _goal_table(mechanism: Mechanism) -> Table:
     made = make_table(["goal"], ["dof"], ["link"])
     for name, goal in mechanism.goals.items():
-        dof = " ".join(one.name for one in goal.goal_dof)
+        dof = " ".join(goal_dof.name for goal_dof in goal.goal_dof)
         add_row(made, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
     return made
 
 
-def _pair_table(bumps: CollisionSummary | None) -> Table:
-    made = make_table(["left out", "with", "because"])
-    for (a, b), why in () if bumps is None else bumps.excluded_pairs.items():
+def _pair_table(collisions: CollisionSummary | None) -> Table:
+    made = make_table(["excluded", "with", "reason"])
+    for (a, b), why in () if collisions is None else collisions.excluded_pairs.items():
         add_row(made, [a, b, why])
     return made
 

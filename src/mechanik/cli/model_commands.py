@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,13 @@ from typing import Any, Literal
 
 from mechanik import formats
 from mechanik.cli import EXIT_FAILED, EXIT_OK
-from mechanik.cli.file_args import GALLERY_PREFIX, STANDARD_INPUT, UsageError, file_name_or_stdin_text, open_mechanism
+from mechanik.cli.file_args import (
+    GALLERY_PREFIX,
+    UsageError,
+    file_name_or_stdin_text,
+    open_mechanism,
+    output_path,
+)
 from mechanik.cli.info_command import describe_size
 from mechanik.cli.output import (
     add_row,
@@ -46,7 +51,7 @@ def gallery(*, json: bool = False) -> None:
     if json:
         print_json(list(shipped.names()))
         return
-    made = make_table(["name"], ["links", "freedoms", "loops"])
+    made = make_table(["name"], ["links", "dofs", "loops"])
     for name in shipped.names():
         mechanism = shipped.make(name)
         loops = str(len(mechanism.closures)) if mechanism.closures else ""
@@ -101,7 +106,7 @@ def check(
         Print JSON.
     """
     findings = formats.check(open_mechanism(file) if file.startswith(GALLERY_PREFIX) else file_name_or_stdin_text(file))
-    numbers = {severity: sum(one.severity == severity for one in findings) for severity in SEVERITY_STYLES}
+    numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITY_STYLES}
     is_fine = not numbers["error"] and not (strict and numbers["warning"])
     if json:
         print_json({"ok": is_fine, "findings": [asdict(finding) for finding in findings]})
@@ -119,14 +124,23 @@ def check(
 
 def _show(findings: list[Finding]) -> None:
     made = make_table(["severity", "code", "where", "what"])
-    for one in findings:
-        add_row(made, [one.severity, one.code, one.where, one.message], style=SEVERITY_STYLES[one.severity])
+    for finding in findings:
+        add_row(
+            made,
+            [finding.severity, finding.code, finding.where, finding.message],
+            style=SEVERITY_STYLES[finding.severity],
+        )
     if fits_terminal(made):
         if findings:
             print_table(made)
         return
-    for one in findings:  # the table is wider than the terminal, so each message goes on its own line
-        print_labelled(f"{one.severity:9}{one.code}  {one.where}", one.message, 9, SEVERITY_STYLES[one.severity])
+    for finding in findings:  # the table is wider than the terminal, so each message goes on its own line
+        print_labelled(
+            f"{finding.severity:9}{finding.code}  {finding.where}",
+            finding.message,
+            9,
+            SEVERITY_STYLES[finding.severity],
+        )
 
 
 def convert(
@@ -178,27 +192,10 @@ def convert(
 
 
 def model_output_path(out: str, force: bool) -> Path:
-    """Return the path of a model file to write; raises `UsageError` if it cannot be written or exists."""
-    suffixes = " or ".join(WRITERS)
-    if out == STANDARD_INPUT:
-        raise UsageError(f"an output file is needed in place of '-'; its ending, {suffixes}, says how to write it")
-    try:
-        target = Path(out).expanduser()
-        mode = target.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        target, mode = Path(out).expanduser(), None
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{out!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
-    if mode is not None and stat.S_ISDIR(mode):
-        raise UsageError(f"{out} is a folder; name a file in it that ends in {suffixes}")
-    if target.suffix.lower() not in WRITERS:
-        raise UsageError(f"{out!r} must end in {suffixes}, which says how to write it")
-    if mode is None and not target.parent.is_dir():
-        raise UsageError(f"{out} cannot be written: there is no folder {target.parent}")
-    if mode is not None and not stat.S_ISREG(mode):
-        raise UsageError(f"{out} is no ordinary file and cannot be replaced")
-    if mode is not None and not force:
-        raise UsageError(f"{out} exists; say --force to replace it")
+    """Return the path of a model file to write; raises `UsageError` if it cannot be written or replaced."""
+    target = output_path(out, tuple(WRITERS))
+    if target.exists() and not force:
+        raise UsageError(f"{out} exists; use --force to replace it")
     return target
 
 

@@ -87,54 +87,59 @@ def reach(
     try:
         with ProgressBar(quiet) as bar:
             bar.start_stage(f"reach of {end}")
-            found = reachability(
+            reach_map = reachability(
                 mechanism, end, resolution, orientations=orientations, lock=held, threads=threads, progress=bar
             )
     except (LimitsError, NotFinite) as error:
         raise UsageError(str(error)) from error
     if json:
-        print_json({**found.to_json(), **_figures(found)})
+        print_json({**reach_map.to_json(), **_figures(reach_map)})
     else:
-        _print(found)
+        _print(reach_map)
     if map_file is not None:
-        found.save(map_file)
+        reach_map.save(map_file)
         print_note(f"wrote {out}", style="green")
     if picture_file is not None:
-        _draw(found, picture_file)
+        _draw(reach_map, picture_file)
         print_note(f"wrote {picture}", style="green")
 
 
-def _figures(found: ReachMap) -> dict[str, Any]:
-    best = found.best
+def _figures(reach_map: ReachMap) -> dict[str, Any]:
+    best = reach_map.best
     return {
-        "area": found.area if found.is_flat else None,
-        "extent": found.extent.tolist(),
-        "best": {"position": found.positions[best].tolist(), "share": float(found.shares[best])},
-        "mean_share": float(found.shares.mean()),
+        "area": reach_map.area if reach_map.is_flat else None,
+        "extent": reach_map.extent.tolist(),
+        "best": {"position": reach_map.positions[best].tolist(), "share": float(reach_map.shares[best])},
+        "mean_share": float(reach_map.shares.mean()),
     }
 
 
-def _print(found: ReachMap) -> None:
-    best, shares = found.best, found.shares
-    title = f"reach of {found.link}" + (f" of {found.mechanism}" if found.mechanism else "")
+def _print(reach_map: ReachMap) -> None:
+    best, shares = reach_map.best, reach_map.shares
+    title = f"reach of {reach_map.link}" + (f" of {reach_map.mechanism}" if reach_map.mechanism else "")
     print_out(title, style="bold")
-    inside = int(found.centred.sum())
-    print_out(f"{len(found):,} voxels of {found.resolution:g} m are reached, {inside:,} of them at their centre")
-    print_out(f"{'area' if found.is_flat else 'volume'} {found.size_text}")
+    inside = int(reach_map.centred.sum())
+    print_out(
+        f"{len(reach_map):,} voxels of {reach_map.resolution:g} m are reached, {inside:,} of them at their centre"
+    )
+    print_out(f"{'area' if reach_map.is_flat else 'volume'} {reach_map.size_text}")
     print_out()
     made = make_table([""], ["x (m)", "y (m)", "z (m)"])
-    low, high = found.extent
+    low, high = reach_map.extent
     add_row(made, ["lowest", *(format_number(x) for x in low)])
     add_row(made, ["highest", *(format_number(x) for x in high)])
-    add_row(made, ["best place" if len(found.wxyz) else "middle", *(format_number(x) for x in found.positions[best])])
+    add_row(
+        made,
+        ["best position" if len(reach_map.wxyz) else "middle", *(format_number(x) for x in reach_map.positions[best])],
+    )
     print_table(made)
     print_out()
-    if not len(found.wxyz):
-        print_out("orientations were not asked for, or follow from the place")
+    if not len(reach_map.wxyz):
+        print_out("orientations were not sampled, or are determined by the position")
         return
-    what = "orientations" if found.asked == "pose" else "directions of its z"
+    what = "orientations" if reach_map.asked == "pose" else "directions of its z"
     print_out(
-        f"of {len(found.wxyz)} {what} it takes {_percent(shares[best])} at the best place, "
+        f"of {len(reach_map.wxyz)} {what}, {_percent(shares[best])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"
     )
     made = make_table(["share"], ["voxels", "of all"])
@@ -148,8 +153,8 @@ def _print(found: ReachMap) -> None:
     print_table(made)
 
 
-def _draw(found: ReachMap, path: Path) -> None:
-    figure: Any = found.plot()
+def _draw(reach_map: ReachMap, path: Path) -> None:
+    figure: Any = reach_map.plot()
     with atomic_write(path) as part:
         figure.savefig(part, format=path.suffix[1:].lower(), dpi=130)
 

@@ -73,11 +73,11 @@ def parse_collision_args(
         if clearance or allow is not None:
             raise UsageError("--clearance and --allow need something to keep off: --avoid self, or --obstacle")
         return CollisionArgs()
-    things = [*(avoid or ()), *(_obstacle(word, degrees) for word in obstacle or ())]
+    avoided = [*(avoid or ()), *(_obstacle(word, degrees) for word in obstacle or ())]
     from mechanik.collision import Collider  # slow (kernels): imported after the arguments are checked
 
     try:
-        return CollisionArgs(Collider(mechanism, things, allow=_pairs(allow or ())), clearance)
+        return CollisionArgs(Collider(mechanism, avoided, allow=_pairs(allow or ())), clearance)
     except StructureError as error:
         raise UsageError(str(error)) from error
 
@@ -130,13 +130,13 @@ def _shape(kind: str, sizes: str, word: str) -> Shape:
 
 
 def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for word in words:
         a, comma, b = word.partition(",")
         if not (a and comma and b):
             raise UsageError(f"--allow takes two names with a comma between them, such as hand,table, not {word!r}")
-        found.append((a, b))
-    return found
+        pairs.append((a, b))
+    return pairs
 
 
 def select_tip_link(mechanism: Mechanism, link: str | None) -> str:
@@ -150,13 +150,15 @@ def select_tip_link(mechanism: Mechanism, link: str | None) -> str:
     if link is not None:
         mechanism.link(link)
         return link
-    ends = [name for name, one in mechanism.links.items() if _moves(one) and not _carries_anything(one)]
+    ends = [
+        name for name, link_frame in mechanism.links.items() if _moves(link_frame) and not _carries_anything(link_frame)
+    ]
     if len(ends) == 1:
         return ends[0]
     if not ends:
         raise StructureError(f"nothing moves in {mechanism.name or 'the mechanism'}, so there is nothing to solve")
-    some = ", ".join(ends[:8]) + (", ..." if len(ends) > 8 else "")
-    raise UsageError(f"there are {len(ends)} ends: {some}; say by --link which of them is meant, or any other link")
+    listed = ", ".join(ends[:8]) + (", ..." if len(ends) > 8 else "")
+    raise UsageError(f"there are {len(ends)} tip links: {listed}; choose a link with --link")
 
 
 def parse_goal(
@@ -248,10 +250,10 @@ def make_solver(
 
 
 def _exactly(count: int, words: list[str], option: str) -> list[float]:
-    found = parse_numbers(",".join(words), option)
-    if len(found) != count:
-        raise UsageError(f"{option} takes {count} numbers, not {len(found)}")
-    return found
+    numbers = parse_numbers(",".join(words), option)
+    if len(numbers) != count:
+        raise UsageError(f"{option} takes {count} numbers, not {len(numbers)}")
+    return numbers
 
 
 def _moves(link: Link) -> bool:

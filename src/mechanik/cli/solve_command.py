@@ -60,8 +60,8 @@ def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dic
         "pose": _pose(solution.mechanism, link, solution.q),
         "errors": {"position": _finite(error.position), "rotation": _finite(error.rotation)},
         "at_limit": dict(solution.active_limits),
-        "clashes": [_clash(one) for one in solution.contacts],
-        "nearest": None if nearest is None else _clash(nearest),
+        "contacts": [_contact_data(contact) for contact in solution.contacts],
+        "nearest": None if nearest is None else _contact_data(nearest),
         "iterations": solution.iterations,
         "attempts": solution.attempts,
         "seconds": solution.seconds,
@@ -94,18 +94,18 @@ def print_solution(link: str, solution: Solution, search_message: str = "", near
     print_table(made if fits_terminal(made) else _value_table(solution, digits=4))
     print_out()
     if solution.success:
-        print_out(f"solved: {link} is where it shall be", style="green")
+        print_out(f"solved: {link} reaches its target", style="green")
     else:
         print_labelled(f"not solved ({solution.status.name}):", solution.message, 2, style="red")
         if search_message:
             print_labelled("all solutions:", search_message, 2)
         if solution.status.name != "IN_COLLISION":  # in collision, the link is at its target
             pose = _pose(solution.mechanism, link, solution.q)
-            place, turn = (" ".join(format_number(x) for x in pose[name]) for name in ("position", "wxyz"))
-            print_labelled("closest:", f"{link} at {place}, wxyz {turn}", 2)
-        for clash in solution.contacts[1:]:  # the message names the worst
-            print_labelled("and:", str(clash), 2, style="red")
-    print_out(f"off by {_off(solution)}")
+            position, wxyz = (" ".join(format_number(x) for x in pose[name]) for name in ("position", "wxyz"))
+            print_labelled("closest:", f"{link} at {position}, wxyz {wxyz}", 2)
+        for contact in solution.contacts[1:]:  # the message names the worst
+            print_labelled("and:", str(contact), 2, style="red")
+    print_out(f"error {_off(solution)}")
     if nearest is not None and not solution.contacts:
         print_labelled("nearest:", str(nearest), 2)
     spent = f"{format_count(solution.iterations, 'iteration')}, {format_count(solution.attempts, 'attempt')}"
@@ -121,11 +121,11 @@ def print_solution_set(mechanism: Mechanism, solutions: SolutionSet, limit: int 
     for first, last in _groups(mechanism, solutions.q):
         print_table(_set_table(mechanism, solutions, first, last))
         print_out()
-    what = "all there are" if solutions.complete else "all that were found"
+    what = "all solutions that exist" if solutions.complete else "all solutions that were found"
     if solutions.redundant:
-        what = f"samples of self-motions with {format_count(solutions.redundant, 'freedom')}"
+        what = f"samples of self-motions with {format_count(solutions.redundant, 'dof')}"
     if limit is not None and len(solutions) == limit:
-        what = "as many as were asked for"
+        what = "as many as --limit allows"
     print_labelled(
         f"{format_count(len(solutions), 'solution')}:", f"{what}, nearest to the start first", 2, style="green"
     )
@@ -181,11 +181,11 @@ def _groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
     return [(k, min(k + side_by_side, len(q))) for k in range(0, len(q), side_by_side)]
 
 
-def _set_table(mechanism: Mechanism, found: SolutionSet, first: int, last: int) -> Table:
+def _set_table(mechanism: Mechanism, solutions: SolutionSet, first: int, last: int) -> Table:
     made = make_table(["joint"], [str(k + 1) for k in range(first, last)])
     for k, name in enumerate(mechanism.space.q_names):
-        add_row(made, [name, *(format_number(x) for x in found.q[first:last, k])])
-    add_row(made, ["distance", *(format_number(float(x)) for x in found.distance[first:last])], style="dim")
+        add_row(made, [name, *(format_number(x) for x in solutions.q[first:last, k])])
+    add_row(made, ["distance", *(format_number(float(x)) for x in solutions.distance[first:last])], style="dim")
     return made
 
 
@@ -198,8 +198,8 @@ def _pose(mechanism: Mechanism, link: str, q: Array) -> dict[str, list[float]]:
     return {"position": position.tolist(), "wxyz": wxyz.tolist()}
 
 
-def _clash(clash: Contact) -> dict[str, Any]:
-    return {"a": clash.a, "b": clash.b, "gap": clash.distance}
+def _contact_data(contact: Contact) -> dict[str, Any]:
+    return {"a": contact.a, "b": contact.b, "gap": contact.distance}
 
 
 def _finite(x: float) -> float | None:
@@ -313,21 +313,21 @@ def solve(
     avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow, degrees)
     solver = make_solver(mechanism, goal, locked, restarts, avoiding)
     options: dict[str, Any] = {"nearest": True} if nearest else {}
-    found = solver.solve_all(q0=start, limit=limit) if all else None
-    if found is not None and len(found):
-        told = solution_set_data(mechanism, end, found)
+    solutions = solver.solve_all(q0=start, limit=limit) if all else None
+    if solutions is not None and len(solutions):
+        report = solution_set_data(mechanism, end, solutions)
         if not json:
-            print_solution_set(mechanism, found, limit)
+            print_solution_set(mechanism, solutions, limit)
     else:  # without any solution, the closest configuration is still useful
         solution = solver.solve(q0=start, **options)
         nearest_pair = avoiding.nearest_pair(solution.q)
-        told = solution_data(end, solution, nearest_pair)
+        report = solution_data(end, solution, nearest_pair)
         if not json:
-            print_solution(end, solution, "" if found is None else found.why, nearest_pair)
+            print_solution(end, solution, "" if solutions is None else solutions.why, nearest_pair)
     if json:
-        print_json(told)
+        print_json(report)
     if target is not None:
         with atomic_write(target) as beside:
-            beside.write_text(format_json(told) + "\n", encoding="utf-8")
+            beside.write_text(format_json(report) + "\n", encoding="utf-8")
         print_note(f"wrote {out}", style="green")
-    return EXIT_OK if told["success"] else EXIT_FAILED
+    return EXIT_OK if report["success"] else EXIT_FAILED

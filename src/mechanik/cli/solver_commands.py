@@ -38,8 +38,8 @@ def solvers(name: str | None = None, /) -> None:
     """
     if name is None:
         listed = make_table(["solver", "what it is"])
-        for one, place in METHODS.items():
-            add_row(listed, [one, _first_line(*place.split(":"))])
+        for method, place in METHODS.items():
+            add_row(listed, [method, _first_line(*place.split(":"))])
         print_table(listed)
         print_out("mechanik solvers NAME tells more.")
         return
@@ -144,7 +144,7 @@ def compare(
     for name in (csv, html, markdown):
         _check_folder(name)
     if STANDARD_INPUT in files and len(files) > 1:
-        raise UsageError("standard input can be compared on alone, or files can; not both")
+        raise UsageError("compare either standard input or files, not both")
     result = comparison.compare(
         [open_mechanism(file) for file in files] or None,
         solvers=_words(solvers),
@@ -164,9 +164,9 @@ def compare(
         command=shlex.join(["mechanik", *_arguments()]),
     )
     if not result.is_complete:
-        print_note("interrupted; this is what was done by then")
+        print_note("interrupted; these are the results so far")
         if csv is not None:
-            print_note(f"the records stand in {csv}.part; --resume goes on from there")
+            print_note(f"the records are in {csv}.part; --resume continues from there")
     if result.rows:
         _show(result, all)
         if html is not None:

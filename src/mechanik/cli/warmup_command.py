@@ -80,18 +80,20 @@ def print_kernels() -> None:
     """Print tier, state and age of each kernel module."""
     states = kernel_states()
     made = make_table(["kernels", "tier", "state", "age"], [])
-    for one in states:
-        add_row(made, [one.module, str(one.tier), one.state, "" if one.age is None else _text_of(one.age)])
+    for kernel in states:
+        add_row(
+            made, [kernel.module, str(kernel.tier), kernel.state, "" if kernel.age is None else _format_age(kernel.age)]
+        )
     print_table(made)
-    ready = sum(one.state == "ready" for one in states)
+    ready = sum(kernel.state == "ready" for kernel in states)
     folder = cache_folder()
-    kept = "" if folder is None else f"; compiled kernels are kept in {folder}"
-    print_out(f"{ready} of {len(states)} modules ready{kept}")
-    for one in states:
-        if one.state == "failed" and one.reason:
-            print_note(f"{one.module} cannot be compiled: {failure_summary(one.reason)}")
-    for state, effect in (("not compiled", "answers are slower"), ("missing", "nothing can be solved")):
-        for reason in dict.fromkeys(one.reason for one in states if one.state == state and one.reason):
+    cache_note = "" if folder is None else f"; compiled kernels are cached in {folder}"
+    print_out(f"{ready} of {len(states)} modules ready{cache_note}")
+    for kernel in states:
+        if kernel.state == "failed" and kernel.reason:
+            print_note(f"{kernel.module} cannot be compiled: {failure_summary(kernel.reason)}")
+    for state, effect in (("not compiled", "solves are slower"), ("missing", "nothing can be solved")):
+        for reason in dict.fromkeys(kernel.reason for kernel in states if kernel.state == state and kernel.reason):
             print_note(f"{effect}: {reason}")
 
 
@@ -99,14 +101,20 @@ def kernel_data() -> dict[str, Any]:
     """Return tier, state and age (s) of each kernel module as JSON data."""
     folder = cache_folder()
     modules = [
-        {"module": one.module, "tier": str(one.tier), "state": one.state, "age": one.age, "reason": one.reason}
-        for one in kernel_states()
+        {
+            "module": kernel.module,
+            "tier": str(kernel.tier),
+            "state": kernel.state,
+            "age": kernel.age,
+            "reason": kernel.reason,
+        }
+        for kernel in kernel_states()
     ]
     return {"cache": None if folder is None else str(folder), "modules": modules}
 
 
-def _text_of(seconds: float) -> str:
-    size, unit = next((one for one in AGE_UNITS if seconds >= one[0]), AGE_UNITS[-1])
+def _format_age(seconds: float) -> str:
+    size, unit = next((age_unit for age_unit in AGE_UNITS if seconds >= age_unit[0]), AGE_UNITS[-1])
     return f"{seconds / size:.0f} {unit}"
 
 
@@ -124,19 +132,19 @@ def warmup() -> int:
     try:
         warm_up(make_compile_progress())
     except KeyboardInterrupt:
-        print_note(_what_goes_on())
+        print_note(_interruption_note())
         return EXIT_INTERRUPTED
     print_kernels()
     return EXIT_OK
 
 
-def _what_goes_on() -> str:
-    compiling = sum(one.state == "compiling" for one in kernel_states())
+def _interruption_note() -> str:
+    compiling = sum(kernel.state == "compiling" for kernel in kernel_states())
     if not compiling:
         return "Interrupted: nothing is compiled in the background."
     if is_cache_private():
         return "Interrupted: compiling ends with this command, since the cache folder cannot be written."
     return (
-        f"Interrupted: {format_count(compiling, 'kernel module')} will be compiled in the background all the same; "
-        "`mechanik info --kernels` shows how far it is."
+        f"Interrupted: the compiler continues with {format_count(compiling, 'kernel module')} in the background; "
+        "`mechanik info --kernels` shows the progress."
     )

@@ -47,18 +47,18 @@ def sample_configurations(
     mechanism = robot.mechanism
     if not mechanism.closures:
         return mechanism.random(rng, count)
-    shut = LoopCloser(robot)
-    home, space = shut.home, mechanism.space
+    close_loops = LoopCloser(robot)
+    home, space = close_loops.home, mechanism.space
     unit = spread * np.where(space.rotates, 1.0, robot_reach(robot) / 3)
-    found: list[Array] = []
+    configurations: list[Array] = []
     for _ in range(TRIES_PER_SAMPLE * count):
-        q = shut(space.clamp(space.integrate(home, unit * rng.uniform(-1.0, 1.0, space.nv))))
+        q = close_loops(space.clamp(space.integrate(home, unit * rng.uniform(-1.0, 1.0, space.nv))))
         if q is not None:
-            found.append(q)
-            if len(found) == count:
-                return np.array(found)
+            configurations.append(q)
+            if len(configurations) == count:
+                return np.array(configurations)
     raise NotSolved(
-        f"{robot.title}: of {TRIES_PER_SAMPLE * count} shakes only {len(found)} left loops that could be shut"
+        f"{robot.title}: of {TRIES_PER_SAMPLE * count} shakes only {len(configurations)} left loops that could be shut"
     )
 
 
@@ -124,7 +124,7 @@ def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count:
     If no configuration within the limits is singular, as for a Stewart platform, they are the least dexterous ones
     found.
     """
-    space, shut = robot.mechanism.space, LoopCloser(robot)
+    space, close_loops = robot.mechanism.space, LoopCloser(robot)
     loops = bool(robot.mechanism.closures)
     pool = sample_configurations(robot, rng, count if loops else 8 * count)
     rank = int(np.median(np.sum(_values(robot, pool[:16]) > 1e-6, axis=1)))
@@ -139,13 +139,13 @@ def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count:
             break
         shakes = step * unit * rng.standard_normal((PERTURBATIONS_PER_ROUND, len(going), space.nv))
         for tried in space.clamp(space.integrate(q[going], shakes)):
-            closed = [shut(one) for one in tried] if loops else list(tried)
-            kept = [k for k, one in enumerate(closed) if one is not None]
-            if not kept:
+            closed = [close_loops(configuration) for configuration in tried] if loops else list(tried)
+            closable = [k for k, configuration in enumerate(closed) if configuration is not None]
+            if not closable:
                 continue
-            for_real = np.array([closed[k] for k in kept])
+            for_real = np.array([closed[k] for k in closable])
             new = _dexterity(robot, for_real, rank)
-            here = going[kept]
+            here = going[closable]
             better = new < size[here]
             q[here[better]], size[here[better]] = for_real[better], new[better]
     return q if loops else _straightened(robot, rng, q, size, rank)
@@ -180,12 +180,12 @@ def _values(robot: BenchmarkRobot, q: Array) -> Array:
     J = rows[:, None] * J * columns
     if not mechanism.closures:
         return np.asarray(np.linalg.svd(J, compute_uv=False), dtype=np.float64)
-    found = np.zeros((len(q), min(J.shape[1:])))
-    for k, one in enumerate(q):
-        free = _null_space(closure_jacobian(robot, one) * columns)
+    singular_values = np.zeros((len(q), min(J.shape[1:])))
+    for k, configuration in enumerate(q):
+        free = _null_space(closure_jacobian(robot, configuration) * columns)
         values = np.linalg.svd(J[k] @ free, compute_uv=False)
-        found[k, : len(values)] = values
-    return found
+        singular_values[k, : len(values)] = values
+    return singular_values
 
 
 def closure_jacobian(robot: BenchmarkRobot, q: Array) -> Array:
@@ -355,7 +355,7 @@ def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: Cas
 
 def path_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
     """Make a case with poses along paths; each is solved from the solution before."""
-    mechanism, shut = robot.mechanism, LoopCloser(robot)
+    mechanism, close_loops = robot.mechanism, LoopCloser(robot)
     points = min(MAX_PATH_POINTS, max(1, sizes.targets // 2))
     ends = sample_configurations(robot, rng, 2 * max(1, sizes.targets // points))
     configurations: list[Array] = []
@@ -363,9 +363,9 @@ def path_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettin
     numbers: list[int] = []
     usual: list[float] = []
     for start, end in zip(ends[::2], ends[1::2], strict=True):
-        q, way = [start], mechanism.difference(start, end) * PATH_STEP_SHARE
+        q, step = [start], mechanism.difference(start, end) * PATH_STEP_SHARE
         for _ in range(points):
-            follows = shut(mechanism.clamp(mechanism.integrate(q[-1], way)))
+            follows = close_loops(mechanism.clamp(mechanism.integrate(q[-1], step)))
             if follows is None:
                 break
             q.append(follows)
@@ -459,15 +459,15 @@ def _placed(
 
 def _targets(wanted: Array, along: Array | None, turns: bool) -> list[Any]:
     """Return targets in the form of `Solver.solve`: a single target by itself, several as a list."""
-    found: list[Any] = []
+    targets: list[Any] = []
     for poses in wanted:
         each: list[Array] = []
         for X in poses:
             each.append(np.array(X) if turns else np.array(X[:3, 3]))
             if along is not None:
                 each.append(X[:3, :3] @ along)
-        found.append(each[0] if len(each) == 1 else each)
-    return found
+        targets.append(each[0] if len(each) == 1 else each)
+    return targets
 
 
 def _telling_axis(robot: BenchmarkRobot, configurations: Array) -> Array:

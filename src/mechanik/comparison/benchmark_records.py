@@ -157,7 +157,7 @@ class RecordWriter:
                 head.writerow(RECORD_COLUMNS)
                 head.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
             rows = csv.writer(self._file)
-            rows.writerows([_text(getattr(one, name)) for name in RECORD_COLUMNS] for one in trials)
+            rows.writerows([_text(getattr(trial, name)) for name in RECORD_COLUMNS] for trial in trials)
             self._file.flush()
         except OSError as error:
             raise CannotSave(f"{self.part} cannot be written: {error.strerror}") from None

@@ -169,7 +169,7 @@ def user_robot(mechanism: Mechanism, links: Iterable[str] = (), used_names: Iter
         mechanism.link(end)
     if not mechanism.nq:
         raise StructureError(f"nothing moves in {mechanism.name or 'the mechanism'}, so there is nothing to solve")
-    name = _unlike(mechanism.name or "mechanism", set(used_names))
+    name = _unique_name(mechanism.name or "mechanism", set(used_names))
     return BenchmarkRobot(name, f"{name}: {', '.join(ends)}", mechanism, ends)
 
 
@@ -182,7 +182,7 @@ def find_tip_link(mechanism: Mechanism) -> str:
     Raises:
         StructureError: no joint moves a link.
     """
-    moved = {name: _freedoms_above(link) for name, link in mechanism.links.items()}
+    moved = {name: _dofs_above(link) for name, link in mechanism.links.items()}
     tips = [name for name, link in mechanism.links.items() if moved[name] and not _carries_anything(link)]
     if not tips:
         raise StructureError(f"no link of {mechanism.name or 'the mechanism'} is moved by a joint; name one by link=")
@@ -203,7 +203,7 @@ def _snake(joints: int, bend: float) -> BenchmarkRobot:
     return BenchmarkRobot(f"{joints}r", f"{joints}R", arm, ("tool",))
 
 
-def _freedoms_above(link: Link) -> int:
+def _dofs_above(link: Link) -> int:
     count, frame = 0, link.parent
     while frame is not None:
         count += len(frame.dof) if isinstance(frame, Joint) else 0
@@ -216,9 +216,9 @@ def _carries_anything(link: Link) -> bool:
     return any(isinstance(child, Joint) and not child.is_closure for child in link.children)
 
 
-def _unlike(name: str, taken: set[str] | Sequence[str]) -> str:
-    number, found = 1, name
-    while found in taken:
+def _unique_name(name: str, taken: set[str] | Sequence[str]) -> str:
+    number, unique = 1, name
+    while unique in taken:
         number += 1
-        found = f"{name} {number}"
-    return found
+        unique = f"{name} {number}"
+    return unique

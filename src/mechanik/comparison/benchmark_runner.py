@@ -256,9 +256,11 @@ class CaseRunner:
         if not histories:
             return (), ()
         if any(solved):
-            histories = [one for one, yes in zip(histories, solved, strict=True) if yes]
+            histories = [history for history, yes in zip(histories, solved, strict=True) if yes]
         longest = max(map(len, histories))
-        filled = np.array([np.concatenate([one, np.full(longest - len(one), one[-1])]) for one in histories])
+        filled = np.array(
+            [np.concatenate([history, np.full(longest - len(history), history[-1])]) for history in histories]
+        )
         filled = np.minimum.accumulate(np.where(np.isfinite(filled), filled, np.inf), axis=1)
         at = np.unique(np.round(np.geomspace(1, longest, CURVE_POINTS)).astype(int))
         error = np.median(filled, axis=0)[at - 1]
@@ -306,17 +308,17 @@ def _attempts(runner: CaseRunner, sizes: CaseSettings, about: dict[str, Any]) ->
         runs.append(answers)
     for number, answers in enumerate(runs):
         first = answers[0]
-        spent = sum(one.seconds for one in answers)
+        spent = sum(attempt.seconds for attempt in answers)
         verdict = verify_solution(exercise, sizes, number, first.q)
-        inside = np.cumsum([one.seconds for one in answers]) <= budget
+        inside = np.cumsum([attempt.seconds for attempt in answers]) <= budget
         if exercise.is_reachable:
             last = verdict if len(answers) == 1 else verify_solution(exercise, sizes, number, answers[-1].q)
             nearest, arrived = last.distance, answers[-1].claimed and last.success and bool(inside[-1])
         else:  # no attempt succeeds, so the closest of all attempts counts
-            kept = [answer for answer, fits in zip(answers, inside, strict=True) if fits]
+            in_budget = [answer for answer, fits in zip(answers, inside, strict=True) if fits]
             if number in hasty and hasty[number].seconds <= budget:
-                kept.append(hasty[number])
-            distances = [_held(verify_solution(exercise, sizes, number, one.q)) for one in kept]
+                in_budget.append(hasty[number])
+            distances = [_held(verify_solution(exercise, sizes, number, attempt.q)) for attempt in in_budget]
             nearest, arrived = min(distances, default=np.inf), False
         yield Trial(
             kind=ATTEMPT,
@@ -511,17 +513,17 @@ def compare(
     )
     chosen = _robots(mechanisms, robots, link)
     names = _names("solver", solvers, METHODS)
-    asked = _names("task", tasks, TASKS)
+    task_names = _names("task", tasks, TASKS)
     about = {"settings": asdict(settings), "machine": describe_machine(), "command": command}
     about["titles"] = {robot.name: robot.title for robot in chosen}
-    kept = _kept(csv, settings, names) if resume else []
+    earlier_trials = _trials_to_resume(csv, settings, names) if resume else []
     wait_for_kernels(*TIMED_KERNELS, what="a comparison")
     recorder = None if csv is None else RecordWriter(csv, about)
-    trials, finished = list(kept), False
+    trials, finished = list(earlier_trials), False
     try:
         if recorder is not None:
-            recorder.write(kept)
-        for group in _groups(chosen, asked, names, settings, make_progress(progress), kept):
+            recorder.write(earlier_trials)
+        for group in _groups(chosen, task_names, names, settings, make_progress(progress), earlier_trials):
             trials += group
             if recorder is not None:
                 recorder.write(group)
@@ -542,14 +544,14 @@ def _groups(
     solvers: Sequence[str],
     settings: ComparisonSettings,
     progress: ComparisonProgress,
-    kept: Sequence[Trial],
+    earlier_trials: Sequence[Trial],
 ) -> Iterable[list[Trial]]:
     """Yield the records of each case and solver; before them the reference records of a task out of reach."""
     sizes = CaseSettings(
         settings.targets, settings.branch_targets, settings.branch_starts, settings.tolerance, settings.angle_tolerance
     )
     pace = TimeLimits(settings.budget, settings.longest, settings.patience, settings.seed)
-    there = {(one.robot, one.task) for one in kept}
+    there = {(trial.robot, trial.task) for trial in earlier_trials}
     done, total = 0, len(robots) * len(tasks) * len(solvers)
     for robot in robots:
         for task in tasks:
@@ -568,7 +570,7 @@ def _groups(
     progress(done, total, "")
 
 
-def _kept(csv: str | Path | None, settings: ComparisonSettings, solvers: Sequence[str]) -> list[Trial]:
+def _trials_to_resume(csv: str | Path | None, settings: ComparisonSettings, solvers: Sequence[str]) -> list[Trial]:
     """Read the records of an earlier run, for the tasks that all solvers finished.
 
     Unfinished tasks are dropped, since branches and least distances depend on all solvers of a task.
@@ -587,11 +589,11 @@ def _kept(csv: str | Path | None, settings: ComparisonSettings, solvers: Sequenc
         )
     last = trials[-1].case_key if trials and part.exists() else None  # its records may be incomplete
     done: dict[tuple[str, str], set[str]] = {}
-    for one in trials:
-        if one.kind != REFERENCE and one.case_key != last:
-            done.setdefault((one.robot, one.task), set()).add(one.solver)
-    whole = {key for key, some in done.items() if set(solvers) <= some}
-    return [one for one in trials if (one.robot, one.task) in whole and (one.solver in (*solvers, ""))]
+    for trial in trials:
+        if trial.kind != REFERENCE and trial.case_key != last:
+            done.setdefault((trial.robot, trial.task), set()).add(trial.solver)
+    whole = {key for key, solver_names in done.items() if set(solvers) <= solver_names}
+    return [trial for trial in trials if (trial.robot, trial.task) in whole and (trial.solver in (*solvers, ""))]
 
 
 def _robots(
@@ -603,10 +605,10 @@ def _robots(
     given = [mechanisms] if isinstance(mechanisms, MechanismOrFile) else list(mechanisms or ())
     built_in = _names("robot to compare on", robots, ROBOTS) if robots is not None or not given else []
     chosen = [make_robot(name) for name in built_in]
-    for one in given:
-        if not isinstance(one, MechanismOrFile):
-            raise InvalidArgument(f"a mechanism to compare on, or a file of one, is needed; not {one!r}")
-        mechanism = one if isinstance(one, Mechanism) else load(one)
+    for item in given:
+        if not isinstance(item, MechanismOrFile):
+            raise InvalidArgument(f"a mechanism to compare on, or a file of one, is needed; not {item!r}")
+        mechanism = item if isinstance(item, Mechanism) else load(item)
         chosen.append(user_robot(mechanism, links, [robot.name for robot in chosen]))
     return chosen
 

@@ -73,10 +73,10 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     for name, tilt in swing_angles(robot.mechanism, q).items():
         cone = robot.mechanism.joint(name).cone
         violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
-    gap, shut = _loops(case, settings, q)
+    gap, loops_closed = _loops(case, settings, q)
     slack = 1 + ROUNDING
     there = off.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
-    holds = shut and violation <= ROUNDING
+    holds = loops_closed and violation <= ROUNDING
     return CaseVerification(
         float(off.max()), float(angle.max()), float(np.linalg.norm(off)), gap, violation, holds, bool(there and holds)
     )
@@ -84,18 +84,18 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
 
 def _loops(exercise: BenchmarkCase, sizes: CaseSettings, q: Array) -> tuple[float, bool]:
     """Return the largest closure or joint constraint error, and whether all are within the tolerances of the goals."""
-    mechanism, worst, shut = exercise.robot.mechanism, 0.0, True
+    mechanism, worst, all_closed = exercise.robot.mechanism, 0.0, True
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
             rows, metres = evaluate_relation(mechanism, relation, q)[0], np.array(relation.is_length, dtype=np.bool_)
             apart, turned = float(np.linalg.norm(rows[metres])), float(np.linalg.norm(rows[~metres]))
             worst = max(worst, apart, turned)
-            shut &= apart <= sizes.tolerance and turned <= sizes.angle_tolerance
+            all_closed &= apart <= sizes.tolerance and turned <= sizes.angle_tolerance
     for name, relation in joint_constraint_relations(mechanism).items():
         off = abs(float(joint_constraint_residuals(mechanism, relation, q))) / mechanism.joint_constraint(name).scale
         worst = max(worst, off)
-        shut &= off <= min(sizes.tolerance, sizes.angle_tolerance)
-    return worst, shut
+        all_closed &= off <= min(sizes.tolerance, sizes.angle_tolerance)
+    return worst, all_closed
 
 
 DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -146,8 +146,8 @@ class SolutionBranches:
         Rotations by 2 pi and dofs that do not affect the goals make no difference.
         """
         known = self._known[target]
-        for k, other in enumerate(known):
-            if self._apart(target, other, q) < BRANCH_SEPARATION:
+        for k, branch in enumerate(known):
+            if self._apart(target, branch, q) < BRANCH_SEPARATION:
                 return k
         known.append(q)
         return len(known) - 1

@@ -169,26 +169,26 @@ def case_plots(comparison: Comparison, robot: str, task: str, numbers: dict[str,
     Args:
         numbers: index of each solver, which selects colour and dash.
     """
-    mine = [one for one in comparison.trials if (one.robot, one.task) == (robot, task)]
-    found = _convergence(comparison, mine, numbers)
+    mine = [trial for trial in comparison.trials if (trial.robot, trial.task) == (robot, task)]
+    plots = _convergence(comparison, mine, numbers)
     if task != OUT_OF_REACH:
-        found.append(("success against time", _success(comparison, mine, numbers)))
-    return found
+        plots.append(("success against time", _success(comparison, mine, numbers)))
+    return plots
 
 
 def _convergence(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str, int]) -> list[tuple[str, str]]:
     by_iteration: list[PlotLine] = []
     by_time: list[PlotLine] = []
-    for one in trials:
-        if one.kind != CURVE:
+    for trial in trials:
+        if trial.kind != CURVE:
             continue
-        points = list(zip(one.curve_at, [max(x, SMALLEST_ERROR) for x in one.curve], strict=True))
-        by_iteration.append(PlotLine(one.solver, numbers[one.solver], points))
-        row = comparison.row(*(one.solver, one.robot, one.task))
+        points = list(zip(trial.curve_at, [max(x, SMALLEST_ERROR) for x in trial.curve], strict=True))
+        by_iteration.append(PlotLine(trial.solver, numbers[trial.solver], points))
+        row = comparison.row(*(trial.solver, trial.robot, trial.task))
         if row.iteration_seconds is not None:
             begun, each = row.call_seconds or 0.0, row.iteration_seconds
             by_time.append(
-                PlotLine(one.solver, numbers[one.solver], [(begun + at * each, error) for at, error in points])
+                PlotLine(trial.solver, numbers[trial.solver], [(begun + at * each, error) for at, error in points])
             )
     errors = [y for line in by_iteration for _, y in line.points]
     y = PlotAxis("median error (sizes, rad)", *decade_bounds(errors, SMALLEST_ERROR, LARGEST_ERROR), is_log=True)
@@ -210,11 +210,11 @@ def _success(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str,
     budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
     lines: list[PlotLine] = []
     times: list[float] = []
-    for solver in dict.fromkeys(one.solver for one in trials):
-        tried = [one for one in trials if one.solver == solver and one.kind in (ATTEMPT, TRACK)]
+    for solver in dict.fromkeys(trial.solver for trial in trials):
+        tried = [trial for trial in trials if trial.solver == solver and trial.kind in (ATTEMPT, TRACK)]
         if not tried:
             continue
-        when = sorted(one.budget_seconds for one in tried if one.in_budget)
+        when = sorted(trial.budget_seconds for trial in tried if trial.in_budget)
         points: list[tuple[float, float]] = []
         for k, seconds in enumerate(when):  # two points per step of the staircase
             points += [(seconds, 100 * k / len(tried)), (seconds, 100 * (k + 1) / len(tried))]
@@ -360,9 +360,9 @@ def _heat_maps(comparison: Comparison) -> str:
     tasks = list(dict.fromkeys(row.task for row in comparison.rows))
     parts = [_choice("heat", [ALL_TASKS, *tasks])]
     for k, task in enumerate([ALL_TASKS, *tasks]):
-        some = [row for row in comparison.rows if task in (ALL_TASKS, row.task)]
+        task_rows = [row for row in comparison.rows if task in (ALL_TASKS, row.task)]
         hidden = " hidden" if k else ""
-        parts.append(f'<div class="scroll" data-heat="{escape(task)}"{hidden}>{_heat_map(comparison, some)}</div>')
+        parts.append(f'<div class="scroll" data-heat="{escape(task)}"{hidden}>{_heat_map(comparison, task_rows)}</div>')
     return "".join(parts)
 
 
@@ -451,13 +451,13 @@ def _table(comparison: Comparison) -> str:
 
 def _numbers(row: ComparisonRow) -> list[float | None]:
     """Return the sort keys of the columns of a row; None: sort by text."""
-    found = None if not row.branches_known else (row.branches or 0) / row.branches_known
+    branch_share = None if not row.branches_known else (row.branches or 0) / row.branches_known
     jumps = None if row.jumps is None else float(row.jumps)
     return [
         None, row.trials, row.first_attempt_share, row.within_budget_share, row.iterations, row.iteration_seconds,
         row.call_seconds,
         row.median_seconds, row.p99_seconds, row.position, row.rotation, row.violations, row.false_claims, jumps,
-        row.optimality, found,
+        row.optimality, branch_share,
     ]  # fmt: skip
 
 

@@ -126,16 +126,16 @@ def summarise(trials: Iterable[Trial]) -> tuple[ComparisonRow, ...]:
     cells: dict[tuple[str, str, str], list[Trial]] = {}
     least: dict[tuple[str, str, int], float] = {}
     known: dict[tuple[str, str, int], set[int]] = {}
-    for one in trials:
-        if one.kind != REFERENCE:
-            cells.setdefault(one.case_key, []).append(one)
-        if one.task == OUT_OF_REACH and one.target >= 0:
-            at = (one.robot, one.task, one.target)
-            near = [x for x in (one.distance, one.budget_distance) if not math.isnan(x)]
+    for trial in trials:
+        if trial.kind != REFERENCE:
+            cells.setdefault(trial.case_key, []).append(trial)
+        if trial.task == OUT_OF_REACH and trial.target >= 0:
+            at = (trial.robot, trial.task, trial.target)
+            near = [x for x in (trial.distance, trial.budget_distance) if not math.isnan(x)]
             least[at] = min([least.get(at, math.inf), *near])
-        if one.kind == BRANCH and one.branch >= 0:
-            known.setdefault((one.robot, one.task, one.target), set()).add(one.branch)
-    return tuple(_row(cell, some, least, known) for cell, some in cells.items())
+        if trial.kind == BRANCH and trial.branch >= 0:
+            known.setdefault((trial.robot, trial.task, trial.target), set()).add(trial.branch)
+    return tuple(_row(cell, cell_trials, least, known) for cell, cell_trials in cells.items())
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
@@ -154,26 +154,28 @@ def _row(
     known: dict[tuple[str, str, int], set[int]],
 ) -> ComparisonRow:
     robot, task, solver = cell
-    refused = next((one.note for one in trials if one.kind == REFUSED), "")
-    tried = [one for one in trials if one.kind in (ATTEMPT, TRACK)]
+    refused = next((trial.note for trial in trials if trial.kind == REFUSED), "")
+    tried = [trial for trial in trials if trial.kind in (ATTEMPT, TRACK)]
     if refused or not tried:
         return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "nothing was tried")
     optimality = None
-    idle = next((one.seconds for one in trials if one.kind == CALL and not math.isnan(one.seconds)), 0.0)
-    each = [max(0.0, one.seconds - idle) / one.iterations for one in tried if one.iterations]
+    idle = next((trial.seconds for trial in trials if trial.kind == CALL and not math.isnan(trial.seconds)), 0.0)
+    each = [max(0.0, trial.seconds - idle) / trial.iterations for trial in tried if trial.iterations]
     if task == OUT_OF_REACH:
-        ratios = [one.distance / least[robot, task, one.target] for one in tried]
-        in_budget = [one.budget_distance / least[robot, task, one.target] for one in tried]
-        reached, later = ([ratio <= 1 + OPTIMALITY_MARGIN for ratio in some] for some in (ratios, in_budget))
-        optimality, seconds = float(np.median(ratios)), [one.seconds for one in tried]
+        ratios = [trial.distance / least[robot, task, trial.target] for trial in tried]
+        in_budget = [trial.budget_distance / least[robot, task, trial.target] for trial in tried]
+        reached, later = (
+            [ratio <= 1 + OPTIMALITY_MARGIN for ratio in ratio_list] for ratio_list in (ratios, in_budget)
+        )
+        optimality, seconds = float(np.median(ratios)), [trial.seconds for trial in tried]
     else:
-        reached, later = [one.verified for one in tried], [one.in_budget for one in tried]
-        seconds = [one.budget_seconds if one.in_budget else math.inf for one in tried]
+        reached, later = [trial.verified for trial in tried], [trial.in_budget for trial in tried]
+        seconds = [trial.budget_seconds if trial.in_budget else math.inf for trial in tried]
     n, first, all_in_all = len(tried), sum(reached), sum(later)
-    looked = [one for one in trials if one.kind == BRANCH]
-    targets = {one.target for one in looked}
-    found = {(one.target, one.branch) for one in looked if one.branch >= 0}
-    gaps = [one.gap for one in tried if one.claimed]
+    branch_trials = [trial for trial in trials if trial.kind == BRANCH]
+    targets = {trial.target for trial in branch_trials}
+    branches = {(trial.target, trial.branch) for trial in branch_trials if trial.branch >= 0}
+    gaps = [trial.gap for trial in tried if trial.claimed]
     return ComparisonRow(
         robot=robot,
         task=task,
@@ -183,21 +185,21 @@ def _row(
         first_attempt_interval=wilson_interval(first, n),
         within_budget=all_in_all,
         within_budget_interval=wilson_interval(all_in_all, n),
-        iterations=_median([one.iterations for one, yes in zip(tried, reached, strict=True) if yes]),
+        iterations=_median([trial.iterations for trial, yes in zip(tried, reached, strict=True) if yes]),
         call_seconds=idle or None,
         iteration_seconds=_median(each),
         median_seconds=nearest_rank(seconds, 0.5),
         p99_seconds=nearest_rank(seconds, 0.99),
-        position=_median([one.position for one in tried]),
-        rotation=_median([one.rotation for one in tried if not math.isnan(one.rotation)]),
-        false_claims=sum(one.claimed and not one.verified for one in tried),
-        violations=sum(one.violation > LIMIT_ROUNDING for one in tried),
-        worst_violation=max(one.violation for one in tried),
+        position=_median([trial.position for trial in tried]),
+        rotation=_median([trial.rotation for trial in tried if not math.isnan(trial.rotation)]),
+        false_claims=sum(trial.claimed and not trial.verified for trial in tried),
+        violations=sum(trial.violation > LIMIT_ROUNDING for trial in tried),
+        worst_violation=max(trial.violation for trial in tried),
         worst_gap=max(gaps, default=None),
-        jumps=sum(one.jumped for one in tried) if tried[0].kind == TRACK else None,
+        jumps=sum(trial.jumped for trial in tried) if tried[0].kind == TRACK else None,
         optimality=optimality,
-        branches=len(found) if looked else None,
-        branches_known=sum(len(known.get((robot, task, target), ())) for target in targets) if looked else None,
+        branches=len(branches) if branch_trials else None,
+        branches_known=sum(len(known.get((robot, task, target), ())) for target in targets) if branch_trials else None,
     )
 
 
@@ -255,16 +257,16 @@ def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
     lines: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         filled = [row_cells(row) for row in block]
-        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(one[k] for one in filled)]
+        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
         names = list(TABLE_COLUMNS)
-        width = [max(len(names[k]), *(len(one[k]) for one in filled)) for k in used]
+        width = [max(len(names[k]), *(len(cells[k]) for cells in filled)) for k in used]
         lines += ["", f"{titles.get(robot, robot)}, {task.replace('_', ' ')}"]
         lines.append("  ".join(_aligned(names[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
-        for row, one in zip(block, filled, strict=True):
+        for row, cells in zip(block, filled, strict=True):
             if row.refused:
                 lines.append(f"{row.solver:<{width[0]}}  {row.refused}")
             else:
-                lines.append("  ".join(_aligned(one[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
+                lines.append("  ".join(_aligned(cells[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
     return "\n".join(lines[1:])
 
 
@@ -279,10 +281,10 @@ def success_matrix(
     means: dict[tuple[str, str], float | None] = {}
     for solver in solvers:
         for robot in robots:
-            some = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
-            tried = [value(row) for row in some if not row.refused]
+            robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
+            tried = [value(row) for row in robot_rows if not row.refused]
             # a refused task counts as zero, so that a solver gains nothing by refusing
-            means[solver, robot] = sum(tried) / len(some) if tried else None
+            means[solver, robot] = sum(tried) / len(robot_rows) if tried else None
     return solvers, robots, means
 
 
@@ -304,11 +306,11 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         filled = [row_cells(row) for row in block if not row.refused]
-        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(one[k] for one in filled)]
+        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
         names = list(TABLE_COLUMNS)
         parts.append(f"{heading} {titles.get(robot, robot)}: {task.replace('_', ' ')}\n")
         if filled:
-            parts.append(markdown_lines([names[k] for k in used], [[one[k] for k in used] for one in filled]))
+            parts.append(markdown_lines([names[k] for k in used], [[cells[k] for k in used] for cells in filled]))
         refused: dict[str, list[str]] = {}
         for row in block:
             if row.refused:
@@ -363,16 +365,16 @@ def within_budget_share(row: ComparisonRow) -> float:
 def markdown_lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Format a Markdown table; the first column is left-aligned, the others are right-aligned."""
     lines = [f"| {' | '.join(names)} |", f"|---|{'---:|' * (len(names) - 1)}"]
-    lines += [f"| {' | '.join(one.replace('|', '/') for one in row)} |" for row in rows]
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def rows_by_task(rows: Iterable[ComparisonRow]) -> dict[tuple[str, str], list[ComparisonRow]]:
     """Group rows by robot and task, in their order."""
-    found: dict[tuple[str, str], list[ComparisonRow]] = {}
+    groups: dict[tuple[str, str], list[ComparisonRow]] = {}
     for row in rows:
-        found.setdefault((row.robot, row.task), []).append(row)
-    return found
+        groups.setdefault((row.robot, row.task), []).append(row)
+    return groups
 
 
 def format_share(value: float, interval: tuple[float, float]) -> str:
@@ -469,14 +471,14 @@ class Comparison:
         tasks: Iterable[str] | None = None,
     ) -> tuple[ComparisonRow, ...]:
         """Return the rows of the given solvers, robots and tasks; None: all."""
-        wanted = [None if some is None else {some} if isinstance(some, str) else set(some)
-                  for some in (solvers, robots, tasks)]  # fmt: skip
+        wanted = [None if names is None else {names} if isinstance(names, str) else set(names)
+                  for names in (solvers, robots, tasks)]  # fmt: skip
         return tuple(
             row
             for row in self.rows
             if all(
-                some is None or name in some
-                for some, name in zip(wanted, (row.solver, row.robot, row.task), strict=True)
+                names is None or name in names
+                for names, name in zip(wanted, (row.solver, row.robot, row.task), strict=True)
             )
         )
 
