@@ -48,8 +48,10 @@ class SolveRequest:
     @property
     def is_plain(self) -> bool:
         """Whether the chain kernel supports all arguments."""
-        others = self.options.keys() - {"max_seconds", "restarts"}
-        return not (others or self.history) and self.lock is self.limits is self.feasible is self.callback is None
+        other_options = self.options.keys() - {"max_seconds", "restarts"}
+        return (
+            not (other_options or self.history) and self.lock is self.limits is self.feasible is self.callback is None
+        )
 
     def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
         """Return the same request with other options and at most `seconds`, s."""

@@ -148,9 +148,11 @@ class CompiledProblem:
     # ---- inside -----------------------------------------------------------------------------
 
     def _required_objectives(self) -> tuple[Objective, ...]:
-        given, options = self._given_objectives, self.options
+        given_objectives, options = self._given_objectives, self.options
         objectives = (
-            objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance) if given is None else given
+            objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance)
+            if given_objectives is None
+            else given_objectives
         )
         if self._rest is None or self._rest is False:
             return objectives

@@ -65,7 +65,7 @@ ChainSolver = Callable[[Any, Any], Solution | ChainResult | None]
 def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
     """Make the fast path to the chain kernel: poses (4, 4) for a `PoseGoal`, positions (3,) for a `PositionGoal`.
 
-    Everything that does not change between calls is looked up here. Returns None for other goals.
+    Everything that does not change between calls is computed here. Returns None for other goals.
     """
     goal, mechanism, home, bounds = solver.objectives[0], solver.mechanism, solver._mid_configuration, solver._bounds
     is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
@@ -321,9 +321,8 @@ class FastPath(CompiledProblem):
                 return None
         except TypeError:  # not an array of float64 that kernels take
             return None
-        if (
-            self._objective_relations is not self._own_relations
-        ):  # the general path may have left other targets for these objectives
+        if self._objective_relations is not self._own_relations:
+            # the general path may have left other targets for the objectives that keep theirs
             for index, kind in enumerate(writer.kinds):
                 if kind == UNCHANGED:
                     write_targets(self._problem, index, self._own_relations[index])

@@ -1,4 +1,4 @@
-"""Options that every solver has, whatever its method."""
+"""Options of every solver, independent of its method."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ NUMERIC_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("max_itera
 """Names of the options that need not be whole numbers."""
 
 
-def check_option_names(given: Iterable[str], method_options: Sequence[str]) -> None:
+def check_option_names(names: Iterable[str], method_options: Sequence[str]) -> None:
     """Raise `UnknownName` for an option that is neither in `Options` nor in `method_options`."""
-    for name in given:
+    for name in names:
         if name not in OPTION_NAMES and name not in method_options:
             raise UnknownName("option", name, (*method_options, *OPTION_NAMES))

@@ -66,8 +66,8 @@ class SingularDirection:
     motion: Mapping[str, float]
 
     def __repr__(self) -> str:
-        least = MIN_REPORTED_MOTION * max(map(abs, self.motion.values()), default=0.0)
-        moves = ", ".join(f"{name} {amount:+.2g}" for name, amount in self.motion.items() if abs(amount) >= least)
+        threshold = MIN_REPORTED_MOTION * max(map(abs, self.motion.values()), default=0.0)
+        moves = ", ".join(f"{name} {amount:+.2g}" for name, amount in self.motion.items() if abs(amount) >= threshold)
         return f"<{self.kind}: {_DESCRIPTIONS[self.kind]} (nearness {self.nearness:.2g}); moves {moves}>"
 
 
@@ -170,8 +170,10 @@ def _rank_loss(
     generic_rank = 0
     for motions in (structure.here, *structure.neighbours):
         J, J_reduced, _ = over_motions(motions)
-        least = MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
-        generic_rank = max(generic_rank, numerical_rank(J_reduced, least))
+        rank_tolerance = (
+            MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
+        )
+        generic_rank = max(generic_rank, numerical_rank(J_reduced, rank_tolerance))
     if not generic_rank:
         return None
     J, J_reduced, basis = over_motions(structure.here)

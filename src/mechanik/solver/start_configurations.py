@@ -226,7 +226,7 @@ class SeedTable:
     def closed_best_first(self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor) -> Array:
         """Return the first `count` Halton starts with their loops closed, ordered by the cost of the present goals.
 
-        Starts whose loops cannot be closed are left out, and so are those that remain when the time is up.
+        Excluded are starts whose loops cannot be closed, and starts that remain when the time is up.
         """
         known = len(self._is_closed)
         if known < min(count, len(self.starts)):
@@ -342,7 +342,7 @@ def close_loops_of_starts(
 
 
 def movable_configuration_mask(problem: LeastSquaresProblem, locked: Mask) -> Mask:
-    """Return a mask (nq,) of the entries of q that a problem may move, with the locked dofs (nv,) left out."""
+    """Return a mask (nq,) of the entries of q that a problem may move, without the locked dofs (nv,)."""
     space, moves = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
     mask = np.zeros(space.nq, dtype=np.bool_)
     mask[space.scalars_q] = moves[space.scalars_v]

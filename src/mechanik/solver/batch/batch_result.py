@@ -215,9 +215,9 @@ class BatchResult:
     def __repr__(self) -> str:
         counts = self.counts
         pending = counts.get(Status.PENDING, 0)
-        left = f", {pending:,} not solved yet" if pending else ""
+        rest = f", {pending:,} not solved yet" if pending else ""
         where = f" in {self.folder}" if self.folder is not None else ""
-        return f"<batch of {format_count(self.count, 'row')}{where}: {counts.get(Status.CONVERGED, 0):,} solved{left}>"
+        return f"<batch of {format_count(self.count, 'row')}{where}: {counts.get(Status.CONVERGED, 0):,} solved{rest}>"
 
     def summary(self) -> str:
         """Return a summary of several lines: the number of rows by status, and the speed."""

@@ -138,8 +138,8 @@ class TargetColumn(Protocol):
         """Return the targets of rows, and which of them are numerically valid."""
         ...
 
-    def row(self, taken: Any, i: int) -> Any:
-        """Return row `i` of taken targets, in a form that `Objective.with_target` takes."""
+    def row(self, values: Any, i: int) -> Any:
+        """Return row `i` of targets from `take`, in a form that `Objective.with_target` takes."""
         ...
 
     def sample_target(self) -> Any:
@@ -164,8 +164,8 @@ class ArrayColumn:
     def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         return normalize_targets(read_rows(self.array, rows), skip_pose_check)
 
-    def row(self, taken: Array, i: int) -> Array | float:
-        return taken[i] if taken.ndim > 1 else float(taken[i])
+    def row(self, values: Array, i: int) -> Array | float:
+        return values[i] if values.ndim > 1 else float(values[i])
 
     def sample_target(self) -> object:
         shape = self.array.shape[1:]
@@ -186,17 +186,17 @@ class NamedColumn:
         return len(next(iter(self.arrays.values())))
 
     def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
-        parts = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
-        return normalize_targets(np.concatenate(parts, axis=1))
+        blocks = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
+        return normalize_targets(np.concatenate(blocks, axis=1))
 
-    def row(self, taken: Array, i: int) -> dict[str, Any]:
-        values: dict[str, Any] = {}
+    def row(self, values: Array, i: int) -> dict[str, Any]:
+        joint_values: dict[str, Any] = {}
         first = 0
         for name, array in self.arrays.items():
             size = 1 if array.ndim == 1 else array.shape[1]
-            values[name] = float(taken[i, first]) if size == 1 else taken[i, first : first + size]
+            joint_values[name] = float(values[i, first]) if size == 1 else values[i, first : first + size]
             first += size
-        return values
+        return joint_values
 
     def sample_target(self) -> object:
         sizes = {name: 1 if array.ndim == 1 else array.shape[1] for name, array in self.arrays.items()}
@@ -221,8 +221,8 @@ class ObjectColumn:
     def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
         return [self.objects[i] for i in rows.tolist()], np.ones(len(rows), dtype=np.bool_)
 
-    def row(self, taken: list[Any], i: int) -> Any:
-        return taken[i]
+    def row(self, values: list[Any], i: int) -> Any:
+        return values[i]
 
     def sample_target(self) -> object:
         return None
@@ -264,7 +264,7 @@ class TargetRows:
 
     Attributes:
         columns: targets of each objective; None where the target stays.
-        values: the taken targets of each column.
+        values: targets of each column, as its `take` returns them.
         count: number of rows.
     """
 

@@ -174,8 +174,8 @@ class GradientDescent(Method):
         memory: M in the paper; with 1 the error never increases.
         largest_step: rad or characteristic lengths; largest motion of a column in a step with a line search. Longer
             steps move joints to limits where they stay. 0.2 was tuned on an arm of ten joints.
-        difference: displacement of a joint for a difference, rad or characteristic lengths. Joints end off by half of
-            it.
+        difference: displacement of a joint for a difference, rad or characteristic lengths. The final joint values have
+            errors of half of it.
     """
 
     name: ClassVar[str] = "gradient_descent"
@@ -386,8 +386,8 @@ class LimitedMemoryBFGS(Method):
     """L-BFGS-B: quasi-Newton steps within the limits, with the curvature estimated from the last steps.
 
     The curvature is estimated as in the paper. Limits are handled more simply: columns that are pushed against a limit
-    are left out, the step of the others is cut at the limits and then shortened until the error decreases. The paper
-    first follows the projected gradient to find the active limits.
+    are removed, the step of the other columns is cut at the limits and then shortened until the error decreases. The
+    paper first follows the projected gradient to find the active limits.
 
     Attributes:
         m: number of stored steps.

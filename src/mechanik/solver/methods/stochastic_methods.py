@@ -292,8 +292,8 @@ class Evolution(Method):
     descend and survive. Children replace the others: two parents are drawn by rank, and each value of the child is
     drawn between theirs, plus a share of the step of the first parent, plus a step towards a third, better individual
     (adoption). Values mutate more often and farther if the parents are close to extinction, that is, if their cost is
-    high among the population. A population whose best no longer improves is replaced at random; only the record is
-    kept. All steps are on the manifold: quaternions are rotated.
+    high among the population. A population whose best no longer improves is replaced at random; only the record
+    survives. All steps are on the manifold: quaternions are rotated.
 
     With loops, states with closed loops rank above others; the local method closes them.
 

@@ -267,7 +267,7 @@ BLOCKS_WITHOUT_PROGRESS = 2
 its self-motions; more blocks cost time and find rarer self-motions.
 """
 FIRST_APPROACH_STEPS, APPROACH_CANDIDATES = 10, 8
-"""Steps that all candidates take towards q0, and the number of nearest candidates that go on after them."""
+"""Steps that all candidates take towards q0, and the number of nearest candidates that continue after them."""
 MIN_PROGRESS = 1e-6
 """rad and m; a smaller decrease of the distance is no progress."""
 NEAREST_MAX_STARTS = 512

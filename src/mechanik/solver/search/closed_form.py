@@ -113,14 +113,14 @@ def _errors(X: Array, target: Array, counts_rotation: bool) -> tuple[Array, Arra
 def _newton(axes: ScrewAxes, q: Array, target: Array, counts_rotation: bool) -> Array:
     """Take a Newton step; the damping is so small that it acts only near singular directions."""
     X, J = axes.poses(q), axes.jacobians(q)
-    rows = 6 if counts_rotation else 3
+    row_count = 6 if counts_rotation else 3
     e = np.empty((len(q), 6))
     e[:, :3] = (target[:, :3, 3] - X[:, :3, 3]) / axes.size
     e[:, 3:] = sum(cross(X[:, :3, k], target[:, :3, k]) for k in range(3)) / 2
     J[:, :3] /= axes.size
-    J, e = J[:, :rows], e[:, :rows]
+    J, e = J[:, :row_count], e[:, :row_count]
     Jt = np.swapaxes(J, -1, -2)
-    return q + (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(rows), e[..., None]))[..., 0]
+    return q + (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(row_count), e[..., None]))[..., 0]
 
 
 def _unique_mask(q: Array, error: Array) -> Mask:
@@ -210,7 +210,7 @@ class ClosedForm:
 
     @property
     def kind(self) -> str:
-        """Name of the arm family, such as "spherical wrist"; `ClosedFormFamily` has all of them."""
+        """Name of the arm family, such as "spherical wrist"; `ClosedFormFamily` lists all families."""
         return str(self.recognition.family)
 
     @property
@@ -412,13 +412,13 @@ def _distance(q: Array, start: Array) -> Array:
     return np.sqrt(((q - start) ** 2).sum(axis=-1))
 
 
-def _finite(values: ArrayLike, what: str) -> Array:
+def _finite(values: ArrayLike, name: str) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be an array of real numbers, not {values!r}") from None
+        raise ShapeError(f"{name} must be an array of real numbers, not {values!r}") from None
     if not np.isfinite(array).all():
-        raise NotFinite(f"{what} has an entry that is not finite")
+        raise NotFinite(f"{name} has an entry that is not finite")
     return array
 
 

@@ -139,9 +139,8 @@ class CollisionFreeSearch:
             has_free = self._store_best(candidates, remaining, q, report, np.where(free, rank, np.inf))
             candidates.free[remaining[has_free]] = True
             remaining = remaining[~has_free]
-            if len(remaining) and (
-                first == max_starts or count == STARTS_PER_ROUND[-1]
-            ):  # the smallest penetration in the last round
+            is_last_round = first == max_starts or count == STARTS_PER_ROUND[-1]
+            if len(remaining) and is_last_round:  # store the solutions with the smallest penetration
                 is_colliding = solved & ~has_free.repeat(k)
                 depth = np.full(len(q), np.inf)
                 depth[is_colliding] = -self._constraint.distances(q[is_colliding])

@@ -142,7 +142,7 @@ def search_context(
         solver: the compiled problem.
         targets: new targets; None for those of the objectives.
         q0: (nq,) reference; None for the present configuration.
-        lock: dofs that are locked in this call, besides those of the solver.
+        lock: dofs that are locked in this call, in addition to those of the solver.
         limits: (lower, upper) by joint or dof name for this call, rad or m.
         helpers: called after the targets are written.
     """

@@ -30,7 +30,7 @@ CURVE_SPACING = 0.02
 """Scaled units; maximum distance between consecutive points of a curve."""
 MAX_STEP, CAUTIOUS_STEP, MIN_STEP = 0.15, 0.03, 1e-3
 """Scaled units; steps along a curve. Steps above CAUTIOUS_STEP are no longer than the smallest singular value of the
-Jacobian. Steps of MIN_STEP are taken whatever the sign of the determinant: so the trace goes straight on at crossings.
+Jacobian. Steps of MIN_STEP are accepted for any sign of the determinant, so the trace continues straight at crossings.
 """
 MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
@@ -135,11 +135,11 @@ def _trace(constraints: ConstraintSystem, q: Array, first: Array) -> tuple[list[
         is_lost = ~accepted & (steps[active] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
         to_start = constraints.wrapped_difference(q_here, q[active])
-        moved = step_length(constraints.wrapped_difference(q_here, q_next))
+        step_sizes = step_length(constraints.wrapped_difference(q_here, q_next))
         ahead = (to_start * t_here).sum(axis=1)
         aside = step_length(to_start - ahead[:, None] * t_here)
         count = np.array([len(points[k]) for k in active])
-        closes = accepted & (count > 3) & (ahead > -1e-9) & (ahead <= moved) & (aside < 0.3 * moved)
+        closes = accepted & (count > 3) & (ahead > -1e-9) & (ahead <= step_sizes) & (aside < 0.3 * step_sizes)
         closes &= (t_here * first[active]).sum(axis=1) > 0.5
         is_closed[active[closes]] = True
         for i in np.flatnonzero(accepted & ~closes).tolist():
@@ -408,10 +408,10 @@ def approach_along_self_motion(
         k, trial = k[accepted], trial[accepted]
         if not len(k):
             continue
-        old = q[k]
+        previous_q = q[k]
         q[k], distance[k], rejections[k] = trial, new_distance[accepted], 0
         direction[k], new_gradient, at_limit[k] = _descent_direction(c, trial, q0)
-        s = c.mechanism.space.difference(old, trial)[:, c.moving]
+        s = c.mechanism.space.difference(previous_q, trial)[:, c.moving]
         y = new_gradient - gradient[k]
         curvature = (s * y).sum(axis=1)
         new_factor = np.where(
@@ -422,7 +422,7 @@ def approach_along_self_motion(
 
 
 def _descent_direction(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
-    """Return descent direction, projected gradient (rad and m) and the mask of dofs kept at limits, (K, n) each."""
+    """Return descent direction, projected gradient (rad and m) and the mask of dofs held at limits, (K, n) each."""
     difference = c.mechanism.space.difference(q0, q)[:, c.moving]
     J = c.residual_and_jacobian(q)[1] / c.unit
     lower, upper = _at_limits(c, q)
