@@ -322,7 +322,7 @@ def test_a_pose_will_do():
 def test_an_arm_without_a_closed_form_is_told_why_and_what_to_use():
     with pytest.raises(NoClosedForm, match=r"axes 6 and 7 do not intersect .distance 0\.088 m.*mechanik\.solve"):
         closed_form(gallery.panda(), "panda_hand_tcp")
-    with pytest.raises(NoClosedForm, match="joint 'quill' slides"):
+    with pytest.raises(NoClosedForm, match="joint 'quill' is prismatic"):
         closed_form(gallery.scara(), "tool")
 
 
