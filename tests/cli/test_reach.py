@@ -58,7 +58,7 @@ def test_json_has_all_voxels_and_the_figures(capsys):
     code, out, _ = run(capsys, "gallery:planar_3r", *QUICK, "--json")
     told = json.loads(out)
     assert code == 0
-    assert (told["link"], told["asked"], told["orientations"]) == ("tool", "pose", 4)
+    assert (told["link"], told["orientation_kind"], told["orientations"]) == ("tool", "pose", 4)
     assert told["area"] == pytest.approx(np.pi * 2.3**2, rel=0.1)
     assert len(told["cells"]) >= told["count"] * 6
     assert told["best"]["share"] == 1.0
@@ -82,7 +82,7 @@ def test_the_map_and_the_picture_are_written(capsys, tmp_path):
         (("gallery:scara", "--resolution", "0"), "above 0"),
         (("gallery:scara", "--resolution", "nan"), "nan"),
         (("gallery:scara", "--resolution", "1e-5"), "voxels would have"),
-        (("gallery:scara", "--orientations", "-3"), "fewer than 0"),
+        (("gallery:scara", "--orientations", "-3"), "orientations must be 0 or more"),
         (("gallery:scara", "--out", "map.json"), "must end in .npz"),
         (("gallery:scara", "--picture", "map.doc"), "must end in .png, .svg or .pdf"),
         (("gallery:scara", "--out", "no_such_folder/map.npz"), "no folder"),

@@ -1,4 +1,4 @@
-"""A map that is kept, asked, drawn and shown."""
+"""Queries, files, plots and viewer data of reachability maps."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def reach(request):
     return request.getfixturevalue(request.param)
 
 
-# ---- asking ---------------------------------------------------------------------------------
+# ---- queries --------------------------------------------------------------------------------
 
 
-def test_a_map_answers_for_every_place(reach):
+def test_queries_agree_with_the_voxels_everywhere(reach):
     assert reach.reachable(reach.positions).all()
     assert (reach.share(reach.positions) == reach.shares).all()
     everywhere = reach.origin + (np.argwhere(np.ones(reach.shape)) + 0.5) * reach.resolution
@@ -44,13 +44,13 @@ def test_a_map_answers_for_every_place(reach):
 
 
 @pytest.mark.parametrize("bad", [(0, 0), "here", (0, 0, np.nan), 3.0])
-def test_a_place_is_three_finite_numbers(flat, bad):
+def test_wrong_positions_are_refused(flat, bad):
     with pytest.raises(mk.MechanikError, match="position"):
         flat.share(bad)
 
 
 @pytest.mark.parametrize("axis", ["x", "y", "z"])
-def test_slices_and_sections_are_the_block_layer_by_layer(solid, axis):
+def test_slices_and_sections_are_layers_of_the_voxel_block(solid, axis):
     block = np.moveaxis(solid.share_of_voxels, "xyz".index(axis), 0)
     for layer, (at, share) in zip(block, solid.slices(axis), strict=True):
         assert np.array_equal(layer, share, equal_nan=True)
@@ -58,11 +58,11 @@ def test_slices_and_sections_are_the_block_layer_by_layer(solid, axis):
     assert np.isnan(solid.section(axis, 50.0)).all()
 
 
-def test_the_best_place_has_the_largest_share(reach):
+def test_the_best_voxel_has_the_largest_share(reach):
     assert reach.shares[reach.best] == reach.shares.max()
 
 
-def test_nobody_writes_into_a_map(flat):
+def test_reach_maps_are_immutable(flat):
     for name in ARRAYS:
         with pytest.raises(ValueError, match="read-only"):
             getattr(flat, name)[0] = 0
@@ -70,29 +70,29 @@ def test_nobody_writes_into_a_map(flat):
         flat.link = "other"
 
 
-# ---- keeping --------------------------------------------------------------------------------
+# ---- files ----------------------------------------------------------------------------------
 
 
-def test_a_map_comes_back_as_it_was_saved(reach, tmp_path):
+def test_a_saved_map_is_loaded_exactly(reach, tmp_path):
     path = tmp_path / "map.npz"
     path.write_text("something older")
     reach.save(path)
-    back = ReachMap.load(path)
+    loaded = ReachMap.load(path)
     for name in ARRAYS:
-        assert np.array_equal(getattr(back, name), getattr(reach, name)), name
-        assert getattr(back, name).dtype == getattr(reach, name).dtype
-    for name in ("mechanism", "link", "resolution", "first", "shape", "asked"):
-        assert getattr(back, name) == getattr(reach, name)
+        assert np.array_equal(getattr(loaded, name), getattr(reach, name)), name
+        assert getattr(loaded, name).dtype == getattr(reach, name).dtype
+    for name in ("mechanism", "link", "resolution", "first", "shape", "orientation_kind"):
+        assert getattr(loaded, name) == getattr(reach, name)
     assert [p.name for p in tmp_path.iterdir()] == ["map.npz"], "nothing is left beside it"
 
 
-def test_an_empty_map_can_be_kept(tmp_path):
+def test_an_empty_map_can_be_saved(tmp_path):
     reach = reachability(mk.gallery.planar_2r(), "tool", 0.1, region=[[3, 3, 0], [3.3, 3.2, 0]])
     reach.save(tmp_path / "empty.npz")
     assert len(ReachMap.load(tmp_path / "empty.npz")) == 0
 
 
-def test_a_broken_file_is_refused_wherever_it_is_broken(flat, tmp_path):
+def test_truncated_and_altered_files_are_refused(flat, tmp_path):
     path, broken = tmp_path / "map.npz", tmp_path / "broken.npz"
     flat.save(path)
     whole = path.read_bytes()
@@ -102,48 +102,58 @@ def test_a_broken_file_is_refused_wherever_it_is_broken(flat, tmp_path):
             ReachMap.load(broken)
     rng = np.random.default_rng(0)
     for _ in range(50):
-        bent = bytearray(whole)
-        bent[rng.integers(len(bent))] ^= 1 << rng.integers(8)
-        broken.write_bytes(bytes(bent))
-        try:  # some bits mean nothing
-            back = ReachMap.load(broken)
+        altered = bytearray(whole)
+        altered[rng.integers(len(altered))] ^= 1 << rng.integers(8)
+        broken.write_bytes(bytes(altered))
+        try:  # some bits have no meaning
+            loaded = ReachMap.load(broken)
         except mk.errors.FormatError:
             continue
-        assert np.array_equal(back.cells, flat.cells)
+        assert np.array_equal(loaded.cells, flat.cells)
 
 
-def changed(path, **arrays):
+def replace_arrays(path, **arrays):
     with np.load(path) as file:
         np.savez(path, **{**file, **arrays})
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"about": np.array('{"mechanik_reach": 99}')}, "version 99.*update"),
-        ({"about": np.array("{}")}, "does not say"),
-        ({"about": np.array("[1]")}, "does not say"),
-        ({"about": np.array("no json")}, "no map of reach"),
-        ({"q": np.zeros((3, 2))}, r"q is of shape \(3, 2\)"),
+        ({"about": np.array("{}")}, "header is missing"),
+        ({"about": np.array("[1]")}, "header is missing"),
+        ({"about": np.array("no json")}, "not a reachability map"),
+        ({"q": np.zeros((3, 2))}, r"q has shape \(3, 2\)"),
         ({"shape": np.array([1, 1, 1])}, "outside the map"),
-        ({"shape": np.array([10**6] * 3)}, "wide"),
-        ({"base": np.array([0.0, np.nan, 0.0])}, "base holds"),
+        ({"shape": np.array([10**6] * 3)}, "too large"),
+        ({"base": np.array([0.0, np.nan, 0.0])}, "base has an entry"),
     ],
 )
-def test_a_file_that_contradicts_itself_is_refused_in_words(flat, tmp_path, change, words):
+def test_inconsistent_map_files_are_refused_with_the_reason(flat, tmp_path, change, message):
     flat.save(tmp_path / "map.npz")
-    changed(tmp_path / "map.npz", **change)
-    with pytest.raises(mk.errors.FormatError, match=words):
+    replace_arrays(tmp_path / "map.npz", **change)
+    with pytest.raises(mk.errors.FormatError, match=message):
         ReachMap.load(tmp_path / "map.npz")
 
 
-def test_files_that_are_none_are_refused(flat, tmp_path):
+def test_the_former_key_of_the_orientation_kind_is_read(flat, tmp_path):
+    path = tmp_path / "map.npz"
+    flat.save(path)
+    with np.load(path) as file:
+        about = json.loads(str(file["about"]))
+    about["asked"] = about.pop("orientation_kind")
+    replace_arrays(path, about=np.array(json.dumps(about)))
+    assert ReachMap.load(path).orientation_kind == flat.orientation_kind
+
+
+def test_missing_and_foreign_files_are_refused(flat, tmp_path):
     with pytest.raises(mk.errors.FileMissing, match="nowhere"):
         ReachMap.load(tmp_path / "nowhere.npz")
     with pytest.raises(mk.errors.FormatError):
         ReachMap.load(tmp_path)
     np.savez(tmp_path / "other.npz", numbers=np.arange(3))
-    with pytest.raises(mk.errors.FormatError, match="no map of reach"):
+    with pytest.raises(mk.errors.FormatError, match="not a reachability map"):
         ReachMap.load(tmp_path / "other.npz")
     with pytest.raises(mk.errors.CannotSave, match="no_folder"):
         flat.save(tmp_path / "no_folder" / "map.npz")
@@ -151,21 +161,21 @@ def test_files_that_are_none_are_refused(flat, tmp_path):
         flat.save(tmp_path)
 
 
-# ---- showing --------------------------------------------------------------------------------
+# ---- viewer data and plots ------------------------------------------------------------------
 
 
-def test_a_viewer_gets_the_same_voxels_from_json(reach):
-    told = json.loads(json.dumps(reach.to_json()))
-    cells = np.frombuffer(base64.b64decode(told["cells"]), dtype="<u2").reshape(-1, 3)
-    shares = np.frombuffer(base64.b64decode(told["shares"]), dtype=np.uint8) / 255
+def test_json_data_have_the_same_voxels(reach):
+    data = json.loads(json.dumps(reach.to_json()))
+    cells = np.frombuffer(base64.b64decode(data["cells"]), dtype="<u2").reshape(-1, 3)
+    shares = np.frombuffer(base64.b64decode(data["shares"]), dtype=np.uint8) / 255
     centres, exact, colours = reach.voxels()
-    assert np.allclose(told["origin"] + (cells + 0.5) * told["resolution"], centres, atol=1e-6)
+    assert np.allclose(data["origin"] + (cells + 0.5) * data["resolution"], centres, atol=1e-6)
     assert np.abs(shares - exact).max() <= 0.5 / 255 + 1e-6
-    assert told["count"] == len(centres) == len(colours)
+    assert data["count"] == len(centres) == len(colours)
     assert (colours.dtype, colours.shape) == (np.uint8, (len(reach), 3))
 
 
-def test_a_picture_has_three_sections_and_the_whole_or_one_section_of_a_layer(flat, solid, tmp_path):
+def test_a_plot_has_three_sections_and_a_cutaway_or_one_section_of_a_flat_map(flat, solid, tmp_path):
     pytest.importorskip("matplotlib")
     figure = solid.plot()
     assert [axes.get_title()[:3] for axes in figure.axes[:3]] == ["z =", "y =", "x ="]

@@ -137,7 +137,7 @@ def _print(reach_map: ReachMap) -> None:
     if not len(reach_map.wxyz):
         print_out("orientations were not sampled, or are determined by the position")
         return
-    what = "orientations" if reach_map.asked == "pose" else "directions of its z"
+    what = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z"
     print_out(
         f"of {len(reach_map.wxyz)} {what}, {_percent(shares[best])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"

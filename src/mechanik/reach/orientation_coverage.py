@@ -29,15 +29,15 @@ from mechanik.solver import Solver
 from mechanik.spatial import make_pose, quaternion, rotation
 from mechanik.spatial.array import Array
 
-GOLDEN = math.pi * (3.0 - math.sqrt(5.0))
+GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
 """Golden angle, rad."""
 
 
 def even_directions(count: int) -> Array:
     """Return unit vectors (count, 3) on a Fibonacci spiral; each covers about the same area of the sphere."""
     z = 1.0 - (2.0 * np.arange(count) + 1.0) / count
-    around, width = GOLDEN * np.arange(count), np.sqrt(1.0 - z * z)
-    return np.stack([width * np.cos(around), width * np.sin(around), z], axis=1)
+    angle, radius = GOLDEN_ANGLE * np.arange(count), np.sqrt(1.0 - z * z)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=1)
 
 
 def even_orientations(count: int) -> Array:
@@ -47,10 +47,10 @@ def even_orientations(count: int) -> Array:
     spacing of rotations and of directions is about the same. All rotations about a direction are consecutive. 60
     orientations are 10 directions with 6 rotations each.
     """
-    turns = max(1, round((math.pi * count) ** (1.0 / 3.0)))
-    directions = even_directions(max(1, round(count / turns)))
-    start = GOLDEN * np.arange(len(directions))[:, None]  # different phases for neighbouring directions
-    about_z = rotation.about_z(start + 2.0 * math.pi / turns * np.arange(turns))
+    rotation_count = max(1, round((math.pi * count) ** (1.0 / 3.0)))
+    directions = even_directions(max(1, round(count / rotation_count)))
+    phase = GOLDEN_ANGLE * np.arange(len(directions))[:, None]  # different phases for neighbouring directions
+    about_z = rotation.about_z(phase + 2.0 * math.pi / rotation_count * np.arange(rotation_count))
     return quaternion.from_matrix(rotations_to(directions)[:, None] @ about_z).reshape(-1, 4)
 
 
@@ -67,7 +67,7 @@ def rotations_to(directions: Array) -> Array:
 
 RANK_TOLERANCE = 1e-7
 """Singular values below this share of the largest count as zero; lengths are scaled by the mechanism's size."""
-LOOKS = 24
+RANK_SAMPLES = 24
 """Number of configurations for the rank analysis; the most frequent rank counts, so singular ones do not matter."""
 
 
@@ -93,18 +93,22 @@ def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked: Arra
         q: (n, nq) configurations with closed loops.
         locked: (nv,) nonzero for dofs that do not move.
     """
-    some = q[:LOOKS]
-    X, J = mechanism.pose(link, some), mechanism.jacobian(link, some)
-    J = np.stack([one @ free for one, free in zip(J, _free_ways(mechanism, some, locked), strict=True)])
+    samples = q[:RANK_SAMPLES]
+    X, J = mechanism.pose(link, samples), mechanism.jacobian(link, samples)
+    J = np.stack(
+        [jacobian @ basis for jacobian, basis in zip(J, _free_velocities(mechanism, samples, locked), strict=True)]
+    )
     J[:, :3] /= max(float(np.abs(J[:, :3]).max(initial=0.0)), 1e-12)
-    shifts, ways = _usual_rank(J[:, :3]), _usual_rank(J)
-    across = np.stack([np.vstack([one[:3], R[:, :2].T @ one[3:]]) for one, R in zip(J, X[:, :3, :3], strict=True)])
-    points = _usual_rank(across) - shifts == 2
-    turns = np.concatenate(list(J[:, 3:]), axis=1)
-    axis = np.linalg.svd(turns)[0][:, 0] if turns.size and _rank(turns) == 1 else None
+    translation_rank, full_rank = _most_frequent_rank(J[:, :3]), _most_frequent_rank(J)
+    pointing = np.stack(
+        [np.vstack([jacobian[:3], R[:, :2].T @ jacobian[3:]]) for jacobian, R in zip(J, X[:, :3, :3], strict=True)]
+    )
+    can_point = _most_frequent_rank(pointing) - translation_rank == 2
+    rotations = np.concatenate(list(J[:, 3:]), axis=1)
+    axis = np.linalg.svd(rotations)[0][:, 0] if rotations.size and _rank(rotations) == 1 else None
     if axis is not None:
         axis *= np.sign(axis[np.abs(axis).argmax()])  # the sign must not depend on the samples
-    return OrientationMobility(ways - shifts, points, axis)
+    return OrientationMobility(full_rank - translation_rank, can_point, axis)
 
 
 def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, locked: Iterable[int]) -> None:
@@ -117,34 +121,36 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, l
     Raises:
         LimitsError: if a prismatic or floating joint above the link has no limits.
     """
-    held, names = set(locked), mechanism.space.q_names
+    locked_q, names = set(locked), mechanism.space.q_names
     for node in mechanism.kinematics.path(link):
         kind, first = int(node[NODE_KIND]), int(node[FIRST_Q])
-        slides = {PRISMATIC: [first], TRANSLATION: [first, first + 1, first + 2]}.get(kind, [])
-        endless = [k for k in slides if k not in held and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))]
-        if not endless:
+        translations = {PRISMATIC: [first], TRANSLATION: [first, first + 1, first + 2]}.get(kind, [])
+        unbounded = [
+            k for k in translations if k not in locked_q and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))
+        ]
+        if not unbounded:
             continue
-        joint = names[endless[0]].rpartition(".")[0] or names[endless[0]]
-        if len(endless) == 3:
+        joint = names[unbounded[0]].rpartition(".")[0] or names[unbounded[0]]
+        if len(unbounded) == 3:
             raise LimitsError(
-                f"joint {joint!r} floats, so link {link!r} reaches every place; "
-                f"lock={joint!r} maps what it reaches while {joint!r} stays"
+                f"joint {joint!r} floats, so link {link!r} reaches every position; "
+                f"use lock={joint!r} to map what it reaches while {joint!r} is locked"
             )
-        some = names[endless[0]]
+        name = names[unbounded[0]]
         raise LimitsError(
-            f"{some!r} slides without an end, so the reach of link {link!r} has none; "
-            f"give it limits, as limits={{{some!r}: (0, 1)}}, or lock it"
+            f"{name!r} has no limits, so the reach of link {link!r} is unbounded; "
+            f"give it limits, as in limits={{{name!r}: (0, 1)}}, or lock it"
         )
 
 
 def q_indices_above(mechanism: Mechanism, link: str) -> set[int]:
     """Return the indices into q of the values that move a link."""
     sizes = {TRANSLATION: 3, SPHERICAL: 4, FIXED: 0}
-    found: set[int] = set()
+    indices: set[int] = set()
     for node in mechanism.kinematics.path(link):
         first = int(node[FIRST_Q])
-        found.update(range(first, first + sizes.get(int(node[NODE_KIND]), 1)))
-    return found
+        indices.update(range(first, first + sizes.get(int(node[NODE_KIND]), 1)))
+    return indices
 
 
 def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
@@ -152,48 +158,50 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
     above = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
     leaders = {coupling.resolve()[0] for joint in above for coupling in joint.couplings}
     loops = list(mechanism.closures.values())
-    found: set[Joint] = set()
+    joints: set[Joint] = set()
     for chain in mechanism.chains():
-        closes = bool(chain.joint_constraints) or any(closure in loops for closure in chain.closures)
-        if closes and (above | leaders) & set(chain.joints):
-            found |= set(chain.joints)
-    return found
+        has_loop = bool(chain.joint_constraints) or any(closure in loops for closure in chain.closures)
+        if has_loop and (above | leaders) & set(chain.joints):
+            joints |= set(chain.joints)
+    return joints
 
 
-def _free_ways(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
+def _free_velocities(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
     """Return at each `q` a basis (nv, k) of the velocities that keep the loops closed and the locked dofs fixed."""
     free = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
     if not (mechanism.closures or mechanism.joint_constraints) or not free.size:
         return [free] * len(q)
     copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the mechanism's own configuration
-    ways: list[Array] = []
-    for one in q:
-        copy.set_q(one)
+    bases: list[Array] = []
+    for configuration in q:
+        copy.set_q(configuration)
         loops = [closure_jacobian(copy, closure) for closure in copy.closures.values()]
-        rows = np.concatenate([*loops, joint_constraint_jacobian(copy, one)]) @ free
-        _, sizes, V = np.linalg.svd(rows)
-        rank = int((sizes > 1e-8 * max(float(sizes[0]), 1e-12)).sum()) if len(sizes) else 0
-        ways.append(free @ V[rank:].T)
-    widest = max(way.shape[1] for way in ways)
+        constraints = np.concatenate([*loops, joint_constraint_jacobian(copy, configuration)]) @ free
+        _, singular_values, V = np.linalg.svd(constraints)
+        rank = (
+            int((singular_values > 1e-8 * max(float(singular_values[0]), 1e-12)).sum()) if len(singular_values) else 0
+        )
+        bases.append(free @ V[rank:].T)
+    max_columns = max(basis.shape[1] for basis in bases)
     # zero columns give all bases the same shape
-    return [np.pad(way, ((0, 0), (0, widest - way.shape[1]))) for way in ways]
+    return [np.pad(basis, ((0, 0), (0, max_columns - basis.shape[1]))) for basis in bases]
 
 
-def _usual_rank(several: Array) -> int:
+def _most_frequent_rank(matrices: Array) -> int:
     """Return the most frequent rank of the matrices (n, rows, columns)."""
-    return int(np.bincount([_rank(J) for J in several]).argmax())
+    return int(np.bincount([_rank(J) for J in matrices]).argmax())
 
 
 def _rank(J: Array) -> int:
     if not J.size:
         return 0
-    sizes = np.linalg.svd(J, compute_uv=False)
-    return int((sizes > RANK_TOLERANCE * max(float(sizes[0]), 1e-6)).sum())
+    singular_values = np.linalg.svd(J, compute_uv=False)
+    return int((singular_values > RANK_TOLERANCE * max(float(singular_values[0]), 1e-6)).sum())
 
 
 OrientationKind = Literal["pose", "direction", "nothing"]
 """What is checked besides the position: the full orientation, the direction of the link's z axis, or nothing."""
-RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_BESIDE = 16, 1, 1
+RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_FROM_NEIGHBOUR = 16, 1, 1
 """Restarts from scratch, in loops, and from a neighbour. They trade time for completeness: on a Panda with voxels of
 0.1 m and 24 orientations, 16 find 99.9 % of the poses that 100 find, in a quarter of the time. In loops each seed must
 be assembled first, so retries from neighbours are cheaper.
@@ -206,27 +214,27 @@ class OrientationQuery:
     """The orientations to check in each voxel.
 
     Attributes:
-        asked: what is checked besides the position.
+        kind: what is checked besides the position.
         wxyz: (n, 4) quaternions in the world frame; for directions only their z axis counts.
     """
 
-    asked: OrientationKind
+    kind: OrientationKind
     wxyz: Array
 
 
-def default_orientations(moves: OrientationMobility, R: Array, count: int) -> OrientationQuery:
+def default_orientations(mobility: OrientationMobility, R: Array, count: int) -> OrientationQuery:
     """Choose orientations that fit the mobility of a link, without those that it can never take.
 
     Args:
-        moves: rotational mobility of the link.
+        mobility: rotational mobility of the link.
         R: (3, 3) an orientation that the link can take.
         count: approximate number of orientations.
     """
-    if count and moves.rotation_dofs == 3:
+    if count and mobility.rotation_dofs == 3:
         return OrientationQuery("pose", even_orientations(count))
-    if count and moves.rotation_dofs == 1 and moves.axis is not None:
-        return OrientationQuery("pose", even_rotations(moves.axis, R, count))
-    if count and moves.rotation_dofs == 2 and moves.can_point:
+    if count and mobility.rotation_dofs == 1 and mobility.axis is not None:
+        return OrientationQuery("pose", even_rotations(mobility.axis, R, count))
+    if count and mobility.rotation_dofs == 2 and mobility.can_point:
         return OrientationQuery("direction", quaternion.from_matrix(rotations_to(even_directions(count))))
     return OrientationQuery("nothing", np.empty((0, 4)))
 
@@ -255,21 +263,25 @@ def check_orientations(
     reached = np.zeros((len(voxels.cells), len(query.wxyz)), dtype=np.bool_)
     if not reached.size:
         return reached
-    beside = face_neighbours(voxels.table, voxels.cells)
+    neighbours = face_neighbours(voxels.table, voxels.cells)
     restarts = RESTARTS_IN_LOOPS if in_loops else RESTARTS
-    given: dict[str, Any] = {"limits": dof_limits.limits, "lock": dof_limits.lock or None}
+    options: dict[str, Any] = {"limits": dof_limits.limits, "lock": dof_limits.lock or None}
     goal: LinkGoal = PoseGoal(voxels.link, np.eye(4))
-    solver, nearby = (Solver(voxels.mechanism, goal, restarts=n, **given) for n in (restarts, RESTARTS_BESIDE))
+    solver, retry_solver = (
+        Solver(voxels.mechanism, goal, restarts=n, **options) for n in (restarts, RESTARTS_FROM_NEIGHBOUR)
+    )
     targets = voxels.positions  # equal to the centres that are reached
     for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
-        if query.asked == "direction":
+        if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
-            solver, nearby = (Solver(voxels.mechanism, goal, restarts=n, **given) for n in (restarts, RESTARTS_BESIDE))
+            solver, retry_solver = (
+                Solver(voxels.mechanism, goal, restarts=n, **options) for n in (restarts, RESTARTS_FROM_NEIGHBOUR)
+            )
         else:
             targets = make_pose(R, voxels.positions)
         # a chain has a seed table; otherwise the configuration that reaches the position is the best seed
         q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
-        retry_from_neighbours(nearby, targets, q, success, beside, threads)
+        retry_from_neighbours(retry_solver, targets, q, success, neighbours, threads)
         reached[:, k] = success
         on_progress(k + 1)
     return reached

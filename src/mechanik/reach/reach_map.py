@@ -1,7 +1,8 @@
 """Reachability map of a link, and its .npz file format.
 
 A file has one array for each field of `ReachMap`, with `reached` packed into bits, and `about`, one line of JSON:
-{"mechanik_reach": 1, "mechanism": name, "link": name, "resolution": m, "asked": "pose", "orientations": n}.
+{"mechanik_reach": 1, "mechanism": name, "link": name, "resolution": m, "orientation_kind": "pose", "orientations": n}.
+Earlier files have the key "asked" instead of "orientation_kind".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-CENTRED = 1.0001e-6
+MAX_CENTRE_ERROR = 1.0001e-6
 """m; a voxel centre is reached if the error is smaller."""
 AxisName = Literal["x", "y", "z"]
 
@@ -55,8 +56,8 @@ class ReachMap:
         cells: (k, 3) indices of the reached voxels, relative to `first`.
         q: (k, nq) configurations.
         positions: (k, 3), m, positions of the link's origin.
-        asked: what was checked besides the position: the full orientation ("pose"), the direction of the link's z axis
-            ("direction": the rotation about it is free, for arms that cannot choose it), or "nothing".
+        orientation_kind: what was checked besides the position: the full orientation ("pose"), the direction of the
+            link's z axis ("direction": the rotation about it is free, for arms that cannot choose it), or "nothing".
         wxyz: (n, 4) the orientations, evenly spaced; those with the same direction of z are consecutive.
         reached: (k, n) whether each orientation is reached.
 
@@ -76,7 +77,7 @@ class ReachMap:
     cells: npt.NDArray[np.int64]
     q: Array
     positions: Array
-    asked: OrientationKind
+    orientation_kind: OrientationKind
     wxyz: Array
     reached: Mask
     _rows: npt.NDArray[np.int32]
@@ -92,14 +93,28 @@ class ReachMap:
         cells: npt.NDArray[np.int64],
         q: Array,
         positions: Array,
-        asked: OrientationKind,
+        orientation_kind: OrientationKind,
         wxyz: Array,
         reached: Mask,
     ) -> None:
         rows = np.full(shape, -1, dtype=np.int32)
         rows[tuple(cells.T)] = np.arange(len(cells))
-        given = (mechanism, link, resolution, base, first, shape, cells, q, positions, asked, wxyz, reached, rows)
-        for name, value in zip(self.__slots__, given, strict=True):
+        values = (
+            mechanism,
+            link,
+            resolution,
+            base,
+            first,
+            shape,
+            cells,
+            q,
+            positions,
+            orientation_kind,
+            wxyz,
+            reached,
+            rows,
+        )
+        for name, value in zip(self.__slots__, values, strict=True):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -126,7 +141,7 @@ class ReachMap:
     @property
     def centred(self) -> Mask:
         """Whether the centre itself is reached, (k,)."""
-        return np.linalg.norm(self.positions - self.centres, axis=1) <= CENTRED
+        return np.linalg.norm(self.positions - self.centres, axis=1) <= MAX_CENTRE_ERROR
 
     @property
     def shares(self) -> Array:
@@ -138,9 +153,9 @@ class ReachMap:
         if not len(self.wxyz):
             return np.empty((0, 3)), np.empty((len(self), 0))
         z = quaternion.to_matrix(self.wxyz)[..., 2]
-        begins = np.concatenate([[True], (np.abs(np.diff(z, axis=0)) > 1e-9).any(axis=1)])
-        groups = np.split(self.reached, np.flatnonzero(begins)[1:], axis=1)
-        return z[begins], np.stack([group.mean(axis=1) for group in groups], axis=1)
+        is_first = np.concatenate([[True], (np.abs(np.diff(z, axis=0)) > 1e-9).any(axis=1)])
+        groups = np.split(self.reached, np.flatnonzero(is_first)[1:], axis=1)
+        return z[is_first], np.stack([group.mean(axis=1) for group in groups], axis=1)
 
     # ---- as a block of voxels ---------------------------------------------------------------
 
@@ -162,7 +177,7 @@ class ReachMap:
         n1 and n2 are the numbers of voxels along the other two axes.
         """
         k = "xyz".index(axis)
-        layer = int(np.floor((as_number(at, "place of a section") - self.origin[k]) / self.resolution))
+        layer = int(np.floor((as_number(at, "position of a section") - self.origin[k]) / self.resolution))
         if not 0 <= layer < self.shape[k]:
             return np.full(tuple(n for i, n in enumerate(self.shape) if i != k), np.nan)
         return np.moveaxis(self.share_of_voxels, k, 0)[layer]
@@ -177,11 +192,11 @@ class ReachMap:
 
     def reachable(self, position: ArrayLike) -> Mask:
         """Return whether the voxel at each position (..., 3), m, is reached; False outside the map."""
-        return self._at(position) >= 0
+        return self._voxel_index(position) >= 0
 
     def share(self, position: ArrayLike) -> Array:
         """Return the share in the voxel at each position (..., 3), m; 0 where it is not reached."""
-        rows = self._at(position)
+        rows = self._voxel_index(position)
         return np.where(rows >= 0, self.shares[rows] if len(self) else 0.0, 0.0)
 
     # ---- sizes ------------------------------------------------------------------------------
@@ -221,7 +236,7 @@ class ReachMap:
             ShapeError: if the map is empty.
         """
         if not len(self):
-            raise ShapeError("the map is empty: nothing in it is reached")
+            raise ShapeError("the map is empty: no voxel is reached")
         shares, centres = self.shares, self.centres
         top = np.flatnonzero(shares == shares.max())
         return int(top[np.linalg.norm(centres[top] - centres[top].mean(axis=0), axis=1).argmin()])
@@ -276,19 +291,19 @@ class ReachMap:
 
         return plot_reach_map(self, at)
 
-    def _at(self, position: ArrayLike) -> npt.NDArray[np.int32]:
+    def _voxel_index(self, position: ArrayLike) -> npt.NDArray[np.int32]:
         """Return the index of the voxel at each position (..., 3), negative where it is not reached."""
         try:
-            places = np.asarray(position, dtype=np.float64)
+            positions = np.asarray(position, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ShapeError(f"a position is three numbers, not {position!r}") from None
-        if places.ndim < 1 or places.shape[-1] != 3:
-            raise ShapeError(f"positions are (..., 3), not of shape {places.shape}")
-        if not np.isfinite(places).all():
-            raise NotFinite("a position holds a number that is not finite")
-        cells = np.floor((places - self.base) / self.resolution) - self.first
+            raise ShapeError(f"position must be three numbers, not {position!r}") from None
+        if positions.ndim < 1 or positions.shape[-1] != 3:
+            raise ShapeError(f"position must have shape (..., 3), not {positions.shape}")
+        if not np.isfinite(positions).all():
+            raise NotFinite("position has an entry that is not finite")
+        cells = np.floor((positions - self.base) / self.resolution) - self.first
         inside = ((cells >= 0) & (cells < self.shape)).all(axis=-1)
-        rows = np.full(places.shape[:-1], -1, dtype=np.int32)
+        rows = np.full(positions.shape[:-1], -1, dtype=np.int32)
         rows[inside] = self._rows[tuple(cells[inside].astype(np.int64).T)]
         return rows
 
@@ -300,91 +315,94 @@ ARRAYS = ("base", "first", "shape", "cells", "q", "positions", "wxyz", "reached"
 
 def write_reach_map(map: ReachMap, path: str | PathLike[str]) -> None:
     """Write a map to a temporary file beside `path`, then rename it."""
-    place = _path(path)
-    part = place.with_name(f"{place.name}.part")
+    target = _path(path)
+    temporary = target.with_name(f"{target.name}.part")
     about = {
         "mechanik_reach": VERSION,
         "mechanism": map.mechanism,
         "link": map.link,
         "resolution": map.resolution,
-        "asked": map.asked,
+        "orientation_kind": map.orientation_kind,
         "orientations": len(map.wxyz),
     }
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(map, name)) for name in ARRAYS}
     arrays["cells"] = map.cells.astype(np.int32)
     arrays["reached"] = np.packbits(map.reached, axis=1)
     try:
-        with open(part, "wb") as file:
+        with open(temporary, "wb") as file:
             np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-        os.replace(part, place)
+        os.replace(temporary, target)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise CannotSave(f"{place} cannot be written: {error.strerror}") from None
+        temporary.unlink(missing_ok=True)
+        raise CannotSave(f"{target} cannot be written: {error.strerror}") from None
 
 
 def read_reach_map(path: str | PathLike[str]) -> ReachMap:
     """Read a map that `write_reach_map` wrote."""
-    place = _path(path)
-    if not place.exists():
+    source = _path(path)
+    if not source.exists():
         raise FileMissing(f"there is no file {str(path)!r}")
     try:
-        with open(place, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             if "about" not in file:
-                raise FormatError(f"{place} is no map of reach: it does not say what it is about")
+                raise FormatError(f"{source} is not a reachability map: its header is missing")
             about = json.loads(str(file["about"]))
-            _check_version(about, place)
+            _check_version(about, source)
             arrays = {name: file[name] for name in ARRAYS}
-        return _checked(about, arrays)
+        return _validated_map(about, arrays)
     except FormatError:
         raise
     except KeyError as error:
-        raise FormatError(f"{place} is no whole map of reach: {error.args[0]} is missing") from None
+        raise FormatError(f"{source} is an incomplete reachability map: {error.args[0]} is missing") from None
     except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{place} is no map of reach, or a broken one: {error}") from None
+        raise FormatError(f"{source} is not a reachability map, or is damaged: {error}") from None
     except Exception as error:
         # a damaged archive can raise almost any exception
-        raise FormatError(f"{place} is a broken file: {error}") from None
+        raise FormatError(f"{source} is damaged: {error}") from None
 
 
-def _check_version(about: Any, place: Path) -> None:
+def _check_version(about: Any, source: Path) -> None:
     version = about.get("mechanik_reach") if isinstance(about, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(version, int):
-        raise FormatError(f"{place} is no map of reach: it does not say what it is about")
+        raise FormatError(f"{source} is not a reachability map: its header is missing")
     if version > VERSION:
-        raise FormatError(f"{place} is of version {version}, and this program reads up to {VERSION}; update Mechanik")
+        raise FormatError(
+            f"{source} has version {version}; this Mechanik reads versions up to {VERSION}; update Mechanik"
+        )
 
 
-def _checked(about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
+def _validated_map(about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
     """Return the map if the arrays are consistent.
 
     Raises:
         ValueError: if they are not; the message says which.
     """
     count, voxels = int(about["orientations"]), len(arrays["cells"])
-    resolution, asked = float(about["resolution"]), about["asked"]
+    resolution = float(about["resolution"])
+    orientation_kind = about["asked"] if "asked" in about else about["orientation_kind"]
     shape, cells = arrays["shape"], arrays["cells"].astype(np.int64)
-    wanted = {
+    expected = {
         "base": (3,), "first": (3,), "shape": (3,), "cells": (voxels, 3), "positions": (voxels, 3), "wxyz": (count, 4),
         "reached": (voxels, (count + 7) // 8), "q": (voxels, *arrays["q"].shape[1:2]),
     }  # fmt: skip
-    for name, size in wanted.items():
+    for name, size in expected.items():
         if arrays[name].shape != size:
-            raise ValueError(f"{name} is of shape {arrays[name].shape}, not {size}")
+            raise ValueError(f"{name} has shape {arrays[name].shape}, not {size}")
     for name in ("base", "positions", "wxyz", "q"):
         if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} holds what is no finite number")
-    if not (resolution > 0.0 and np.isfinite(resolution)) or asked not in get_args(OrientationKind):
-        raise ValueError(f"resolution {resolution!r} with {asked!r} makes no sense")
+            raise ValueError(f"{name} has an entry that is not a finite number")
+    if not (resolution > 0.0 and np.isfinite(resolution)) or orientation_kind not in get_args(OrientationKind):
+        raise ValueError(f"the resolution {resolution!r} or the orientation kind {orientation_kind!r} is invalid")
     if (shape < 0).any() or shape.prod(dtype=np.float64) > MAX_VOXELS:
-        raise ValueError(f"it would be {shape.tolist()} voxels wide")
+        raise ValueError(f"its shape of {shape.tolist()} voxels is invalid or too large")
     if ((cells < 0) | (cells >= shape)).any() or len(np.unique(cells, axis=0)) < voxels:
-        raise ValueError("a voxel stands outside the map, or twice in it")
-    first, wide = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
+        raise ValueError("a voxel is outside the map, or occurs twice")
+    first, size_list = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
     reached = np.unpackbits(arrays["reached"], axis=1, count=count).astype(np.bool_)
     return ReachMap(
         str(about["mechanism"]), str(about["link"]), resolution, arrays["base"],
-        (first[0], first[1], first[2]), (wide[0], wide[1], wide[2]),
-        cells, arrays["q"], arrays["positions"], asked, arrays["wxyz"], reached,
+        (first[0], first[1], first[2]), (size_list[0], size_list[1], size_list[2]),
+        cells, arrays["q"], arrays["positions"], orientation_kind, arrays["wxyz"], reached,
     )  # fmt: skip
 
 

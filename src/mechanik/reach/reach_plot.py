@@ -1,8 +1,8 @@
 """Viewer output of reachability maps: colours, compact JSON, and a matplotlib figure.
 
-    {"mechanik_reach": 1, "mechanism": "panda", "link": "panda_hand_tcp", "asked": "pose", "orientations": 60,
-     "resolution": 0.05, "origin": [x, y, z], "shape": [nx, ny, nz], "count": k, "volume": m3, "cells": "...",
-     "shares": "..."}
+    {"mechanik_reach": 1, "mechanism": "panda", "link": "panda_hand_tcp", "orientation_kind": "pose",
+     "orientations": 60, "resolution": 0.05, "origin": [x, y, z], "shape": [nx, ny, nz], "count": k, "volume": m3,
+     "cells": "...", "shares": "..."}
 
 `cells` and `shares` are base64: 3 k little-endian integers of 16 bits, x y z x y z ..., and k integers of 8 bits. The
 centre of a voxel is origin + (cell + 0.5) * resolution, m in the world frame; its share is the integer / 255. In a
@@ -34,9 +34,9 @@ RAMP = ((94, 60, 153), (58, 98, 176), (38, 142, 166), (64, 176, 124), (158, 205,
 
 def colours(shares: Array) -> npt.NDArray[np.uint8]:
     """Return RGB colours (..., 3), 0 to 255, of shares (...), 0 to 1."""
-    at = np.linspace(0.0, 1.0, len(RAMP))
-    bands = [np.interp(shares, at, [colour[k] for colour in RAMP]) for k in range(3)]
-    return np.stack(bands, axis=-1).round().astype(np.uint8)
+    stops = np.linspace(0.0, 1.0, len(RAMP))
+    channels = [np.interp(shares, stops, [colour[k] for colour in RAMP]) for k in range(3)]
+    return np.stack(channels, axis=-1).round().astype(np.uint8)
 
 
 def reach_map_json(map: ReachMap) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
         "mechanik_reach": VERSION,
         "mechanism": map.mechanism,
         "link": map.link,
-        "asked": map.asked,
+        "orientation_kind": map.orientation_kind,
         "orientations": len(map.wxyz),
         "resolution": map.resolution,
         "origin": map.origin.tolist(),
@@ -57,7 +57,7 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
     }
 
 
-INK, SOFT = "#1c2430", "#5b6675"
+INK, GREY = "#1c2430", "#5b6675"
 PLANES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))
 """Horizontal axis, vertical axis and normal of each section: seen from above, from the front (-y), and along x."""
 LIGHT = np.array([0.35, -0.6, 0.72])
@@ -71,22 +71,22 @@ def plot_reach_map(map: ReachMap, at: ArrayLike | None = None) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("drawing a map of reach", "plot") from None
-    place = map.centres[map.best] if at is None else as_vector(at, 3, "place of the sections")
+        raise MissingExtra("plotting a reachability map", "plot") from None
+    point = map.centres[map.best] if at is None else as_vector(at, 3, "point of the sections")
     # Any, because matplotlib's stubs leave most argument types unknown
     figure: Any = Figure(figsize=(7.2, 6.4) if map.is_flat else (11.0, 9.6), layout="constrained", facecolor="white")
     figure.suptitle(_title(map), color=INK, fontsize=13)
     if map.is_flat:
         axes = [figure.add_subplot()]
-        _section(axes[0], map, place, PLANES[(2, 1, 0).index(_flat_axis(map))])
+        _section(axes[0], map, point, PLANES[(2, 1, 0).index(_flat_axis(map))])
     else:
         axes = [figure.add_subplot(2, 2, k) for k in (1, 2, 3)]
-        for one, plane in zip(axes, PLANES, strict=True):
-            _section(one, map, place, plane)
+        for section_axes, plane in zip(axes, PLANES, strict=True):
+            _section(section_axes, map, point, plane)
         axes.append(figure.add_subplot(2, 2, 4, projection="3d", computed_zorder=False))
-        _whole(axes[-1], map, place)
+        _cutaway(axes[-1], map, point)
     if len(map.wxyz):
-        _key(figure, axes, map)
+        _colour_bar(figure, axes, map)
     return figure
 
 
@@ -100,52 +100,57 @@ def _flat_axis(map: ReachMap) -> int:
     return max(k for k in range(3) if map.shape[k] == 1)
 
 
-def _section(axes: Any, map: ReachMap, place: Array, plane: tuple[int, int, int]) -> None:
-    across, up, normal = plane
+def _section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int, int]) -> None:
+    horizontal, vertical, normal = plane
     names = "xyz"
-    share = map.section(names[normal], float(place[normal]))  # type: ignore[arg-type]
+    share = map.section(names[normal], float(point[normal]))  # type: ignore[arg-type]
     picture = np.full((*share.shape, 4), 0, dtype=np.uint8)
     picture[..., :3], picture[..., 3] = colours(np.nan_to_num(share)), np.where(np.isnan(share), 0, 255)
     low, high = map.origin, map.origin + np.array(map.shape) * map.resolution
     axes.imshow(
-        picture.transpose(1, 0, 2), origin="lower", extent=(low[across], high[across], low[up], high[up]),
+        picture.transpose(1, 0, 2),
+        origin="lower",
+        extent=(low[horizontal], high[horizontal], low[vertical], high[vertical]),
         interpolation="nearest",
-    )  # fmt: skip
+    )
     margin = 0.04 * float((high - low).max())
-    axes.set(xlim=(low[across] - margin, high[across] + margin), ylim=(low[up] - margin, high[up] + margin))
+    axes.set(
+        xlim=(low[horizontal] - margin, high[horizontal] + margin),
+        ylim=(low[vertical] - margin, high[vertical] + margin),
+    )
     if not map.is_flat:
-        for draw_line, value in ((axes.axvline, place[across]), (axes.axhline, place[up])):
+        for draw_line, value in ((axes.axvline, point[horizontal]), (axes.axhline, point[vertical])):
             draw_line(value, color=INK, linewidth=0.7, alpha=0.45, linestyle=(0, (4, 3)))
     axes.plot(0.0, 0.0, marker="+", color=INK, markersize=9, markeredgewidth=1.4)  # the world origin
-    axes.set_xlabel(f"{names[across]} (m)", color=SOFT)
-    axes.set_ylabel(f"{names[up]} (m)", color=SOFT)
-    axes.set_title(f"{names[normal]} = {float(place[normal]):.3g} m", color=INK, fontsize=10)
-    axes.tick_params(colors=SOFT, labelsize=8)
+    axes.set_xlabel(f"{names[horizontal]} (m)", color=GREY)
+    axes.set_ylabel(f"{names[vertical]} (m)", color=GREY)
+    axes.set_title(f"{names[normal]} = {float(point[normal]):.3g} m", color=INK, fontsize=10)
+    axes.tick_params(colors=GREY, labelsize=8)
     axes.set_aspect("equal")
     for spine in axes.spines.values():
         spine.set_color("#d9dee5")
 
 
-def _whole(axes: Any, map: ReachMap, place: Array) -> None:
+def _cutaway(axes: Any, map: ReachMap, point: Array) -> None:
     """Draw the voxels as cubes, without the quadrant that faces the viewer."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     centres = map.centres
-    shown = np.flatnonzero(~((centres[:, 0] > place[0]) & (centres[:, 1] < place[1])))
+    shown = np.flatnonzero(~((centres[:, 0] > point[0]) & (centres[:, 1] < point[1])))
     filled = np.zeros(tuple(n + 2 for n in map.shape), dtype=np.bool_)
     filled[tuple((map.cells[shown] + 1).T)] = True
     rgb = colours(map.shares) / 255
     polygons: list[Array] = []
-    paint: list[Array] = []
+    face_colours: list[Array] = []
     for axis, side in FACES:
         if (axis, side) in ((0, -1), (1, 1), (2, -1)):  # hidden from the viewer
             continue
-        way = np.zeros(3, dtype=np.int64)
-        way[axis] = side
-        bare = shown[~filled[tuple((map.cells[shown] + 1 + way).T)]]
-        polygons.append(centres[bare][:, None] + map.resolution / 2 * _corners(axis, side))
-        paint.append(rgb[bare] * (0.70 + 0.30 * max(0.0, float(LIGHT @ way))))
-    corners, colour = np.concatenate(polygons), np.concatenate(paint)
+        normal = np.zeros(3, dtype=np.int64)
+        normal[axis] = side
+        exposed = shown[~filled[tuple((map.cells[shown] + 1 + normal).T)]]
+        polygons.append(centres[exposed][:, None] + map.resolution / 2 * _corners(axis, side))
+        face_colours.append(rgb[exposed] * (0.70 + 0.30 * max(0.0, float(LIGHT @ normal))))
+    corners, colour = np.concatenate(polygons), np.concatenate(face_colours)
     order = np.argsort(corners.mean(axis=1) @ np.array([1.0, -1.0, 0.8]))  # painter's algorithm
     faces = Poly3DCollection(list(corners[order]), facecolors=colour[order], edgecolors=colour[order], linewidths=0.2)
     axes.add_collection3d(faces)
@@ -153,10 +158,10 @@ def _whole(axes: Any, map: ReachMap, place: Array) -> None:
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     axes.set_box_aspect(tuple((high - low).tolist()), zoom=0.95)
     axes.view_init(elev=26, azim=-45)
-    axes.set_title("cut open in front", color=INK, fontsize=10)
+    axes.set_title("cutaway view", color=INK, fontsize=10)
     for name in "xyz":
-        getattr(axes, f"set_{name}label")(f"{name} (m)", color=SOFT)
-    axes.tick_params(colors=SOFT, labelsize=7)
+        getattr(axes, f"set_{name}label")(f"{name} (m)", color=GREY)
+    axes.tick_params(colors=GREY, labelsize=7)
 
 
 def _corners(axis: int, side: int) -> Array:
@@ -165,13 +170,13 @@ def _corners(axis: int, side: int) -> Array:
     return np.insert(square, axis, float(side), axis=1)
 
 
-def _key(figure: Any, axes: list[Any], map: ReachMap) -> None:
+def _colour_bar(figure: Any, axes: list[Any], map: ReachMap) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap
 
     ramp: Any = ListedColormap(colours(np.linspace(0.0, 1.0, 256)) / 255)
-    what = "orientations" if map.asked == "pose" else "directions of z"
+    label = "orientations" if map.orientation_kind == "pose" else "directions of z"
     bar: Any = figure.colorbar(ScalarMappable(cmap=ramp), ax=axes, shrink=0.6, aspect=30, pad=0.04)
-    bar.set_label(f"share of {len(map.wxyz)} {what}", color=SOFT)
-    bar.ax.tick_params(colors=SOFT, labelsize=8)
+    bar.set_label(f"share of {len(map.wxyz)} {label}", color=GREY)
+    bar.ax.tick_params(colors=GREY, labelsize=8)
     bar.outline.set_visible(False)

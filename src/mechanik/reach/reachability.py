@@ -107,118 +107,122 @@ def reachability(
         (True, 10.0)
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"reachability takes a mechanism, not {mechanism!r}; mk.load reads a file into one")
+        raise InvalidArgument(f"reachability needs a Mechanism, not {mechanism!r}; mk.load reads one from a file")
     name = mechanism.name_of(link) if isinstance(link, Link) else link
     if name not in mechanism.links:
         raise UnknownName("link", name, mechanism.links)
     size = as_number(resolution, "resolution")
     if size <= 0:
-        raise LimitsError(f"resolution is the side of a voxel in metres, and must be above 0, not {size:g}")
-    own = _own_orientations(orientations)
-    box = None if region is None else _box(region)
+        raise LimitsError(f"resolution is the edge length of a voxel in m; it must be above 0, not {size:g}")
+    given_orientations = _as_orientation_query(orientations)
+    bounds = None if region is None else _as_region(region)
     if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1:
-        raise LimitsError(f"samples must be a whole number of 1 or more, not {samples!r}")
+        raise LimitsError(f"samples must be a whole number, 1 or more, not {samples!r}")
     if rng is not None and not isinstance(rng, np.random.Generator):
         raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
     if progress is not None and not callable(progress):
-        raise InvalidArgument(f"progress is a function of how much is done and how much there is, not {progress!r}")
-    freedom = as_dof_limits(mechanism, limits, lock)
+        raise InvalidArgument(f"progress must be a function of (done, total), not {progress!r}")
+    dof_limits = as_dof_limits(mechanism, limits, lock)
     in_loops = {k for joint in joints_in_loops(mechanism, name) for k in dof_indices(mechanism, joint)[0]}
-    check_bounded(mechanism, name, freedom.lower, freedom.upper, {*freedom.locked_q, *in_loops})
+    check_bounded(mechanism, name, dof_limits.lower, dof_limits.upper, {*dof_limits.locked_q, *in_loops})
 
     wait_for_kernels(*KERNELS, what="a reachability map")
     if in_loops:
-        q = sample_closed_configurations(mechanism, name, freedom, rng, threads)
+        q = sample_closed_configurations(mechanism, name, dof_limits, rng, threads)
     else:
-        q = sample_configurations(mechanism, freedom, int(samples), rng)
+        q = sample_configurations(mechanism, dof_limits, int(samples), rng)
     X = mechanism.pose(name, q)
-    cutting = make_voxel_grid(X[:, :3, 3], size, CENTRE_TOLERANCE)
-    table = _table(cutting, X[:, :3, 3], box)
-    found = ReachedVoxels(mechanism, name, cutting, table, freedom.lower, freedom.upper)
-    question = own or default_orientations(
-        orientation_mobility(mechanism, name, q, freedom.locked_v), mechanism.pose(name)[:3, :3], int(orientations)  # type: ignore[arg-type]
+    grid = make_voxel_grid(X[:, :3, 3], size, CENTRE_TOLERANCE)
+    table = _make_table(grid, X[:, :3, 3], bounds)
+    voxels = ReachedVoxels(mechanism, name, grid, table, dof_limits.lower, dof_limits.upper)
+    query = given_orientations or default_orientations(
+        orientation_mobility(mechanism, name, q, dof_limits.locked_v), mechanism.pose(name)[:3, :3], int(orientations)  # type: ignore[arg-type]
     )  # fmt: skip
-    steps = 1 + len(question.wxyz)
-    told = progress or _silent
-    told(0, steps)
-    mark_samples(found, q)
-    asking = _asking(mechanism, name, cutting, freedom, RESTARTS_IN_LOOPS if in_loops else RESTARTS, threads)
-    grow_region(found, asking)
-    move_to_centres(found, asking)
-    told(1, steps)
-    reached = check_orientations(found, question, freedom, bool(in_loops), threads, lambda k: told(1 + k, steps))
-    low, high = (found.cells.min(axis=0), found.cells.max(axis=0)) if table.bounds is None else table.bounds
+    steps = 1 + len(query.wxyz)
+    report = progress or _no_progress
+    report(0, steps)
+    mark_samples(voxels, q)
+    solvers = _make_solvers(mechanism, name, grid, dof_limits, RESTARTS_IN_LOOPS if in_loops else RESTARTS, threads)
+    grow_region(voxels, solvers)
+    move_to_centres(voxels, solvers)
+    report(1, steps)
+    reached = check_orientations(voxels, query, dof_limits, bool(in_loops), threads, lambda k: report(1 + k, steps))
+    low, high = (voxels.cells.min(axis=0), voxels.cells.max(axis=0)) if table.bounds is None else table.bounds
     return ReachMap(
-        mechanism.name, name, size, cutting.base, _three(low), _three(high - low + 1),
-        found.cells - low, found.q, found.positions, question.asked, question.wxyz, reached,
+        mechanism.name, name, size, grid.base, _as_triple(low), _as_triple(high - low + 1),
+        voxels.cells - low, voxels.q, voxels.positions, query.kind, query.wxyz, reached,
     )  # fmt: skip
 
 
-def _asking(
-    mechanism: Mechanism, link: str, cutting: VoxelGrid, freedom: DofLimits, restarts: int, threads: int | None
+def _make_solvers(
+    mechanism: Mechanism, link: str, grid: VoxelGrid, dof_limits: DofLimits, restarts: int, threads: int | None
 ) -> VoxelSolvers:
-    half = np.full(3, cutting.size / 2 - min(VOXEL_MARGIN, cutting.size / 100))
+    half = np.full(3, grid.size / 2 - min(VOXEL_MARGIN, grid.size / 100))
     point, box = PositionGoal(link, (0.0, 0.0, 0.0), tolerance=CENTRE_TOLERANCE), InBox(link, -half, half)
-    quick, patient, inside = (
-        Solver(mechanism, goal, limits=freedom.limits, lock=freedom.lock or None, restarts=tries)
-        for goal, tries in ((point, restarts), (point, 0), (box, restarts))
+    point_solver, patient_solver, box_solver = (
+        Solver(mechanism, goal, limits=dof_limits.limits, lock=dof_limits.lock or None, restarts=attempts)
+        for goal, attempts in ((point, restarts), (point, 0), (box, restarts))
     )
-    return VoxelSolvers(quick, patient, inside, threads)
+    return VoxelSolvers(point_solver, patient_solver, box_solver, threads)
 
 
-def _table(cutting: VoxelGrid, positions: Array, box: Array | None) -> VoxelTable:
+def _make_table(grid: VoxelGrid, positions: Array, bounds: Array | None) -> VoxelTable:
     """Return the table of the voxels that the map may have; raises before any work if they are too many."""
-    cells = cutting.cells(positions)
+    cells = grid.cells(positions)
     low, high = cells.min(axis=0), cells.max(axis=0)
-    if box is None:
+    if bounds is None:
         check_voxel_count((high - low + 1).tolist())
         return VoxelTable()
     # a corner on a voxel face belongs to the voxel inside the region
-    edge = 1e-9 * cutting.size
-    inside = cutting.cells(np.stack([box[0] + edge, box[1] - edge]))
-    low[~cutting.flat] = inside[0, ~cutting.flat]
-    high[~cutting.flat] = np.maximum(inside[0], inside[1])[~cutting.flat]
+    margin = 1e-9 * grid.size
+    inside = grid.cells(np.stack([bounds[0] + margin, bounds[1] - margin]))
+    low[~grid.flat] = inside[0, ~grid.flat]
+    high[~grid.flat] = np.maximum(inside[0], inside[1])[~grid.flat]
     check_voxel_count((high - low + 1).tolist())
     return VoxelTable((low, high))
 
 
-def _box(region: ArrayLike) -> Array:
+def _as_region(region: ArrayLike) -> Array:
     try:
-        box = np.array(region, dtype=np.float64)
+        corners = np.array(region, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"region is two corners, (2, 3), m, not {region!r}") from None
-    if box.shape != (2, 3):
-        raise ShapeError(f"region is two corners, (2, 3), m, not an array of shape {box.shape}")
-    for number in box.ravel():
+        raise ShapeError(f"region must be two corners (2, 3), m, not {region!r}") from None
+    if corners.shape != (2, 3):
+        raise ShapeError(f"region must be two corners (2, 3), m, not an array of shape {corners.shape}")
+    for number in corners.ravel():
         as_number(number, "a corner of the region")
-    if (box[0] > box[1]).any():
-        raise LimitsError(f"region goes from {box[0].tolist()} to {box[1].tolist()}; the lowest corner comes first")
-    return box
+    if (corners[0] > corners[1]).any():
+        raise LimitsError(
+            f"region goes from {corners[0].tolist()} to {corners[1].tolist()}; give the lowest corner first"
+        )
+    return corners
 
 
-def _own_orientations(given: int | ArrayLike) -> OrientationQuery | None:
+def _as_orientation_query(orientations: int | ArrayLike) -> OrientationQuery | None:
     """Validate orientations that are given as quaternions; None if they are given as a number."""
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        if int(given) < 0:
-            raise LimitsError(f"orientations cannot be fewer than 0, but {given} were asked for")
+    if isinstance(orientations, Integral) and not isinstance(orientations, bool):
+        if int(orientations) < 0:
+            raise LimitsError(f"orientations must be 0 or more, not {orientations}")
         return None
     try:
-        wxyz = np.array(given, dtype=np.float64)
+        wxyz = np.array(orientations, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"orientations are a number, or quaternions wxyz (n, 4), not {given!r}") from None
+        raise ShapeError(f"orientations must be a number or quaternions wxyz (n, 4), not {orientations!r}") from None
     if wxyz.ndim != 2 or wxyz.shape[1] != 4 or not len(wxyz):
-        raise ShapeError(f"orientations are a number, or quaternions wxyz (n, 4), not of shape {wxyz.shape}")
+        raise ShapeError(
+            f"orientations must be a number or quaternions wxyz (n, 4), not an array of shape {wxyz.shape}"
+        )
     length = np.linalg.norm(wxyz, axis=1)
     if not (np.abs(length - 1.0) < 1e-3).all():
         bad = int(np.flatnonzero(~(np.abs(length - 1.0) < 1e-3))[0])
-        raise NotARotation(f"orientation {bad} has length {length[bad]:.4g}, and a quaternion must have length 1")
+        raise NotARotation(f"orientation {bad} has length {length[bad]:.4g}; a quaternion must have length 1")
     return OrientationQuery("pose", quaternion.normalize(wxyz))
 
 
-def _three(numbers: VoxelIndices) -> tuple[int, int, int]:
-    x, y, z = numbers.tolist()
+def _as_triple(indices: VoxelIndices) -> tuple[int, int, int]:
+    x, y, z = indices.tolist()
     return x, y, z
 
 
-def _silent(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     """Default of `progress`; does nothing."""

@@ -28,7 +28,7 @@ UNKNOWN, EMPTY, REJECTED = -1, -2, -3
 """Table entries of a voxel that is not checked yet, of one in which nothing was found, and of one in which nothing was
 found from several neighbours.
 """
-FARTHEST = 1 << 20
+MAX_INDEX = 1 << 20
 """Highest voxel index along an axis."""
 MAX_VOXELS = 20_000_000
 """Maximum size of a table: 80 MB. A finer map would also take hours."""
@@ -51,19 +51,19 @@ class VoxelGrid:
     base: Array
     flat: npt.NDArray[np.bool_]
 
-    def cells(self, places: Array) -> VoxelIndices:
+    def cells(self, positions: Array) -> VoxelIndices:
         """Return the indices (..., 3) of the voxels that contain positions (..., 3), m.
 
         Raises:
             LimitsError: if a position is too far from the origin for this resolution.
         """
-        numbers = np.floor((places - self.base) / self.size)
-        if numbers.size and np.abs(numbers).max() >= FARTHEST:
+        indices = np.floor((positions - self.base) / self.size)
+        if indices.size and np.abs(indices).max() >= MAX_INDEX:
             raise LimitsError(
-                f"places as far as {np.abs(places).max():.3g} m from the origin have no number at a resolution of "
-                f"{self.size:g} m; make it coarser"
+                f"positions up to {np.abs(positions).max():.3g} m from the origin are too far for a resolution of "
+                f"{self.size:g} m; use a coarser resolution"
             )
-        return numbers.astype(np.int64)
+        return indices.astype(np.int64)
 
     def centres(self, cells: VoxelIndices) -> Array:
         """Return the centres (..., 3) of voxels, m."""
@@ -71,9 +71,9 @@ class VoxelGrid:
 
     def neighbours(self) -> VoxelIndices:
         """Return the index offsets (n, 3) to the neighbours of a voxel, corners included; n is 26, or 8 in a layer."""
-        ways = np.stack(np.meshgrid(*[[0] if flat else [-1, 0, 1] for flat in self.flat], indexing="ij"), axis=-1)
-        ways = ways.reshape(-1, 3)
-        return ways[ways.any(axis=1)]
+        offsets = np.stack(np.meshgrid(*[[0] if flat else [-1, 0, 1] for flat in self.flat], indexing="ij"), axis=-1)
+        offsets = offsets.reshape(-1, 3)
+        return offsets[offsets.any(axis=1)]
 
 
 def make_voxel_grid(positions: Array, size: float, thickness: float) -> VoxelGrid:
@@ -85,7 +85,7 @@ def make_voxel_grid(positions: Array, size: float, thickness: float) -> VoxelGri
 
 def first_indices(cells: VoxelIndices) -> npt.NDArray[np.int64]:
     """Return the index of the first occurrence of each distinct voxel in (n, 3)."""
-    x, y, z = (cells + FARTHEST).T  # single integers sort ten times as fast as rows
+    x, y, z = (cells + MAX_INDEX).T  # single integers sort ten times as fast as rows
     return np.unique((x << 42) | (y << 21) | z, return_index=True)[1]
 
 
@@ -99,21 +99,21 @@ class VoxelTable:
     def __init__(self, bounds: tuple[VoxelIndices, VoxelIndices] | None = None) -> None:
         self.bounds = bounds
         self._low = np.zeros(3, dtype=np.int64)
-        self._numbers = np.full((0, 0, 0), UNKNOWN, dtype=np.int32)
+        self._entries = np.full((0, 0, 0), UNKNOWN, dtype=np.int32)
         if bounds is not None:
-            self._reach(*bounds)
+            self._enlarge(*bounds)
 
     def __getitem__(self, cells: VoxelIndices) -> npt.NDArray[np.int32]:
-        at = cells - self._low
-        inside = ((at >= 0) & (at < self._numbers.shape)).all(axis=-1)
-        found = np.full(cells.shape[:-1], UNKNOWN, dtype=np.int32)
-        found[inside] = self._numbers[tuple(at[inside].T)]
-        return found
+        relative = cells - self._low
+        inside = ((relative >= 0) & (relative < self._entries.shape)).all(axis=-1)
+        entries = np.full(cells.shape[:-1], UNKNOWN, dtype=np.int32)
+        entries[inside] = self._entries[tuple(relative[inside].T)]
+        return entries
 
-    def __setitem__(self, cells: VoxelIndices, numbers: npt.ArrayLike) -> None:
+    def __setitem__(self, cells: VoxelIndices, entries: npt.ArrayLike) -> None:
         if len(cells):
-            self._reach(cells.min(axis=0), cells.max(axis=0))
-            self._numbers[tuple((cells - self._low).T)] = numbers
+            self._enlarge(cells.min(axis=0), cells.max(axis=0))
+            self._entries[tuple((cells - self._low).T)] = entries
 
     def covers(self, cells: VoxelIndices) -> npt.NDArray[np.bool_]:
         """Return whether voxels (..., 3) are inside the bounds."""
@@ -121,39 +121,41 @@ class VoxelTable:
             return np.ones(cells.shape[:-1], dtype=np.bool_)
         return np.asarray(((cells >= self.bounds[0]) & (cells <= self.bounds[1])).all(axis=-1))
 
-    def where(self, number: int) -> VoxelIndices:
+    def where(self, entry: int) -> VoxelIndices:
         """Return the voxels (n, 3) that have this entry."""
-        return np.argwhere(self._numbers == number) + self._low
+        return np.argwhere(self._entries == entry) + self._low
 
-    def _reach(self, low: VoxelIndices, high: VoxelIndices) -> None:
+    def _enlarge(self, low: VoxelIndices, high: VoxelIndices) -> None:
         """Enlarge the array so that it contains the voxels from `low` to `high`."""
-        shape = np.array(self._numbers.shape)
-        if self._numbers.size:
+        shape = np.array(self._entries.shape)
+        if self._entries.size:
             if (low >= self._low).all() and (high < self._low + shape).all():
                 return
             low, high = np.minimum(low, self._low), np.maximum(high, self._low + shape - 1)
         check_voxel_count((high - low + 1).tolist())
-        grown = np.full(tuple((high - low + 1).tolist()), UNKNOWN, dtype=np.int32)
-        if self._numbers.size:
+        enlarged = np.full(tuple((high - low + 1).tolist()), UNKNOWN, dtype=np.int32)
+        if self._entries.size:
             first = (self._low - low).tolist()
-            inner = tuple(slice(one, one + wide) for one, wide in zip(first, self._numbers.shape, strict=True))
-            grown[inner] = self._numbers
-        self._low, self._numbers = low, grown
+            inner = tuple(
+                slice(start, start + length) for start, length in zip(first, self._entries.shape, strict=True)
+            )
+            enlarged[inner] = self._entries
+        self._low, self._entries = low, enlarged
 
 
 def check_voxel_count(shape: list[int]) -> None:
     """Raise an error if a table of this shape has more than `MAX_VOXELS` voxels."""
     x, y, z = shape
     if x * y * z > MAX_VOXELS:
-        coarser = (x * y * z / MAX_VOXELS) ** (1 / sum(one > 1 for one in shape))
+        factor = (x * y * z / MAX_VOXELS) ** (1 / sum(count > 1 for count in shape))
         raise LimitsError(
-            f"a map of {x} x {y} x {z} voxels would have {x * y * z:,} of them, and at most {MAX_VOXELS:,} are taken; "
-            f"make the resolution at least {coarser:.2g} times as coarse, or name a smaller region"
+            f"a map of {x} x {y} x {z} voxels would have {x * y * z:,} voxels; the limit is {MAX_VOXELS:,}; "
+            f"make the resolution at least {factor:.2g} times coarser, or give a smaller region"
         )
 
 
 Mask = npt.NDArray[np.bool_]
-SHUT = {Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT}
+CLOSED_STATUSES = {Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT}
 """Statuses with closed loops, whether or not the target was reached."""
 
 
@@ -168,44 +170,44 @@ def solve_targets(solver: Solver, targets: Array, q0: Array | None, threads: int
         q (n, nq), whether each target was reached (n,), and whether the loops are closed at q (n,).
     """
     result = solver.solve_batch(targets, q0, threads=threads)
-    shut = np.array([one in SHUT for one in STATUS_BY_CODE])[result.status]
-    return np.array(result.q), np.array(result.success), shut  # copies, because callers write into them
+    closed = np.array([status in CLOSED_STATUSES for status in STATUS_BY_CODE])[result.status]
+    return np.array(result.q), np.array(result.success), closed  # copies, because callers write into them
 
 
-SIDES = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+FACE_OFFSETS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
 """Index offsets to the six face neighbours."""
 
 
 def face_neighbours(table: VoxelTable, cells: VoxelIndices) -> npt.NDArray[np.int32]:
     """Return the table entries (k, 6) of the face neighbours of each voxel; negative for those not reached."""
-    return table[cells[:, None] + SIDES]
+    return table[cells[:, None] + FACE_OFFSETS]
 
 
 def retry_from_neighbours(
-    solver: Solver, targets: Array, q: Array, success: Mask, beside: npt.NDArray[np.int32], threads: int | None
+    solver: Solver, targets: Array, q: Array, success: Mask, neighbours: npt.NDArray[np.int32], threads: int | None
 ) -> None:
     """Retry each failed target from the solution of each solved face neighbour, until there is no gain.
 
     Args:
         targets: (k, ...), one for each voxel.
         q, success: (k, nq) and (k,) results so far; updated in place.
-        beside: (k, 6) indices from `face_neighbours`.
+        neighbours: (k, 6) indices from `face_neighbours`.
     """
-    asked = np.zeros(beside.shape, dtype=np.bool_)
-    gained = bool(success.any())
-    while gained:
-        gained = False
-        for side, rows in enumerate(beside.T):
-            left = np.flatnonzero(~success & ~asked[:, side] & (rows >= 0) & success[rows])
-            if len(left):
-                q[left], success[left], _ = solve_targets(solver, targets[left], q[rows[left]], threads)
-                asked[left, side] = True
-                gained |= bool(success[left].any())
+    tried = np.zeros(neighbours.shape, dtype=np.bool_)
+    improved = bool(success.any())
+    while improved:
+        improved = False
+        for side, rows in enumerate(neighbours.T):
+            pending = np.flatnonzero(~success & ~tried[:, side] & (rows >= 0) & success[rows])
+            if len(pending):
+                q[pending], success[pending], _ = solve_targets(solver, targets[pending], q[rows[pending]], threads)
+                tried[pending, side] = True
+                improved |= bool(success[pending].any())
 
 
-ASSEMBLIES = 200
+ASSEMBLY_STARTS = 200
 """Starts for closing the loops; so many that every assembly mode is found."""
-ANYWHERE = 1e6
+UNBOUNDED_HALF_WIDTH = 1e6
 """m; half width of a box that contains every position, as a goal that only requires closed loops."""
 
 
@@ -234,15 +236,15 @@ def as_dof_limits(
 ) -> DofLimits:
     """Validate limits and locked dofs."""
     lower, upper = as_bounds(mechanism, limits)
-    given = [lock] if isinstance(lock, str) else list(lock or ())
-    names = tuple(one if isinstance(one, str) else mechanism.name_of(one) for one in given)
-    held_q: list[int] = []
-    held_v = np.zeros(mechanism.nv)
+    items = [lock] if isinstance(lock, str) else list(lock or ())
+    names = tuple(item if isinstance(item, str) else mechanism.name_of(item) for item in items)
+    locked_q: list[int] = []
+    locked_v = np.zeros(mechanism.nv)
     for name in names:
         q, v = dof_indices(mechanism, name)
-        held_q += q
-        held_v[v] = 1.0
-    return DofLimits(limits, names, lower, upper, tuple(held_q), held_v)
+        locked_q += q
+        locked_v[v] = 1.0
+    return DofLimits(limits, names, lower, upper, tuple(locked_q), locked_v)
 
 
 def sample_configurations(
@@ -251,8 +253,8 @@ def sample_configurations(
     """Sample configurations (count, nq) inside the limits: by the Halton sequence, or at random with `rng`."""
     space = replace(mechanism.space, lower=dof_limits.lower, upper=dof_limits.upper)
     q = halton_configurations(space, count) if rng is None else random_configurations(space, count, rng)
-    held = list(dof_limits.locked_q)
-    q[:, held] = mechanism.q[held]
+    locked = list(dof_limits.locked_q)
+    q[:, locked] = mechanism.q[locked]
     return q
 
 
@@ -266,14 +268,16 @@ def sample_closed_configurations(
     Raises:
         StructureError: if no start leads to closed loops.
     """
-    corner = np.full(3, ANYWHERE)
-    assemble = Solver(mechanism, InBox(link, -corner, corner), limits=dof_limits.limits, lock=dof_limits.lock or None)
-    starts = np.vstack([mechanism.q, sample_configurations(mechanism, dof_limits, ASSEMBLIES, rng)])
-    q, success, _ = solve_targets(assemble, np.zeros((len(starts), 3)), starts, threads)
+    half_width = np.full(3, UNBOUNDED_HALF_WIDTH)
+    loop_solver = Solver(
+        mechanism, InBox(link, -half_width, half_width), limits=dof_limits.limits, lock=dof_limits.lock or None
+    )
+    starts = np.vstack([mechanism.q, sample_configurations(mechanism, dof_limits, ASSEMBLY_STARTS, rng)])
+    q, success, _ = solve_targets(loop_solver, np.zeros((len(starts), 3)), starts, threads)
     if not success.any():
         raise StructureError(
-            f"no configuration of {mechanism.name or 'the mechanism'} was found with its loops shut inside the limits, "
-            f"so there is no reach; {ASSEMBLIES} starts were tried"
+            f"no configuration of {mechanism.name or 'the mechanism'} with closed loops inside the limits was found "
+            f"from {ASSEMBLY_STARTS} starts; widen the limits"
         )
     return q[success]
 
@@ -282,9 +286,9 @@ CENTRE_TOLERANCE = 1e-6
 """m; tolerance of the position goals. A centre is reached if the error is smaller."""
 VOXEL_MARGIN = 2e-6
 """m; the box of a voxel shrinks by this, so that a solution on its face is not counted for the next voxel."""
-AT_A_TIME = 1 << 16
+BLOCK_SIZE = 1 << 16
 """Voxels or configurations per block; bounds the memory."""
-SIDES_ASKED = 4
+NEIGHBOUR_STARTS = 4
 """Neighbours from which a voxel is tried before it is rejected. Trades time for completeness: of random arms with four
 joints and 300 samples, one start missed 3 of the 1046 voxels of one arm in eight; four missed none on 31 arms.
 """
@@ -333,14 +337,14 @@ class ReachedVoxels:
         positions = np.ascontiguousarray(self.mechanism.pose(self.link, q)[:, :3, 3])
         cells = self.grid.cells(positions)
         lower, upper = self._limits
-        taken = self.table.covers(cells) & ((q >= lower - 1e-9) & (q <= upper + 1e-9)).all(axis=1)
+        is_valid = self.table.covers(cells) & ((q >= lower - 1e-9) & (q <= upper + 1e-9)).all(axis=1)
         # sorted by distance to the centre, because `first_indices` keeps the first one
-        order = np.flatnonzero(taken)
-        order = order[np.argsort(_off(self.grid, cells[order], positions[order]), kind="stable")]
-        kept = order[first_indices(cells[order])]
-        rows = self.table[cells[kept]]
-        self._better(rows, kept, q, positions, cells)
-        new = kept[rows < 0]
+        order = np.flatnonzero(is_valid)
+        order = order[np.argsort(_centre_distances(self.grid, cells[order], positions[order]), kind="stable")]
+        best = order[first_indices(cells[order])]
+        rows = self.table[cells[best]]
+        self._replace_if_nearer(rows, best, q, positions, cells)
+        new = best[rows < 0]
         self.table[cells[new]] = np.arange(len(new)) + len(self.cells)
         self.cells = np.concatenate([self.cells, cells[new]])
         self.q = np.concatenate([self.q, q[new]])
@@ -349,21 +353,24 @@ class ReachedVoxels:
 
     def centre_distances(self) -> Array:
         """Return the distance (k,) of each position from the centre of its voxel, m."""
-        return _off(self.grid, self.cells, self.positions)
+        return _centre_distances(self.grid, self.cells, self.positions)
 
-    def _better(
-        self, rows: npt.NDArray[np.int32], kept: Numbers, q: Array, positions: Array, cells: VoxelIndices
+    def _replace_if_nearer(
+        self, rows: npt.NDArray[np.int32], candidates: Numbers, q: Array, positions: Array, cells: VoxelIndices
     ) -> None:
-        known, offered = rows[rows >= 0], kept[rows >= 0]
-        before = _off(self.grid, self.cells[known], self.positions[known])
-        nearer = _off(self.grid, cells[offered], positions[offered]) < before
-        self.q[known[nearer]], self.positions[known[nearer]] = q[offered[nearer]], positions[offered[nearer]]
+        known_rows, matching = rows[rows >= 0], candidates[rows >= 0]
+        old_distances = _centre_distances(self.grid, self.cells[known_rows], self.positions[known_rows])
+        is_nearer = _centre_distances(self.grid, cells[matching], positions[matching]) < old_distances
+        self.q[known_rows[is_nearer]], self.positions[known_rows[is_nearer]] = (
+            q[matching[is_nearer]],
+            positions[matching[is_nearer]],
+        )
 
 
 def mark_samples(voxels: ReachedVoxels, q: Array) -> None:
     """Mark the voxels of configurations (n, nq), in blocks."""
-    for some in _pieces(len(q)):
-        voxels.add_configurations(q[some])
+    for block in _blocks(len(q)):
+        voxels.add_configurations(q[block])
 
 
 def grow_region(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
@@ -374,87 +381,89 @@ def grow_region(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
     voxel is checked again from each neighbour that is marked later, and finally from several neighbours.
     """
     done = 0
-    while done < len(voxels.cells) or _ask_the_rest(voxels, solvers):
+    while done < len(voxels.cells) or _check_remaining(voxels, solvers):
         first, done = done, len(voxels.cells)
-        cells, rows = _beside(voxels, first)
-        for some in _pieces(len(cells)):
-            _ask(voxels, solvers, cells[some], voxels.q[rows[some]])
+        cells, rows = _unmarked_neighbours(voxels, first)
+        for block in _blocks(len(cells)):
+            _check_voxels(voxels, solvers, cells[block], voxels.q[rows[block]])
 
 
 def move_to_centres(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
     """Move the configuration of every voxel to its centre if the centre can be reached, or nearer to it."""
-    _draw_in(voxels, solvers.point, solvers.threads)
+    _solve_centres(voxels, solvers.point, solvers.threads)
     q, reached = voxels.q.copy(), reached_centres(voxels)
-    beside = face_neighbours(voxels.table, voxels.cells)
-    retry_from_neighbours(solvers.point, voxels.grid.centres(voxels.cells), q, reached, beside, solvers.threads)
+    neighbours = face_neighbours(voxels.table, voxels.cells)
+    retry_from_neighbours(solvers.point, voxels.grid.centres(voxels.cells), q, reached, neighbours, solvers.threads)
     voxels.add_configurations(q[reached])
-    _draw_in(voxels, solvers.patient, solvers.threads)
+    _solve_centres(voxels, solvers.patient, solvers.threads)
 
 
-def _draw_in(places: ReachedVoxels, solver: Solver, threads: int | None) -> None:
-    off = np.flatnonzero(~reached_centres(places))
-    for rows in (off[some] for some in _pieces(len(off))):
-        centres = places.grid.centres(places.cells[rows])
-        q, _, shut = solve_targets(solver, centres, places.q[rows], threads)
-        places.add_configurations(q[shut])
+def _solve_centres(voxels: ReachedVoxels, solver: Solver, threads: int | None) -> None:
+    off_centre = np.flatnonzero(~reached_centres(voxels))
+    for rows in (off_centre[block] for block in _blocks(len(off_centre))):
+        centres = voxels.grid.centres(voxels.cells[rows])
+        q, _, closed = solve_targets(solver, centres, voxels.q[rows], threads)
+        voxels.add_configurations(q[closed])
 
 
-def _ask_the_rest(places: ReachedVoxels, asking: VoxelSolvers) -> bool:
+def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
     """Retry empty voxels from several neighbours, then the unknown ones; return whether there were any."""
-    empty = places.table.where(EMPTY)
+    empty = voxels.table.where(EMPTY)
     if not len(empty):
-        unknown = places.table.where(UNKNOWN)[:AT_A_TIME] if places.table.bounds is not None else empty
+        unknown = voxels.table.where(UNKNOWN)[:BLOCK_SIZE] if voxels.table.bounds is not None else empty
         if len(unknown):
-            _ask(places, asking, unknown, None)
+            _check_voxels(voxels, solvers, unknown, None)
         return len(unknown) > 0
-    rows = places.table[empty[:, None] + places.grid.neighbours()]
+    rows = voxels.table[empty[:, None] + voxels.grid.neighbours()]
     marked = (rows >= 0).sum(axis=1)
     rows = -np.sort(-rows, axis=1)  # indices of marked voxels first
-    for side in range(SIDES_ASKED):
-        left = np.flatnonzero((places.table[empty] < 0) & (marked > side))
-        chosen = rows[left, marked[left] * side // SIDES_ASKED]
-        for some in _pieces(len(left)):
-            _ask(places, asking, empty[left[some]], places.q[chosen[some]])
-    places.table[empty[places.table[empty] < 0]] = REJECTED
+    for side in range(NEIGHBOUR_STARTS):
+        pending = np.flatnonzero((voxels.table[empty] < 0) & (marked > side))
+        starts = rows[pending, marked[pending] * side // NEIGHBOUR_STARTS]
+        for block in _blocks(len(pending)):
+            _check_voxels(voxels, solvers, empty[pending[block]], voxels.q[starts[block]])
+    voxels.table[empty[voxels.table[empty] < 0]] = REJECTED
     return True
 
 
-def _beside(places: ReachedVoxels, first: int) -> tuple[VoxelIndices, Numbers]:
+def _unmarked_neighbours(voxels: ReachedVoxels, first: int) -> tuple[VoxelIndices, Numbers]:
     """Return the unmarked neighbours of the voxels from `first` on, and for each the marked voxel to start from."""
-    ways = places.grid.neighbours()
-    cells = (places.cells[first:, None] + ways).reshape(-1, 3)
-    rows = np.repeat(np.arange(first, len(places.cells)), len(ways))
-    not_marked = (places.table[cells] < 0) & places.table.covers(cells)
+    offsets = voxels.grid.neighbours()
+    cells = (voxels.cells[first:, None] + offsets).reshape(-1, 3)
+    rows = np.repeat(np.arange(first, len(voxels.cells)), len(offsets))
+    not_marked = (voxels.table[cells] < 0) & voxels.table.covers(cells)
     cells, rows = cells[not_marked], rows[not_marked]
-    order = np.argsort(_off(places.grid, cells, places.positions[rows]), kind="stable")
-    kept = order[first_indices(cells[order])]
-    return cells[kept], rows[kept]
+    order = np.argsort(_centre_distances(voxels.grid, cells, voxels.positions[rows]), kind="stable")
+    best = order[first_indices(cells[order])]
+    return cells[best], rows[best]
 
 
-def _pieces(count: int) -> list[slice]:
-    return [slice(k, k + AT_A_TIME) for k in range(0, count, AT_A_TIME)]
+def _blocks(count: int) -> list[slice]:
+    return [slice(k, k + BLOCK_SIZE) for k in range(0, count, BLOCK_SIZE)]
 
 
-def _ask(places: ReachedVoxels, asking: VoxelSolvers, cells: VoxelIndices, q0: Array | None) -> None:
+def _check_voxels(voxels: ReachedVoxels, solvers: VoxelSolvers, cells: VoxelIndices, q0: Array | None) -> None:
     """Check voxels (n, 3) by inverse kinematics; mark those that are not reached as empty.
 
     The nearest position to the centre decides: inside the voxel, it is reached; farther away than a corner, it is not.
     In between, the solver searches for a position in the box.
     """
-    centres = places.grid.centres(cells)
-    q, _, shut = solve_targets(asking.point, centres, q0, asking.threads)
-    places.add_configurations(q[shut])
-    off = np.linalg.norm(np.ascontiguousarray(places.mechanism.pose(places.link, q)[:, :3, 3]) - centres, axis=1)
-    corner = places.grid.size * np.sqrt((~places.grid.flat).sum()) / 2
-    unclear = np.flatnonzero((places.table[cells] < 0) & (off <= corner))
-    if len(unclear):
-        found, inside, _ = solve_targets(asking.box, centres[unclear], q[unclear], asking.threads)
-        places.add_configurations(found[inside])
-    places.table[cells[places.table[cells] == UNKNOWN]] = EMPTY
+    centres = voxels.grid.centres(cells)
+    q, _, closed = solve_targets(solvers.point, centres, q0, solvers.threads)
+    voxels.add_configurations(q[closed])
+    centre_distances = np.linalg.norm(
+        np.ascontiguousarray(voxels.mechanism.pose(voxels.link, q)[:, :3, 3]) - centres, axis=1
+    )
+    corner = voxels.grid.size * np.sqrt((~voxels.grid.flat).sum()) / 2
+    undecided = np.flatnonzero((voxels.table[cells] < 0) & (centre_distances <= corner))
+    if len(undecided):
+        q_in_box, inside, _ = solve_targets(solvers.box, centres[undecided], q[undecided], solvers.threads)
+        voxels.add_configurations(q_in_box[inside])
+    voxels.table[cells[voxels.table[cells] == UNKNOWN]] = EMPTY
 
 
-def _off(cutting: VoxelGrid, cells: VoxelIndices, positions: Array) -> Array:
-    return np.linalg.norm(positions - cutting.centres(cells), axis=-1)
+def _centre_distances(grid: VoxelGrid, cells: VoxelIndices, positions: Array) -> Array:
+    return np.linalg.norm(positions - grid.centres(cells), axis=-1)
 
 
 def reached_centres(voxels: ReachedVoxels) -> Mask:
