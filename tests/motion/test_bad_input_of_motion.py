@@ -26,7 +26,7 @@ from mechanik.errors import (
 from mechanik.model import Mechanism, ShapeInstance
 from mechanik.motion.rate_limits import require_rate_limits
 
-for package in ("ompl", "ruckig", "trimesh"):
+for package in ("ruckig", "trimesh"):
     pytest.importorskip(package)
 
 FLANGE = "panda_link8"
@@ -54,7 +54,7 @@ def short_path(arm: Mechanism, by: float = 0.3) -> mk.Path:
 @pytest.mark.parametrize("planner", ["PRM", None, 3])
 def test_unknown_planner_raises_even_if_start_equals_goal(arm: Mechanism, planner: Any) -> None:
     """The planner was once checked only if the straight segment was blocked; None gave a TypeError."""
-    with pytest.raises(UnknownName, match="auto, rrt_connect, RRTConnect"):
+    with pytest.raises(UnknownName, match="auto, rrt_connect"):
         mk.plan(arm, arm.q, arm.q, planner=planner)
 
 
@@ -222,11 +222,7 @@ def hide_package(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
 def test_missing_package_names_the_extra_to_install(
     arm: Mechanism, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wall = mk.Obstacle(mk.Box((0.5, 0.02, 0.9)), (0.6, 0.0, 0.4), name="wall")
     calls = {
-        "ompl": lambda: mk.plan(
-            arm, arm.q - np.eye(8)[0], arm.q + np.eye(8)[0], avoid=["self", wall], planner="RRTConnect"
-        ),
         "ruckig": lambda: mk.retime(mk.Path(arm, short_path(arm).q[:2]), 1.0, 1.0, 10.0),
         "scipy": lambda: mk.retime(short_path(arm), 1.0, 1.0),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -158,16 +159,22 @@ def test_constrained_rrt_finds_a_free_path_with_closed_loops(seed: int) -> None:
 # ---- cases -------------------------------------------------------------------------------------
 
 
-def test_ompl_projected_space_solves_the_same_problem() -> None:
+def test_projected_space_of_ompl_solves_the_same_problem() -> None:
     pytest.importorskip("ompl")
+    from ompl_planner import plan_with_ompl
+
     start, goal, collider = pillar_problem()
     arms = mechanism("two_arms")
-    for planner in ("rrt_connect", "RRTConnect"):
-        path = plan(arms, start, goal, avoid=collider, planner=planner, max_seconds=120.0)
-        assert path.planner == planner
-        between = path.at(np.linspace(0.0, 1.0, 201))
-        assert (max_closure_errors(arms, between) < 1e-6).all()
-        assert np.min(collider.distance(between)) >= 0.0
+    path = plan(arms, start, goal, avoid=collider, planner="rrt_connect", max_seconds=120.0)
+    assert path.planner == "rrt_connect"
+    between = path.at(np.linspace(0.0, 1.0, 201))
+    with make_planning_space("two_arms", collider) as space:
+        deadline = time.perf_counter() + 120.0
+        theirs = plan_with_ompl(space, start, goal[None], "RRTConnect", deadline, np.random.default_rng(0))
+    assert theirs is not None
+    for q in (between, theirs):
+        assert (max_closure_errors(arms, q) < 1e-6).all()
+        assert np.min(collider.distance(q)) >= 0.0
 
 
 def test_constrained_rrt_stops_at_the_deadline() -> None:

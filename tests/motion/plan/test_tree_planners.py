@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +17,12 @@ from hypothesis import strategies as st
 import mechanik as mk
 from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.errors import MissingExtra, PlanningError
+from mechanik.errors import PlanningError
 from mechanik.model.shapes import Box, Sphere
 from mechanik.motion.plan import plan, tree_planners
 from mechanik.motion.plan.path_postprocessing import blend_corners, blend_corners_in_kernel, shortcut_in_kernel
 from mechanik.motion.plan.planning_space import PlanningSpace
-from mechanik.motion.plan.tree_planners import plan_rrt_connect, plan_with_ompl
+from mechanik.motion.plan.tree_planners import plan_rrt_connect
 from mechanik.spatial.array import Array
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -167,6 +166,8 @@ def test_kernel_blends_agree_with_python(seed: int, count: int) -> None:
 
 def test_rrt_connect_solves_what_ompl_solves() -> None:
     pytest.importorskip("ompl")
+    from ompl_planner import plan_with_ompl
+
     for seed in range(6):
         q = ball_scene().mechanism.space.random(np.random.default_rng(seed), 200)
         q = q[np.asarray(ball_scene().is_free(q, 0.002))][:2]
@@ -178,19 +179,6 @@ def test_rrt_connect_solves_what_ompl_solves() -> None:
                 assert all(space.is_segment_free(a, b) for a, b in pairwise(waypoints))
 
 
-def test_without_ompl_only_its_planners_raise_MissingExtra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "ompl", None)
-    for name in ("base", "geometric", "util"):
-        monkeypatch.setitem(sys.modules, f"ompl.{name}", None)
-    q = np.array([[0.0, -2.0], [0.0, 2.0]])
-    bar = Obstacle(Box((0.05, 0.05, 0.05)), (0.4, 0.0, 0.0))
-    assert plan(wheel(), *q, avoid=[bar]).planner == "rrt_connect"
-    with pytest.raises(MissingExtra, match="plan"):
-        plan(wheel(), *q, avoid=[bar], planner="RRT")
-
-
 # ---- around obstacles -----------------------------------------------------------------------------
 
 
@@ -199,7 +187,7 @@ def test_joint_without_limits_rotates_the_other_direction_around_a_wall() -> Non
     wall = Obstacle(Box((0.05, 0.05, 2.0)), (0.4, 0.0, 0.0), name="wall")
     collider = Collider(wheel(), [wall], allow=[("other", "wall")])
     start, goal = np.array([0.1, -2.0]), np.array([0.1, 2.0])
-    with pytest.raises(PlanningError, match="rrt_connect found no path"):
+    with pytest.raises(PlanningError, match="RRT-Connect found no path"):
         plan(collider.mechanism, start, goal, avoid=collider, max_seconds=0.2)
     path = plan(collider.mechanism, start, [goal, goal - (0.0, 2.0 * np.pi)], avoid=collider)
     assert path.q[-1] == pytest.approx((0.1, 2.0 - 2.0 * np.pi))

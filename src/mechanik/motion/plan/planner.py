@@ -36,7 +36,6 @@ from mechanik.motion.plan.tree_planners import (
     check_planner,
     plan_constrained_rrt,
     plan_rrt_connect,
-    plan_with_ompl,
 )
 from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
@@ -94,8 +93,6 @@ SEARCH_MARGIN = 1e-3
 """m: extra clearance during the search, as far as the start and the goals allow it."""
 STRAIGHT_GOALS = 6
 """Number of goals to which the straight segment is tried first."""
-POSTPROCESSING_SHARE = 0.2
-"""Share of the time that planners which never stop by themselves leave for post-processing."""
 MAX_SEARCHES = 3
 """Number of searches, each with half the check step, where the certificate finds a collision."""
 CertifiedPath = tuple[Array, str, tuple[float, bool]]
@@ -134,20 +131,19 @@ def plan(
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
-        planner: "auto" is the built-in RRT-Connect; or the name of a planner of OMPL (extra `plan`). Those whose name
-            ends with "star" use all of the time.
+        planner: "auto" tries the straight segment first and then RRT-Connect; "rrt_connect" only the latter.
         max_seconds: s, wall time until the result or a `PlanningError`.
         lock: joints or dofs that may not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         rng: source of all randomness. By default the same path results each time, as far as the time limit allows, in
-            every thread. The generators of OMPL are global: threads that plan with OMPL at the same time share them.
+            every thread. The shortest of several paths with different generators is often much shorter.
 
     Returns:
         The path; its s is the relative length from 0 to 1.
 
     Raises:
         PlanningError: the start or all goals are invalid, or no path was found in time.
-        UnknownName: there is no such planner for this mechanism.
+        UnknownName: there is no such planner.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -173,7 +169,7 @@ def plan(
     generator = np.random.default_rng(0) if rng is None else as_rng(rng)
     with cached_loop_system(mechanism, {}) as loops:
         space = PlanningSpace(mechanism, loops, collider, min_clearance, lower, upper, free)
-        check_planner(space, planner)
+        check_planner(planner)
         q_start = as_start(space, start)
         goals = as_goals(space, goal, q_start, {"lock": lock, "limits": limits}, generator, deadline)
         space.clearance = min_clearance + _clearance_margin(space, [q_start, *goals])
@@ -195,7 +191,6 @@ def _search(
     rng: np.random.Generator,
 ) -> CertifiedPath:
     """A path that is proven free, if possible; else the widest path on which no collision was found."""
-    planner_name = RRT_CONNECT if planner == "auto" else planner
     if space.max_difference(start, goals[0]) < 1e-12:
         certificate = certify_path(space, np.array([start, goals[0]]), clearance, deadline)
         return goals[:1], "straight", (certificate.min_distance, certificate.is_certain)
@@ -211,15 +206,8 @@ def _search(
         if _is_acceptable(space, certificate, clearance):
             return unproven[-1]
     for _ in range(MAX_SEARCHES):
-        # optimizing planners use all of their time: keep a share for post-processing
-        search_deadline = deadline
-        if "star" in planner_name:
-            search_deadline -= POSTPROCESSING_SHARE * (deadline - time.perf_counter())
-        if planner_name == RRT_CONNECT:
-            search = plan_rrt_connect if space.is_euclidean else plan_constrained_rrt
-            q = search(space, start, goals, search_deadline, rng)
-        else:
-            q = plan_with_ompl(space, start, goals, planner_name, search_deadline, rng)
+        search = plan_rrt_connect if space.is_euclidean else plan_constrained_rrt
+        q = search(space, start, goals, deadline, rng)
         if q is None:
             break
         q, search_step = remove_duplicates(space, q), space.step
@@ -231,7 +219,7 @@ def _search(
         for candidate in candidates:
             certificate = certify_path(space, candidate, clearance, deadline)
             if certificate.is_free:
-                unproven.append((candidate, planner_name, (certificate.min_distance, certificate.is_certain)))
+                unproven.append((candidate, RRT_CONNECT, (certificate.min_distance, certificate.is_certain)))
             if _is_acceptable(space, certificate, clearance):
                 return unproven[-1]
         notes.append(f"a path found with checks {search_step:g} rad apart is in collision between them")
@@ -241,7 +229,7 @@ def _search(
     checks = format_count(space.check_count, "configuration")
     note_text = f"; {'; '.join(notes)}" if notes else ""
     raise PlanningError(
-        f"{planner_name} found no path to {format_count(len(goals), 'goal')} within max_seconds ({checks} checked)"
+        f"RRT-Connect found no path to {format_count(len(goals), 'goal')} within max_seconds ({checks} checked)"
         f"{note_text}. There may be none; try more max_seconds, less clearance, or other goals"
     )
 
