@@ -175,7 +175,7 @@ def test_methods_can_be_copied_and_pickled(name):
         ("momentum", {"nesterov": "no"}, InvalidArgument, "nesterov"),
         ("lm", {"svd": "no"}, InvalidArgument, "svd"),
         ("dls", {"damping": np.inf}, LimitsError, "finite"),
-        ("dls", {"gain": 5.0}, LimitsError, "share"),
+        ("dls", {"gain": 5.0}, LimitsError, "from 0 to 1"),
         ("newton", {"damping": np.inf}, LimitsError, "finite"),
         ("chan", {"damping": np.inf}, LimitsError, "finite"),
         ("sugihara", {"w_n_bar": np.inf}, LimitsError, "finite"),

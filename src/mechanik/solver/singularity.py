@@ -46,7 +46,7 @@ MIN_REPORTED_MOTION = 0.05
 _DESCRIPTIONS: dict[SingularityKind, str] = {
     "change point": "the loop constraints lose rank, and several branches of motion meet here",
     "dead point": "the inputs do not determine the pose",
-    "lost direction": "the goals cannot move in a direction",
+    "lost direction": "the goals cannot move in one direction",
 }
 
 
