@@ -55,20 +55,20 @@ def panda_among(seed=0, count=40):
     """A Panda with things about it, and its collider."""
     arm = mk.gallery.panda(hand=False)
     rng = np.random.default_rng(seed)
-    things = ["self"]
+    obstacles = ["self"]
     for k in range(count):
         angle, far, height = rng.uniform(-np.pi, np.pi), rng.uniform(0.35, 0.7), rng.uniform(0.0, 1.1)
         shape = (Sphere(rng.uniform(0.04, 0.1)), Capsule(0.04, 0.4), Box(tuple(rng.uniform(0.06, 0.2, 3))))[k % 3]
         turn = rng.normal(size=4)
         place = far * np.cos(angle), far * np.sin(angle), height
-        things.append(Obstacle(shape, place, turn / np.linalg.norm(turn), name=f"thing {k}"))
-    return arm, Collider(arm, things)
+        obstacles.append(Obstacle(shape, place, turn / np.linalg.norm(turn), name=f"thing {k}"))
+    return arm, Collider(arm, obstacles)
 
 
 def free_configurations(collider, count, seed=0):
     """(count, nq), drawn inside the limits, of which none bumps."""
-    rng, found = np.random.default_rng(seed), np.zeros((0, collider.mechanism.nq))
-    while len(found) < count:
+    rng, configurations = np.random.default_rng(seed), np.zeros((0, collider.mechanism.nq))
+    while len(configurations) < count:
         q = collider.mechanism.random(rng, 1024)
-        found = np.concatenate([found, q[collider.is_free(q)]])
-    return found[:count]
+        configurations = np.concatenate([configurations, q[collider.is_free(q)]])
+    return configurations[:count]

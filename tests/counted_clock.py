@@ -10,8 +10,8 @@ PLACES = ("time", "mechanik.solver.fast_path", "mechanik.solver.search.chain_sea
 """Where solvers look at it."""
 
 
-def count_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def count_clock_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here to the end of the test."""
-    looks = itertools.count()
+    readings = itertools.count()
     for place in PLACES:
-        monkeypatch.setattr(f"{place}.perf_counter", lambda: 1e-3 * next(looks))
+        monkeypatch.setattr(f"{place}.perf_counter", lambda: 1e-3 * next(readings))

@@ -20,7 +20,7 @@ def apart(rng: np.random.Generator, *others: np.ndarray) -> np.ndarray:
     """A direction at more than 0.3 rad from the lines of others."""
     while True:
         v = direction(rng)
-        if all(np.linalg.norm(np.cross(v, other)) > 0.3 for other in others):
+        if all(np.linalg.norm(np.cross(v, other_direction)) > 0.3 for other_direction in others):
             return v
 
 
@@ -123,10 +123,10 @@ FAMILIES = {
     "planar 2R": ("planar 2R", planar_2r),
     "planar 3R": ("planar 3R", planar_3r),
     **{
-        f"wrist, 1 and 2 {one}, 2 and 3 {two}": ("spherical wrist", wrist(one, two))
-        for one in ("skew", "meet", "parallel")
-        for two in ("skew", "meet", "parallel")
-        if (one, two) != ("parallel", "parallel")
+        f"wrist, 1 and 2 {first_pair}, 2 and 3 {second_pair}": ("spherical wrist", wrist(first_pair, second_pair))
+        for first_pair in ("skew", "meet", "parallel")
+        for second_pair in ("skew", "meet", "parallel")
+        if (first_pair, second_pair) != ("parallel", "parallel")
     },
     "shoulder, 5 and 6 skew, 4 and 5 parallel": ("spherical shoulder", mirrored(wrist("skew", "parallel"))),
     "2, 3, 4 parallel, 5 and 6 meet": ("three parallel axes", three_parallel("meet")),

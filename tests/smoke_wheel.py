@@ -40,6 +40,6 @@ def try_level(level: str) -> None:
     sys.stdout.write(f"{level}: {batch.success.mean():.3f} of a batch solved\n")
 
 
-for one in _kernels.levels:
-    try_level(one)
+for available in _kernels.levels:
+    try_level(available)
 sys.stdout.write(f"numpy {np.__version__}, {sys.version.split()[0]}: best level {_kernels.level}\n")

@@ -40,14 +40,14 @@ def bennett(turn=0.8, a=0.5, alpha=0.6, beta=1.1) -> mk.Mechanism:
     """
     b = a * math.sin(beta) / math.sin(alpha)
     ratio = math.sin((beta + alpha) / 2) / math.sin((beta - alpha) / 2)
-    other = 2 * math.atan(ratio / math.tan(turn / 2))
+    second_angle = 2 * math.atan(ratio / math.tan(turn / 2))
     builder = mk.Builder("bennett")
 
     def next_hinge(length, twist):
         return make_pose(rotation.about_x(twist), (length, 0.0, 0.0))
 
     builder.revolute("one", "ground", "first", value=turn)
-    builder.revolute("two", "first", "second", at=next_hinge(a, alpha), value=other)
+    builder.revolute("two", "first", "second", at=next_hinge(a, alpha), value=second_angle)
     builder.revolute("three", "second", "third", at=next_hinge(b, beta), value=-turn)
     before_the_first = np.linalg.inv(next_hinge(b, beta))
     builder.close("four", "third", "ground", "pin", at=next_hinge(a, alpha), onto=before_the_first)
@@ -135,7 +135,7 @@ def planar_platform(feet, elbows, tops) -> mk.Mechanism:
     """
     builder = mk.Builder("planar platform")
     builder.planar("platform_joint", "ground", "platform")
-    for k, (foot, elbow, top) in enumerate(zip(*(np.asarray(some) for some in (feet, elbows, tops)), strict=True)):
+    for k, (foot, elbow, top) in enumerate(zip(*(np.asarray(points) for points in (feet, elbows, tops)), strict=True)):
         crank, rod = elbow - foot, top - elbow
         turn = math.atan2(crank[1], crank[0])
         bend = math.atan2(rod[1], rod[0]) - turn

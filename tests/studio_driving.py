@@ -59,7 +59,7 @@ class StudioProcess:
 
     process: subprocess.Popen[str]
     link: str
-    said: list[str]
+    output: list[str]
 
     @property
     def host(self) -> str:
@@ -72,26 +72,26 @@ def studio_process(*arguments: str) -> Iterator[StudioProcess]:
     keep_to_one_core()
     command = [sys.executable, "-m", "mechanik", "studio", *arguments, "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8")
-    said: list[str] = []
-    found = threading.Event()
+    output: list[str] = []
+    has_link = threading.Event()
     link: list[str] = []
 
     def listen() -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            said.append(line.rstrip())
+            output.append(line.rstrip())
             if not link and (match := LINK.search(line)):
                 link.append(match.group())
-                found.set()
-        found.set()
+                has_link.set()
+        has_link.set()
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        found.wait(timeout=300)  # the first start on a machine compiles
+        has_link.wait(timeout=300)  # the first start on a machine compiles
         if not link:
-            raise RuntimeError("the studio has printed no link:\n" + "\n".join(said[-20:]))
-        yield StudioProcess(process, link[0], said)
+            raise RuntimeError("the studio has printed no link:\n" + "\n".join(output[-20:]))
+        yield StudioProcess(process, link[0], output)
     finally:
         process.terminate()
         try:
@@ -107,12 +107,12 @@ def studio_process(*arguments: str) -> Iterator[StudioProcess]:
 @contextlib.contextmanager
 def chromium(*flags: str) -> Iterator[Browser]:
     """A headless Chromium with an empty profile, drawing in software."""
-    found = find_browser()
-    if found is None:
+    executable = find_browser()
+    if executable is None:
         raise RuntimeError("no Chromium, Chrome or Edge was found; on Debian: apt-get install chromium")
     keep_to_one_core()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, headless=True, args=[*FLAGS, *flags])
+        browser = playwright.chromium.launch(executable_path=executable, headless=True, args=[*FLAGS, *flags])
         try:
             yield browser
         finally:

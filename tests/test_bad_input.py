@@ -127,7 +127,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_broken_file_is_refused_with_the_place(name, tmp_path: Path):
+def test_an_invalid_file_is_rejected_with_the_location(name, tmp_path: Path):
     content, error, words = FILES[name]
     path = tmp_path / "robot.urdf"
     path.write_bytes(content)
@@ -239,7 +239,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_wrong_call_is_refused_with_the_place(name):
+def test_an_invalid_call_is_rejected_with_the_name(name):
     call, error, words = CALLS[name]
     with pytest.raises(error, match=words) as caught:
         call()

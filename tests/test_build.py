@@ -112,9 +112,9 @@ def members(wheel_folder: Path) -> list[str]:
 def test_a_wheel_holds_the_page_and_not_its_sources(tree: Path, tmp_path: Path) -> None:
     done = hatch(tree, "wheel", tmp_path)
     assert done.returncode == 0, done.stderr
-    found = members(tmp_path)
-    assert {"page/index.html", "page/player.js"} <= set(found)
-    assert [name for name in found if name.startswith("web/") or "node_modules" in name or name.endswith(".ts")] == []
+    names = members(tmp_path)
+    assert {"page/index.html", "page/player.js"} <= set(names)
+    assert [name for name in names if name.startswith("web/") or "node_modules" in name or name.endswith(".ts")] == []
 
 
 def test_a_wheel_from_a_source_distribution_needs_no_node(tree: Path, tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_node_from_pypi_builds_the_page(tree: Path, tmp_path: Path) -> None:
     path = tmp_path / "bin"
     path.mkdir()
     for name in ("sh", "env"):  # npm runs scripts by a shell, and scripts find Node by env
-        found = shutil.which(name)
-        assert found is not None
-        (path / name).symlink_to(found)
+        executable = shutil.which(name)
+        assert executable is not None
+        (path / name).symlink_to(executable)
     done = hatch(copy, "wheel", tmp_path / "out", PATH=str(path))
     assert done.returncode == 0, done.stderr
     assert {"page/index.html", "page/player.js", "page/icon.svg"} <= set(members(tmp_path / "out"))

@@ -60,9 +60,9 @@ def test_the_readme_fits_on_four_screens():
 def test_the_tour_prints_what_it_says():
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     code = next(block for _, language, block in BLOCKS if language == "python" and "panda_joint9" in block)
-    said = re.search(r"prints `(no joint is called .*?)`", text, re.DOTALL)
-    assert said is not None
-    assert run([sys.executable, "-c", code], ROOT).split() == said.group(1).split()
+    match = re.search(r"prints `(no joint is called .*?)`", text, re.DOTALL)
+    assert match is not None
+    assert run([sys.executable, "-c", code], ROOT).split() == match.group(1).split()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -40,20 +40,20 @@ def machine(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_cores_that_agree_leave_a_process_as_it_is(machine) -> None:
-    allowed, said = machine(0, 0, 0, 0), []
-    assert not one_core().pin_to_one_core(said.append)
-    assert (allowed[-1], said) == ({0, 1, 2, 3}, [])
+    allowed, messages = machine(0, 0, 0, 0), []
+    assert not one_core().pin_to_one_core(messages.append)
+    assert (allowed[-1], messages) == ({0, 1, 2, 3}, [])
 
 
 @pytest.mark.parametrize("ahead", [(0, 0, -6_000_000, 0), (6_000_000, 0, 0, 0), (0, 0, 0, 50_000_000)])
 def test_one_core_that_disagrees_keeps_a_process_on_one(machine, ahead) -> None:
-    allowed, said = machine(*ahead), []
-    assert one_core().pin_to_one_core(said.append)
+    allowed, messages = machine(*ahead), []
+    assert one_core().pin_to_one_core(messages.append)
     assert len(allowed[-1]) == 1
-    assert len(said) == 1
-    assert "runs backwards" in said[0]
-    assert not one_core().pin_to_one_core(said.append)  # on one core there is nothing to disagree with
-    assert len(said) == 1
+    assert len(messages) == 1
+    assert "runs backwards" in messages[0]
+    assert not one_core().pin_to_one_core(messages.append)  # on one core there is nothing to disagree with
+    assert len(messages) == 1
 
 
 def test_a_test_of_the_clock_leaves_a_process_where_it_may_run(machine) -> None:

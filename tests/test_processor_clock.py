@@ -19,9 +19,9 @@ POSE = make_pose(rotation.about_x(np.pi), (0.45, 0.25, 0.30))
 @pytest.fixture
 def backward_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wall clock that is 6 ms earlier at each look."""
-    looks = itertools.count()
+    readings = itertools.count()
     for name in ("perf_counter", "monotonic"):
-        monkeypatch.setattr(time, name, lambda: 1000.0 - 6e-3 * next(looks))
+        monkeypatch.setattr(time, name, lambda: 1000.0 - 6e-3 * next(readings))
     for place in ("collision_avoidance", "fast_path"):
         monkeypatch.setattr(f"mechanik.solver.{place}.perf_counter", time.perf_counter)
 
@@ -39,7 +39,7 @@ def test_elapsed_time_is_never_negative() -> None:
 )
 @pytest.mark.parametrize("avoid", [None, "self"])
 @pytest.mark.parametrize("x", [0.45, 2.0])
-def test_a_solution_never_took_less_than_no_time(options: dict, avoid: str | None, x: float) -> None:
+def test_the_time_of_a_solution_is_never_negative(options: dict, avoid: str | None, x: float) -> None:
     arm = mk.gallery.panda()
     method = {name: options[name] for name in options if name == "solver"}
     solver = mk.Solver(arm, mk.PoseGoal("panda_hand_tcp", POSE), avoid=avoid, **method)
@@ -53,7 +53,7 @@ def test_a_solution_never_took_less_than_no_time(options: dict, avoid: str | Non
 
 
 @pytest.mark.usefixtures("backward_clock")
-def test_several_goals_and_loops_never_took_less_than_no_time() -> None:
+def test_the_time_of_several_goals_and_loops_is_never_negative() -> None:
     hexapod = mk.gallery.stewart_platform()
     X = hexapod.pose("platform", hexapod.q)
     solver = mk.Solver(hexapod, [mk.PoseGoal("platform", X), mk.PositionGoal("platform", X[:3, 3])])
@@ -62,16 +62,16 @@ def test_several_goals_and_loops_never_took_less_than_no_time() -> None:
 
 
 @pytest.mark.usefixtures("backward_clock")
-def test_batches_and_plans_never_took_less_than_no_time() -> None:
+def test_the_times_of_batches_and_plans_are_never_negative() -> None:
     arm = mk.gallery.panda()
     solver = mk.Solver(arm, mk.PoseGoal("panda_hand_tcp", POSE))
     assert solver.solve_batch(np.repeat(POSE[None], 4, axis=0)).seconds >= 0.0
-    other = mk.gallery.ur5()
-    assert mk.plan(other, other.q, other.q + 0.1).seconds >= 0.0
+    ur5 = mk.gallery.ur5()
+    assert mk.plan(ur5, ur5.q, ur5.q + 0.1).seconds >= 0.0
 
 
 @pytest.mark.usefixtures("backward_clock")
-def test_a_step_of_a_live_solver_never_took_less_than_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_live_solver_step_is_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mechanik.motion.live.background_solver.perf_counter", time.perf_counter)
     live = mk.LiveSolver(mk.gallery.panda(), mk.PoseGoal("panda_hand_tcp", POSE))
     assert live.step().seconds >= 0.0

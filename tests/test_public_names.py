@@ -151,8 +151,9 @@ def test_every_public_name_says_what_it_is():
 
 
 def test_every_exception_is_ours_and_says_what_it_is():
-    exceptions = [one for one in vars(mk.errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    members = vars(mk.errors).values()
+    exceptions = [member for member in members if isinstance(member, type) and issubclass(member, Exception)]
     assert len(exceptions) > 15
-    for one in exceptions:
-        assert issubclass(one, mk.MechanikError)
-        assert one.__doc__
+    for exception in exceptions:
+        assert issubclass(exception, mk.MechanikError)
+        assert exception.__doc__

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 from batch_door import solve_batch, solve_in_lanes
-from counted_clock import count_looks
+from counted_clock import count_clock_readings
 from fake_chain import FakeChain
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +47,7 @@ def stop_at(row):
 
 
 def test_a_result_in_a_folder_is_the_one_in_memory(tmp_path, monkeypatch):
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     found = solve_batch(SOLVER, POINTS, START, out=tmp_path / "new" / "out")
     assert_same(found, WHOLE)
     assert isinstance(found.q.base, np.memmap) or isinstance(found.q, np.memmap)

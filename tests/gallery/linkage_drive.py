@@ -7,7 +7,7 @@ import numpy as np
 
 import mechanik as mk
 
-SHUT = 1e-9
+CLOSED = 1e-9
 
 
 def driven(mechanism, joint, values, fastest):
@@ -20,8 +20,8 @@ def driven(mechanism, joint, values, fastest):
     for value in values:
         solution = solver.solve({joint: float(value)}, q)
         assert solution.success, (value, solution)
-        assert openness(solution) < SHUT, (value, solution.closure_errors)
-        assert np.abs(solution.q - q).max() <= fastest * abs(value - before) + SHUT, (value, solution.q - q)
+        assert openness(solution) < CLOSED, (value, solution.closure_errors)
+        assert np.abs(solution.q - q).max() <= fastest * abs(value - before) + CLOSED, (value, solution.q - q)
         yield solution
         q, before = solution.q, value
 
@@ -52,5 +52,5 @@ def upright(position):
     return complex(position[0], position[2])
 
 
-def same_angle(one, other, tolerance):
-    return abs(math.remainder(one - other, 2 * math.pi)) <= tolerance
+def same_angle(angle, expected, tolerance):
+    return abs(math.remainder(angle - expected, 2 * math.pi)) <= tolerance

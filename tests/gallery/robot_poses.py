@@ -6,7 +6,7 @@ import numpy as np
 
 from mechanik.spatial import make_pose, rotation
 
-SHUT = 1e-9
+CLOSED = 1e-9
 
 
 def openness(solution):
@@ -18,7 +18,7 @@ def check_reached(solution, tolerance=1e-6):
     assert solution.success, solution
     worst = max(max(error.position, error.rotation) for error in solution.errors.values())
     assert worst < tolerance, solution
-    assert openness(solution) < SHUT, solution.closure_errors
+    assert openness(solution) < CLOSED, solution.closure_errors
 
 
 def moved(X, shift=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0)):

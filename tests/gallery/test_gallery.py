@@ -47,12 +47,12 @@ MOBILITY = {
     "biped": 18,
     "two_arms": 8,
 }
-BUMP_WITH_CAPSULES = ("panda", "ur5", "ur10")
+WITH_COLLISION_CAPSULES = ("panda", "ur5", "ur10")
 """Around the meshes of their makers; the others bump with what they look like."""
 every = pytest.mark.parametrize("name", MOBILITY)
 
 
-def test_the_names_are_all_there_is_and_make_makes_each():
+def test_names_lists_every_mechanism_and_make_builds_each():
     assert gallery.names() == list(MOBILITY)
     makers = {n for n, f in inspect.getmembers(gallery, inspect.isfunction) if not n.startswith("_")}
     assert makers == {*MOBILITY, "names", "make", "four_bar_kind"} == set(gallery.__all__)
@@ -60,13 +60,13 @@ def test_the_names_are_all_there_is_and_make_makes_each():
         assert gallery.make(name).name == name
 
 
-def test_an_unknown_name_is_met_with_the_nearest_one():
+def test_an_unknown_name_suggests_the_nearest_name():
     with pytest.raises(UnknownName, match=r"'pamda'.*Did you mean 'panda'"):
         gallery.make("pamda")
 
 
 @every
-def test_each_call_makes_a_fresh_one(name):
+def test_each_call_builds_a_new_mechanism(name):
     first, second = gallery.make(name), gallery.make(name)
     assert not set(first.links.values()) & set(second.links.values())
     first.q = first.random(np.random.default_rng(0))
@@ -74,7 +74,7 @@ def test_each_call_makes_a_fresh_one(name):
 
 
 @every
-def test_it_stands_at_home_within_its_limits_with_every_loop_shut(name):
+def test_home_is_within_the_limits_with_all_loops_closed(name):
     mechanism = gallery.make(name)
     np.testing.assert_array_equal(mechanism.q, mechanism.configurations["home"])
     assert mechanism.space.within_limits(mechanism.q)
@@ -83,7 +83,7 @@ def test_it_stands_at_home_within_its_limits_with_every_loop_shut(name):
 
 
 @every
-def test_it_has_the_freedoms_that_are_known_of_it(name):
+def test_the_mobility_is_the_known_one(name):
     mechanism = gallery.make(name)
     assert mobility(mechanism).dof == MOBILITY[name]
     if not mechanism.closures:
@@ -102,7 +102,7 @@ def test_the_kernel_and_the_graph_agree_at_random_configurations(name):
 
 
 @every
-def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
+def test_moving_links_have_shapes_near_their_joints(name):
     mechanism = gallery.make(name)
     size = np.ptp([joint.world_position for joint in mechanism.joints.values()], axis=0).max()
     for link in mechanism.links.values():
@@ -112,7 +112,7 @@ def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
             continue
         assert link.visuals, link
         assert link.collisions, link
-        if name not in BUMP_WITH_CAPSULES:
+        if name not in WITH_COLLISION_CAPSULES:
             assert link.collisions == link.visuals
         for placed in link.visuals:
             assert placed.material is not None
@@ -121,11 +121,11 @@ def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
 
 
 @every
-def test_turning_joints_of_arms_have_limits(name):
+def test_revolute_joints_of_arms_have_limits(name):
     mechanism = gallery.make(name)
     if not mechanism.closures:
         floating = [joint for joint, moves in mechanism.joints.items() if len(moves.dof) == 6]
-        limited = [k for k, freedom in enumerate(mechanism.space.q_names) if freedom.split(".")[0] not in floating]
+        limited = [k for k, dof_name in enumerate(mechanism.space.q_names) if dof_name.split(".")[0] not in floating]
         assert len(limited) >= mechanism.nq - 7
         assert np.isfinite(mechanism.space.lower[limited]).all()
         assert np.isfinite(mechanism.space.upper[limited]).all()
@@ -142,12 +142,12 @@ def test_the_four_bar_is_assembled_elbow_up_at_the_crank_angle_of_the_benchmark(
 
 
 @pytest.mark.parametrize("angle", np.linspace(-3, 3, 13))
-def test_a_four_bar_whose_crank_turns_all_around_can_be_assembled_everywhere(angle):
+def test_a_four_bar_with_a_full_crank_can_be_assembled_at_every_angle(angle):
     four_bar = gallery.four_bar(angle=float(angle))
     assert four_bar.closures["closing_joint"].gap().is_closed(1e-12)
 
 
-def test_the_slider_stands_where_the_engine_formula_says():
+def test_the_slider_position_is_that_of_the_engine_formula():
     slider = gallery.slider_crank(crank=0.4, rod=0.9, offset=0.1, angle=1.1)
     rise = 0.4 * np.sin(1.1) - 0.1
     expected = 0.4 * np.cos(1.1) + np.sqrt(0.81 - rise**2)
@@ -155,7 +155,7 @@ def test_the_slider_stands_where_the_engine_formula_says():
     assert slider.closures["closing_joint"].gap().is_closed(1e-12)
 
 
-def test_the_tool_of_the_five_bar_is_a_rod_away_from_both_knees():
+def test_the_tool_of_the_five_bar_is_a_rod_length_from_both_knees():
     five_bar = gallery.five_bar(left=2.2, right=0.7)
     tip = five_bar.pose("tool")[:3, 3]
     for side in ("left", "right"):
@@ -174,22 +174,22 @@ def test_the_stewart_platform_has_the_geometry_of_the_benchmark():
         assert robot.values()[f"leg{k + 1}_slide"] == pytest.approx(np.linalg.norm(end - start), abs=1e-12)
 
 
-def test_the_stewart_platform_has_six_freedoms_however_its_balls_are_modelled():
+def test_the_stewart_platform_has_six_dofs_however_its_spherical_joints_are_modelled():
     closures, joints = gallery.stewart_platform(), gallery.stewart_platform(ends="joint")
     assert (closures.nv, joints.nv) == (24, 42)
     assert mobility(joints).dof == mobility(closures).dof == 6
     assert all(closure.gap().is_closed(1e-12) for closure in joints.closures.values())
 
 
-def test_the_platform_of_the_delta_robot_moves_every_way_and_turns_no_way():
+def test_the_platform_of_the_delta_robot_translates_and_does_not_rotate():
     from mechanik.model.mobility import closure_jacobian
 
     robot = gallery.delta_robot()
     rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])
-    ways = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :]
+    motions = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :]
     J = robot.jacobian("platform")
-    assert np.linalg.matrix_rank(J[:3] @ ways.T, tol=1e-6) == 3
-    np.testing.assert_allclose(J[3:] @ ways.T, 0, atol=1e-12)
+    assert np.linalg.matrix_rank(J[:3] @ motions.T, tol=1e-6) == 3
+    np.testing.assert_allclose(J[3:] @ motions.T, 0, atol=1e-12)
 
 
 def test_the_fingers_of_the_panda_move_together():
@@ -201,7 +201,7 @@ def test_the_fingers_of_the_panda_move_together():
     assert gallery.panda(hand=False).nq == 7
 
 
-def test_the_humanoid_stands_on_its_soles_and_looks_ahead():
+def test_the_humanoid_stands_on_its_soles_and_faces_forward():
     body = gallery.humanoid(height=2.0, mass=100.0)
     for side, sign in (("left", 1), ("right", -1)):
         X_world_foot = body.pose(f"{side}_foot")
@@ -215,7 +215,7 @@ def test_the_humanoid_stands_on_its_soles_and_looks_ahead():
     assert body.nv == 37
 
 
-def test_the_humanoid_is_its_own_mirror():
+def test_the_humanoid_is_symmetric():
     body, mirror = gallery.humanoid(), np.diag([1.0, -1.0, 1.0])
     values = {"shoulder": (0.3, 0.5, -0.7), "elbow": (-0.9,), "wrist": (0.1, 0.2, -0.3), "hip": (0.2, 0.3, -0.5),
               "knee": (0.8,), "ankle": (0.1, -0.2)}  # fmt: skip
@@ -231,7 +231,7 @@ def test_the_humanoid_is_its_own_mirror():
         np.testing.assert_allclose(R[:3, :3], mirror @ L[:3, :3] @ mirror, atol=1e-12)
 
 
-def test_the_joints_of_the_humanoid_bend_the_way_a_persons_do():
+def test_the_joints_of_the_humanoid_bend_like_those_of_a_person():
     body = gallery.humanoid()
     straight = body.neutral()
     at = {name: body.pose(name, straight)[:3, 3] for name in ("left_hand", "left_foot", "left_shank", "left_forearm")}
@@ -275,12 +275,12 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_dimensions_that_cannot_be_are_refused_by_name(call, message):
+def test_impossible_dimensions_are_rejected_by_name(call, message):
     with pytest.raises(StructureError, match=message):
         call()
 
 
-def test_a_planar_arm_with_the_wrong_number_of_links_is_refused():
+def test_a_planar_arm_with_the_wrong_number_of_links_is_rejected():
     with pytest.raises(FormatError, match="planar_2r has 2 links, but 3"):
         gallery.planar_2r((1.0, 1.0, 1.0))
 

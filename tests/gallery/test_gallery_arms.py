@@ -39,9 +39,11 @@ def compare(mechanism, urdf, tolerance, renamed=None):
     for q in configurations(mechanism):
         theirs = urdf.poses({n: v for n, v in mechanism.values(q).items() if np.ndim(v) == 0})
         renamed = renamed or {link: link for link in mechanism.links}
-        shared = [(ours, other) for ours, other in renamed.items() if other in theirs]
-        for ours, other in shared:
-            np.testing.assert_allclose(mechanism.pose(ours, q), theirs[other], rtol=0, atol=tolerance, err_msg=ours)
+        shared = [(ours, their_name) for ours, their_name in renamed.items() if their_name in theirs]
+        for ours, their_name in shared:
+            np.testing.assert_allclose(
+                mechanism.pose(ours, q), theirs[their_name], rtol=0, atol=tolerance, err_msg=ours
+            )
     return len(shared)
 
 
@@ -49,7 +51,7 @@ def compare(mechanism, urdf, tolerance, renamed=None):
 
 
 @pytest.mark.parametrize("case", GOLDEN["zalo"])
-def test_zalo5_stands_where_the_golden_data_says_a_hundredth_of_the_size_and_turned_upright(case):
+def test_zalo5_matches_the_golden_data_at_a_hundredth_of_the_size_and_upright(case):
     arm = gallery.zalo5()
     X_base_tip = np.linalg.inv(arm.pose("base")) @ arm.pose("effector", np.array(case["q_rad"], dtype=float))
     np.testing.assert_allclose(100 * X_base_tip[:3, 3], case["tip_yup"], rtol=1e-12, atol=1e-12)
@@ -59,7 +61,7 @@ def test_zalo5_stands_where_the_golden_data_says_a_hundredth_of_the_size_and_tur
     np.testing.assert_allclose(100 * tip, [x, -z, y], rtol=1e-12, atol=1e-12)
 
 
-def test_zalo5_is_its_urdf():
+def test_zalo5_equals_its_urdf():
     arm, urdf = gallery.zalo5(), TinyUrdf(DATA / "seed_arms/zalo5.urdf")
     assert compare(arm, urdf, 1e-12) == 8
     assert list(urdf.limits()) == list(arm.space.q_names)
@@ -67,7 +69,7 @@ def test_zalo5_is_its_urdf():
 
 
 @pytest.mark.parametrize("case", GOLDEN["dh_modified_order_d_a_alpha_theta"]["cases"])
-def test_dh6_stands_where_the_golden_data_says_a_tenth_of_the_size(case):
+def test_dh6_matches_the_golden_data_at_a_tenth_of_the_size(case):
     arm = gallery.dh6()
     q = np.radians(case["theta_deg"])
     for k, X in enumerate(case["T_all"]):
@@ -76,7 +78,7 @@ def test_dh6_stands_where_the_golden_data_says_a_tenth_of_the_size(case):
         np.testing.assert_allclose(ours[:3, :3], np.array(X)[:3, :3], rtol=0, atol=1e-12)
 
 
-def test_dh6_is_its_urdf_and_starts_in_the_pose_of_its_table():
+def test_dh6_equals_its_urdf_and_starts_in_the_pose_of_its_table():
     arm, urdf = gallery.dh6(), TinyUrdf(DATA / "seed_arms/dh6.urdf")
     assert compare(arm, urdf, 1e-12, {"link0": "world", "link2": "link1", "link3": "link2", "tool": "tip"}) == 4
     np.testing.assert_allclose(np.degrees(arm.q), [0, 125, -35, 0, 90, 0], atol=1e-12)
@@ -84,13 +86,13 @@ def test_dh6_is_its_urdf_and_starts_in_the_pose_of_its_table():
 
 
 @pytest.mark.parametrize("case", GOLDEN["grippy10"]["cases"])
-def test_grippy10_stands_where_the_golden_data_says_a_tenth_of_the_size(case):
+def test_grippy10_matches_the_golden_data_at_a_tenth_of_the_size(case):
     X = gallery.grippy10().pose("tool", case["q"])
     np.testing.assert_allclose(10 * X[:3, 3], np.array(case["T"])[:3, 3], rtol=0, atol=1e-12)
     np.testing.assert_allclose(X[:3, :3], np.array(case["T"])[:3, :3], rtol=0, atol=1e-12)
 
 
-def test_grippy10_is_its_urdf():
+def test_grippy10_equals_its_urdf():
     arm, urdf = gallery.grippy10(), TinyUrdf(DATA / "seed_arms/grippy10.urdf")
     assert compare(arm, urdf, 1e-12) == 11
     assert list(urdf.limits()) == list(arm.space.q_names)
@@ -100,7 +102,7 @@ def test_grippy10_is_its_urdf():
 # ---- robots ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_panda_is_its_urdf():
+def test_the_panda_equals_its_urdf():
     arm, urdf = gallery.panda(), TinyUrdf(DATA / "peers/panda.urdf")
     assert compare(arm, urdf, 1e-12) == 9
     for name, limits in urdf.limits().items():
@@ -108,7 +110,7 @@ def test_the_panda_is_its_urdf():
 
 
 @pytest.mark.parametrize("hand", [True, False])
-def test_the_panda_is_frankas_modified_dh_table(hand):
+def test_the_panda_equals_the_modified_dh_table_of_franka(hand):
     from mechanik.formats.arm_tables import from_dh
 
     table = [
@@ -127,7 +129,7 @@ def test_the_panda_is_frankas_modified_dh_table(hand):
         np.testing.assert_allclose(arm.pose("panda_link8", q), twin.pose("tool", q[:7]), rtol=0, atol=1e-12)
 
 
-def test_the_ur5_is_its_urdf():
+def test_the_ur5_equals_its_urdf():
     # that file writes pi with 11 digits
     arm, urdf = gallery.ur5(), TinyUrdf(DATA / "peers/ur5.urdf")
     assert compare(arm, urdf, 1e-10) == 8
@@ -141,7 +143,7 @@ def test_the_ur5_is_its_urdf():
         (gallery.ur10, 0.1273, -0.612, -0.5723, 0.163941, 0.1157, 0.0922),
     ],
 )
-def test_the_universal_robots_are_their_makers_dh_tables(make, d1, a2, a3, d4, d5, d6):
+def test_the_universal_robots_equal_the_dh_tables_of_the_maker(make, d1, a2, a3, d4, d5, d6):
     arm = make()
     half_turn = np.diag([-1.0, -1.0, 1.0, 1.0])  # the maker's base frame looks the other way
     quarter = math.pi / 2
@@ -150,7 +152,7 @@ def test_the_universal_robots_are_their_makers_dh_tables(make, d1, a2, a3, d4, d
         np.testing.assert_allclose(arm.pose("tool0", q), X, rtol=0, atol=1e-12)
 
 
-def test_the_iiwa14_is_the_dh_table_of_its_data_sheet():
+def test_the_iiwa14_equals_the_dh_table_of_its_data_sheet():
     arm = gallery.iiwa14()
     quarter = math.pi / 2
     alpha = [-quarter, quarter, quarter, -quarter, -quarter, quarter, 0]
@@ -160,7 +162,7 @@ def test_the_iiwa14_is_the_dh_table_of_its_data_sheet():
     np.testing.assert_allclose(np.degrees(arm.space.upper), [170, 120, 170, 120, 170, 120, 175])
 
 
-def test_the_puma560_is_the_product_of_its_dh_table():
+def test_the_puma560_equals_the_product_of_its_dh_table():
     arm = gallery.puma560()
     quarter = math.pi / 2
     for q in configurations(arm):
@@ -190,15 +192,15 @@ def test_the_scara_keeps_its_tool_upright():
 def robot_data():
     """The folder of the package example-robot-data, which brings no Python module of its own."""
     for folder in {*site.getsitepackages(), *sys.path}:
-        found = Path(folder) / "cmeel.prefix/share/example-robot-data/robots"
-        if found.is_dir():
-            return found
+        robots_folder = Path(folder) / "cmeel.prefix/share/example-robot-data/robots"
+        if robots_folder.is_dir():
+            return robots_folder
     pytest.skip("example-robot-data is not installed")
 
 
 @pytest.mark.robot_data
 @pytest.mark.parametrize("make", [gallery.ur5, gallery.ur10])
-def test_the_universal_robots_are_the_urdfs_of_example_robot_data(make):
+def test_the_universal_robots_equal_the_urdfs_of_example_robot_data(make):
     arm = make()
     urdf = TinyUrdf(robot_data() / f"ur_description/urdf/{arm.name}_robot.urdf")
     assert compare(arm, urdf, 1e-10) == 8
@@ -206,7 +208,7 @@ def test_the_universal_robots_are_the_urdfs_of_example_robot_data(make):
 
 
 @pytest.mark.robot_data
-def test_the_panda_with_its_hand_is_the_urdf_of_example_robot_data():
+def test_the_panda_with_its_hand_equals_the_urdf_of_example_robot_data():
     arm = gallery.panda()
     urdf = TinyUrdf(robot_data() / "panda_description/urdf/panda.urdf")
     assert compare(arm, urdf, 1e-12) == len(arm.links) == 13

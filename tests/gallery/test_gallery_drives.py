@@ -17,7 +17,7 @@ def present(mechanism, name):
 
 
 @pytest.mark.parametrize("name", mk.gallery.names())
-def test_the_drives_of_its_structure_are_taken_by_those_who_drive(name):
+def test_the_inputs_of_the_structure_are_accepted_by_assemble_and_closed_jacobian(name):
     # the angles of a floating base were named one by one, and no angle of a ball can be driven alone
     mechanism = mk.gallery.make(name)
     mechanism.apply(mechanism.assemble())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkage_drive import SHUT, cross, driven, flat, openness, same_angle, turn
+from linkage_drive import CLOSED, cross, driven, flat, openness, same_angle, turn
 
 import mechanik as mk
 from mechanik import gallery
@@ -39,7 +39,7 @@ def turns_around(a, b, c, d):
 
 
 @given(lengths, lengths, lengths, lengths)
-def test_the_kind_says_which_bars_turn_all_around(ground, crank, coupler, rocker):
+def test_the_kind_determines_which_bars_make_full_turns(ground, crank, coupler, rocker):
     sizes = (ground, crank, coupler, rocker)
     if 2 * max(sizes) >= sum(sizes):
         with pytest.raises(StructureError, match="as long as the other three"):
@@ -63,7 +63,7 @@ def test_the_kind_says_which_bars_turn_all_around(ground, crank, coupler, rocker
 
 @pytest.mark.parametrize("elbow", ["up", "down"])
 @pytest.mark.parametrize("kind", ["crank-rocker", "double-crank"])
-def test_a_crank_that_can_turn_around_does_and_the_rocker_follows_its_closed_form(kind, elbow):
+def test_a_crank_makes_full_turns_and_the_rocker_follows_its_closed_form(kind, elbow):
     ground, crank, coupler, rocker = KINDS[kind]
     linkage = gallery.four_bar(*KINDS[kind], elbow=elbow)
     for solution in driven(linkage, "crank_joint", turn(0.6, 180), fastest=3.0):
@@ -74,28 +74,28 @@ def test_a_crank_that_can_turn_around_does_and_the_rocker_follows_its_closed_for
     assert turned == pytest.approx(2 * math.pi if kind == "double-crank" else 0.0, abs=1e-8)
 
 
-def test_a_triple_rocker_asked_beyond_its_swing_stops_where_coupler_and_rocker_are_stretched():
+def test_a_triple_rocker_stops_where_coupler_and_rocker_are_stretched():
     ground, crank, coupler, rocker = KINDS["triple-rocker"]
     linkage = gallery.four_bar(*KINDS["triple-rocker"])
     end = math.acos((ground**2 + crank**2 - (coupler + rocker) ** 2) / (2 * ground * crank))
     solver = mk.Solver(linkage, mk.JointValues({"crank_joint": 0.0}, angle_mode="exact"))
     q = linkage.q
-    for asked in np.linspace(0.7, end + 0.5, 60):
-        solution = solver.solve({"crank_joint": asked}, q)
-        assert openness(solution) < SHUT
-        assert solution.success == (asked <= end)
+    for crank_angle in np.linspace(0.7, end + 0.5, 60):
+        solution = solver.solve({"crank_joint": crank_angle}, q)
+        assert openness(solution) < CLOSED
+        assert solution.success == (crank_angle <= end)
         q = solution.q
     assert solution["crank_joint"] == pytest.approx(end, abs=1e-6)
 
 
-def test_the_coupler_of_a_parallelogram_does_not_turn():
+def test_the_coupler_of_a_parallelogram_does_not_rotate():
     linkage = gallery.four_bar(*KINDS["change-point"])
     for solution in driven(linkage, "crank_joint", np.linspace(0.6, 3.0, 60), fastest=1.0 + 1e-9):
         np.testing.assert_allclose(linkage.pose("coupler", solution.q)[:3, :3], np.eye(3), rtol=0, atol=1e-9)
         assert solution["rocker_joint"] == pytest.approx(solution["crank_joint"], abs=1e-9)
 
 
-def test_the_cranks_of_an_antiparallelogram_turn_opposite_ways_by_the_ratio_of_half_angles():
+def test_the_cranks_of_an_antiparallelogram_rotate_in_opposite_directions_by_the_ratio_of_half_angles():
     ground, crank, *_ = KINDS["change-point"]
     linkage = gallery.four_bar(*KINDS["change-point"], elbow="down")
     for solution in driven(linkage, "crank_joint", np.linspace(0.6, 3.0, 60), fastest=4.0):
@@ -124,7 +124,7 @@ def test_the_pen_of_a_pantograph_draws_what_is_traced_larger(scale):
         target = (0.1 + 0.15 * math.cos(2 * t), 0.5 + 0.15 * math.sin(3 * t), 0.0)
         solution = solver.solve(target, q)
         assert solution.success, (t, solution)
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         tracer, pen = (linkage.pose(link, solution.q)[:3, 3] for link in ("tracer", "pen"))
         np.testing.assert_allclose(pen, scale * tracer, rtol=0, atol=1e-9)
         np.testing.assert_allclose(tracer, target, rtol=0, atol=1e-6)
@@ -192,7 +192,7 @@ def stephenson(crank):
 
 
 @pytest.mark.parametrize(("name", "held"), CHAINS)
-def test_a_six_bar_moves_as_its_closed_form_says_whichever_bar_is_held(name, held):
+def test_a_six_bar_follows_its_closed_form_whichever_bar_is_fixed(name, held):
     bars, known = (WATT, watt) if name == "watt_six_bar" else (STEPHENSON, stephenson)
     linkage = getattr(gallery, name)(fixed_bar=held)
     assert mk.mobility(linkage).dof == 1
@@ -201,10 +201,10 @@ def test_a_six_bar_moves_as_its_closed_form_says_whichever_bar_is_held(name, hel
     # the joint between crank and base, whichever of them carries the other
     ends = {joint.name: {joint.parent.name, joint.child.name} for joint in linkage.joints.values() if joint.child}
     drive = next(joint for joint, links in ends.items() if links == {"crank", "base"})
-    way = 1 if drive == "crank_joint" else -1
+    direction = 1 if drive == "crank_joint" else -1
     first = linkage.values()[drive]
-    for solution in driven(linkage, drive, first + way * turn(0.0, 120), fastest=3.0):
-        now, expected = headings(linkage, solution.q, bars), known(0.6 + way * (solution[drive] - first))
+    for solution in driven(linkage, drive, first + direction * turn(0.0, 120), fastest=3.0):
+        now, expected = headings(linkage, solution.q, bars), known(0.6 + direction * (solution[drive] - first))
         for bar, angle in expected.items():
             assert same_angle(now[bar] - home[bar], angle - start[bar], 1e-8), bar
 
@@ -230,11 +230,11 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_linkages_that_cannot_be_are_refused_by_name(call, message):
+def test_impossible_linkages_are_rejected_by_name(call, message):
     with pytest.raises(StructureError, match=message):
         call()
 
 
-def test_a_bar_that_is_not_there_cannot_be_held():
+def test_an_unknown_bar_cannot_be_fixed():
     with pytest.raises(UnknownName, match="Did you mean 'lever'"):
         gallery.watt_six_bar(fixed_bar="levr")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from linkage_drive import SHUT, cross, driven, flat, openness, same_angle, turn
+from linkage_drive import CLOSED, cross, driven, flat, openness, same_angle, turn
 
 import mechanik as mk
 from mechanik import gallery
@@ -16,10 +16,10 @@ from mechanik.errors import StructureError
 # ---- Bennett --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("twist", "other"), [(0.7, 1.9), (1.9, 0.7), (0.4, 0.9), (1.0, math.pi - 1.0)])
-def test_bennetts_loop_turns_all_around_by_the_ratio_of_half_angles(twist, other):
-    loop = gallery.bennett(twist=twist, other_twist=other)
-    ratio = math.sin((other + twist) / 2) / math.sin((other - twist) / 2)
+@pytest.mark.parametrize(("twist", "other_twist"), [(0.7, 1.9), (1.9, 0.7), (0.4, 0.9), (1.0, math.pi - 1.0)])
+def test_the_bennett_loop_makes_full_turns_by_the_ratio_of_half_angles(twist, other_twist):
+    loop = gallery.bennett(twist=twist, other_twist=other_twist)
+    ratio = math.sin((other_twist + twist) / 2) / math.sin((other_twist - twist) / 2)
     # in closed form the coupler is at most |ratio| or 1/|ratio| times as fast as the crank
     fastest = 1.01 * max(abs(ratio), 1 / abs(ratio))
     for solution in driven(loop, "crank_joint", turn(1.0, 240), fastest):
@@ -30,21 +30,21 @@ def test_bennetts_loop_turns_all_around_by_the_ratio_of_half_angles(twist, other
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.2, 2.9), st.floats(0.2, 2.9), st.floats(-6, 6), st.floats(0.01, 10))
-def test_every_loop_of_bennetts_rule_has_one_freedom_where_the_count_gives_minus_two(twist, other, angle, length):
-    assume(abs(twist - other) > 0.05)
-    loop = gallery.bennett(length, twist, other, angle)
+def test_every_bennett_loop_has_one_dof_although_the_count_gives_minus_two(twist, other_twist, angle, length):
+    assume(abs(twist - other_twist) > 0.05)
+    loop = gallery.bennett(length, twist, other_twist, angle)
     assert loop.closures["closing_joint"].gap().is_closed(1e-12 * max(1.0, 20 * length))
-    found = mk.mobility(loop)
-    assert (found.gruebler, found.dof, found.redundant) == (-2, 1, 3)
+    mobility = mk.mobility(loop)
+    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (-2, 1, 3)
     lengths = [np.linalg.norm(loop.joint(joint).position) for joint in ("coupler_joint", "rocker_joint")]
-    assert lengths[0] / math.sin(twist) == pytest.approx(lengths[1] / math.sin(other))
+    assert lengths[0] / math.sin(twist) == pytest.approx(lengths[1] / math.sin(other_twist))
 
 
 # ---- Sarrus ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("joint", ["lower_x_joint", "lower_y_joint"])
-def test_sarruss_platform_goes_straight_up_and_does_not_turn(joint):
+def test_the_sarrus_platform_moves_straight_up_and_does_not_rotate(joint):
     lift = gallery.sarrus(width=0.4, plate=0.3)
     up_and_down = np.concatenate([np.linspace(0.8, 1.5, 40), np.linspace(1.5, 0.05, 80)])
     for solution in driven(lift, joint, up_and_down, fastest=2.0):
@@ -53,9 +53,9 @@ def test_sarruss_platform_goes_straight_up_and_does_not_turn(joint):
         np.testing.assert_allclose(X[:3, 3], [0, 0, 0.6 * math.sin(solution[joint])], rtol=0, atol=1e-9)
 
 
-def test_sarruss_loop_of_six_hinges_has_one_freedom_where_the_count_gives_none():
-    found = mk.mobility(gallery.sarrus())
-    assert (found.gruebler, found.dof, found.redundant) == (0, 1, 1)
+def test_the_sarrus_loop_of_six_hinges_has_one_dof_although_the_count_gives_none():
+    mobility = mk.mobility(gallery.sarrus())
+    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (0, 1, 1)
 
 
 # ---- the scissor lift -----------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_the_scissor_lift_is_as_high_as_its_formula_says_and_level(stages):
 
 
 @pytest.mark.parametrize("stages", [1, 4, 8])
-def test_a_scissor_lift_has_one_freedom_however_many_stages(stages):
+def test_a_scissor_lift_has_one_dof_for_any_number_of_stages(stages):
     lift = gallery.scissor_lift(stages)
     assert (lift.nv, len(lift.closures)) == (2 * stages + 3, stages + 1)
     assert mk.mobility(lift).dof == 1
@@ -86,14 +86,14 @@ def test_a_scissor_lift_has_one_freedom_however_many_stages(stages):
 
 def arms(x, y, angle):
     """Of the default sizes: the three motors' angles, each from its own triangle."""
-    found = []
+    angles = []
     for spoke in (math.pi / 2, math.pi * 7 / 6, math.pi * 11 / 6):
         motor, pin = cmath.rect(0.5, spoke), complex(x, y) + cmath.rect(0.15, spoke + angle)
-        found.append(cmath.phase(cross(motor, 0.3, pin, 0.3, +1) - motor))
-    return found
+        angles.append(cmath.phase(cross(motor, 0.3, pin, 0.3, +1) - motor))
+    return angles
 
 
-def test_the_motors_of_the_planar_platform_stand_where_their_triangles_say():
+def test_the_motor_angles_of_the_planar_platform_follow_from_triangles():
     robot = gallery.planar_3rrr()
     assert mk.mobility(robot).dof == 3
     solver = mk.Solver(robot, mk.PoseGoal("tool", robot.pose("tool")))
@@ -105,7 +105,7 @@ def test_the_motors_of_the_planar_platform_stand_where_their_triangles_say():
         X[:2, 3] = x, y
         solution = solver.solve(X, q)
         assert solution.success, (t, solution)
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         for k, motor in enumerate(arms(x, y, angle)):
             assert same_angle(solution[f"arm{k + 1}_joint"], motor, 1e-5), (t, k)
         q = solution.q
@@ -120,15 +120,15 @@ def test_the_planar_platform_follows_its_motors():
         pose = 0.1 * math.sin(t), 0.1 * math.sin(2 * t), 0.4 * math.sin(3 * t)
         solution = solver.solve(dict(zip(motors, arms(*pose), strict=True)), q)
         assert solution.success, (t, solution)
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         X = robot.pose("tool", solution.q)
-        found = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
-        np.testing.assert_allclose(found, pose, rtol=0, atol=1e-7)
+        actual = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
+        np.testing.assert_allclose(actual, pose, rtol=0, atol=1e-7)
         q = solution.q
 
 
 @pytest.mark.parametrize("pose", [(0.0, 0.0, 0.0), (0.1, -0.05, 0.3), (-0.08, 0.1, -0.5)])
-def test_the_planar_platform_can_be_made_anywhere_that_its_arms_reach(pose):
+def test_the_planar_platform_can_be_built_wherever_its_arms_reach(pose):
     robot = gallery.planar_3rrr(position=pose[:2], angle=pose[2])
     X = robot.pose("tool")
     assert abs(flat(X[:3, 3]) - complex(*pose[:2])) < 1e-12
@@ -155,6 +155,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_loops_that_cannot_be_are_refused_by_name(call, message):
+def test_impossible_loops_are_rejected_by_name(call, message):
     with pytest.raises(StructureError, match=message):
         call()

@@ -36,24 +36,24 @@ each = pytest.mark.parametrize(("name", "foot", "scale"), [(name, *leg) for name
 
 
 @each
-@pytest.mark.parametrize("way", [1, -1])
-def test_the_foot_follows_its_closed_form_through_a_turn_and_its_path_closes(name, foot, scale, way):
+@pytest.mark.parametrize("direction", [1, -1])
+def test_the_foot_follows_its_closed_form_through_a_turn_and_its_path_closes(name, foot, scale, direction):
     leg = gallery.make(name)
     # in closed form no joint of either leg turns more than 2.1 times as fast as the crank
-    for solution in driven(leg, "crank_joint", way * turn(0.0, STEPS), fastest=2.2):
+    for solution in driven(leg, "crank_joint", direction * turn(0.0, STEPS), fastest=2.2):
         expected = scale * foot(solution["crank_joint"])
         assert abs(upright(leg.pose("foot", solution.q)[:3, 3]) - expected) < 1e-9
     np.testing.assert_allclose(leg.pose("foot", solution.q), leg.pose("foot"), rtol=0, atol=1e-9)
     # what hangs on the crank has turned back once, against it, and nothing else has turned over
     on_crank = {joint.name for joint in leg.link("crank").children}
     for joint, value in leg.values().items():
-        turned = way * (joint == "crank_joint") - way * (joint in on_crank)
+        turned = direction * (joint == "crank_joint") - direction * (joint in on_crank)
         assert solution[joint] - value == pytest.approx(turned * 2 * math.pi, abs=1e-8), joint
 
 
 @each
 @pytest.mark.parametrize("angle", np.linspace(-6, 6, 13))
-def test_a_leg_made_at_an_angle_is_the_leg_driven_there(name, foot, scale, angle):
+def test_a_leg_built_at_an_angle_equals_the_leg_driven_there(name, foot, scale, angle):
     leg = getattr(gallery, name)(angle=float(angle))
     assert abs(upright(leg.pose("foot")[:3, 3]) - scale * foot(angle)) < 1e-12
     assert all(closure.gap().is_closed(1e-12) for closure in leg.closures.values())
@@ -93,13 +93,13 @@ def test_klanns_leg_stretched_out_stands_on_the_coordinates_of_the_patent():
         assert abs(shaft + upright(leg.joint(joint).world_position) - complex(*place)) < 1e-3, joint
 
 
-def test_a_number_of_the_leg_can_be_another():
+def test_a_dimension_of_the_leg_can_be_replaced():
     longer = gallery.jansen_leg(scale=1.0, h=66.0)
     ankle, foot = longer.joint("shin_ankle").world_position, longer.pose("foot")[:3, 3]
     assert np.linalg.norm(foot - ankle) == pytest.approx(66.0, abs=1e-12)
 
 
-def test_what_is_no_leg_is_refused_by_name():
+def test_impossible_legs_are_rejected_by_name():
     with pytest.raises(UnknownName, match="number of jansen_leg is called 'z'"):
         gallery.jansen_leg(z=1.0)
     with pytest.raises(UnknownName, match="Did you mean 'hip_foot'"):

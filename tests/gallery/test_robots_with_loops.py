@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from robot_poses import SHUT, apart, check_reached, moved, openness
+from robot_poses import CLOSED, apart, check_reached, moved, openness
 
 import mechanik as mk
 from mechanik import gallery
@@ -28,13 +28,13 @@ def cosine_angle(a, b, c):
     return math.acos((a * a + b * b - c * c) / (2 * a * b))
 
 
-def test_an_excavator_swings_and_moves_three_cylinders_though_its_count_says_otherwise():
-    found = mobility(gallery.excavator())
+def test_an_excavator_has_four_dofs_although_the_count_gives_another_number():
+    counts = mobility(gallery.excavator())
     # four loops in a plane, of whose twenty rows the twelve out of the plane say nothing new
-    assert (found.tree_dof, found.constraints, found.gruebler, found.dof, found.redundant) == (12, 20, -8, 4, 12)
+    assert (counts.tree_dof, counts.constraints, counts.gruebler, counts.dof, counts.redundant) == (12, 20, -8, 4, 12)
 
 
-def test_cylinders_reach_every_length_and_the_arm_stands_as_the_law_of_cosines_says():
+def test_cylinders_reach_every_length_and_the_arm_angles_follow_from_triangles():
     machine, rng = gallery.excavator(), np.random.default_rng(11)
     ik = mk.Solver(machine, mk.JointValues({"swing": 0.0, **dict.fromkeys(SLIDES, 0.0)}, angle_mode="exact"))
     for _ in range(60):
@@ -53,7 +53,7 @@ def test_cylinders_reach_every_length_and_the_arm_stands_as_the_law_of_cosines_s
         assert solution["stick_joint"] == pytest.approx(stick, abs=1e-8)
 
 
-def test_rocker_and_coupler_of_the_excavator_keep_their_lengths_and_the_bucket_follows_one_way():
+def test_rocker_and_coupler_of_the_excavator_keep_their_lengths_and_the_bucket_moves_monotonically():
     machine = gallery.excavator()
     ik = mk.Solver(machine, mk.JointValues({SLIDES[2]: 0.0}), lock=["swing", "boom_joint", "stick_joint"])
     q, angles = machine.q, []
@@ -65,8 +65,8 @@ def test_rocker_and_coupler_of_the_excavator_keep_their_lengths_and_the_bucket_f
         lug = pin(
             machine, q, "bucket", 2.9 * 0.162 * np.array([math.cos(math.radians(95)), 0, math.sin(math.radians(95))])
         )
-        assert np.linalg.norm(knee - machine.pose("rocker", q)[:3, 3]) == pytest.approx(2.9 * 0.225, abs=SHUT)
-        assert np.linalg.norm(knee - lug) == pytest.approx(2.9 * 0.207, abs=SHUT)
+        assert np.linalg.norm(knee - machine.pose("rocker", q)[:3, 3]) == pytest.approx(2.9 * 0.225, abs=CLOSED)
+        assert np.linalg.norm(knee - lug) == pytest.approx(2.9 * 0.207, abs=CLOSED)
         angles.append(solution["bucket_joint"])
     assert (np.diff(angles) < 0).all(), "a longer cylinder curls the bucket in"
     np.testing.assert_allclose(np.degrees([angles[0], angles[-1]]), [35, -120], rtol=0, atol=1e-6)
@@ -80,12 +80,12 @@ def test_the_teeth_of_the_excavator_follow_a_line_on_the_ground_while_the_bucket
         wanted = moved(X, (-back, 0.0, -0.2 * back))
         solution = ik.solve(wanted, q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         q = solution.q
 
 
 @pytest.mark.parametrize(("boom", "stick"), [(5.7, 2.9), (3.0, 1.5), (8.0, 2.5), (4.0, 3.5)])
-def test_excavators_of_other_sizes_shut_too_and_no_cylinder_is_longer_than_it_can_be(boom, stick):
+def test_excavators_of_other_sizes_are_closed_and_no_cylinder_exceeds_its_stroke(boom, stick):
     machine = gallery.excavator(boom=boom, stick=stick)
     assert all(closure.gap().is_closed(1e-12) for closure in machine.closures.values())
     for slide in SLIDES:
@@ -110,9 +110,9 @@ def gap(hand, q):
 
 def test_the_gripper_has_one_motor_and_two_springs():
     hand = gallery.gripper()
-    found = mobility(hand)
+    counts = mobility(hand)
     # two loops in a plane, of whose ten rows the six out of the plane say nothing new
-    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (7, 10, 3, 6)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (7, 10, 3, 6)
 
 
 @pytest.mark.parametrize("opening", [0.05, 0.085, 0.14])
@@ -131,16 +131,16 @@ def test_pads_stay_parallel_and_as_wide_as_the_formula_says_while_the_couplers_a
     for turned in rng.uniform(0, 0.8, 40):
         solution = ik.solve(float(turned), hand.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         left, right = pads(hand, solution.q)
-        np.testing.assert_allclose(left[:3, :3], np.eye(3), rtol=0, atol=SHUT)
-        np.testing.assert_allclose(right[:3, :3], np.diag([-1.0, -1.0, 1.0]), rtol=0, atol=SHUT)
+        np.testing.assert_allclose(left[:3, :3], np.eye(3), rtol=0, atol=CLOSED)
+        np.testing.assert_allclose(right[:3, :3], np.diag([-1.0, -1.0, 1.0]), rtol=0, atol=CLOSED)
         wide = 2 * length * (math.sin(0.55 - solution["left_driver_joint"]) - math.sin(0.55 - 0.8))
-        assert gap(hand, solution.q) == pytest.approx(wide, abs=SHUT)
-        assert left[0, 3] == pytest.approx(-right[0, 3], abs=SHUT)
+        assert gap(hand, solution.q) == pytest.approx(wide, abs=CLOSED)
+        assert left[0, 3] == pytest.approx(-right[0, 3], abs=CLOSED)
 
 
-def test_with_its_springs_the_gripper_closes_in_parallel_without_being_told_how():
+def test_with_its_springs_the_gripper_closes_in_parallel():
     hand = gallery.gripper()
     ik = mk.Solver(hand, mk.JointValues({"left_driver_joint": 0.0}, name="motor"), rest=dict.fromkeys(COUPLERS, 0.0))
     q = hand.configurations["open"]
@@ -158,7 +158,7 @@ def test_a_finger_held_below_leans_in_around_what_it_holds():
     for turned in np.linspace(0.4, 0.8, 9):
         solution = ik.solve(float(turned), hand.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         left, right = pads(hand, solution.q)
         leans.append(-math.asin(left[0, 2]) + 0.0)
         assert -math.asin(-right[0, 2]) == pytest.approx(leans[-1], abs=1e-8)
@@ -172,14 +172,14 @@ def test_a_finger_held_below_leans_in_around_what_it_holds():
 # ---- two arms with a box --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("joints", "freedoms"), [(7, 8), (6, 6)])
-def test_two_arms_with_a_box_have_what_their_joints_leave_after_one_weld(joints, freedoms):
+@pytest.mark.parametrize(("joints", "dof"), [(7, 8), (6, 6)])
+def test_two_arms_with_a_box_have_the_mobility_of_their_joints_minus_a_weld(joints, dof):
     pair = gallery.two_arms(joints=joints)
-    found = mobility(pair)
-    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (2 * joints, 6, freedoms, 0)
+    counts = mobility(pair)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (2 * joints, 6, dof, 0)
 
 
-def test_an_arm_of_five_joints_is_refused():
+def test_an_arm_of_five_joints_is_rejected():
     with pytest.raises(StructureError, match="joints=5; an arm has 6 or 7"):
         gallery.two_arms(joints=5)
 
@@ -200,10 +200,10 @@ def test_two_arms_carry_a_box_level_along_a_path_and_neither_hand_slips(joints):
         box = pair.pose("box", q)
         assert abs(box[2, 2] - 1) < 1e-9, "level"
         for hand, grip in grips.items():
-            assert apart(inverse(box) @ pair.pose(hand, q), grip) < 3 * SHUT, hand
+            assert apart(inverse(box) @ pair.pose(hand, q), grip) < 3 * CLOSED, hand
 
 
-def test_elbows_turn_while_the_box_stands_still():
+def test_elbows_move_while_the_box_stays_at_rest():
     pair = gallery.two_arms()
     box = pair.pose("box")
     goals = [

@@ -17,15 +17,15 @@ from mechanik.spatial import make_pose, rotation
 FEET = tuple(f"foot{k}" for k in range(1, 7))
 
 
-def test_the_walker_stands_on_six_soles_and_looks_the_same_from_every_leg():
+def test_the_walker_stands_on_six_soles_and_is_rotationally_symmetric():
     robot = gallery.walker()
     assert robot.nv == 42
     sixth = make_pose(rotation.about_z(math.pi / 3), np.zeros(3))
-    for one, other in zip(FEET, (*FEET[1:], FEET[0]), strict=True):
-        X = robot.pose(one)
+    for foot, next_foot in zip(FEET, (*FEET[1:], FEET[0]), strict=True):
+        X = robot.pose(foot)
         assert X[2, 3] == pytest.approx(0, abs=1e-12)
         np.testing.assert_allclose(X[:3, 2], (0, 0, 1), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(sixth @ X, robot.pose(other), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(sixth @ X, robot.pose(next_foot), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [{"radius": 0.2, "hip": 0.05, "thigh": 0.1, "shank": 0.15}, {"shank": 1.4}])
@@ -35,12 +35,12 @@ def test_walkers_of_other_sizes_stand_on_the_ground(sizes):
         assert robot.pose(foot)[2, 3] == pytest.approx(0, abs=1e-12)
 
 
-def test_with_all_six_feet_held_the_body_keeps_its_six_freedoms_and_no_leg_has_one_left():
+def test_with_all_six_feet_fixed_the_body_has_six_dofs_and_the_legs_have_none():
     robot = gallery.walker()
     J = np.concatenate([robot.jacobian(foot) for foot in FEET])
-    ways = np.linalg.svd(J)[2][36:]
+    motions = np.linalg.svd(J)[2][36:]
     assert np.linalg.matrix_rank(J, tol=1e-6) == 36
-    assert np.linalg.matrix_rank(robot.jacobian("body") @ ways.T, tol=1e-6) == 6
+    assert np.linalg.matrix_rank(robot.jacobian("body") @ motions.T, tol=1e-6) == 6
 
 
 def test_the_body_of_the_walker_moves_about_while_six_feet_stay_where_they_are():
@@ -130,19 +130,19 @@ def test_bipeds_of_other_sizes_stand_on_the_ground_with_their_rods_on(sizes):
         assert X[2, 3] == pytest.approx(0, abs=1e-12)
 
 
-def test_cranks_move_the_ankle_and_nothing_else_so_that_a_leg_has_six_freedoms():
+def test_cranks_move_only_the_ankle_so_a_leg_has_six_dofs():
     robot = gallery.biped()
-    found = mobility(robot)
-    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (30, 12, 18, 0)
+    counts = mobility(robot)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (30, 12, 18, 0)
     # with the cranks held the ankles do not move
     rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])
     names = robot.space.v_names
     held = [k for k, name in enumerate(names) if "crank" in name]
     rest = np.delete(rows, held, axis=1)
-    ways = np.linalg.svd(rest)[2][np.linalg.matrix_rank(rest, tol=1e-9) :]
+    motions = np.linalg.svd(rest)[2][np.linalg.matrix_rank(rest, tol=1e-9) :]
     ankles = [k for k, name in enumerate(n for n in names if "crank" not in n) if "ankle" in name]
     assert len(held) == len(ankles) == 4
-    np.testing.assert_allclose(ways[:, ankles], 0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(motions[:, ankles], 0, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -168,7 +168,7 @@ def test_two_cranks_drive_pitch_and_roll(side):
         np.testing.assert_allclose(solution[f"{side}_ankle"], (roll, pitch), rtol=0, atol=1e-5)
 
 
-def test_cranks_turned_alike_pitch_the_foot_by_as_much_and_turned_against_each_other_roll_it():
+def test_equal_crank_angles_pitch_the_foot_and_opposite_ones_roll_it():
     robot = gallery.biped()
     names = cranks("left")
     ik = mk.Solver(robot, mk.JointValues(dict.fromkeys(names, 0.0)))
@@ -233,7 +233,7 @@ def test_a_person_who_reaches_too_far_keeps_the_feet_and_comes_as_near_as_can_be
         assert apart(body.pose(f"{side}_foot", solution.q), body.pose(f"{side}_foot")) < 3e-6
 
 
-def test_four_goals_leave_the_person_what_the_rows_do_not_take():
+def test_four_goals_leave_the_dofs_that_they_do_not_constrain():
     body = gallery.humanoid()
     rows = [body.jacobian(f"{side}_foot") for side in ("left", "right")]
     rows += [body.jacobian(f"{side}_hand") for side in ("left", "right")]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from robot_poses import SHUT, apart, moved, openness, solve_circle
+from robot_poses import CLOSED, apart, moved, openness, solve_circle
 
 import mechanik as mk
 from mechanik import gallery
@@ -45,22 +45,22 @@ def slides(solution, slide):
 
 
 @platforms
-def test_the_lengths_of_the_legs_are_those_that_follow_from_the_pose(make_it, points, slide, far, turned):
+def test_the_leg_lengths_follow_from_the_pose(make_it, points, slide, far, turned):
     robot, rng = make_it(), np.random.default_rng(3)
     ik, home = mk.Solver(robot, mk.PoseGoal("platform", np.eye(4))), robot.pose("platform")
     for _ in range(40):
         X = moved(home, rng.uniform(-far, far, 3), rng.uniform(-turned, turned, 3))
         solution = ik.solve(X, robot.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         np.testing.assert_allclose(slides(solution, slide), leg_lengths(points, X), rtol=0, atol=2e-6)
         np.testing.assert_allclose(
-            slides(solution, slide), leg_lengths(points, robot.pose("platform", solution.q)), rtol=0, atol=SHUT
+            slides(solution, slide), leg_lengths(points, robot.pose("platform", solution.q)), rtol=0, atol=CLOSED
         )
 
 
 @platforms
-def test_six_lengths_drive_the_platform_and_no_leg_opens(make_it, points, slide, far, turned):
+def test_six_lengths_drive_the_platform_and_all_loops_stay_closed(make_it, points, slide, far, turned):
     robot, rng = make_it(), np.random.default_rng(4)
     names = [slide.format(k) for k in range(1, 7)]
     drives = [f"{name}.Z" if len(robot.joint(name).dof) > 1 else name for name in names]
@@ -69,16 +69,16 @@ def test_six_lengths_drive_the_platform_and_no_leg_opens(make_it, points, slide,
     for _ in range(25):
         X = moved(home, rng.uniform(-far / 2, far / 2, 3), rng.uniform(-turned / 2, turned / 2, 3))
         solution = ik.solve(dict(zip(drives, leg_lengths(points, X), strict=True)), robot.q)
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         assert apart(robot.pose("platform", solution.q), X) < 1e-4, (
             "it may be assembled otherwise, but not from so near"
         )
 
 
-def test_a_leg_between_two_balls_spins_idly_and_nothing_else_comes_of_it():
+def test_a_leg_between_two_spherical_joints_has_an_idle_spin_only():
     robot = gallery.stewart_platform(legs="sps")
-    found = mobility(robot)
-    assert (robot.nv, found.gruebler, found.dof, found.redundant) == (30, 12, 12, 0)
+    counts = mobility(robot)
+    assert (robot.nv, counts.gruebler, counts.dof, counts.redundant) == (30, 12, 12, 0)
     before = robot.pose("piston1")
     robot.joint("leg1_base_ball").set_values(0.0, 0.0, 0.7)
     after = robot.pose("piston1")
@@ -87,10 +87,10 @@ def test_a_leg_between_two_balls_spins_idly_and_nothing_else_comes_of_it():
     assert all(closure.gap().is_closed(1e-12) for closure in robot.closures.values())
 
 
-def test_struts_whose_spindles_cannot_turn_hold_a_hexapod_fast():
+def test_a_hexapod_whose_spindles_cannot_rotate_cannot_move():
     robot = gallery.hexapod()
-    found = mobility(robot)
-    assert (robot.nv, found.gruebler, found.dof) == (30, 6, 6)
+    counts = mobility(robot)
+    assert (robot.nv, counts.gruebler, counts.dof) == (30, 6, 6)
     # not at home, where it is so symmetric that it could still wobble
     X = moved(robot.pose("platform"), (0.004, 0.002, 0.001), (0.03, -0.05, 0.04))
     robot.apply(mk.solve(robot, mk.PoseGoal("platform", X)))
@@ -106,7 +106,7 @@ def test_struts_whose_spindles_cannot_turn_hold_a_hexapod_fast():
     [((0.02, 0, 0), (0, 0, 0)), ((0, 0.02, 0), (0, 0, 0)), ((0, 0, 0.008), (0, 0, 0)), ((0, 0, 0), (10, 0, 0)),
      ((0, 0, 0), (0, 10, 0)), ((0, 0, 0), (0, 0, 20))],
 )  # fmt: skip
-def test_the_hexapod_goes_as_far_as_it_says_one_direction_at_a_time(shift, degrees, sign):
+def test_the_hexapod_has_its_stated_travel_in_each_direction(shift, degrees, sign):
     robot = gallery.hexapod()
     X = moved(robot.pose("platform"), sign * np.array(shift), sign * np.radians(degrees))
     solution = mk.Solver(robot, mk.PoseGoal("platform", X)).solve(X, robot.q)
@@ -146,26 +146,26 @@ def delta_point(angles):
         rotation.about_z(math.radians(120 * k)) @ (BASE - PLATFORM + ARM * math.cos(a), 0.0, -ARM * math.sin(a))
         for k, a in enumerate(angles)
     ]
-    one, two, three = centres
-    M = 2 * np.array([two - one, three - one])
-    level = np.array([two @ two - one @ one, three @ three - one @ one])
+    first, second, third = centres
+    M = 2 * np.array([second - first, third - first])
+    level = np.array([second @ second - first @ first, third @ third - first @ first])
     start, along = np.linalg.lstsq(M, level, rcond=None)[0], np.cross(M[0], M[1])
     along = along / np.linalg.norm(along)
-    b, c = along @ (start - one), (start - one) @ (start - one) - FOREARM**2
+    b, c = along @ (start - first), (start - first) @ (start - first) - FOREARM**2
     return min((start + (-b + s * math.sqrt(b * b - c)) * along for s in (-1, 1)), key=lambda p: p[2])
 
 
 ARMS = ("arm1_joint", "arm2_joint", "arm3_joint")
 
 
-def test_the_arms_of_the_delta_robot_stand_where_the_formula_says():
+def test_the_arm_angles_of_the_delta_robot_are_those_of_the_formula():
     robot, rng = gallery.delta_robot(), np.random.default_rng(5)
     ik, home = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0))), robot.pose("platform")[:3, 3]
     for _ in range(60):
         p = home + rng.uniform(-0.12, 0.12, 3)
         solution = ik.solve(p, robot.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         reached = robot.pose("platform", solution.q)
         np.testing.assert_allclose([solution[arm] for arm in ARMS], delta_arms(reached[:3, 3]), rtol=0, atol=1e-8)
         assert apart(reached, make_pose(np.eye(3), p)) < 2e-6, "it does not turn"
@@ -178,7 +178,7 @@ def test_the_platform_of_the_delta_robot_is_where_three_spheres_meet():
         angles = rng.uniform(-0.2, 0.9, 3)
         solution = ik.solve(dict(zip(ARMS, angles, strict=True)), robot.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         X = robot.pose("platform", solution.q)
         np.testing.assert_allclose(X[:3, 3], delta_point([solution[arm] for arm in ARMS]), rtol=0, atol=1e-8)
         np.testing.assert_allclose(X[:3, :3], np.eye(3), rtol=0, atol=1e-8)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from robot_poses import SHUT, apart, openness, solve_circle
+from robot_poses import CLOSED, apart, openness, solve_circle
 
 import mechanik as mk
 from mechanik import gallery
@@ -27,7 +27,7 @@ def rolling(height, far=2.6):
 
 
 @cache
-def bumps():
+def rough_terrain():
     return rolling(lambda x, y: 0.25 * np.sin(1.3 * x + 0.4) * np.cos(1.1 * y) + 0.1 * np.sin(2.3 * y + x), far=6.0)
 
 
@@ -66,10 +66,10 @@ def circle_path(ticks):
         yield place(3 * math.cos(angle) - 1, 3 * math.sin(angle), angle + math.pi / 2)
 
 
-def test_the_rover_stands_on_six_wheels_and_has_the_freedoms_that_settling_needs():
+def test_the_rover_stands_on_six_wheels_and_has_the_dofs_to_adapt_to_terrain():
     rover = gallery.rover()
-    found = mobility(rover)
-    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (21, 6, 15, 0)
+    counts = mobility(rover)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (21, 6, 15, 0)
     for wheel in WHEELS:
         assert rover.pose(wheel)[2, 3] == pytest.approx(RADIUS, abs=1e-12)
     # of x, y, heading and six heights, none follows from the others
@@ -78,13 +78,13 @@ def test_the_rover_stands_on_six_wheels_and_has_the_freedoms_that_settling_needs
     assert np.linalg.matrix_rank(np.concatenate([rows, loops]), tol=1e-6) == 15
 
 
-def test_the_bar_turns_the_rockers_against_each_other_as_its_rods_say():
+def test_the_differential_bar_rotates_the_rockers_in_opposite_directions():
     rover = gallery.rover()
     ik = mk.Solver(rover, mk.JointValues({"bar_joint": 0.0}))
     for bar in np.linspace(-0.19, 0.19, 20):
         solution = ik.solve(float(bar), rover.q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         left, right = solution[LEFT], solution[RIGHT]
         assert left == pytest.approx(rocker_angle(solution["bar_joint"], 1), abs=1e-8)
         assert right == pytest.approx(rocker_angle(solution["bar_joint"], -1), abs=1e-8)
@@ -103,7 +103,7 @@ def test_on_flat_ground_it_stands_level():
 
 @pytest.mark.parametrize(("slope_x", "slope_y"), [(0.2, 0.0), (0.0, 0.25), (-0.15, 0.1)])
 @pytest.mark.parametrize("heading", [0.0, 1.1, -2.5])
-def test_on_a_slope_it_stands_as_the_slope_does(slope_x, slope_y, heading):
+def test_on_a_slope_it_is_parallel_to_the_slope(slope_x, slope_y, heading):
     rover = gallery.rover()
     rolls = rolling(lambda x, y: slope_x * x + slope_y * y)
     X = place(0.5, 0.3, heading)
@@ -121,18 +121,18 @@ def test_on_a_slope_it_stands_as_the_slope_does(slope_x, slope_y, heading):
         assert normal @ p == pytest.approx(RADIUS, abs=2e-6), "as far from the slope as the wheel's radius"
 
 
-def test_on_bumps_all_six_wheels_touch_while_it_is_dragged_and_nothing_jumps():
-    rover, rolls = gallery.rover(), bumps()
+def test_on_rough_terrain_all_six_wheels_touch_while_it_is_dragged_without_jumps():
+    rover, rolls = gallery.rover(), rough_terrain()
     ik, q, before, most = settler(rover, rolls), None, None, 0.0
     for X in circle_path(120):
         solution = ik.solve({"drag": X}, dropped(rover, X) if q is None else q)
         assert solution.success, solution
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSED
         assert np.abs(heights(rover, rolls, solution.q)).max() < 1e-6
         np.testing.assert_allclose(rover.pose("body", solution.q)[:2, 3], X[:2, 3], rtol=0, atol=1e-6)
         left, right = solution[LEFT], solution[RIGHT]
         assert left == pytest.approx(rocker_angle(solution["bar_joint"], 1), abs=1e-7)
-        assert abs(left + right) < 0.15 * max(abs(left), abs(right)) ** 4 + SHUT
+        assert abs(left + right) < 0.15 * max(abs(left), abs(right)) ** 4 + CLOSED
         if q is not None:
             dragged = np.linalg.norm(X[:2, 3] - before)
             # m and rad; its arms are about 1 m long, and the ground is nowhere steeper than 1 in 2
@@ -141,8 +141,8 @@ def test_on_bumps_all_six_wheels_touch_while_it_is_dragged_and_nothing_jumps():
     assert most > 0.1, "the ground was not flat"
 
 
-def test_dropped_anywhere_it_settles_and_a_second_look_changes_nothing():
-    rover, rolls, rng = gallery.rover(), bumps(), np.random.default_rng(31)
+def test_dropped_anywhere_it_settles_and_a_second_solve_changes_nothing():
+    rover, rolls, rng = gallery.rover(), rough_terrain(), np.random.default_rng(31)
     ik = settler(rover, rolls)
     for _ in range(30):
         X = place(*rng.uniform(-4, 4, 2), rng.uniform(-3, 3))
@@ -153,7 +153,7 @@ def test_dropped_anywhere_it_settles_and_a_second_look_changes_nothing():
         assert np.abs(rover.difference(solution.q, again.q)).max() < 1e-5
 
 
-def test_where_a_pit_is_deeper_than_the_bogie_turns_it_comes_as_near_as_it_can_and_says_which_wheels_hang():
+def test_over_a_pit_that_is_too_deep_it_comes_as_near_as_possible_and_names_the_hanging_wheels():
     rover = gallery.rover()
     middle = rover.pose("middle_left")[:2, 3]
     # flat at the bottom, with walls 0.7 m around the wheel
@@ -163,7 +163,7 @@ def test_where_a_pit_is_deeper_than_the_bogie_turns_it_comes_as_near_as_it_can_a
     assert "middle_left" in solution.unmet
     assert "drag" not in solution.unmet
     assert "middle_left" in solution.message
-    assert openness(solution) < SHUT
+    assert openness(solution) < CLOSED
     assert rover.space.within_limits(solution.q)
     assert solution.active_limits, "a joint is at its end, which is why"
     above = heights(rover, rolls, solution.q)
@@ -174,8 +174,8 @@ def test_where_a_pit_is_deeper_than_the_bogie_turns_it_comes_as_near_as_it_can_a
         for push in (-0.02, 0.02):
             nudge = np.zeros(rover.nv)
             nudge[k] = push
-            other = ik.solve({"drag": place(0.0, 0.0, 0.0)}, rover.clamp(rover.integrate(solution.q, nudge)))
-            assert np.sum(heights(rover, rolls, other.q) ** 2) > np.sum(above**2) * (1 - 1e-6)
+            nearby = ik.solve({"drag": place(0.0, 0.0, 0.0)}, rover.clamp(rover.integrate(solution.q, nudge)))
+            assert np.sum(heights(rover, rolls, nearby.q) ** 2) > np.sum(above**2) * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("sizes", [{}, {"wheelbase": 1.4, "track": 1.6, "wheel": 0.15, "clearance": 0.45}])

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from counted_clock import count_looks
+from counted_clock import count_clock_readings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -367,7 +367,7 @@ def test_the_nearest_is_the_nearest_that_is_feasible():
 
 
 def test_a_time_limit_holds_with_a_million_restarts(monkeypatch):
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     arm = mk.gallery.ur5()
     X = arm.pose("tool0")
     X[:3, 3] = (0.05, 0.0, 0.1)  # inside the arm's own column

@@ -31,7 +31,7 @@ GALLERY = {
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_arms_of_the_gallery_are_what_they_are(name):
+def test_the_arms_of_the_gallery_have_their_known_families(name):
     arm = gallery.make(name)
     end = next(reversed(arm.links))
     assert match_closed_form(arm, end).family == GALLERY[name]
@@ -40,13 +40,13 @@ def test_the_arms_of_the_gallery_are_what_they_are(name):
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=10)
 @given(seed=seeds)
-def test_what_is_recognised_lies_as_the_words_say_and_the_screws_make_the_pose(name, seed):
+def test_recognized_arms_have_the_stated_geometry_and_their_screws_give_the_pose(name, seed):
     rng = np.random.default_rng(seed)
     arm = arm_of(rng, FAMILIES[name][1](rng))
-    found = match_closed_form(arm, "tool")
-    assert found.family == FAMILIES[name][0]
-    assert found.deviation < 1e-12
-    axes = found.axes
+    match = match_closed_form(arm, "tool")
+    assert match.family == FAMILIES[name][0]
+    assert match.deviation < 1e-12
+    axes = match.axes
     assert axes is not None
     q = rng.uniform(-np.pi, np.pi, axes.n)
     X = np.eye(4)
@@ -88,38 +88,38 @@ LOST = {
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=10)
 @given(seed=seeds)
-def test_an_arm_that_is_a_thousandth_off_is_not_recognised(name, seed):
+def test_an_arm_that_deviates_by_a_thousandth_is_not_recognized(name, seed):
     rng = np.random.default_rng(seed)
     how, which = LOST[name]
     lines_of = how(rng, FAMILIES[name][1](rng), which, 1e-3)
-    found = match_closed_form(arm_of(rng, lines_of), "tool")
-    assert not found, found.reasons
-    assert found.reasons
+    match = match_closed_form(arm_of(rng, lines_of), "tool")
+    assert not match, match.reasons
+    assert match.reasons
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_an_arm_that_is_off_by_rounding_is_recognised(name):
+def test_an_arm_that_deviates_by_rounding_is_recognized(name):
     rng = np.random.default_rng(3)
     how, which = LOST[name]
-    found = match_closed_form(arm_of(rng, how(rng, FAMILIES[name][1](rng), which, 5e-6)), "tool")
-    assert found.family == FAMILIES[name][0]
-    assert 1e-8 < found.deviation < AXIS_TOLERANCE
+    match = match_closed_form(arm_of(rng, how(rng, FAMILIES[name][1](rng), which, 5e-6)), "tool")
+    assert match.family == FAMILIES[name][0]
+    assert 1e-8 < match.deviation < AXIS_TOLERANCE
 
 
-def test_a_joint_whose_limits_leave_no_room_is_no_axis():
+def test_a_joint_with_equal_limits_is_not_an_axis():
     arm = gallery.iiwa14()
     arm.joint("iiwa_joint_3").set_limits(0.4, 0.4)
-    found = match_closed_form(arm, "iiwa_link_ee")
-    assert found.family == ClosedFormFamily.SPHERICAL_WRIST
-    assert found.axes is not None
-    assert found.axes.names == tuple(f"iiwa_joint_{k}" for k in (1, 2, 4, 5, 6, 7))
+    match = match_closed_form(arm, "iiwa_link_ee")
+    assert match.family == ClosedFormFamily.SPHERICAL_WRIST
+    assert match.axes is not None
+    assert match.axes.names == tuple(f"iiwa_joint_{k}" for k in (1, 2, 4, 5, 6, 7))
     q = arm.random(np.random.default_rng(0))
     np.testing.assert_allclose(
-        found.axes.poses(q[None, found.axes.columns])[0], arm.pose("iiwa_link_ee", q), atol=1e-12
+        match.axes.poses(q[None, match.axes.columns])[0], arm.pose("iiwa_link_ee", q), atol=1e-12
     )
 
 
-def test_joints_that_slide_or_turn_every_way_or_follow_have_no_closed_form():
+def test_prismatic_spherical_and_mimic_joints_have_no_closed_form():
     sliding = gallery.panda()
     with pytest.raises(NoClosedForm, match="'panda_finger_joint1' is prismatic"):
         screw_axes(sliding.kinematics, "panda_leftfinger")
@@ -135,16 +135,16 @@ def test_joints_that_slide_or_turn_every_way_or_follow_have_no_closed_form():
         screw_axes(builder.build().kinematics, "l3")
 
 
-def test_arms_that_never_move_in_all_directions_are_not_taken_for_a_family():
+def test_arms_without_full_rank_have_no_family():
     """Axis 3 through the wrist; a shoulder and a wrist that are both points; two axes on each other."""
     arm = Builder()
     for k, (at, axis) in enumerate(
         [((0, 0, 0), "z"), ((0, 0, 0), "y"), ((0.5, 0, 0), "x"), ((0.5, 0, 0), "z"), ((0, 0, 0), "y"), ((0, 0, 0), "x")]
     ):
         arm.revolute(f"j{k}", f"l{k}", f"l{k + 1}", at=at, axis=axis)
-    found = match_closed_form(arm.build(), "l6")
-    assert not found
-    assert any("no configuration moves the link in all six directions" in why for why in found.reasons)
+    match = match_closed_form(arm.build(), "l6")
+    assert not match
+    assert any("no configuration moves the link in all six directions" in why for why in match.reasons)
     flat = Builder()
     flat.revolute("a", "l0", "l1")
     flat.revolute("b", "l1", "l2")
@@ -153,15 +153,15 @@ def test_arms_that_never_move_in_all_directions_are_not_taken_for_a_family():
 
 
 def test_a_chain_in_a_loop_has_no_closed_form_of_its_own():
-    found = match_closed_form(gallery.make("five_bar"), "tool")
-    assert not found
-    assert "is part of the loop that 'closing_joint' closes" in found.reasons[0]
+    match = match_closed_form(gallery.make("five_bar"), "tool")
+    assert not match
+    assert "is part of the loop that 'closing_joint' closes" in match.reasons[0]
 
 
 # ---- in words -------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_said_which_axes_meet_where_and_how_well():
+def test_the_explanation_names_intersecting_axes_with_point_and_error():
     text = gallery.puma560().explain()
     assert "Chain to tool: waist, shoulder, elbow, forearm_roll, wrist_bend, flange." in text
     assert "Axes 4, 5 and 6 intersect in the point (0.4521, -0.15, 0.4318) (to " in text
@@ -170,7 +170,7 @@ def test_it_is_said_which_axes_meet_where_and_how_well():
     assert "Axes 2, 3 and 4 are parallel (to 0 rad)." in gallery.ur5().explain("tool0")
 
 
-def test_it_is_said_what_is_missing_by_how_much_and_what_is_used_instead():
+def test_the_explanation_names_the_deviation_and_the_solver_used_instead():
     text = gallery.panda().explain("panda_hand_tcp")
     assert "Axes 6 and 7 do not intersect (distance 0.088 m): the wrist is not spherical." in text
     assert "the general solver is used" in text
@@ -180,7 +180,7 @@ def test_it_is_said_what_is_missing_by_how_much_and_what_is_used_instead():
     )
 
 
-def test_loops_and_mobility_are_part_of_it():
+def test_the_explanation_contains_loops_and_mobility():
     bar = gallery.make("four_bar")
     text = bar.explain()
     assert "closing_joint closes a loop: 5 scalar constraints." in text
@@ -218,20 +218,20 @@ def test_an_unknown_link_is_named():
 
 
 @given(seed=seeds)
-def test_the_common_normal_stands_square_on_both_lines(seed):
+def test_the_common_normal_is_perpendicular_to_both_lines(seed):
     rng = np.random.default_rng(seed)
     a, p, q = direction(rng), rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3)
     b = apart(rng, a)
-    one, other = lines.common_normal(p, a, q, b)
-    np.testing.assert_allclose(np.cross(one - p, a), 0, atol=1e-12)
-    np.testing.assert_allclose(np.cross(other - q, b), 0, atol=1e-12)
-    np.testing.assert_allclose([(other - one) @ a, (other - one) @ b], 0, atol=1e-12)
+    first_point, second_point = lines.common_normal(p, a, q, b)
+    np.testing.assert_allclose(np.cross(first_point - p, a), 0, atol=1e-12)
+    np.testing.assert_allclose(np.cross(second_point - q, b), 0, atol=1e-12)
+    np.testing.assert_allclose([(second_point - first_point) @ a, (second_point - first_point) @ b], 0, atol=1e-12)
     assert abs(lines.line_distance(p, a, q, b) - abs(np.cross(a, b) @ (q - p)) / length(np.cross(a, b))) < 1e-12
     assert abs(lines.line_distance(p, a, q, a) - length(np.cross(a, q - p))) < 1e-12
 
 
 @given(seed=seeds)
-def test_lines_through_a_point_meet_there(seed):
+def test_lines_through_a_point_intersect_there(seed):
     rng = np.random.default_rng(seed)
     point = rng.uniform(-5, 5, 3)
     h = np.array([direction(rng) for _ in range(3)])

@@ -29,7 +29,7 @@ MECHANISMS = [
 ]
 
 
-def shut(mechanism, q, held):
+def close_loops(mechanism, q, held):
     """q with all loops shut by Newton's method, the freedoms `freeze_angles` as they are."""
     for _ in range(20):
         now = first_order_motions(mechanism, q)
@@ -46,55 +46,55 @@ def shut(mechanism, q, held):
 
 
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
-def test_it_is_the_derivative_of_the_tool_by_the_drives_with_the_loops_shut_again(make, link):
+def test_it_is_the_derivative_of_the_tool_by_the_inputs_with_closed_loops(make, link):
     mechanism = make()
     q, p = mechanism.q, np.array([0.03, -0.05, 0.02])
-    found = mechanism.closed_jacobian(link, point=p)
-    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
+    jacobian = mechanism.closed_jacobian(link, point=p)
+    columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
     X = mechanism.pose(link, q)
     for j, column in enumerate(columns):
         ends = []
         # four places, for an error of the fourth order
         for side in (-2, -1, 1, 2):
-            v = side * STEP * found.transmission[:, j]
-            ends.append(mechanism.pose(link, shut(mechanism, mechanism.integrate(q, v), columns)))
-            reached = mechanism.difference(q, shut(mechanism, mechanism.integrate(q, v), columns))
+            v = side * STEP * jacobian.transmission[:, j]
+            ends.append(mechanism.pose(link, close_loops(mechanism, mechanism.integrate(q, v), columns)))
+            reached = mechanism.difference(q, close_loops(mechanism, mechanism.integrate(q, v), columns))
             assert reached[column] == pytest.approx(side * STEP, abs=1e-14)
         slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * STEP)
         linear = slope[:3, :3] @ p + slope[:3, 3]
         spin = slope[:3, :3] @ X[:3, :3].T
         angular = [spin[2, 1], spin[0, 2], spin[1, 0]]
-        np.testing.assert_allclose(found.matrix[:, j], [*linear, *angular], atol=1e-7)
+        np.testing.assert_allclose(jacobian.matrix[:, j], [*linear, *angular], atol=1e-7)
 
 
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
-def test_what_the_drives_make_of_the_tool_is_what_all_freedoms_make_of_it(make, link):
+def test_the_matrix_is_the_tree_jacobian_times_the_transmission(make, link):
     mechanism = make()
-    found, here = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
+    jacobian, motions = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
     rng = np.random.default_rng(1)
-    v = here.unit * (here.basis() @ rng.standard_normal(here.dof))  # any motion that keeps the loops shut
-    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
-    np.testing.assert_allclose(found.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
+    v = motions.unit * (motions.basis() @ rng.standard_normal(motions.dof))  # any motion that keeps the loops shut
+    columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
+    np.testing.assert_allclose(jacobian.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
 
 
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
-def test_the_transmission_keeps_the_loops_shut_and_moves_each_drive_as_asked(make, link):
+def test_the_transmission_keeps_the_loops_closed_and_moves_each_input_by_one(make, link):
     mechanism = make()
-    found, here = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
-    np.testing.assert_allclose(here.A @ (found.transmission / here.unit[:, None]), 0, atol=1e-10)
-    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
-    np.testing.assert_allclose(found.transmission[columns], np.eye(len(columns)), atol=1e-10)
-    assert (found.dependent, found.undetermined) == ((), ())
+    jacobian, motions = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
+    np.testing.assert_allclose(motions.A @ (jacobian.transmission / motions.unit[:, None]), 0, atol=1e-10)
+    columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
+    np.testing.assert_allclose(jacobian.transmission[columns], np.eye(len(columns)), atol=1e-10)
+    assert (jacobian.dependent, jacobian.undetermined) == ((), ())
 
 
-def test_in_a_tree_it_is_the_jacobian():
+def test_in_a_tree_it_equals_the_jacobian():
     robot = mk.gallery.ur5()
     q = robot.random(np.random.default_rng(2))
-    found = robot.closed_jacobian("tool0", q=q, inputs=robot.space.v_names, point=(0.1, 0, 0.2))
-    np.testing.assert_allclose(found.matrix, robot.jacobian("tool0", q, (0.1, 0, 0.2)), atol=1e-13)
+    jacobian = robot.closed_jacobian("tool0", q=q, inputs=robot.space.v_names, point=(0.1, 0, 0.2))
+    np.testing.assert_allclose(jacobian.matrix, robot.jacobian("tool0", q, (0.1, 0, 0.2)), atol=1e-13)
 
 
-def test_other_drives_are_the_same_motion_told_otherwise():
+def test_other_inputs_describe_the_same_motions():
     mechanism = mk.gallery.five_bar()
     by_cranks = mechanism.closed_jacobian("tool").matrix
     rods = ["left_rod_joint", "right_rod_joint"]
@@ -128,7 +128,7 @@ def test_the_piston_of_a_slider_crank(crank):
     assert back == pytest.approx(1 / speed, rel=1e-12)
 
 
-def test_a_stewart_platform_is_the_inverse_of_the_lines_of_its_legs():
+def test_the_jacobian_of_a_stewart_platform_is_the_inverse_of_its_leg_lines():
     robot = mk.gallery.stewart_platform()
     target = robot.pose("platform") @ make_pose(rotation.exp([0.1, -0.2, 0.15]), (0.02, 0.01, 0.03))
     q = mk.solve(robot, mk.PoseGoal("platform", target)).require().q
@@ -137,11 +137,11 @@ def test_a_stewart_platform_is_the_inverse_of_the_lines_of_its_legs():
         foot, top = (robot.pose(f"{part}{k}", q)[:3, 3] for part in ("leg", "piston"))
         along = (top - foot) / np.linalg.norm(top - foot)
         lines.append([*along, *np.cross(top - target[:3, 3], along)])
-    found = robot.closed_jacobian("platform", q=q)
-    np.testing.assert_allclose(np.linalg.inv(np.array(lines)), found.matrix, atol=1e-8)
+    jacobian = robot.closed_jacobian("platform", q=q)
+    np.testing.assert_allclose(np.linalg.inv(np.array(lines)), jacobian.matrix, atol=1e-8)
 
 
-def test_a_delta_robot_shifts_as_its_rods_say():
+def test_the_velocity_of_a_delta_robot_follows_from_its_rods():
     """Along each rod, its elbow and the platform go equally fast."""
     robot = mk.gallery.delta_robot()
     target = robot.pose("platform")[:3, 3] + (0.05, -0.03, 0.04)
@@ -152,32 +152,32 @@ def test_a_delta_robot_shifts_as_its_rods_say():
         rods.append(X[:3, 2])
         hinge, turn = robot.pose(f"arm{k}", q), mk.gallery.delta_robot().joint(f"arm{k}_joint").world_matrix[:3, 1]
         elbows.append(X[:3, 2] @ np.cross(turn, X[:3, 3] - hinge[:3, 3]))
-    found = robot.closed_jacobian("platform", q=q)
-    np.testing.assert_allclose(found.matrix[:3], np.linalg.solve(rods, np.diag(elbows)), atol=1e-8)
-    np.testing.assert_allclose(found.matrix[3:], 0, atol=1e-9)
+    jacobian = robot.closed_jacobian("platform", q=q)
+    np.testing.assert_allclose(jacobian.matrix[:3], np.linalg.solve(rods, np.diag(elbows)), atol=1e-8)
+    np.testing.assert_allclose(jacobian.matrix[3:], 0, atol=1e-9)
 
 
-def test_a_sarrus_linkage_goes_straight():
-    found = sarrus().closed_jacobian("plate")
-    np.testing.assert_allclose(found.matrix[:, 0], [0, 0, 2 * 0.5 * math.sin(0.7), 0, 0, 0], atol=1e-12)
+def test_a_sarrus_linkage_moves_straight():
+    jacobian = sarrus().closed_jacobian("plate")
+    np.testing.assert_allclose(jacobian.matrix[:, 0], [0, 0, 2 * 0.5 * math.sin(0.7), 0, 0, 0], atol=1e-12)
 
 
 # ---- drives -------------------------------------------------------------------------------------
 
 
-def test_the_joint_that_closes_a_loop_may_drive():
+def test_the_joint_that_closes_a_loop_may_be_an_input():
     mechanism = mk.gallery.four_bar()
     q = mechanism.q
-    found = mechanism.closed_jacobian("crank", "closing_joint")
+    jacobian = mechanism.closed_jacobian("crank", "closing_joint")
     angles = []
     for side in (1e-6, -1e-6):
-        other = mechanism.closed_jacobian("crank", "crank_joint").transmission[:, 0]
-        mechanism.q = shut(mechanism, q + side * other, [0])
+        crank_column = mechanism.closed_jacobian("crank", "crank_joint").transmission[:, 0]
+        mechanism.q = close_loops(mechanism, q + side * crank_column, [0])
         angles.append(mechanism.joint("closing_joint").values[0])
-    assert 1 / found.matrix[5, 0] == pytest.approx((angles[0] - angles[1]) / 2e-6, abs=1e-7)
+    assert 1 / jacobian.matrix[5, 0] == pytest.approx((angles[0] - angles[1]) / 2e-6, abs=1e-7)
 
 
-def test_a_follower_may_drive_in_place_of_its_leader():
+def test_a_mimic_joint_may_be_an_input_instead_of_its_leader():
     mechanism = mk.gallery.five_bar()
     mechanism.joint("right_crank_joint").mimic(mechanism.joint("left_crank_joint"), -1.0, math.pi)
     by_leader = mechanism.closed_jacobian("tool", "left_crank_joint").matrix
@@ -185,7 +185,7 @@ def test_a_follower_may_drive_in_place_of_its_leader():
     np.testing.assert_allclose(by_leader[0], 0, atol=1e-12)  # cranks that mirror each other move it up and down
 
 
-def test_a_cam_drives_as_its_slope_says():
+def test_the_transmission_of_a_cam_is_its_slope():
     mechanism = mk.gallery.five_bar()
     left, right = (mechanism.joint(f"{side}_crank_joint") for side in ("left", "right"))
     angle = right.values[0]
@@ -194,32 +194,32 @@ def test_a_cam_drives_as_its_slope_says():
     assert ratio == pytest.approx(-1 / (1 + 0.4 * angle), abs=1e-12)
 
 
-def test_at_a_dead_point_it_says_which_drive_cannot_drive():
+def test_at_a_dead_point_the_dependent_input_is_named():
     mechanism = mk.gallery.slider_crank(angle=0.0)
-    found = mechanism.closed_jacobian("crank", "slider_joint")
-    assert found.dependent == ("slider_joint",)
-    assert found.undetermined == ("crank_joint", "rod_joint")
-    assert found.condition == math.inf
-    np.testing.assert_array_equal(found.matrix, 0)  # nothing that the slider may do moves the crank
-    assert "slider_joint" in repr(found)
+    jacobian = mechanism.closed_jacobian("crank", "slider_joint")
+    assert jacobian.dependent == ("slider_joint",)
+    assert jacobian.undetermined == ("crank_joint", "rod_joint")
+    assert jacobian.condition == math.inf
+    np.testing.assert_array_equal(jacobian.matrix, 0)  # nothing that the slider may do moves the crank
+    assert "slider_joint" in repr(jacobian)
     assert mechanism.closed_jacobian("slider", "crank_joint").dependent == ()
 
 
-def test_a_dead_point_is_seen_where_the_slide_closes_the_loop():
-    found = slot_crank().closed_jacobian("rod")
-    assert (found.inputs, found.dependent, found.undetermined) == (("crank",), ("crank",), ("elbow",))
+def test_a_dead_point_is_detected_if_the_slider_closes_the_loop():
+    jacobian = slot_crank().closed_jacobian("rod")
+    assert (jacobian.inputs, jacobian.dependent, jacobian.undetermined) == (("crank",), ("crank",), ("elbow",))
 
 
-def test_of_too_many_drives_the_last_depend_on_the_first():
+def test_of_too_many_inputs_the_last_depend_on_the_first():
     mechanism = mk.gallery.five_bar()
-    found = mechanism.closed_jacobian("tool", ["left_crank_joint", "right_crank_joint", "left_rod_joint"])
-    assert found.dependent == ("left_rod_joint",)
+    jacobian = mechanism.closed_jacobian("tool", ["left_crank_joint", "right_crank_joint", "left_rod_joint"])
+    assert jacobian.dependent == ("left_rod_joint",)
 
 
-def test_of_too_few_drives_it_says_what_they_leave_open():
+def test_with_too_few_inputs_the_undetermined_dofs_are_named():
     mechanism = mk.gallery.five_bar()
-    found = mechanism.closed_jacobian("tool", "left_crank_joint")
-    assert set(found.undetermined) == {"left_rod_joint", "right_crank_joint", "right_rod_joint"}
+    jacobian = mechanism.closed_jacobian("tool", "left_crank_joint")
+    assert set(jacobian.undetermined) == {"left_rod_joint", "right_crank_joint", "right_rod_joint"}
 
 
 def test_a_spinning_leg_is_not_undetermined():
@@ -227,24 +227,24 @@ def test_a_spinning_leg_is_not_undetermined():
     assert six_sps().closed_jacobian("platform", drives).undetermined == ()
 
 
-def test_the_spin_of_a_leg_can_be_driven():
+def test_the_spin_of_a_leg_can_be_an_input():
     """Also where the tool does not feel it, and other legs are left to spin."""
     robot = six_sps()
     names = [*(f"slide{k}" for k in range(6)), "foot2.EZ"]
-    found = robot.closed_jacobian("platform", names)
-    assert (found.dependent, found.undetermined) == ((), ())
+    jacobian = robot.closed_jacobian("platform", names)
+    assert (jacobian.dependent, jacobian.undetermined) == ((), ())
     spin = robot.space.v_names.index("foot2.EZ")
-    np.testing.assert_allclose(found.transmission[spin], np.eye(7)[6], atol=1e-9)
-    np.testing.assert_allclose(found.matrix[:, 6], 0, atol=1e-9)
+    np.testing.assert_allclose(jacobian.transmission[spin], np.eye(7)[6], atol=1e-9)
+    np.testing.assert_allclose(jacobian.matrix[:, 6], 0, atol=1e-9)
 
 
-def test_a_tool_that_could_spin_idly_is_driven_to():
+def test_the_spin_of_the_tool_itself_is_an_input():
     robot = six_sps()
-    found = robot.closed_jacobian("leg2")
-    assert set(found.inputs) - {f"slide{k}" for k in range(6)} == {"foot2.EZ"}
-    assert (found.dependent, found.undetermined) == ((), ())
+    jacobian = robot.closed_jacobian("leg2")
+    assert set(jacobian.inputs) - {f"slide{k}" for k in range(6)} == {"foot2.EZ"}
+    assert (jacobian.dependent, jacobian.undetermined) == ((), ())
     X = robot.link("leg2").world_matrix
-    np.testing.assert_allclose(found.matrix[3:, found.inputs.index("foot2.EZ")], X[:3, 2], atol=1e-12)
+    np.testing.assert_allclose(jacobian.matrix[3:, jacobian.inputs.index("foot2.EZ")], X[:3, 2], atol=1e-12)
 
 
 # ---- condition and singular directions ----------------------------------------------------------
@@ -260,17 +260,17 @@ def test_the_condition_does_not_depend_on_the_unit_of_length():
 
 
 def test_a_planar_tool_cannot_leave_its_plane():
-    found = mk.gallery.five_bar().closed_jacobian("tool")
-    twists = found.singular_directions.twists
+    jacobian = mk.gallery.five_bar().closed_jacobian("tool")
+    twists = jacobian.singular_directions.twists
     assert twists.shape == (4, 6)
-    in_sizes = found.matrix / np.array([found.characteristic_length] * 3 + [1.0] * 3)[:, None]
+    in_sizes = jacobian.matrix / np.array([jacobian.characteristic_length] * 3 + [1.0] * 3)[:, None]
     np.testing.assert_allclose(twists @ in_sizes, 0, atol=1e-12)
     out_of_plane = np.eye(6)[[2, 3, 4]]
     np.testing.assert_allclose(out_of_plane @ twists.T @ twists, out_of_plane, atol=1e-9)
-    assert found.singular_directions.inputs.shape == (0, 2)
+    assert jacobian.singular_directions.inputs.shape == (0, 2)
 
 
-def test_a_stretched_crank_moves_nothing():
+def test_a_stretched_crank_does_not_move_the_tool():
     """A five-bar with one arm straight: the tool does not feel what that crank and the other do together."""
     mechanism = mk.gallery.five_bar()
     left = math.radians(60)
@@ -286,8 +286,8 @@ def test_a_stretched_crank_moves_nothing():
     q = mechanism.configuration(
         {"left_crank_joint": left, "left_rod_joint": 0.0, "right_crank_joint": right, "right_rod_joint": rod - right}
     )
-    found = mechanism.closed_jacobian("tool", q=q)
-    point = found.matrix[:3]
+    jacobian = mechanism.closed_jacobian("tool", q=q)
+    point = jacobian.matrix[:3]
     assert np.linalg.matrix_rank(point, tol=1e-9) == 1
     np.testing.assert_allclose((tip - (-0.3, 0)) @ point[:2], 0, atol=1e-9)  # not along the straight arm
 
@@ -295,7 +295,7 @@ def test_a_stretched_crank_moves_nothing():
 # ---- refusals -----------------------------------------------------------------------------------
 
 
-def test_an_open_loop_is_refused():
+def test_an_open_loop_is_rejected():
     mechanism = mk.gallery.four_bar()
     with pytest.raises(StructureError, match=r"'closing_joint' has a gap of .*assemble"):
         mechanism.closed_jacobian("rocker", q=mechanism.q + 0.1)
@@ -320,7 +320,7 @@ def test_names_are_checked():
             mechanism.closed_jacobian("platform", nameless)
 
 
-def test_nothing_is_moved():
+def test_the_mechanism_does_not_move():
     mechanism = six_sps()
     q, X = mechanism.q, mechanism.link("platform").world_matrix
     mechanism.closed_jacobian("platform")

@@ -23,7 +23,7 @@ def leg():
     return builder.build()
 
 
-def test_a_cone_is_read_as_it_was_set_and_taken_away():
+def test_a_cone_limit_is_set_read_and_removed():
     hip = leg().joint("hip")
     assert hip.cone is None
     hip.set_cone(0.5)
@@ -37,7 +37,7 @@ def test_a_cone_is_read_as_it_was_set_and_taken_away():
     assert hip.cone is None
 
 
-def test_each_change_changes_the_revision_and_no_number_of_q():
+def test_each_change_of_a_cone_changes_the_revision_but_not_q():
     mechanism = leg()
     revisions = [mechanism.revision]
     for angle in (0.5, 0.6, None):
@@ -48,21 +48,23 @@ def test_each_change_changes_the_revision_and_no_number_of_q():
     assert mechanism.joint("hip").has_quaternion
 
 
-def test_mobility_counts_no_cone():
+def test_cone_limits_do_not_count_for_mobility():
     mechanism = leg()
     mechanism.joint("hip").set_cone(0.5, "xyz")
     assert mk.mobility(mechanism).dof == 4
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])
-def test_copies_keep_cones(again):
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda mechanism: pickle.loads(pickle.dumps(mechanism))], ids=["copy", "pickle"]
+)
+def test_copies_keep_cone_limits(again):
     mechanism = leg()
     mechanism.joint("hip").set_cone(0.5, "xz")
     assert again(mechanism).joint("hip").cone == Cone(0.5, "xz")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_tilt_is_the_angle_between_the_axis_and_where_it_stands_at_zero(seed):
+def test_the_tilt_is_the_angle_between_the_axis_and_its_direction_at_zero(seed):
     rng = np.random.default_rng(seed)
     mechanism = leg()
     hip = mechanism.joint("hip")
@@ -85,7 +87,7 @@ def test_the_tilt_is_the_angle_between_the_axis_and_where_it_stands_at_zero(seed
         ("knee", (0.5,), DoFError, "use set_limits"),
     ],
 )
-def test_what_is_no_cone_is_refused_and_changes_nothing(joint, arguments, error, text):
+def test_invalid_cones_are_rejected_without_change(joint, arguments, error, text):
     mechanism = leg()
     mechanism.joint("hip").set_cone(0.3)
     before = mechanism.revision

@@ -13,7 +13,7 @@ from mechanik.errors import NotFinite, ShapeError
 
 @settings(max_examples=50)
 @given(mechanisms, seeds)
-def test_the_difference_is_the_step_that_leads_there(mechanism, seed):
+def test_the_difference_is_the_step_to_the_other_configuration(mechanism, seed):
     rng = np.random.default_rng(seed)
     q0, q1 = mechanism.random(rng, (2, 3))
     v = mechanism.difference(q0, q1)
@@ -50,12 +50,12 @@ def test_the_same_rng_gives_the_same_configurations():
     builder.spherical("b", "x", "y")
     builder.prismatic("p", "y", "z", limits=(0, 3))
     mechanism = builder.build()
-    one, two = (mechanism.random(np.random.default_rng(4), 5) for _ in range(2))
-    np.testing.assert_array_equal(one, two)
-    assert one.shape == (5, 5)
+    first, second = (mechanism.random(np.random.default_rng(4), 5) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert first.shape == (5, 5)
 
 
-def test_half_open_limits_are_drawn_from_the_side_that_exists():
+def test_values_with_a_single_limit_are_sampled_from_that_limit():
     base = Link("base")
     for name, lower, upper in (("low", 10.0, np.inf), ("high", -np.inf, -10.0), ("none", -np.inf, np.inf)):
         joint = Joint(name, dof="EZ", lower=lower, upper=upper)
@@ -80,7 +80,7 @@ def test_clamping_brings_values_inside_and_quaternions_to_unit_length():
     assert not mechanism.space.within_limits([2, 1, 0, 0, 0])
 
 
-def test_a_turn_of_a_ball_is_about_its_own_axes():
+def test_a_step_of_a_spherical_joint_rotates_about_its_own_axes():
     builder = Builder()
     builder.spherical("b", "x", "y")
     mechanism = builder.build()
@@ -101,7 +101,7 @@ def test_a_turn_of_a_ball_is_about_its_own_axes():
         (lambda m: m.clamp(None), (ShapeError, NotFinite)),
     ],
 )
-def test_wrong_vectors_are_refused(call, error):
+def test_invalid_vectors_are_rejected(call, error):
     builder = Builder()
     builder.revolute("r", "x", "y")
     builder.spherical("b", "y", "z")

@@ -21,7 +21,7 @@ def last(mechanism: Mechanism) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(mechanisms, seeds)
-def test_the_kernel_puts_every_link_where_the_graph_does(mechanism, seed):
+def test_the_kernel_computes_the_poses_of_the_graph(mechanism, seed):
     q = mechanism.random(np.random.default_rng(seed))
     mechanism.q = q
     X = mechanism.poses(q)
@@ -59,7 +59,7 @@ def test_the_jacobian_of_the_kernel_is_that_of_the_graph(mechanism, seed):
 
 @settings(max_examples=20, deadline=None)
 @given(mechanisms, seeds)
-def test_a_batch_is_the_same_as_one_by_one(mechanism, seed):
+def test_a_batch_equals_single_calls(mechanism, seed):
     q = mechanism.random(np.random.default_rng(seed), (2, 3))
     link = last(mechanism)
     X, all_X, J = mechanism.pose(link, q), mechanism.poses(q), mechanism.jacobian(link, q)
@@ -78,7 +78,7 @@ def test_an_empty_batch_has_no_poses():
     assert mechanism.jacobian(last(mechanism), np.zeros((0, mechanism.nq))).shape == (0, 6, mechanism.nv)
 
 
-def test_chosen_links_come_in_the_order_asked():
+def test_chosen_links_are_in_the_given_order():
     mechanism = random_mechanism(7, 10)
     q = mechanism.random(np.random.default_rng(0))
     X = mechanism.poses(q, ["link7", "link2"])
@@ -95,7 +95,7 @@ def test_a_mechanism_that_cannot_move_has_poses():
     assert mechanism.jacobian("b").shape == (6, 0)
 
 
-def test_a_planar_arm_is_where_trigonometry_says():
+def test_the_poses_of_a_planar_arm_follow_from_trigonometry():
     builder = Builder()
     builder.revolute("shoulder", "ground", "upper")
     builder.revolute("elbow", "upper", "lower", at=(2, 0, 0))
@@ -119,7 +119,7 @@ def test_five_hundred_joints_in_a_row():
     np.testing.assert_allclose(snake.pose("l500", q), snake.link("l500").world_matrix, atol=1e-12)
 
 
-def test_a_number_of_turns_does_not_cost_accuracy():
+def test_many_full_turns_keep_accuracy():
     builder = Builder()
     builder.revolute("j", "a", "b", axis=(1, 2, 2))
     mechanism = builder.build()
@@ -129,7 +129,7 @@ def test_a_number_of_turns_does_not_cost_accuracy():
         np.testing.assert_allclose(mechanism.pose("b", [q]), mechanism.link("b").world_matrix, atol=3e-16 * (1 + q))
 
 
-def test_the_result_can_be_put_into_an_array_of_the_callers():
+def test_the_result_can_be_written_to_an_array_of_the_caller():
     mechanism = random_mechanism(11, 6)
     link, out = last(mechanism), np.full((4, 4), np.nan)
     for q in (mechanism.neutral(), list(mechanism.neutral())):
@@ -162,14 +162,14 @@ def two_joints() -> Mechanism:
         ([0, 0, 0, 0, 0], NotARotation, "wrist.qw"),
     ],
 )
-def test_a_wrong_q_is_refused_with_the_place(q, error, words):
+def test_an_invalid_q_is_rejected_with_the_entry(q, error, words):
     mechanism = two_joints()
     for call in (lambda: mechanism.pose("hand", q), lambda: mechanism.poses(q), lambda: mechanism.jacobian("hand", q)):
         with pytest.raises(error, match=words):
             call()
 
 
-def test_an_unknown_link_is_answered_with_the_nearest_name():
+def test_an_unknown_link_suggests_the_nearest_name():
     mechanism, q = two_joints(), np.array([0.0, 1, 0, 0, 0])
     for call in (
         lambda: mechanism.pose("hnd", q),
@@ -186,7 +186,7 @@ def test_an_unknown_link_is_answered_with_the_nearest_name():
 # ---- what once went wrong ------------------------------------------------------------------
 
 
-def test_a_q_that_cannot_be_written_into_is_read_all_the_same():
+def test_a_read_only_q_is_accepted():
     mechanism = two_joints()
     q = np.array([0.5, 1, 0, 0, 0])
     X, J = mechanism.pose("hand", q), mechanism.jacobian("hand", q)
@@ -198,7 +198,7 @@ def test_a_q_that_cannot_be_written_into_is_read_all_the_same():
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, ">f8"])
-def test_other_kinds_of_numbers_are_taken_but_complex_ones_are_not(kind):
+def test_other_number_types_are_accepted_except_complex(kind):
     mechanism = two_joints()
     q = np.array([1, 1, 0, 0, 0])
     np.testing.assert_array_equal(mechanism.pose("hand", q.astype(kind)), mechanism.pose("hand", q.astype(float)))
@@ -208,7 +208,7 @@ def test_other_kinds_of_numbers_are_taken_but_complex_ones_are_not(kind):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_number_that_is_not_finite_is_refused_also_where_it_does_not_matter(bad):
+def test_a_number_that_is_not_finite_is_rejected_also_without_effect_on_the_pose(bad):
     mechanism = two_joints()
     q = np.array([0.0, 1, 0, 0, bad])
     out = np.eye(4)
@@ -224,6 +224,6 @@ def test_a_number_that_is_not_finite_is_refused_also_where_it_does_not_matter(ba
 
 
 @pytest.mark.parametrize("out", [np.zeros((4, 4), np.float32), [[0] * 4] * 4, np.broadcast_to(0.0, (4, 4))])
-def test_an_out_that_cannot_hold_the_pose_is_refused(out):
+def test_an_unsuitable_out_array_is_rejected(out):
     with pytest.raises(ShapeError, match="out"):
         two_joints().pose("hand", np.array([0.0, 1, 0, 0, 0]), out)

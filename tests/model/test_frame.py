@@ -45,7 +45,7 @@ def test_a_new_frame_is_at_the_origin():
 
 
 @given(seeds)
-def test_what_is_set_in_the_world_is_read_in_the_world(seed):
+def test_world_poses_that_are_set_are_read_back(seed):
     rng = np.random.default_rng(seed)
     _, _, link = branch(seed)
     wanted = random_pose(rng)
@@ -59,14 +59,14 @@ def test_what_is_set_in_the_world_is_read_in_the_world(seed):
 
 
 @given(seeds)
-def test_the_world_turn_under_a_turned_parent_is_the_product_of_the_turns(seed):
+def test_the_world_rotation_is_the_product_of_the_rotations_above(seed):
     root, joint, link = branch(seed)
     link.wxyz = (0.5, 0.5, -0.5, 0.5)
     product = quaternion.multiply(quaternion.multiply(root.wxyz, joint.wxyz), joint.rotation_wxyz)
     assert quaternion.angle_between(link.world_wxyz, quaternion.multiply(product, link.wxyz)) < 1e-12
 
 
-def test_the_smallest_move_is_not_dropped():
+def test_the_smallest_displacement_is_not_ignored():
     frame, child = Link("f"), Joint("c")
     frame.add_child(child)
     _ = child.world_matrix
@@ -76,7 +76,7 @@ def test_the_smallest_move_is_not_dropped():
     assert child.world_matrix[1, 0] == pytest.approx(1e-9, rel=1e-6)
 
 
-def test_a_move_reaches_everything_below():
+def test_moving_a_frame_moves_all_frames_below():
     root, _, link = branch(3)
     before = link.world_matrix
     away = np.array([1, 2, 3])
@@ -84,14 +84,14 @@ def test_a_move_reaches_everything_below():
     same(link.world_matrix[:3, 3], before[:3, 3] + away)
 
 
-def test_what_is_read_cannot_be_written_into():
+def test_arrays_that_are_read_are_read_only():
     frame = Frame("f")
     for array in (frame.position, frame.wxyz, frame.matrix, frame.world_matrix):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
 
 
-def test_a_quaternion_is_brought_to_unit_length_and_a_unit_one_kept_to_the_last_bit():
+def test_quaternions_are_normalized_and_unit_quaternions_unchanged():
     frame = Frame("f", wxyz=(2, 0, 0, 0))
     same(frame.wxyz, (1, 0, 0, 0))
     odd = quaternion.normalize(np.array([0.1, 0.7, -0.3, 0.2]))
@@ -115,7 +115,7 @@ def test_a_quaternion_is_brought_to_unit_length_and_a_unit_one_kept_to_the_last_
         ("world_position", (1,), ShapeError),
     ],
 )
-def test_a_pose_that_is_none_is_refused_with_the_name_of_the_frame(name, value, error):
+def test_invalid_poses_are_rejected_with_the_name_of_the_frame(name, value, error):
     frame = Frame("gripper")
     with pytest.raises(error, match="gripper"):
         setattr(frame, name, value)
@@ -125,21 +125,21 @@ def test_a_pose_that_is_none_is_refused_with_the_name_of_the_frame(name, value, 
 # ---- trees ---------------------------------------------------------------------------------
 
 
-def test_adding_keeps_the_pose_in_the_parent_and_attaching_that_in_the_world():
+def test_add_child_keeps_the_local_pose_and_attach_child_the_world_pose():
     root, _, link = branch(1)
-    other, extra = Joint("other", dof="X", position=(1, 0, 0)), Link("extra", position=(0, 1, 0))
-    link.add_child(other)
-    same(other.matrix[:3, 3], (1, 0, 0))
+    slide, extra = Joint("other", dof="X", position=(1, 0, 0)), Link("extra", position=(0, 1, 0))
+    link.add_child(slide)
+    same(slide.matrix[:3, 3], (1, 0, 0))
     X_world = extra.world_matrix
-    other.set_values(0.7)
-    other.attach_child(extra)
+    slide.set_values(0.7)
+    slide.attach_child(extra)
     same(extra.world_matrix, X_world)
-    assert extra.parent is other
+    assert extra.parent is slide
     assert root.root is extra.root
 
 
 @given(seeds)
-def test_detaching_keeps_the_world_pose_also_under_a_joint_that_stands_at_a_value(seed):
+def test_detaching_keeps_the_world_pose_also_below_a_moved_joint(seed):
     root, joint, link = branch(seed)
     X_world = link.world_matrix
     joint.detach_child(link)
@@ -152,13 +152,13 @@ def test_detaching_keeps_the_world_pose_also_under_a_joint_that_stands_at_a_valu
     same(link.world_matrix, X_link)
 
 
-def test_attaching_takes_the_frame_from_its_parent():
+def test_attaching_removes_the_frame_from_its_parent():
     root, joint, _ = branch(2)
-    other = Link("other")
+    new_parent = Link("other")
     X_world = joint.world_matrix
-    other.attach_child(joint)
+    new_parent.attach_child(joint)
     assert root.children == ()
-    assert joint.parent is other
+    assert joint.parent is new_parent
     same(joint.world_matrix, X_world)
 
 
@@ -171,7 +171,7 @@ def test_a_removed_child_can_be_replaced():
     assert joint.child.name == "new"
 
 
-def test_every_wrong_edit_is_refused_and_changes_nothing():
+def test_invalid_edits_are_rejected_without_change():
     root, joint, link = branch(5)
     below = Joint("below")
     link.add_child(below)
@@ -204,7 +204,7 @@ def test_an_ancestor_cannot_become_a_child():
         low.attach_child(middle)
 
 
-def test_traversal_goes_breadth_first_down_and_nearest_first_up_and_can_stop():
+def test_traversal_is_breadth_first_downwards_and_nearest_first_upwards():
     top = Frame("top")
     for a in "ab":
         child = Frame(a)

@@ -48,7 +48,7 @@ def test_every_kind_of_edit_changes_the_revision():
         assert mechanism.revision != before
 
 
-def test_moving_joints_and_goals_does_not():
+def test_moving_joints_and_goals_does_not_change_the_revision():
     mechanism = arm()
     goal = Goal("g")
     goal.make_closure(mechanism.link("tool"))
@@ -92,7 +92,7 @@ def test_after_any_edits_the_poses_are_those_of_the_graph(seed):
         np.testing.assert_array_equal(fresh.poses(), X)
 
 
-def test_a_root_that_gets_a_parent_is_followed_upwards():
+def test_the_root_is_updated_if_it_gets_a_parent():
     mechanism = arm()
     mechanism.pose("tool", np.zeros(2))
     joint, base = Joint("lift", dof="Z", values=0.5), Link("floor")
@@ -108,7 +108,7 @@ def test_a_root_that_gets_a_parent_is_followed_upwards():
 # ---- names and values ----------------------------------------------------------------------
 
 
-def test_two_of_one_name_are_refused_as_soon_as_it_matters():
+def test_duplicate_names_are_rejected_on_the_next_use():
     base = Link("base")
     for _ in range(2):
         joint = Joint("same")
@@ -128,7 +128,7 @@ def test_a_link_and_a_joint_may_share_a_name_and_the_unnamed_are_numbered():
         mechanism.name_of(Link("stranger"))
 
 
-def test_joints_stand_in_q_in_the_order_in_which_they_were_made():
+def test_the_order_of_joints_in_q_is_the_order_of_their_creation():
     base = Link("base")
     late, early = Link("l1"), Link("l2")
     first, second = Joint("first", dof="X"), Joint("second", dof=["Y", "EX", "EY", "EZ"])
@@ -140,7 +140,7 @@ def test_joints_stand_in_q_in_the_order_in_which_they_were_made():
     assert space.v_names == ("first", "second.Y", "second.EX", "second.EY", "second.EZ")
 
 
-def test_values_by_name_and_q_say_the_same():
+def test_values_by_name_and_q_agree():
     base = Link("base")
     joints = [Joint("one", dof="X"), Joint("two", dof=["X", "EY"]), Joint("ball", dof=["EX", "EY", "EZ"])]
     for joint in joints:
@@ -167,7 +167,7 @@ def test_values_by_name_and_q_say_the_same():
         mechanism.q = np.stack([q, q])
 
 
-def test_a_follower_may_be_named_if_it_agrees():
+def test_a_mimic_joint_may_be_named_if_its_value_agrees():
     mechanism = arm()
     mechanism.joint("elbow").mimic(mechanism.joint("shoulder"), ratio=2, offset=0.1)
     assert mechanism.nq == 1
@@ -177,7 +177,7 @@ def test_a_follower_may_be_named_if_it_agrees():
         mechanism.configuration({"shoulder": 0.2, "elbow": 0.7})
 
 
-def test_setting_q_clamps_and_says_so():
+def test_setting_q_clamps_and_reports_it():
     mechanism = arm()
     assert mechanism.set_q([5, 0.5]) is True
     assert mechanism.q.tolist() == [2, 0.5]
@@ -187,7 +187,7 @@ def test_setting_q_clamps_and_says_so():
 # ---- trimming ------------------------------------------------------------------------------
 
 
-def test_trimming_cuts_what_never_moves_on_its_own():
+def test_trimming_removes_branches_without_moving_joints():
     mechanism = arm()
     lower = mechanism.link("lower")
     for name in ("camera", "bracket"):
@@ -210,42 +210,42 @@ def test_trimming_cuts_what_never_moves_on_its_own():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_a_copy_is_equal_and_goes_its_own_way(copied):
+def test_a_copy_is_equal_and_independent(copied):
     mechanism = gallery.four_bar()
     mechanism.joint("coupler_joint").set_rest_pose(0.5)
-    other = copied(mechanism)
-    np.testing.assert_array_equal(other.q, mechanism.q)
-    assert other.space.q_names == mechanism.space.q_names
-    assert other.joint("coupler_joint").rest_pose == (0.5,)
-    np.testing.assert_array_equal(other.configurations["home"], mechanism.configurations["home"])
-    other.q = np.zeros(3)
-    other.link("crank").name = "other"
+    duplicate = copied(mechanism)
+    np.testing.assert_array_equal(duplicate.q, mechanism.q)
+    assert duplicate.space.q_names == mechanism.space.q_names
+    assert duplicate.joint("coupler_joint").rest_pose == (0.5,)
+    np.testing.assert_array_equal(duplicate.configurations["home"], mechanism.configurations["home"])
+    duplicate.q = np.zeros(3)
+    duplicate.link("crank").name = "other"
     assert mechanism.q.any()
     assert "crank" in mechanism.links
 
 
 def test_a_copy_of_a_long_arm_does_not_exhaust_the_stack():
     arm = arm_2d([0.1] * 400)
-    other = pickle.loads(pickle.dumps(arm))
+    duplicate = pickle.loads(pickle.dumps(arm))
     q = arm.random(np.random.default_rng(0))
-    np.testing.assert_array_equal(other.pose("tool", q), arm.pose("tool", q))
+    np.testing.assert_array_equal(duplicate.pose("tool", q), arm.pose("tool", q))
     assert copy.deepcopy(arm).nq == 400
 
 
-def test_what_is_added_to_a_copy_stands_last():
-    other = pickle.loads(pickle.dumps(arm()))
+def test_joints_added_to_a_copy_are_last_in_q():
+    duplicate = pickle.loads(pickle.dumps(arm()))
     joint = Joint("new", dof="X")
-    other.link("tool").add_child(joint)
+    duplicate.link("tool").add_child(joint)
     joint.add_child(Link("end"))
-    assert other.space.q_names == ("shoulder", "elbow", "new")
+    assert duplicate.space.q_names == ("shoulder", "elbow", "new")
     with pytest.raises(ValueError, match="read-only"):
-        other.link("tool").position[0] = 1
+        duplicate.link("tool").position[0] = 1
 
 
 # ---- what once went wrong ------------------------------------------------------------------
 
 
-def test_a_goal_that_wants_nothing_any_more_is_gone():
+def test_a_goal_whose_closure_is_undone_disappears():
     mechanism = arm()
     first = Goal("g")
     first.make_closure(mechanism.link("tool"))
@@ -256,7 +256,7 @@ def test_a_goal_that_wants_nothing_any_more_is_gone():
     assert mechanism.goal("g") is not first
 
 
-def test_what_belongs_to_a_mechanism_does_not_depend_on_when_it_was_looked_at():
+def test_the_parts_of_a_mechanism_do_not_depend_on_when_they_are_read():
     mechanism = arm()
     base, floor, lift = mechanism.link("base"), Link("floor"), Joint("lift", dof="Z")
     floor.add_child(lift)
@@ -266,7 +266,7 @@ def test_what_belongs_to_a_mechanism_does_not_depend_on_when_it_was_looked_at():
     assert list(mechanism.links) == ["base", "upper", "lower", "tool"]
 
 
-def test_a_joint_that_holds_nothing_has_no_number_in_q():
+def test_a_joint_without_child_has_no_entry_in_q():
     mechanism = gallery.four_bar()
     mechanism.closure("closing_joint").undo()
     assert mechanism.nq == 3
@@ -274,7 +274,7 @@ def test_a_joint_that_holds_nothing_has_no_number_in_q():
     assert mechanism.nq == 4
 
 
-def test_named_configurations_follow_the_edits():
+def test_named_configurations_stay_valid_after_edits():
     mechanism = arm()
     mechanism.configurations["up"] = [0.5, 0.25]
     joint = Joint("wrist", dof="EZ", lower=1, upper=2)
@@ -290,7 +290,7 @@ def test_named_configurations_follow_the_edits():
     assert len(mechanism.configurations) == 0
 
 
-def test_several_configurations_at_once_have_no_names():
+def test_values_by_name_need_a_single_configuration():
     mechanism = arm()
     for call in (lambda q: mechanism.values(q), lambda q: mechanism.configuration({"elbow": 1}, q)):
         with pytest.raises(ShapeError, match="a single configuration"):
@@ -299,7 +299,7 @@ def test_several_configurations_at_once_have_no_names():
         mechanism.configuration([1, 2])
 
 
-def test_angles_of_a_ball_can_be_named_one_by_one():
+def test_angles_of_a_spherical_joint_can_be_set_by_name():
     builder = Builder()
     builder.free("base", "world", "body")
     mechanism = builder.build()
@@ -311,12 +311,12 @@ def test_angles_of_a_ball_can_be_named_one_by_one():
             mechanism.configuration({wrong: 1.0})
 
 
-def test_a_fixed_joint_takes_no_value():
+def test_a_fixed_joint_has_no_value():
     with pytest.raises(DoFError, match="fixed"):
         arm().configuration({"grip": 1.0})
 
 
-def test_a_follower_freedom_of_several_may_be_named():
+def test_a_mimic_dof_of_a_joint_of_several_dofs_may_be_named():
     builder = Builder()
     builder.prismatic("lead", "a", "b")
     builder.joint("two", "b", "c", ["X", "EY"])
@@ -327,7 +327,7 @@ def test_a_follower_freedom_of_several_may_be_named():
         mechanism.configuration({"lead": 0.1, "two.X": 0.3})
 
 
-def test_freedoms_that_would_share_a_name_are_refused():
+def test_dofs_with_equal_names_are_rejected():
     builder = Builder()
     builder.joint("a", "x", "y", ["X", "Y"])
     builder.prismatic("a.X", "y", "z")
@@ -341,7 +341,7 @@ def test_q_that_is_read_is_a_copy():
     assert mechanism.q.tolist() == [0, 0]
 
 
-def test_links_may_be_given_themselves():
+def test_links_are_accepted_instead_of_names():
     mechanism = arm()
     tool = mechanism.link("tool")
     np.testing.assert_array_equal(mechanism.pose(tool), mechanism.pose("tool"))
@@ -350,7 +350,7 @@ def test_links_may_be_given_themselves():
     np.testing.assert_array_equal(mechanism.jacobian(tool), mechanism.jacobian("tool"))
 
 
-def test_what_is_printed_says_what_it_is():
+def test_reprs_describe_the_objects():
     mechanism = gallery.four_bar()
     assert repr(mechanism) == "<mechanism 'four_bar': 4 links, 3 joints, 1 closure; nq 3, nv 3>"
     assert repr(mechanism.joint("crank_joint")) == "<joint 'crank_joint' EZ=0.6: 'ground' -> 'crank'>"

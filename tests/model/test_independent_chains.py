@@ -29,26 +29,26 @@ def names(chain) -> tuple[list[str], list[str]]:
     return [closure.name for closure in chain.closures], [joint.name for joint in chain.joints]
 
 
-def test_roots_are_found_from_any_frame_and_through_closures_both_ways():
+def test_roots_are_found_from_any_frame_and_through_closures_in_both_directions():
     base, tip = arm("a", 3)
-    other, end = arm("b", 2)
+    second_base, end = arm("b", 2)
     goal = want(tip, "goal")
     closing = Joint("closing")
     end.add_child(closing)
     closing.make_closure(tip)
-    everything = {base, other, goal}
-    for start in (base, tip, other, closing, goal):
+    everything = {base, second_base, goal}
+    for start in (base, tip, second_base, closing, goal):
         assert set(find_roots(start)) == everything
     assert find_roots([tip, base])[0] is base
     assert set(Mechanism(goal).roots) == everything
 
 
-def test_what_is_no_frame_has_no_roots():
+def test_find_roots_rejects_other_objects():
     with pytest.raises(InvalidArgument, match="'arm'"):
         find_roots(["arm"])
 
 
-def test_a_coupling_makes_two_trees_hang_together():
+def test_a_coupling_connects_two_trees():
     a, tip_a = arm("a", 1)
     b, tip_b = arm("b", 1)
     tip_b.parent.mimic(tip_a.parent, ratio=2)
@@ -66,12 +66,12 @@ def test_saving_the_rest_pose_reaches_all_joints():
     assert base.children[0].rest_pose == (0.0,)
 
 
-def test_arms_that_share_nothing_are_apart():
+def test_arms_that_share_no_joint_are_separate_chains():
     base, tip = arm("a", 2)
-    other, end = arm("b", 2)
+    second_base, end = arm("b", 2)
     want(tip, "ga")
     want(end, "gb")
-    chains = Mechanism([base, other]).chains()
+    chains = Mechanism([base, second_base]).chains()
     assert [names(chain) for chain in chains] == [(["ga"], ["a_j0", "a_j1"]), (["gb"], ["b_j0", "b_j1"])]
 
 
@@ -87,7 +87,7 @@ def two_arms_on(dof) -> Mechanism:
     return Mechanism(base)
 
 
-def test_a_moving_torso_joins_the_arms_and_a_fixed_one_does_not():
+def test_a_moving_torso_joins_the_chains_of_the_arms_and_a_fixed_one_does_not():
     moving = two_arms_on("EZ").chains()
     assert len(moving) == 1
     assert set(names(moving[0])[0]) == {"left", "right"}
@@ -95,7 +95,7 @@ def test_a_moving_torso_joins_the_arms_and_a_fixed_one_does_not():
     assert len(two_arms_on(()).chains()) == 2
 
 
-def test_overlaps_that_only_a_third_closure_shows_are_found():
+def test_chains_that_a_third_closure_connects_are_joined():
     """a-b and c-d look apart until b-c is seen."""
     bases = {name: arm(name, 1) for name in "abcd"}
     root = Link("root")
@@ -103,10 +103,10 @@ def test_overlaps_that_only_a_third_closure_shows_are_found():
         mount = Joint(f"mount_{name}")
         root.add_child(mount)
         mount.add_child(base)
-    for one, two in ("ab", "cd", "bc"):
-        closing = Joint(f"{one}{two}")
-        bases[one][1].add_child(closing)
-        closing.make_closure(bases[two][1])
+    for first, second in ("ab", "cd", "bc"):
+        closing = Joint(f"{first}{second}")
+        bases[first][1].add_child(closing)
+        closing.make_closure(bases[second][1])
     (chain,) = Mechanism(root).chains()
     assert len(chain.closures) == 3
     assert {joint.name for joint in chain.joints} == {"a_j0", "b_j0", "c_j0", "d_j0"}
@@ -126,7 +126,7 @@ def test_a_joint_above_both_ends_of_a_loop_is_not_in_its_chain():
     assert names(chain)[1] == ["to_left", "to_right"]
 
 
-def test_a_follower_brings_its_leader_into_the_chain_also_when_that_stands_above_both_ends():
+def test_a_mimic_joint_adds_its_leader_to_the_chain_also_if_the_leader_is_above_both_ends():
     base, torso = arm("torso", 1)
     left, right = Link("left"), Link("right")
     for link in (left, right):
@@ -150,7 +150,7 @@ def test_a_goal_on_a_moving_link_joins_both_arms():
     assert names(chain) == (["meet"], ["l", "r"])
 
 
-def test_a_goal_in_some_of_the_worlds_axes_is_moved_by_what_turns_both_ends():
+def test_a_partial_goal_in_world_axes_depends_on_joints_above_both_ends():
     builder = Builder()
     builder.revolute("body_joint", "base", "body", axis="x")
     builder.revolute("arm_joint", "body", "arm")
@@ -159,15 +159,15 @@ def test_a_goal_in_some_of_the_worlds_axes_is_moved_by_what_turns_both_ends():
     assert names(chain)[1] == ["body_joint", "arm_joint"]
 
 
-def test_chains_closures_and_joints_stand_in_the_order_given():
+def test_chains_closures_and_joints_keep_the_given_order():
     base, tip_a = arm("a", 2)
-    other, tip_b = arm("b", 2)
+    second_base, tip_b = arm("b", 2)
     closing = Joint("c3")
     tip_b.add_child(closing)
     want(tip_a, "g1")
     want(tip_b, "g2")
     closing.make_closure(tip_a)
-    mechanism = Mechanism([base, other])
+    mechanism = Mechanism([base, second_base])
     closures = [mechanism.goal("g1").closure, mechanism.goal("g2").closure, closing.closure]
     (chain,) = independent_chains(closures)
     assert names(chain) == (["g1", "g2", "c3"], ["a_j0", "a_j1", "b_j0", "b_j1"])

@@ -37,7 +37,7 @@ def same(a, b, tolerance=1e-12):
 
 
 @given(st.sets(st.sampled_from(ALL_DOFS)), seeds)
-def test_the_motion_is_translation_then_turns_about_z_y_x(dof, seed):
+def test_the_motion_is_a_translation_then_rotations_about_z_y_x(dof, seed):
     rng = np.random.default_rng(seed)
     joint = Joint("j", dof=sorted(dof))
     values = rng.uniform(-3, 3, len(dof))
@@ -73,7 +73,7 @@ def test_an_axis_may_point_anywhere(seed, angle):
         ([-1], "not a degree"),
     ],
 )
-def test_freedoms_out_of_order_doubled_or_unknown_are_refused(dof, words):
+def test_unsorted_repeated_or_unknown_dofs_are_rejected(dof, words):
     with pytest.raises(DoFError, match=words):
         Joint("j", dof=dof)
     joint = Joint("j", dof="X")
@@ -82,7 +82,7 @@ def test_freedoms_out_of_order_doubled_or_unknown_are_refused(dof, words):
     assert joint.dof == (DoF.X,)
 
 
-def test_choosing_freedoms_anew_resets_everything():
+def test_replacing_the_dofs_resets_everything():
     joint = Joint("j", dof=["X", "EZ"], lower=[-1, -1], upper=[1, 1], values=[0.5, 0.5])
     joint.set_targets(0.1, 0.2)
     joint.set_rest_pose(0.3, 0.4)
@@ -96,7 +96,7 @@ def test_choosing_freedoms_anew_resets_everything():
     same(joint.motion, np.eye(4))
 
 
-def test_a_zero_axis_and_an_axis_for_two_freedoms_are_refused():
+def test_a_zero_axis_and_an_axis_for_two_dofs_are_rejected():
     with pytest.raises(NotARotation, match="elbow"):
         Joint("elbow", dof="EZ", axis=(0, 0, 0))
     with pytest.raises(DoFError, match="2 dofs"):
@@ -106,7 +106,7 @@ def test_a_zero_axis_and_an_axis_for_two_freedoms_are_refused():
 # ---- values and limits ---------------------------------------------------------------------
 
 
-def test_setters_clamp_and_say_so():
+def test_setters_clamp_and_report_it():
     joint = Joint("j", dof=["X", "EZ"], lower=[-1, -2], upper=[1, 2])
     assert joint.set_values(0.5, 1.5) is False
     assert joint.set_values([5, 0]) is True
@@ -120,7 +120,7 @@ def test_setters_clamp_and_say_so():
     assert joint.rest_pose == (-1, None)
 
 
-def test_new_limits_bring_values_targets_and_rest_pose_inside():
+def test_new_limits_clamp_values_targets_and_rest_pose():
     joint = Joint("j", dof="X", values=5.0)
     joint.set_targets(6)
     joint.set_rest_pose(-7)
@@ -161,7 +161,7 @@ def test_new_limits_bring_values_targets_and_rest_pose_inside():
         (lambda j: setattr(j, "rotation_wxyz", (1, 0, 0, 0)), DoFError),
     ],
 )
-def test_wrong_numbers_are_refused_by_name_and_change_nothing(call, error):
+def test_invalid_numbers_are_rejected_by_name_without_change(call, error):
     joint = Joint("elbow", dof=["X", "EZ"], lower=[-1, -2], upper=[1, 2], values=[0.5, 0.25])
     with pytest.raises(error, match="elbow"):
         call(joint)
@@ -173,7 +173,7 @@ def test_wrong_numbers_are_refused_by_name_and_change_nothing(call, error):
 # ---- balls ---------------------------------------------------------------------------------
 
 
-def test_three_unlimited_turns_are_a_ball_until_one_is_limited():
+def test_three_unlimited_rotations_are_spherical_until_a_limit_is_set():
     joint = Joint("j", dof=ROTATIONS, values=(0.1, 0.2, 0.3))
     assert joint.has_quaternion
     X = joint.motion
@@ -187,7 +187,7 @@ def test_three_unlimited_turns_are_a_ball_until_one_is_limited():
 
 
 @given(seeds)
-def test_the_angles_of_a_ball_follow_its_turn_without_a_jump(seed):
+def test_the_angles_of_a_spherical_joint_are_continuous(seed):
     """Turning on and on about any axis, also through the pole where Euler angles degenerate."""
     rng = np.random.default_rng(seed)
     joint = Joint("j", dof=ROTATIONS, values=rng.uniform(-1, 1, 3))
@@ -203,7 +203,7 @@ def test_the_angles_of_a_ball_follow_its_turn_without_a_jump(seed):
         assert np.abs(joint.values - before).max() < 0.02 / max(pole, 1e-9) + 0.02
 
 
-def test_a_ball_counts_full_turns():
+def test_a_spherical_joint_counts_full_turns():
     joint = Joint("j", dof=ROTATIONS)
     for _ in range(1000):
         joint.rotation_wxyz = quaternion.multiply(joint.rotation_wxyz, quaternion.exp(np.array([0, 0, 0.02])))
@@ -214,7 +214,7 @@ def test_a_ball_counts_full_turns():
 
 
 @given(angles, angles)
-def test_a_target_is_approached_the_short_way_round(value, target):
+def test_a_target_is_the_nearest_equivalent_angle(value, target):
     joint = Joint("j", dof="EZ", values=value)
     joint.set_targets(target)
     near = joint.nearest_target("EZ")
@@ -224,7 +224,7 @@ def test_a_target_is_approached_the_short_way_round(value, target):
     assert joint.nearest_target("EZ") == target
 
 
-def test_the_short_way_is_not_taken_through_a_limit():
+def test_the_nearest_equivalent_target_is_inside_the_limits():
     joint = Joint("j", dof="EZ", lower=-3, upper=3, values=2.9)
     joint.set_targets(-2.9)
     assert joint.nearest_target("EZ") == -2.9
@@ -232,7 +232,7 @@ def test_the_short_way_is_not_taken_through_a_limit():
     assert joint.nearest_target("EZ") == pytest.approx(2 * math.pi - 2.9)
 
 
-def test_a_slide_has_no_short_way():
+def test_a_prismatic_target_has_no_equivalent_values():
     joint = Joint("j", dof="X", values=10.0)
     joint.set_targets(0.5)
     joint.set_rest_pose(0.25)
@@ -258,7 +258,7 @@ def three() -> tuple[Joint, Joint, Joint]:
     return Joint("a", dof="EZ"), Joint("b", dof="EZ"), Joint("c", dof="X")
 
 
-def test_a_follower_follows_through_a_chain():
+def test_a_mimic_joint_follows_through_a_chain_of_couplings():
     a, b, c = three()
     c.mimic(b, ratio=3, offset=1)
     b.mimic(a, ratio=-2, offset=0.5)
@@ -272,7 +272,7 @@ def test_a_follower_follows_through_a_chain():
         c.set_target("X", 1)
 
 
-def test_a_leader_stays_where_its_followers_can_follow():
+def test_a_leader_stays_inside_the_limits_of_its_mimic_joints():
     a, b, c = three()
     b.mimic(a, ratio=2)
     c.mimic(b, ratio=1)
@@ -284,7 +284,7 @@ def test_a_leader_stays_where_its_followers_can_follow():
     assert a.values[0] == pytest.approx(0.1)
 
 
-def test_a_follower_that_hardly_moves_does_not_bind_its_leader():
+def test_a_mimic_joint_with_a_tiny_ratio_does_not_limit_its_leader():
     """A tiny ratio once sent the leader to infinity."""
     a, b, _ = three()
     b.set_limits(1, 2)
@@ -293,7 +293,7 @@ def test_a_follower_that_hardly_moves_does_not_bind_its_leader():
     assert a.values.tolist() == [0]
 
 
-def test_a_follower_that_contradicts_its_leader_is_not_asked():
+def test_contradictory_limits_of_a_mimic_joint_are_ignored():
     a, b, _ = three()
     a.set_limits(-1, 1)
     b.set_limits(5, 6)
@@ -301,7 +301,7 @@ def test_a_follower_that_contradicts_its_leader_is_not_asked():
     assert a.effective_limits("EZ") == (-1, 1)
 
 
-def test_couplings_in_a_ring_twice_or_of_a_ball_are_refused():
+def test_cyclic_repeated_and_spherical_couplings_are_rejected():
     a, b, c = three()
     b.mimic(a)
     c.mimic(b)
@@ -320,7 +320,7 @@ def test_couplings_in_a_ring_twice_or_of_a_ball_are_refused():
     assert a.couplings == ()
 
 
-def test_undoing_a_coupling_frees_the_follower_where_it_is():
+def test_undoing_a_coupling_keeps_the_value_of_the_mimic_joint():
     a, b, _ = three()
     coupling = b.mimic(a, offset=1)
     assert b.values.tolist() == [1]
@@ -330,7 +330,7 @@ def test_undoing_a_coupling_frees_the_follower_where_it_is():
     b.set_values(0.25)
 
 
-def test_joints_coupled_both_ways_over_different_freedoms_do_not_chase_each_other():
+def test_joints_coupled_in_both_directions_over_different_dofs_do_not_recurse():
     a, b = Joint("a", dof=["X", "Y"]), Joint("b", dof=["X", "Y"])
     b.mimic(a, dof="X", leader_dof="X")
     a.mimic(b, dof="Y", leader_dof="Y")
@@ -353,7 +353,7 @@ def test_a_joint_moves_its_child():
 # ---- what once went wrong ------------------------------------------------------------------
 
 
-def test_what_would_only_hide_a_method_cannot_be_set():
+def test_attributes_that_hide_a_method_cannot_be_set():
     joint = Joint("j", dof="EZ")
     with pytest.raises(AttributeError, match="set_value"):
         joint.value = 0.5
@@ -366,7 +366,7 @@ def test_what_would_only_hide_a_method_cannot_be_set():
             array[0] = 1
 
 
-def test_a_follower_that_would_lock_its_leader_is_not_asked():
+def test_limits_of_a_mimic_joint_that_would_lock_its_leader_are_ignored():
     """The grippers of the PR2: both limited to 0..0.5, one the mirror of the other."""
     a, b, _ = three()
     a.set_limits(0, 0.5)
@@ -377,7 +377,7 @@ def test_a_follower_that_would_lock_its_leader_is_not_asked():
     assert b.values.tolist() == [-0.3]
 
 
-def test_a_coupling_is_undone_once_and_leaves_the_follower_inside_its_limits():
+def test_a_coupling_is_undone_once_and_the_mimic_joint_is_clamped():
     a, b, _ = three()
     b.set_limits(0, 1)
     coupling = b.mimic(a, offset=5)
@@ -406,16 +406,16 @@ def test_a_coupling_is_undone_once_and_leaves_the_follower_inside_its_limits():
         (lambda: Mechanism(Link("l")).random(np.random.default_rng(0), 1.5), ShapeError),
     ],
 )
-def test_other_wrong_calls_are_refused_in_words(call, error):
+def test_other_invalid_calls_are_rejected_with_a_reason(call, error):
     with pytest.raises(error):
         call()
 
 
-def test_a_huge_quaternion_is_a_turn_all_the_same():
+def test_a_huge_quaternion_is_normalized():
     assert Link("l", wxyz=(1e200, 0, 0, 0)).wxyz.tolist() == [1, 0, 0, 0]
     assert DoF("EX") is DoF.EX
 
 
-def test_an_unknown_name_survives_the_way_from_another_process():
+def test_an_unknown_name_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(UnknownName("joint", "elbw", ["elbow"])))
     assert str(error) == str(UnknownName("joint", "elbw", ["elbow"]))

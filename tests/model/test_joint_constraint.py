@@ -38,7 +38,7 @@ def pair():
     return builder
 
 
-def random_law(seed):
+def random_joint_constraint(seed):
     """A mechanism of all kinds of joints, some of them coupled, and a law of some of its freedoms."""
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, 14)
@@ -46,37 +46,37 @@ def random_law(seed):
         (joint, dof)
         for joint in mechanism.joints.values()
         for dof in joint.dof
-        if joint.children and not (dof.is_rotation and sum(one.is_rotation for one in joint.dof) == 3)
+        if joint.children and not (dof.is_rotation and sum(joint_dof.is_rotation for joint_dof in joint.dof) == 3)
     ]
     assume(single)
     rng.shuffle(single)
-    terms = {freedom: rng.uniform(-1, 1, rng.integers(1, 6)) for freedom in single[:5]}
+    terms = {joint_and_dof: rng.uniform(-1, 1, rng.integers(1, 6)) for joint_and_dof in single[:5]}
     return mechanism, mk.JointConstraint(terms, float(rng.uniform(-1, 1)), name="cam"), rng
 
 
 # ---- what it says -------------------------------------------------------------------------------
 
 
-def test_its_error_is_what_the_terms_add_up_to_less_the_constant():
+def test_the_error_is_the_sum_of_the_terms_minus_the_constant():
     mechanism = pair().build()
     left, slide = mechanism.joint("left"), mechanism.joint("slide")
-    law = mk.JointConstraint({left: [2.0, 0.0, 1.0], slide: -3.0}, 0.25)
+    constraint = mk.JointConstraint({left: [2.0, 0.0, 1.0], slide: -3.0}, 0.25)
     left.set_values(0.5)
     slide.set_values(0.1)
-    assert law.error() == pytest.approx(2 * 0.5 + 0.5**3 - 3 * 0.1 - 0.25, abs=1e-15)
+    assert constraint.error() == pytest.approx(2 * 0.5 + 0.5**3 - 3 * 0.1 - 0.25, abs=1e-15)
 
 
 @settings(max_examples=40)
 @given(seeds)
-def test_resolved_to_the_heads_of_couplings_it_says_the_same(seed):
-    mechanism, law, rng = random_law(seed)
-    relation = joint_constraint_relation(mechanism, law)
+def test_resolving_couplings_keeps_the_error(seed):
+    mechanism, constraint, rng = random_joint_constraint(seed)
+    relation = joint_constraint_relation(mechanism, constraint)
     for _ in range(3):
         mechanism.q = np.clip(mechanism.random(rng), -2, 2)
         there = float(evaluate_relation(mechanism, relation, mechanism.q)[0][0])
-        size = 1 + sum(abs(term.value) for term in law.terms)
+        size = 1 + sum(abs(term.value) for term in constraint.terms)
         # a follower's powers are expanded, which cancels for large offsets
-        assert there == pytest.approx(law.error(), abs=1e-10 * size)
+        assert there == pytest.approx(constraint.error(), abs=1e-10 * size)
         assert float(joint_constraint_residuals(mechanism, relation, mechanism.q)) == pytest.approx(
             there, abs=1e-12 * size
         )
@@ -84,17 +84,17 @@ def test_resolved_to_the_heads_of_couplings_it_says_the_same(seed):
 
 @settings(max_examples=40)
 @given(seeds)
-def test_its_jacobian_is_the_derivative_of_its_error(seed):
-    mechanism, law, rng = random_law(seed)
+def test_the_jacobian_is_the_derivative_of_the_error(seed):
+    mechanism, constraint, rng = random_joint_constraint(seed)
     mechanism.q = np.clip(mechanism.random(rng), -1.5, 1.5)
     q = mechanism.q  # limits may have moved it
-    relation = joint_constraint_relation(mechanism, law)
+    relation = joint_constraint_relation(mechanism, constraint)
     J = evaluate_relation(mechanism, relation, q)[1]
     differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q, 1e-3)
     np.testing.assert_allclose(J, differences, atol=1e-8 * (1 + np.abs(J).max()))
-    off, rates = joint_constraint_residual(mechanism, law, q)
-    assert off * law.scale == pytest.approx(law.error(), abs=1e-10 * (1 + np.abs(J).max()))
-    np.testing.assert_allclose(rates * law.scale, J[0], atol=1e-12 * (1 + np.abs(J).max()))
+    off, rates = joint_constraint_residual(mechanism, constraint, q)
+    assert off * constraint.scale == pytest.approx(constraint.error(), abs=1e-10 * (1 + np.abs(J).max()))
+    np.testing.assert_allclose(rates * constraint.scale, J[0], atol=1e-12 * (1 + np.abs(J).max()))
 
 
 CAMS = [0.0, 1.0, 1e6, 1e8, 1e9, 1e10, 1e12]
@@ -113,7 +113,7 @@ def cam(factor, limits=None):
     return builder.build()
 
 
-def test_factors_of_high_powers_are_measured_where_the_joint_can_be():
+def test_factors_of_high_powers_are_scaled_by_the_range_of_the_joint():
     assert cam(1e9, (0.0, 0.02)).joint_constraint("profile").scale < 161
     assert cam(0.0).joint_constraint("profile").scale == 30
     assert cam(1.0).joint_constraint("profile").scale == 30
@@ -121,35 +121,35 @@ def test_factors_of_high_powers_are_measured_where_the_joint_can_be():
 
 @pytest.mark.parametrize("limits", [None, (0.0, 0.02), (-1.0, 1.0)])
 @pytest.mark.parametrize("factor", CAMS)
-def test_the_factor_of_a_high_power_does_not_hide_the_others_from_the_structure(factor, limits):
+def test_the_factor_of_a_high_power_does_not_hide_other_terms_from_the_structure(factor, limits):
     mechanism = cam(factor, limits)
     mechanism.q = mechanism.assemble().q
-    found = mk.structure(mechanism)
-    assert (found.mobility.dof, found.generic_dof, found.inputs) == (2, 2, ("cam", "crank"))
+    analysis = mk.structure(mechanism)
+    assert (analysis.mobility.dof, analysis.generic_dof, analysis.inputs) == (2, 2, ("cam", "crank"))
     lift = mechanism.joint("lift").values[0]
     rate = mechanism.closed_jacobian("follower", ["cam"]).matrix[1, 0]
     assert rate == pytest.approx(1 / (30 + 5 * factor * lift**4), rel=1e-9)
 
 
-def test_a_small_factor_is_kept_beside_a_large_one_of_another_power():
+def test_a_small_factor_is_not_ignored_beside_a_large_one_of_another_power():
     mechanism = cam(0.0)
     lift = mechanism.joint("lift")
-    law = mk.JointConstraint({mechanism.joint("cam"): 1.0, lift: [1e-6, 0, 0, 0, 1e9]})
-    assert law.resolve_couplings()[0][lift, lift.dof[0]][0] == 1e-6
+    constraint = mk.JointConstraint({mechanism.joint("cam"): 1.0, lift: [1e-6, 0, 0, 0, 1e9]})
+    assert constraint.resolve_couplings()[0][lift, lift.dof[0]][0] == 1e-6
 
 
 @settings(max_examples=40)
 @given(seeds)
-def test_solvers_measure_a_law_as_it_does_itself(seed):
-    mechanism, law, _ = random_law(seed)
-    assume(law.resolve_couplings()[0])
+def test_solvers_scale_a_joint_constraint_like_its_own_scale(seed):
+    mechanism, constraint, _ = random_joint_constraint(seed)
+    assume(constraint.resolve_couplings()[0])
     skeleton = build_kinematic_tree(mechanism)
-    assert largest_gradient(joint_constraint_relation(mechanism, law), skeleton.limits) == pytest.approx(
-        law.scale, rel=1e-12
+    assert largest_gradient(joint_constraint_relation(mechanism, constraint), skeleton.limits) == pytest.approx(
+        constraint.scale, rel=1e-12
     )
 
 
-def test_a_law_that_says_what_a_coupling_says_binds_no_freedom():
+def test_a_joint_constraint_that_repeats_a_coupling_constrains_no_dof():
     mechanism = pair().build()
     left, right = mechanism.joint("left"), mechanism.joint("right")
     right.mimic(left, -0.3, 0.7)
@@ -161,7 +161,7 @@ def test_a_law_that_says_what_a_coupling_says_binds_no_freedom():
 # ---- whom it binds ------------------------------------------------------------------------------
 
 
-def test_mechanisms_know_their_laws_by_name_in_the_order_in_which_they_were_made():
+def test_joint_constraints_of_a_mechanism_are_in_order_of_creation():
     mechanism = pair().build()
     left, right = mechanism.joint("left"), mechanism.joint("right")
     first, second = mk.JointConstraint({left: 1.0}, name="stop"), mk.JointConstraint({right: 1.0, left: 1.0})
@@ -173,19 +173,19 @@ def test_mechanisms_know_their_laws_by_name_in_the_order_in_which_they_were_made
         mechanism.joint_constraint("stopp")
 
 
-def test_a_new_law_and_an_undone_one_change_the_revision():
+def test_adding_and_undoing_a_joint_constraint_changes_the_revision():
     mechanism = pair().build()
     before = mechanism.revision
-    law = mk.JointConstraint({mechanism.joint("left"): 1.0})
+    constraint = mk.JointConstraint({mechanism.joint("left"): 1.0})
     with_law = mechanism.revision
-    law.undo()
+    constraint.undo()
     assert len({before, with_law, mechanism.revision}) == 3
     assert not mechanism.joint_constraints
     with pytest.raises(CouplingError, match="already undone"):
-        law.undo()
+        constraint.undo()
 
 
-def test_choosing_the_freedoms_of_a_joint_anew_undoes_its_laws():
+def test_replacing_the_dofs_of_a_joint_undoes_its_joint_constraints():
     mechanism = pair().build()
     mk.JointConstraint({mechanism.joint("left"): 1.0, mechanism.joint("right"): 1.0})
     mechanism.joint("left").set_dof("X")
@@ -193,47 +193,53 @@ def test_choosing_the_freedoms_of_a_joint_anew_undoes_its_laws():
     assert mechanism.joint("right").joint_constraints == ()
 
 
-def test_trees_that_a_law_binds_belong_together():
-    one, other = mk.Link("one"), mk.Link("other")
+def test_a_joint_constraint_connects_trees():
+    first_root, second_root = mk.Link("one"), mk.Link("other")
     joints = []
-    for root in (one, other):
+    for root in (first_root, second_root):
         joint, link = mk.Joint(f"{root.name} joint", dof="EZ"), mk.Link(f"{root.name} arm")
         root.add_child(joint)
         joint.add_child(link)
         joints.append(joint)
-    mechanism = mk.Mechanism(one)
-    assert mechanism.roots == (one,)
-    law = mk.JointConstraint({joints[0]: 1.0, joints[1]: 1.0})
-    assert mechanism.roots == (one, other)
-    law.undo()
-    assert mechanism.roots == (one,)
+    mechanism = mk.Mechanism(first_root)
+    assert mechanism.roots == (first_root,)
+    constraint = mk.JointConstraint({joints[0]: 1.0, joints[1]: 1.0})
+    assert mechanism.roots == (first_root, second_root)
+    constraint.undo()
+    assert mechanism.roots == (first_root,)
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])
-def test_copies_keep_laws_among_their_own_joints(again):
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda mechanism: pickle.loads(pickle.dumps(mechanism))], ids=["copy", "pickle"]
+)
+def test_copies_have_joint_constraints_between_their_own_joints(again):
     builder = pair()
     builder.joint_constraint("cam", {"left": [1.0, 0.5], "slide": -2.0}, 0.3)
     mechanism = builder.build()
     mk.JointConstraint({mechanism.joint("right"): 1.0})
     twin = again(mechanism)
     assert list(twin.joint_constraints) == ["cam", "constraint1"]
-    assert all(joint is twin.joints[joint.name] for law in twin.joint_constraints.values() for joint in law.joints)
+    assert all(
+        joint is twin.joints[joint.name]
+        for constraint in twin.joint_constraints.values()
+        for joint in constraint.joints
+    )
     mechanism.joint("left").set_values(1.0)
     assert twin.joint_constraint("cam").error() == pytest.approx(-0.3)
     twin.joint("left").set_values(1.0)
     assert twin.joint_constraint("cam").error() == mechanism.joint_constraint("cam").error() == pytest.approx(1.2)
 
 
-def test_chains_that_a_law_binds_have_to_be_solved_together():
+def test_chains_that_share_a_joint_constraint_are_joined():
     builder = mk.Builder()
     for side in ("left", "right"):
         builder.revolute(side, "body", f"{side} arm", at=(0, 1 if side == "left" else -1, 0))
         builder.goal(f"{side} goal", f"{side} arm")
     mechanism = builder.build()
     assert len(mechanism.chains()) == 2
-    law = mk.JointConstraint({mechanism.joint("left"): 1.0, mechanism.joint("right"): 1.0})
+    constraint = mk.JointConstraint({mechanism.joint("left"): 1.0, mechanism.joint("right"): 1.0})
     (chain,) = mechanism.chains()
-    assert chain.joint_constraints == (law,)
+    assert chain.joint_constraints == (constraint,)
     assert len(chain.closures) == 2
     assert len(chain.joints) == 2
 
@@ -241,36 +247,42 @@ def test_chains_that_a_law_binds_have_to_be_solved_together():
 # ---- mobility -----------------------------------------------------------------------------------
 
 
-def test_a_law_takes_a_freedom_away_and_one_that_says_nothing_new_does_not():
+def test_a_joint_constraint_removes_a_dof_and_a_redundant_one_does_not():
     mechanism = pair().build()
     left, right, slide = mechanism.joints.values()
     mk.JointConstraint({left: 1.0, right: 1.0})
-    found = mk.mobility(mechanism)
-    assert (found.tree_dof, found.constraints, found.gruebler, found.dof, found.redundant) == (3, 1, 2, 2, 0)
+    mobility = mk.mobility(mechanism)
+    assert (mobility.tree_dof, mobility.constraints, mobility.gruebler, mobility.dof, mobility.redundant) == (
+        3,
+        1,
+        2,
+        2,
+        0,
+    )
     mk.JointConstraint({left: 100.0, right: 100.0})
-    found = mk.mobility(mechanism)
-    assert (found.gruebler, found.dof, found.redundant) == (1, 2, 1)
+    mobility = mk.mobility(mechanism)
+    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (1, 2, 1)
     mk.JointConstraint({slide: [0.0, 1.0]})  # at zero its slope is none, as at a dead point
     assert mk.mobility(mechanism).dof == 2
     left.set_values(0.1)
     assert mk.mobility(mechanism).dof is None
 
 
-def test_a_chain_that_a_law_binds_has_no_closed_form():
+def test_a_chain_with_a_joint_constraint_has_no_closed_form():
     mechanism = mk.gallery.ur5()
     name, joints = list(mechanism.links)[-1], list(mechanism.joints.values())
     assert match_closed_form(mechanism, name)
     moving = [joint for joint in joints if joint.dof]
     mk.JointConstraint({moving[0]: 1.0, moving[1]: 1.0}, name="belt")
-    found = match_closed_form(mechanism, name)
-    assert not found
-    assert "part of the joint constraint 'belt'" in found.reasons[0]
+    match = match_closed_form(mechanism, name)
+    assert not match
+    assert "part of the joint constraint 'belt'" in match.reasons[0]
 
 
 # ---- the builder --------------------------------------------------------------------------------
 
 
-def test_gears_turn_by_their_teeth_outside_against_and_inside_along():
+def test_gears_rotate_by_their_teeth_and_internal_gears_in_the_same_direction():
     builder = pair()
     coupling = builder.gear("right", "left", teeth=(60, 20), offset=0.1)  # the larger wheel turns less
     assert (coupling.ratio, coupling.offset) == (-20 / 60, 0.1)
@@ -278,24 +290,24 @@ def test_gears_turn_by_their_teeth_outside_against_and_inside_along():
     assert builder.gear("right", "left", teeth=(60, 20), internal=True).ratio == 20 / 60
 
 
-def test_a_rack_slides_by_the_radius_of_its_pinion():
+def test_a_rack_moves_by_the_radius_of_its_pinion():
     builder = pair()
     coupling = builder.rack("slide", "left", radius=0.02, offset=0.3)
     builder.build().joint("left").set_values(2.0)
     assert coupling.mimic.value("Z") == pytest.approx(0.02 * 2.0 + 0.3, abs=1e-15)
 
 
-def test_the_builder_takes_freedoms_by_name():
+def test_the_builder_accepts_dofs_by_name():
     builder = mk.Builder()
     builder.planar("base", "world", "body")
     builder.revolute("turn", "body", "head")
-    law = builder.joint_constraint("cam", {"base.X": [1.0, 2.0], "turn": -1.0}, 0.5)
+    constraint = builder.joint_constraint("cam", {"base.X": [1.0, 2.0], "turn": -1.0}, 0.5)
     mechanism = builder.build()
-    assert [(term.joint.name, term.dof.name, term.coefficients) for term in law.terms] == [
+    assert [(term.joint.name, term.dof.name, term.coefficients) for term in constraint.terms] == [
         ("base", "X", (1.0, 2.0)),
         ("turn", "EZ", (-1.0,)),
     ]
-    assert mechanism.joint_constraint("cam") is law
+    assert mechanism.joint_constraint("cam") is constraint
 
 
 @pytest.mark.parametrize(
@@ -309,7 +321,7 @@ def test_the_builder_takes_freedoms_by_name():
         (lambda b: b.rack("slide", "left", radius=0.0), ShapeError, "it cannot move"),
         (lambda b: b.joint_constraint("a", {"lift": 1.0}), UnknownName, "Did you mean 'left'"),
         (lambda b: b.joint_constraint("a", {"left.X": 1.0}), DoFError, "<joint 'left'> has no dof X"),
-        (lambda b: b.joint_constraint("a", {"left": 1.0, "left.EZ": 1.0}), CouplingError, "repeated"),
+        (lambda b: b.joint_constraint("a", {"left": 1.0, "left.EZ": 1.0}), CouplingError, "twice"),
         (lambda b: b.joint_constraint("a", {}), CouplingError, "has no effect"),
         (lambda b: b.joint_constraint("a", {"left": 0.0, "right": [0.0, 0.0]}), CouplingError, "has no effect"),
         (lambda b: b.joint_constraint("a", {"left": [[1.0]]}), ShapeError, r"array of shape \(1, 1\)"),
@@ -327,7 +339,7 @@ def test_the_builder_takes_freedoms_by_name():
         (lambda b: b.joint_constraint("a", ["left"]), ShapeError, "must be a mapping such as"),
     ],
 )
-def test_what_is_no_gear_no_rack_or_no_law_is_refused_and_changes_nothing(make_one, error, text):
+def test_invalid_gears_racks_and_joint_constraints_are_rejected_without_change(make_one, error, text):
     builder = pair()
     mechanism = builder.build()
     before = mechanism.revision
@@ -337,7 +349,7 @@ def test_what_is_no_gear_no_rack_or_no_law_is_refused_and_changes_nothing(make_o
     assert not mechanism.joint_constraints
 
 
-def test_two_laws_of_one_name_are_refused():
+def test_two_joint_constraints_of_the_same_name_are_rejected():
     builder = pair()
     builder.joint_constraint("cam", {"left": 1.0})
     with pytest.raises(StructureError, match="two joint constraints are called 'cam'"):
@@ -348,12 +360,12 @@ def test_two_laws_of_one_name_are_refused():
         _ = mechanism.joint_constraints
 
 
-def test_what_a_law_cannot_bind_is_refused_with_advice():
+def test_invalid_terms_of_a_joint_constraint_are_rejected_with_advice():
     mechanism = mk.gallery.four_bar()
     closing = next(iter(mechanism.closures.values())).joint
-    other = next(joint for joint in mechanism.joints.values() if joint.dof and not joint.is_closure)
+    tree_joint = next(joint for joint in mechanism.joints.values() if joint.dof and not joint.is_closure)
     with pytest.raises(CouplingError, match=r"closes a loop.*close the loop by another joint"):
-        mk.JointConstraint({closing: 1.0, other: 1.0})
+        mk.JointConstraint({closing: 1.0, tree_joint: 1.0})
     ball = mk.Joint("ball", dof=("EX", "EY", "EZ"))
     with pytest.raises(CouplingError, match="three revolute joints"):
         mk.JointConstraint({(ball, "EX"): 1.0})
@@ -364,20 +376,20 @@ def test_what_a_law_cannot_bind_is_refused_with_advice():
     assert not mechanism.joint_constraints
 
 
-def test_a_joint_that_a_law_binds_cannot_close_a_loop():
+def test_a_joint_with_a_joint_constraint_cannot_close_a_loop():
     joint, link = mk.Joint("pin", dof="EZ"), mk.Link("link")
-    law = mk.JointConstraint({joint: 1.0}, name="cam")
+    constraint = mk.JointConstraint({joint: 1.0}, name="cam")
     with pytest.raises(StructureError, match=r"part of <joint constraint 'cam'>.*undo the constraint first"):
         joint.make_closure(link)
-    law.undo()
+    constraint.undo()
     joint.make_closure(link)
 
 
-def test_a_law_of_a_joint_that_holds_nothing_says_so():
+def test_a_joint_constraint_on_a_joint_without_child_is_rejected():
     builder = pair()
     mechanism = builder.build()
     loose = mk.Joint("loose", dof="EZ")
     mechanism.link("body").add_child(loose)
     mk.JointConstraint({loose: 1.0, mechanism.joint("left"): 1.0}, name="cam")
-    with pytest.raises(StructureError, match="<joint constraint 'cam'> binds <joint 'loose'>, which holds no link"):
+    with pytest.raises(StructureError, match="<joint constraint 'cam'> contains <joint 'loose'>, which carries no link"):
         mk.Solver(mechanism, mk.PositionGoal("left arm", (1, 0, 0)))

@@ -62,13 +62,13 @@ def test_a_closure_can_be_undone_and_made_again():
     assert closing.child is root
 
 
-def test_a_joint_may_be_closed_onto_an_ancestor():
+def test_a_joint_may_close_a_loop_onto_an_ancestor():
     root, closing, _ = loop()
     closure = closing.make_closure(root)
     np.testing.assert_allclose(closure.gap().position, (-1, -1, 0), atol=1e-15)
 
 
-def test_wrong_closures_are_refused():
+def test_invalid_closures_are_rejected():
     root, closing, right = loop()
     with pytest.raises(InvalidArgument, match="end on a link"):
         closing.make_closure(closing)
@@ -89,7 +89,7 @@ def test_wrong_closures_are_refused():
 
 
 @given(st.sets(st.sampled_from(ALL_DOFS)), seeds)
-def test_a_closure_whose_joint_could_move_there_is_shut_and_reads_the_values(dof, seed):
+def test_a_closure_that_its_joint_can_reach_is_closed_and_gives_the_joint_values(dof, seed):
     """The law of all kinds: move the end by some values of the free directions; nothing stands open, they are read."""
     rng = np.random.default_rng(seed)
     free = sorted(dof)
@@ -109,7 +109,7 @@ def test_a_closure_whose_joint_could_move_there_is_shut_and_reads_the_values(dof
 
 @pytest.mark.parametrize("angle", [0.3, 2.9, -3.1, math.pi])
 @pytest.mark.parametrize("dof", ROTATIONS)
-def test_a_pin_turned_by_any_angle_is_shut(dof, angle):
+def test_a_pin_is_closed_at_any_angle(dof, angle):
     joint, link = Joint("j", dof=dof, axis=(1, 2, -2)), Link("l")
     link.matrix = make_pose(rotation.exp(joint.axis * angle), np.zeros(3))
     closure = joint.make_closure(link)
@@ -118,7 +118,7 @@ def test_a_pin_turned_by_any_angle_is_shut(dof, angle):
 
 
 @given(seeds)
-def test_a_weld_stands_open_by_the_pose_between_its_ends(seed):
+def test_the_gap_of_a_weld_is_the_pose_between_its_ends(seed):
     rng = np.random.default_rng(seed)
     joint, link = Joint("j", **random_pose(rng)), Link("l", **random_pose(rng))
     gap = joint.make_closure(link).gap()
@@ -136,7 +136,7 @@ def test_the_limits_of_a_closing_joint_leave_a_gap():
 
 
 @pytest.mark.parametrize("kind", CLOSURE_FREE_DOF)
-def test_each_kind_of_closure_takes_away_what_its_name_says(kind):
+def test_each_kind_of_closure_constrains_its_dofs(kind):
     builder = Builder()
     builder.fixed("f", "root", "a")
     builder.free("body", "root", "b")
@@ -159,7 +159,7 @@ def test_each_kind_of_closure_takes_away_what_its_name_says(kind):
 # ---- goals ---------------------------------------------------------------------------------
 
 
-def test_a_goal_wants_all_six_directions_until_told_otherwise():
+def test_a_goal_constrains_all_six_directions_by_default():
     goal = Goal("g")
     assert goal.goal_dof == ALL_DOFS
     goal.set_goal_dof(["X", "EZ"])
@@ -174,7 +174,7 @@ def test_a_goal_wants_all_six_directions_until_told_otherwise():
         goal.axes = "tool"
 
 
-def test_a_goal_may_hang_on_a_moving_link_and_belong_to_one_link_only():
+def test_a_goal_may_be_on_a_moving_link_and_has_a_single_link():
     root, _, right = loop()
     goal = Goal("g", position=(0, 0, 1))
     right.add_child(goal)
@@ -205,7 +205,7 @@ def test_the_directions_of_a_goal_are_its_own_or_the_worlds(axes):
     assert closure.gap().distance == pytest.approx(expected)
 
 
-def test_turns_about_a_goals_own_axis_do_not_count_if_they_are_free():
+def test_rotations_about_a_free_axis_of_a_goal_do_not_count():
     goal = Goal("g", dof=["X", "Y", "Z", "EX", "EY"], wxyz=(0.5, 0.5, 0.5, 0.5))
     link = Link("l", wxyz=(0.5, 0.5, 0.5, 0.5))
     closure = goal.make_closure(link)
@@ -218,7 +218,7 @@ def test_turns_about_a_goals_own_axis_do_not_count_if_they_are_free():
 # ---- the builder ---------------------------------------------------------------------------
 
 
-def test_a_closure_without_an_end_is_shut_as_it_stands():
+def test_a_closure_without_an_end_is_closed_in_the_present_configuration():
     builder = Builder()
     builder.revolute("a", "root", "left", value=0.3)
     builder.revolute("b", "root", "right", at=(1, 2, 0), value=-0.7)
@@ -245,7 +245,7 @@ def test_a_closure_without_an_end_is_shut_as_it_stands():
         (lambda b: Builder().build(), StructureError, "empty"),
     ],
 )
-def test_the_builder_refuses_what_cannot_be(call, error, words):
+def test_the_builder_rejects_invalid_arguments(call, error, words):
     builder = Builder()
     builder.revolute("a", "root", "left")
     with pytest.raises(error, match=words):
@@ -255,7 +255,7 @@ def test_the_builder_refuses_what_cannot_be(call, error, words):
 # ---- what once went wrong ------------------------------------------------------------------
 
 
-def test_a_gap_is_in_the_axes_of_the_joint_whatever_is_free():
+def test_a_gap_is_in_the_axes_of_the_joint_for_all_free_dofs():
     goal = Goal("g", dof=["X", "Y", "Z"])
     link = Link("l", position=(1, 0, 0), wxyz=(math.sqrt(0.5), 0, 0, math.sqrt(0.5)))
     np.testing.assert_allclose(goal.make_closure(link).gap().position, (1, 0, 0), atol=1e-15)
@@ -266,7 +266,7 @@ def test_a_gap_is_in_the_axes_of_the_joint_whatever_is_free():
     np.testing.assert_allclose(joint.make_closure(link).gap().position, (0, 1, 0), atol=1e-15)
 
 
-def test_limits_beyond_half_a_turn_do_not_open_a_shut_loop():
+def test_limits_beyond_half_a_turn_do_not_open_a_closed_loop():
     builder = Builder()
     builder.revolute("j", "base", "l")
     closure = builder.close("c", "base", "l", "pin")
@@ -284,14 +284,14 @@ def test_limits_beyond_half_a_turn_do_not_open_a_shut_loop():
 
 @pytest.mark.parametrize("free", [("EX", "EY"), ("EY", "EZ"), ("EX", "EZ")])
 @pytest.mark.parametrize("middle", [math.pi / 2, math.pi / 2 - 1e-9, math.pi / 2 - 1e-11, -math.pi / 2, 3.0])
-def test_two_turns_are_read_exactly_also_where_euler_angles_are_not(free, middle):
+def test_two_rotations_are_exact_also_where_euler_angles_are_not(free, middle):
     joint, link = Joint("j", dof=free, values=[0.5 if dof != "EY" else middle for dof in free]), Link("l")
     link.matrix = joint.child_world_matrix
     closure = joint.make_closure(link)
     assert closure.gap().angle < 1e-14
 
 
-def test_a_universal_that_cannot_be_shut_stands_open_by_little_where_little_is_missing():
+def test_the_gap_of_a_universal_closure_is_small_near_closed_poses():
     link = Link("l")
     link.matrix = make_pose(
         rotation.about_z(1) @ rotation.about_y(math.radians(89)) @ rotation.about_x(0.5), np.zeros(3)
@@ -299,7 +299,7 @@ def test_a_universal_that_cannot_be_shut_stands_open_by_little_where_little_is_m
     assert Joint("j", dof=["EX", "EY"]).make_closure(link).gap().angle < 0.02
 
 
-def test_a_closing_joint_counts_turns_and_a_ball_does_not_jump():
+def test_a_closing_joint_counts_turns_and_a_spherical_one_is_continuous():
     builder = Builder()
     builder.revolute("j", "base", "l")
     pin = builder.close("pin", "base", "l", "pin")
@@ -309,7 +309,7 @@ def test_a_closing_joint_counts_turns_and_a_ball_does_not_jump():
         assert pin.joint.values[0] == pytest.approx(angle)
 
 
-def test_a_closing_joint_stands_where_the_links_are_however_they_were_moved():
+def test_the_values_of_a_closing_joint_follow_the_links():
     builder = Builder()
     joint = builder.revolute("j", "base", "l")
     pin = builder.close("pin", "base", "l", "pin").joint
@@ -320,7 +320,7 @@ def test_a_closing_joint_stands_where_the_links_are_however_they_were_moved():
     assert pin.values[0] == pytest.approx(-0.2)
 
 
-def test_a_joint_cannot_hang_on_the_link_that_it_is_closed_onto():
+def test_a_joint_cannot_be_a_child_of_the_link_onto_which_it_closes():
     a, b, joint = Link("a"), Link("b"), Joint("j")
     a.add_child(joint)
     joint.make_closure(b)
@@ -329,22 +329,22 @@ def test_a_joint_cannot_hang_on_the_link_that_it_is_closed_onto():
         b.add_child(joint)
 
 
-def test_closing_joints_and_couplings_refuse_each_other():
+def test_closing_joints_cannot_be_coupled():
     builder = Builder()
     builder.revolute("j", "base", "l")
     builder.revolute("k", "l", "m")
     builder.close("c", "m", "base", "pin")
-    for one, other in (("j", "c"), ("c", "j")):
+    for first, second in (("j", "c"), ("c", "j")):
         with pytest.raises(CouplingError, match="closes a loop"):
-            builder.couple(one, other)
-    one, other = Joint("one", dof="X"), Joint("other", dof="X")
-    one.mimic(other)
-    for joint in (one, other):
+            builder.couple(first, second)
+    first, second = Joint("one", dof="X"), Joint("other", dof="X")
+    first.mimic(second)
+    for joint in (first, second):
         with pytest.raises(StructureError, match="coupled"):
             joint.make_closure(Link("l"))
 
 
-def test_a_call_of_the_builder_that_fails_changes_nothing():
+def test_a_failed_call_of_the_builder_changes_nothing():
     builder = Builder()
     builder.revolute("a", "base", "left")
     for wrong in (

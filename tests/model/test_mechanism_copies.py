@@ -32,41 +32,41 @@ def mechanism():
 
 
 COPIES = {
-    "copy()": lambda one: one.copy(),
+    "copy()": lambda mechanism: mechanism.copy(),
     "copy.copy": copy.copy,
     "copy.deepcopy": copy.deepcopy,
-    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "pickle": lambda mechanism: pickle.loads(pickle.dumps(mechanism)),
 }
 
 
 @pytest.mark.parametrize("again", COPIES.values(), ids=COPIES)
-def test_whatever_happens_to_a_copy_the_original_stays_as_it_was(again):
+def test_changes_of_a_copy_do_not_change_the_original(again):
     # copy.copy once shared the arrays of values: moving the copy moved the original
     original = mechanism()
     before = describe(original)
-    other = again(original)
-    assert describe(other) == before
-    other.q = np.concatenate([other.q[:3] + 0.1, [0.6, 0.8, 0.0, 0.0]])
-    crank = other.joint("crank")
+    duplicate = again(original)
+    assert describe(duplicate) == before
+    duplicate.q = np.concatenate([duplicate.q[:3] + 0.1, [0.6, 0.8, 0.0, 0.0]])
+    crank = duplicate.joint("crank")
     crank.set_limits(0, 1)
     crank.set_targets(0.2)
-    other.joint("elbow").set_rest_pose(0.7)
-    other.joint("knob").set_cone(0.5)
-    other.link("bar").position = (1, 2, 3)
-    other.extras["limits"]["crank"]["effort"] = 5.0
-    other.extras["more"] = {}
-    other.warnings.append("odder")
-    other.configurations["home"] = other.q
-    other.joint_constraint("brake").undo()
-    other.closure("pin").undo()
+    duplicate.joint("elbow").set_rest_pose(0.7)
+    duplicate.joint("knob").set_cone(0.5)
+    duplicate.link("bar").position = (1, 2, 3)
+    duplicate.extras["limits"]["crank"]["effort"] = 5.0
+    duplicate.extras["more"] = {}
+    duplicate.warnings.append("odder")
+    duplicate.configurations["home"] = duplicate.q
+    duplicate.joint_constraint("brake").undo()
+    duplicate.closure("pin").undo()
     assert describe(original) == before
     assert original.warnings == ["odd"]
 
 
-def test_the_copy_of_a_copy_moves_alone():
-    one = mechanism()
-    two = one.copy()
-    three = two.copy()
+def test_the_copy_of_a_copy_is_independent():
+    original = mechanism()
+    duplicate = original.copy()
+    three = duplicate.copy()
     three.q = np.concatenate([three.q[:3] - 0.2, three.q[3:]])
-    np.testing.assert_array_equal(one.q, two.q)
-    assert not np.allclose(two.q, three.q)
+    np.testing.assert_array_equal(original.q, duplicate.q)
+    assert not np.allclose(duplicate.q, three.q)

@@ -28,32 +28,37 @@ BOTH = pytest.mark.parametrize("make", [one_link, stiff_loop])
 
 
 @BOTH
-def test_it_has_a_structure_in_which_nothing_drives(make):
+def test_its_structure_has_no_inputs(make):
     # arrays without a column could not be put into shape
     mechanism = make()
-    found = mk.structure(mechanism)
-    assert (found.inputs, found.passive_dofs, found.immobile_dofs, found.idle_motions) == ((), (), (), ())
-    assert (found.mobility.dof, found.generic_dof) == (0, 0)
-    assert len(found.redundant_rows) == 6 * len(mechanism.closures)
+    structure = mk.structure(mechanism)
+    assert (structure.inputs, structure.passive_dofs, structure.immobile_dofs, structure.idle_motions) == (
+        (),
+        (),
+        (),
+        (),
+    )
+    assert (structure.mobility.dof, structure.generic_dof) == (0, 0)
+    assert len(structure.redundant_rows) == 6 * len(mechanism.closures)
     assert f"{mechanism.name} has {len(mechanism.links)} link" in mechanism.explain()
 
 
 @BOTH
-def test_no_drive_moves_its_tool(make):
-    found = make().closed_jacobian("tool")
-    assert found.matrix.shape == (6, 0)
-    assert found.transmission.shape == (0, 0)
-    assert found.singular_directions.twists.shape == (6, 6)
-    assert "no input" in repr(found)
+def test_no_input_moves_its_tool(make):
+    jacobian = make().closed_jacobian("tool")
+    assert jacobian.matrix.shape == (6, 0)
+    assert jacobian.transmission.shape == (0, 0)
+    assert jacobian.singular_directions.twists.shape == (6, 6)
+    assert "no input" in repr(jacobian)
 
 
-def test_a_joint_without_freedom_cannot_drive_it():
+def test_a_fixed_joint_cannot_be_an_input():
     with pytest.raises(DoFError, match="fixed"):
         stiff_loop().closed_jacobian("tool", "left")
 
 
 @BOTH
-def test_a_goal_is_met_where_it_stands_and_nowhere_else(make):
+def test_a_goal_is_reached_only_at_the_fixed_pose(make):
     mechanism = make()
     here = mechanism.pose("tool")
     away = here.copy()
@@ -67,7 +72,7 @@ def test_a_goal_is_met_where_it_stands_and_nowhere_else(make):
     assert solver.solve_batch(np.array([here, away])).success.tolist() == [True, False]
 
 
-def test_an_open_loop_of_fixed_joints_is_refused_as_any_other():
+def test_an_open_loop_of_fixed_joints_is_rejected():
     builder = mk.Builder()
     builder.fixed("left", "ground", "post", at=(1, 0, 0))
     builder.fixed("right", "ground", "tool", at=(0, 1, 0))

@@ -22,7 +22,7 @@ from mechanik.model.mesh_files import (
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(10) + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(20)
 
 
-def test_a_zip_brings_what_lies_beside_its_meshes():
+def test_a_zip_contains_the_files_that_its_meshes_reference():
     _, files = load_bytes("plates.zip", packed())
     at = "package://plates/meshes"
     assert files[f"{at}/plate.mtl"] == MTL.encode()
@@ -32,7 +32,7 @@ def test_a_zip_brings_what_lies_beside_its_meshes():
 
 
 @pytest.mark.parametrize(
-    ("uri", "name", "a point"),
+    ("uri", "name", "place"),
     [
         ("meshes/a.obj", "a.mtl", "meshes/a.mtl"),
         ("a.obj", "a.mtl", "a.mtl"),
@@ -44,7 +44,7 @@ def test_a_zip_brings_what_lies_beside_its_meshes():
         ("m/a.dae", "C:\\x.png", "C:/x.png"),
     ],
 )
-def test_a_name_is_seen_from_where_the_mesh_lies(uri, name, place):
+def test_a_name_is_resolved_relative_to_the_mesh(uri, name, place):
     assert resolve_relative_uri(uri, name) == place
 
 
@@ -65,7 +65,7 @@ def test_a_name_is_seen_from_where_the_mesh_lies(uri, name, place):
         ("a.dae", f"<init_from>{'x' * 5000}.png</init_from>", []),
     ],
 )
-def test_names_of_other_files_are_found_by_kind(uri, text, names):
+def test_referenced_files_are_found_by_type(uri, text, names):
     assert [name for name, _ in referenced_files(uri, text.encode())] == names
 
 
@@ -78,19 +78,19 @@ def test_names_at_the_end_of_a_long_file_are_found():
 
 
 @given(st.binary(max_size=300), st.sampled_from(("a.obj", "a.mtl", "a.dae", "a.gltf")))
-def test_any_bytes_are_searched_and_nothing_but_kinds_that_meshes_need_is_asked_for(data, uri):
-    asked: list[str] = []
-    MeshDependencies(lambda name: asked.append(name) or None).files_of(uri, data)
-    assert all(name.lower().endswith((".mtl", ".png", ".jpg", ".jpeg", ".bin")) for name in asked)
+def test_any_bytes_are_searched_and_only_file_types_of_meshes_are_requested(data, uri):
+    requested: list[str] = []
+    MeshDependencies(lambda name: requested.append(name) or None).files_of(uri, data)
+    assert all(name.lower().endswith((".mtl", ".png", ".jpg", ".jpeg", ".bin")) for name in requested)
 
 
-def test_the_size_of_a_picture_is_in_its_head():
+def test_the_size_of_an_image_is_read_from_its_header():
     assert image_size(RED_GREEN) == (2, 1)
     assert image_size(JPEG) == (40, 30)
     for end in range(len(JPEG) - 20):
         assert image_size(JPEG[:end]) in (None, (40, 30))
-    for other in (b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" + b"\xff" * 99):
-        assert image_size(other) is None
+    for content in (b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" + b"\xff" * 99):
+        assert image_size(content) is None
 
 
 @pytest.mark.parametrize(
@@ -103,26 +103,26 @@ def test_the_size_of_a_picture_is_in_its_head():
         RED_GREEN[:16] + struct.pack(">II", 0, 1) + RED_GREEN[24:],
     ],
 )
-def test_what_is_no_picture_or_would_unpack_to_too_much_does_not_come_along(picture):
+def test_invalid_and_too_large_images_are_omitted(picture):
     mesh = {"plates/plates.urdf": robot({"one": "plate.dae"}).encode()}
     _, files = load_bytes("plates.zip", packed(FILES | mesh | {"plates/pictures/red green.png": picture}))
     assert list(files) == ["package://plates/meshes/plate.dae"]
 
 
-def test_what_is_larger_than_a_page_should_unpack_is_not_shown():
+def test_files_above_the_size_limit_are_not_shown():
     for kind, head in (("png", RED_GREEN), ("jpg", JPEG), ("mtl", b"newmtl a"), ("bin", b"\0")):
         most = beside_mesh.MAX_BYTES[kind]
         assert is_safe_to_show(kind, head.ljust(most, b"\0"))
         assert not is_safe_to_show(kind, head.ljust(most + 1, b"\0"))
 
 
-def test_one_mesh_has_only_so_many_files_beside_it():
+def test_the_number_of_referenced_files_is_limited():
     text = "".join(f"mtllib {k}.mtl\n" for k in range(1000)).encode()
-    found = MeshDependencies(lambda name: b"newmtl a").files_of("a.obj", text)
-    assert len(found) == beside_mesh.MAX_REFERENCED_FILES
+    dependencies = MeshDependencies(lambda name: b"newmtl a").files_of("a.obj", text)
+    assert len(dependencies) == beside_mesh.MAX_REFERENCED_FILES
 
 
-def test_a_file_that_is_named_again_and_again_is_searched_only_so_often(monkeypatch):
+def test_the_number_of_searched_bytes_is_limited(monkeypatch):
     monkeypatch.setattr(beside_mesh, "MAX_SEARCHED_BYTES", 1000)
     beside = MeshDependencies(lambda name: b"newmtl a")
     text = b"mtllib a.mtl\n" + b" " * 400

@@ -20,8 +20,8 @@ WEDGE = (Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl"
 
 def placed(surfaces: list[MeshSurface]) -> np.ndarray:
     """All triangles, (T, 3, 3), in an order of their own."""
-    found = np.concatenate([surface.vertices[surface.triangles] for surface in surfaces])
-    return found[np.lexsort(found.reshape(len(found), -1).T)]
+    triangles = np.concatenate([surface.vertices[surface.triangles] for surface in surfaces])
+    return triangles[np.lexsort(triangles.reshape(len(triangles), -1).T)]
 
 
 def binary_stl(triangles: np.ndarray, head: bytes = b"") -> bytes:
@@ -44,31 +44,31 @@ def triangles() -> np.ndarray:
     return np.random.default_rng(3).normal(size=(20, 3, 3)).astype("<f4").astype(float)
 
 
-def test_binary_and_text_and_obj_hold_the_same_triangles(triangles):
-    found = placed(read_surfaces("a.stl", binary_stl(triangles)))
+def test_binary_stl_text_stl_and_obj_have_the_same_triangles(triangles):
+    expected = placed(read_surfaces("a.stl", binary_stl(triangles)))
     lines = "".join(f"v {x!r} {y!r} {z!r}\n" for x, y, z in triangles.reshape(-1, 3).tolist())
     faces = "".join(f"f {3 * k + 1}//1 {3 * k + 2}//1 {3 * k + 3}//1\n" for k in range(len(triangles)))
-    assert len(found) == len(triangles)
-    assert np.array_equal(found, placed(read_surfaces("a.STL", text_stl(triangles))))
-    assert np.array_equal(found, placed(read_surfaces("a.obj", (lines + faces).encode())))
+    assert len(expected) == len(triangles)
+    assert np.array_equal(expected, placed(read_surfaces("a.STL", text_stl(triangles))))
+    assert np.array_equal(expected, placed(read_surfaces("a.obj", (lines + faces).encode())))
     named_solid = binary_stl(triangles, b"solid, though it is not text")
-    assert np.array_equal(found, placed(read_surfaces("a.stl", named_solid)))
-    assert np.array_equal(found, placed(read_surfaces("a.stl", binary_stl(triangles) + b"and more")))
+    assert np.array_equal(expected, placed(read_surfaces("a.stl", named_solid)))
+    assert np.array_equal(expected, placed(read_surfaces("a.stl", binary_stl(triangles) + b"and more")))
 
 
-def test_another_program_reads_the_same():
+def test_trimesh_reads_the_same_triangles():
     trimesh = pytest.importorskip("trimesh")
-    other = trimesh.load(io.BytesIO(WEDGE), file_type="stl")
+    reference = trimesh.load(io.BytesIO(WEDGE), file_type="stl")
     (ours,) = read_surfaces("wedge.stl", WEDGE)
     points, corners = ours.vertices, ours.triangles
     mine = trimesh.Trimesh(points, corners)
     assert mine.is_watertight
-    assert mine.volume == pytest.approx(other.volume, rel=1e-6)
-    assert mine.area == pytest.approx(other.area, rel=1e-6)
+    assert mine.volume == pytest.approx(reference.volume, rel=1e-6)
+    assert mine.area == pytest.approx(reference.area, rel=1e-6)
     assert len(points) == len(np.unique(points, axis=0))
 
 
-def test_faces_of_many_corners_are_fans_and_may_count_from_behind():
+def test_faces_become_fans_and_negative_indices_count_from_the_end():
     square = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf -4 -3 -2 -1\n"
     (surface,) = read_surfaces("a.obj", square)
     a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
@@ -76,12 +76,12 @@ def test_faces_of_many_corners_are_fans_and_may_count_from_behind():
 
 
 def test_materials_beside_an_obj_give_their_colours():
-    found = read_surfaces("m/plate.obj", OBJ.encode(), {"m/plate.mtl": (MTL + "d 0.5\n").encode()}.get)
-    assert [surface.rgba for surface in found] == [(1, 1, 1, 1), (0, 0, 1, 0.5)]
+    surfaces = read_surfaces("m/plate.obj", OBJ.encode(), {"m/plate.mtl": (MTL + "d 0.5\n").encode()}.get)
+    assert [surface.rgba for surface in surfaces] == [(1, 1, 1, 1), (0, 0, 1, 0.5)]
     assert [surface.rgba for surface in read_surfaces("m/plate.obj", OBJ.encode())] == [None, None]
 
 
-def test_triangles_that_are_nowhere_or_have_no_area_to_speak_of_are_dropped(triangles):
+def test_invalid_and_degenerate_triangles_are_dropped(triangles):
     for value in (np.nan, np.inf, -np.inf, 2 * MAX_COORDINATE):
         broken = triangles.copy()
         broken[7, 1, 2] = value
@@ -108,12 +108,12 @@ def test_triangles_that_are_nowhere_or_have_no_area_to_speak_of_are_dropped(tria
         ("a.dae", b"<COLLADA/>", "dae"),
     ],
 )
-def test_what_cannot_be_read_says_why(name, data, says):
+def test_unreadable_files_are_rejected_with_the_reason(name, data, says):
     with pytest.raises(FormatError, match=says):
         read_surfaces(name, data)
 
 
-def test_more_triangles_than_were_asked_for_are_refused_before_they_are_made(triangles):
+def test_too_many_triangles_are_rejected_before_allocation(triangles):
     for name, data in (("a.stl", binary_stl(triangles)), ("a.stl", text_stl(triangles))):
         with pytest.raises(InvalidOperation, match="20 triangles"):
             read_surfaces(name, data, max_triangles=19)
@@ -127,11 +127,11 @@ def test_more_triangles_than_were_asked_for_are_refused_before_they_are_made(tri
 @example(b"solid" + b"vertex nan inf 1e999 " * 3, "a.stl")
 @example(b"v nan inf 1e999\nf 1 1 1", "a.obj")
 @example(b"usemtl \xff\xfe\n", "a.obj")
-def test_any_bytes_are_read_or_refused(data, name):
+def test_any_bytes_are_read_or_rejected(data, name):
     try:
-        found = read_surfaces(name, data)
+        surfaces = read_surfaces(name, data)
     except MechanikError:
         return
-    for surface in found:
+    for surface in surfaces:
         assert np.isfinite(surface.vertices).all()
         assert surface.triangles.max() < len(surface.vertices)

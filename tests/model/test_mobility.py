@@ -13,7 +13,7 @@ from mechanik.errors import InvalidArgument
 from mechanik.model.mobility import closure_jacobian
 
 
-def test_an_open_tree_has_all_its_freedoms():
+def test_an_open_tree_has_all_its_dofs():
     builder = Builder()
     builder.free("base", "world", "body")
     builder.spherical("hip", "body", "leg")
@@ -22,27 +22,27 @@ def test_an_open_tree_has_all_its_freedoms():
 
 
 @pytest.mark.parametrize(("kind", "count"), [("pin", -2), ("ball", 0), (["Z", "EX", "EY", "EZ"], 1)])
-def test_a_planar_four_bar_has_one_freedom_whatever_the_formula_says(kind, count):
+def test_a_planar_four_bar_has_one_dof_whatever_the_count_gives(kind, count):
     result = mobility(four_bar(kind))
     assert result.dof == 1
     assert result.gruebler == count
     assert result.redundant == 1 - count
 
 
-def test_an_open_loop_has_no_mobility_to_speak_of():
+def test_an_open_loop_has_no_mobility():
     mechanism = four_bar()
     mechanism.q = mechanism.q + np.array([0.1, 0, 0])
     assert mobility(mechanism).dof is None
 
 
-def test_a_parallelogram_in_its_dead_point_has_two():
+def test_a_parallelogram_at_its_change_point_has_two_dofs():
     assert mobility(four_bar(lengths=(2, 1, 2, 1), crank=0.7)).dof == 1
     mechanism = four_bar(lengths=(2, 1, 2, 1), crank=0.7)
     mechanism.q = np.zeros(3)
     assert mobility(mechanism).dof == 2
 
 
-def test_mobility_is_asked_for_at_any_configuration_without_moving_a_joint():
+def test_mobility_is_computed_at_any_configuration_without_moving_a_joint():
     mechanism = four_bar(lengths=(2, 1, 2, 1), crank=0.7)
     q = mechanism.q
     assert mobility(mechanism, q=np.zeros(3)).dof == 2
@@ -50,7 +50,7 @@ def test_mobility_is_asked_for_at_any_configuration_without_moving_a_joint():
     np.testing.assert_array_equal(mechanism.q, q)
 
 
-def test_a_joint_that_its_limits_hold_is_no_freedom():
+def test_a_joint_with_equal_limits_is_not_a_dof():
     mechanism = four_bar()
     knee = mechanism.joint("knee")
     knee.set_limits(knee.values, knee.values)
@@ -59,17 +59,17 @@ def test_a_joint_that_its_limits_hold_is_no_freedom():
 
 
 @pytest.mark.parametrize(
-    ("kind", "freedoms"),
+    ("kind", "dof"),
     [("weld", 0), ("pin", 1), ("ball", 3), ("slider", 1), ("universal", 2), ("cylindrical", 2), ("planar", 3)],
 )
-def test_a_body_held_by_one_closure_keeps_what_that_leaves(kind, freedoms):
+def test_a_body_with_a_closure_keeps_its_free_dofs(kind, dof):
     builder = Builder()
     builder.free("base", "world", "body", value=(0.3, -0.2, 0.5, 0.4, 0.2, -0.7))
     builder.close("hold", "body", "world", kind, at=(0.1, 0.2, 0.3), axis=(1, 1, 0))
-    assert mobility(builder.build()).dof == freedoms
+    assert mobility(builder.build()).dof == dof
 
 
-def test_the_rows_of_a_closure_are_the_derivative_of_its_gap():
+def test_the_jacobian_of_a_closure_is_the_derivative_of_its_gap():
     mechanism = four_bar("weld")
     closure = mechanism.closures["pin"]
     closure.undo()
@@ -86,7 +86,7 @@ def test_the_rows_of_a_closure_are_the_derivative_of_its_gap():
         np.testing.assert_allclose(J[:, k], (gaps[0] - gaps[1]) / 2e-6, atol=1e-8)
 
 
-def test_a_ball_keeps_its_freedoms_at_the_pole_of_its_angles():
+def test_a_spherical_joint_keeps_its_dofs_at_gimbal_lock():
     builder = Builder()
     builder.spherical("j", "base", "l")
     builder.close("c", "base", "l", "ball")
@@ -95,7 +95,7 @@ def test_a_ball_keeps_its_freedoms_at_the_pole_of_its_angles():
     assert mobility(mechanism).dof == 3
 
 
-def test_a_loop_of_fixed_joints_has_none():
+def test_a_loop_of_fixed_joints_has_no_dof():
     builder = Builder()
     builder.fixed("f", "a", "b")
     builder.close("c", "a", "b", "weld")

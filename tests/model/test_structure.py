@@ -1,4 +1,4 @@
-"""What drives, what follows, what is idle, and which rows say nothing new."""
+"""Inputs, passive dofs, idle motions and redundant constraints of mechanisms."""
 
 from __future__ import annotations
 
@@ -46,73 +46,73 @@ LOOPS = [
 
 
 @pytest.mark.parametrize("make", LOOPS)
-def test_drives_followers_and_still_freedoms_are_all_freedoms_but_those_that_only_idle(make):
+def test_inputs_passive_and_immobile_dofs_are_all_dofs_but_the_idle_ones(make):
     mechanism = make()
-    found = structure(mechanism)
-    named = [*found.inputs, *found.passive_dofs, *found.immobile_dofs]
+    analysis = structure(mechanism)
+    named = [*analysis.inputs, *analysis.passive_dofs, *analysis.immobile_dofs]
     assert len(set(named)) == len(named)
-    idle = {joint for motion in found.idle_motions for joint in motion}
+    idle = {joint for motion in analysis.idle_motions for joint in motion}
     missing = set(mechanism.space.v_names) - set(named)
     assert all(name.rpartition(".")[0] in idle for name in missing)
 
 
 @pytest.mark.parametrize("make", LOOPS)
-def test_there_are_as_many_drives_as_freedoms_but_the_idle_ones(make):
-    found = structure(make())
-    assert len(found.inputs) == found.generic_dof - len(found.idle_motions)
+def test_the_number_of_inputs_is_the_mobility_without_idle_motions(make):
+    analysis = structure(make())
+    assert len(analysis.inputs) == analysis.generic_dof - len(analysis.idle_motions)
 
 
 @pytest.mark.parametrize("make", LOOPS)
-def test_a_mechanism_whose_drives_are_locked_can_only_idle(make):
+def test_a_mechanism_with_locked_inputs_has_only_idle_motions(make):
     mechanism = make()
-    found = structure(mechanism)
-    for name in found.inputs:
+    analysis = structure(mechanism)
+    for name in analysis.inputs:
         joint = mechanism.joint(name)
         joint.set_limits(joint.values, joint.values)
     held = structure(mechanism)
-    assert (held.generic_dof, held.inputs, held.idle_motions) == (len(found.idle_motions), (), found.idle_motions)
+    assert (held.generic_dof, held.inputs, held.idle_motions) == (len(analysis.idle_motions), (), analysis.idle_motions)
 
 
 @pytest.mark.parametrize("make", LOOPS)
 def test_an_idle_motion_moves_one_part_as_a_rigid_body_and_nothing_else(make):
     mechanism = make()
-    seen = analyse_structure(mechanism, mechanism.q)
-    for at in (seen.here, *seen.neighbours):
+    details = analyse_structure(mechanism, mechanism.q)
+    for at in (details.here, *details.neighbours):
         placed = NumpyKinematics(mechanism.kinematics, at.q)
-        for one, v in zip(seen.idle_motions, seen.idle_basis(at).T, strict=True):
+        for motion, v in zip(details.idle_motions, details.idle_basis(at).T, strict=True):
             assert np.abs(at.A @ v).max() < 1e-9
             twists = {name: placed.link_kinematics(name).spatial_jacobian @ (v * at.unit) for name in mechanism.links}
-            still = [twist for name, twist in twists.items() if name not in one.links]
+            still = [twist for name, twist in twists.items() if name not in motion.links]
             assert np.abs(still).max() < 1e-9
-            assert np.ptp([twists[name] for name in one.links], axis=0).max() < 1e-9
-            assert np.abs(twists[one.links[0]]).max() > 0.1
+            assert np.ptp([twists[name] for name in motion.links], axis=0).max() < 1e-9
+            assert np.abs(twists[motion.links[0]]).max() > 0.1
 
 
 @pytest.mark.parametrize("make", LOOPS)
-def test_without_its_redundant_rows_a_mechanism_moves_no_more(make):
+def test_without_its_redundant_rows_a_mechanism_has_the_same_mobility(make):
     mechanism = make()
-    found = structure(mechanism)
-    assert len(found.redundant_rows) == found.mobility.redundant
-    assert found.mobility.dof == found.mobility.gruebler + found.mobility.redundant
+    analysis = structure(mechanism)
+    assert len(analysis.redundant_rows) == analysis.mobility.redundant
+    assert analysis.mobility.dof == analysis.mobility.gruebler + analysis.mobility.redundant
 
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=20)
-def test_in_a_tree_everything_drives(seed):
+def test_in_a_tree_all_dofs_are_inputs(seed):
     mechanism = random_mechanism(seed, 6)
-    found = structure(mechanism)
+    analysis = structure(mechanism)
     balls = {name for name, joint in mechanism.joints.items() if joint.has_quaternion}
     others = {name for name in mechanism.space.v_names if name.rpartition(".")[0] not in balls}
-    assert set(found.inputs) == balls | others
-    assert len(found.inputs) == len(balls) + len(others)
-    assert (found.passive_dofs, found.immobile_dofs, found.idle_motions, found.loops) == ((), (), (), ())
+    assert set(analysis.inputs) == balls | others
+    assert len(analysis.inputs) == len(balls) + len(others)
+    assert (analysis.passive_dofs, analysis.immobile_dofs, analysis.idle_motions, analysis.loops) == ((), (), (), ())
 
 
 # ---- what the books say -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("make", "gruebler", "dof", "over", "drives"),
+    ("make", "gruebler", "dof", "over", "inputs"),
     [
         (parallelogram, -2, 1, 3, ["crank"]),
         (bennett, -2, 1, 3, ["one"]),
@@ -124,30 +124,30 @@ def test_in_a_tree_everything_drives(seed):
         (six_sps, 12, 12, 0, [f"slide{k}" for k in range(6)]),
     ],
 )
-def test_loops_of_the_books(make, gruebler, dof, over, drives):
-    found = structure(make())
-    assert (found.mobility.gruebler, found.mobility.dof, found.generic_dof) == (gruebler, dof, dof)
-    assert found.overconstrained == over
-    assert list(found.inputs) == drives
-    assert not found.is_change_point
+def test_textbook_loops_have_their_known_structure(make, gruebler, dof, over, inputs):
+    analysis = structure(make())
+    assert (analysis.mobility.gruebler, analysis.mobility.dof, analysis.generic_dof) == (gruebler, dof, dof)
+    assert analysis.overconstrained == over
+    assert list(analysis.inputs) == inputs
+    assert not analysis.is_change_point
 
 
-def test_a_planar_loop_closed_by_a_pin_says_three_things_twice():
-    found = structure(planar_four_bar("pin"))
-    assert found.redundant_rows == (("pin", "Z"), ("pin", "EX"), ("pin", "EY"))
+def test_a_planar_loop_closed_by_a_pin_has_three_redundant_rows():
+    analysis = structure(planar_four_bar("pin"))
+    assert analysis.redundant_rows == (("pin", "Z"), ("pin", "EX"), ("pin", "EY"))
 
 
-def test_each_leg_between_two_balls_can_spin_and_moves_nothing_else():
+def test_each_leg_between_two_spherical_joints_has_an_idle_spin():
     assert structure(six_sps()).idle_motions == tuple((f"foot{k}",) for k in range(6))
     assert structure(six_sps("joint")).idle_motions == tuple((f"foot{k}", f"top{k}") for k in range(6))
 
 
-def test_a_door_on_two_hinges_is_not_idle():
+def test_a_panel_on_two_hinges_is_not_idle():
     builder = mk.Builder()
     builder.revolute("hinge", "frame", "door", value=0.3)
     builder.close("upper", "door", "frame", "pin", at=(0, 0, 1))
-    found = structure(builder.build())
-    assert (found.inputs, found.idle_motions, found.overconstrained) == (("hinge",), (), 5)
+    analysis = structure(builder.build())
+    assert (analysis.inputs, analysis.idle_motions, analysis.overconstrained) == (("hinge",), (), 5)
 
 
 def test_a_roller_in_two_bearings_is_idle():
@@ -161,50 +161,50 @@ def test_a_roller_in_two_bearings_is_idle():
     builder._joint_called("bearing").set_values(q[1] - 0.2)
     builder._joint_called("rocker").set_values(q[2])
     builder.close("pin", "coupler", "rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
-    found = structure(builder.build())
-    assert found.idle_motions == (("knee", "bearing"),)
-    assert found.inputs == ("crank",)
+    analysis = structure(builder.build())
+    assert analysis.idle_motions == (("knee", "bearing"),)
+    assert analysis.inputs == ("crank",)
 
 
-def test_a_crank_whose_rod_slides_on_the_ground_drives():
+def test_a_crank_whose_rod_slides_on_the_ground_is_an_input():
     """The slide may be the joint that closes the loop: what stands below both turns, and moves all the same."""
-    found = structure(slot_crank())
-    assert (found.inputs, found.passive_dofs, found.idle_motions) == (("crank",), ("elbow",), ())
+    analysis = structure(slot_crank())
+    assert (analysis.inputs, analysis.passive_dofs, analysis.idle_motions) == (("crank",), ("elbow",), ())
 
 
 def test_a_pin_in_the_slot_of_a_lever_is_not_idle():
     """Crank and lever turn between two bodies that may stand still, but they do not turn as one."""
-    found = structure(quick_return())
-    assert (found.inputs, found.passive_dofs, found.idle_motions) == (("crank", "slide"), ("pivot",), ())
+    analysis = structure(quick_return())
+    assert (analysis.inputs, analysis.passive_dofs, analysis.idle_motions) == (("crank", "slide"), ("pivot",), ())
 
 
-def test_the_platform_of_a_delta_robot_does_not_turn():
-    found = structure(mk.gallery.delta_robot())
-    assert found.immobile_dofs == tuple(f"platform_joint.{turn}" for turn in ("EX", "EY", "EZ"))
+def test_the_platform_of_a_delta_robot_does_not_rotate():
+    analysis = structure(mk.gallery.delta_robot())
+    assert analysis.immobile_dofs == tuple(f"platform_joint.{turn}" for turn in ("EX", "EY", "EZ"))
 
 
 def test_a_flat_parallelogram_is_at_a_change_point():
     mechanism = parallelogram()
-    found = structure(mechanism, np.zeros(3))
-    assert found.is_change_point
-    assert (found.mobility.dof, found.generic_dof) == (2, 1)
+    analysis = structure(mechanism, np.zeros(3))
+    assert analysis.is_change_point
+    assert (analysis.mobility.dof, analysis.generic_dof) == (2, 1)
     np.testing.assert_array_equal(mechanism.q, parallelogram().q)  # it was not moved
 
 
-def test_a_stretched_truss_can_only_shake():
-    found = structure(stretched_truss())
-    assert (found.mobility.dof, found.generic_dof, found.inputs) == (1, 0, ())
-    assert found.immobile_dofs == ("left", "middle")
+def test_a_stretched_truss_is_shaky():
+    analysis = structure(stretched_truss())
+    assert (analysis.mobility.dof, analysis.generic_dof, analysis.inputs) == (1, 0, ())
+    assert analysis.immobile_dofs == ("left", "middle")
 
 
-def test_legs_between_like_hexagons_cannot_drive_a_platform_wherever_it_is():
+def test_legs_between_similar_hexagons_cannot_drive_a_platform_at_any_pose():
     """A. Karger: where base and platform are similar, and like corners are joined, every pose is singular."""
-    found = structure(six_sps(foot="universal", angles=(20.0, 20.0)))
-    assert found.generic_dof == 6
-    assert not {f"slide{k}" for k in range(6)} <= set(found.inputs)
+    analysis = structure(six_sps(foot="universal", angles=(20.0, 20.0)))
+    assert analysis.generic_dof == 6
+    assert not {f"slide{k}" for k in range(6)} <= set(analysis.inputs)
 
 
-def test_loops_that_share_nothing_are_told_apart():
+def test_loops_that_share_no_joint_are_separate():
     builder = mk.Builder("two four-bars on one base")
     builder.revolute("turntable", "world", "base", value=0.4)
     q = mk.gallery.four_bar().q
@@ -214,14 +214,14 @@ def test_loops_that_share_nothing_are_told_apart():
         builder.revolute(f"{side}_knee", f"{side}_crank", f"{side}_coupler", at=(0.5, 0, 0), value=q[1])
         builder.revolute(f"{side}_rocker", "base", f"{side}_rocker", at=(2.0, 0, at), value=q[2])
         builder.close(f"{side}_pin", f"{side}_coupler", f"{side}_rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
-    found = structure(builder.build())
-    assert found.inputs == ("turntable", "a_crank", "b_crank")
-    assert [loop.closures for loop in found.loops] == [("a_pin",), ("b_pin",)]
-    assert [loop.dofs for loop in found.loops] == [(f"{s}_crank", f"{s}_knee", f"{s}_rocker") for s in "ab"]
-    assert [(loop.mobility.dof, loop.inputs) for loop in found.loops] == [(1, ("a_crank",)), (1, ("b_crank",))]
+    analysis = structure(builder.build())
+    assert analysis.inputs == ("turntable", "a_crank", "b_crank")
+    assert [loop.closures for loop in analysis.loops] == [("a_pin",), ("b_pin",)]
+    assert [loop.dofs for loop in analysis.loops] == [(f"{s}_crank", f"{s}_knee", f"{s}_rocker") for s in "ab"]
+    assert [(loop.mobility.dof, loop.inputs) for loop in analysis.loops] == [(1, ("a_crank",)), (1, ("b_crank",))]
 
 
-def test_loops_that_share_a_joint_are_one():
+def test_loops_that_share_a_joint_are_joined():
     builder = mk.Builder("two four-bars on one crank")
     q = mk.gallery.four_bar().q
     builder.revolute("crank", "ground", "crank", value=q[0])
@@ -229,43 +229,43 @@ def test_loops_that_share_a_joint_are_one():
         builder.revolute(f"{side}_knee", "crank", f"{side}_coupler", at=(0.5, 0, 0), value=q[1])
         builder.revolute(f"{side}_rocker", "ground", f"{side}_rocker", at=(2.0, 0, 0), value=q[2])
         builder.close(f"{side}_pin", f"{side}_coupler", f"{side}_rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
-    found = structure(builder.build())
-    assert [loop.closures for loop in found.loops] == [("a_pin", "b_pin")]
-    assert (found.inputs, found.generic_dof) == (("crank",), 1)
+    analysis = structure(builder.build())
+    assert [loop.closures for loop in analysis.loops] == [("a_pin", "b_pin")]
+    assert (analysis.inputs, analysis.generic_dof) == (("crank",), 1)
 
 
-def test_a_coupled_joint_drives_through_its_leader():
+def test_a_coupled_joint_is_an_input_through_its_leader():
     """Two cranks geared to each other leave a five-bar one freedom."""
     mechanism = mk.gallery.five_bar()
     mechanism.joint("right_crank_joint").mimic(mechanism.joint("left_crank_joint"), -1.0, np.pi)
-    found = structure(mechanism)
-    assert (found.mobility.tree_dof, found.generic_dof, found.inputs) == (3, 1, ("left_crank_joint",))
+    analysis = structure(mechanism)
+    assert (analysis.mobility.tree_dof, analysis.generic_dof, analysis.inputs) == (3, 1, ("left_crank_joint",))
 
 
-def test_a_law_takes_a_freedom_and_joins_loops():
+def test_a_joint_constraint_removes_a_dof_and_joins_loops():
     mechanism = mk.gallery.five_bar()
     left, right = (mechanism.joint(f"{side}_crank_joint") for side in ("left", "right"))
     mk.JointConstraint(
         {left: 1.0, right: [1.0, 0.2]}, left.values[0] + right.values[0] + 0.2 * right.values[0] ** 2, name="cam"
     )
-    found = structure(mechanism)
-    assert (found.mobility.constraints, found.generic_dof, found.inputs) == (6, 1, ("left_crank_joint",))
-    assert [(loop.closures, loop.joint_constraints) for loop in found.loops] == [(("closing_joint",), ("cam",))]
+    analysis = structure(mechanism)
+    assert (analysis.mobility.constraints, analysis.generic_dof, analysis.inputs) == (6, 1, ("left_crank_joint",))
+    assert [(loop.closures, loop.joint_constraints) for loop in analysis.loops] == [(("closing_joint",), ("cam",))]
     assert "closing_joint closes a loop and cam constrains joints: 6 scalar constraints." in mechanism.explain()
 
 
-def test_a_law_that_says_what_another_says_is_redundant():
+def test_a_joint_constraint_that_repeats_another_is_redundant():
     builder = mk.Builder()
     builder.revolute("left", "base", "one", value=0.3)
     builder.revolute("right", "base", "other", value=-0.3)
     builder.joint_constraint("mirror", {"left": 1.0, "right": 1.0})
     builder.joint_constraint("again", {"left": 2.0, "right": 2.0})
-    found = structure(builder.build())
-    assert found.redundant_rows == (("again", "value"),)
-    assert (found.inputs, found.passive_dofs, found.overconstrained) == (("left",), ("right",), 1)
+    analysis = structure(builder.build())
+    assert analysis.redundant_rows == (("again", "value"),)
+    assert (analysis.inputs, analysis.passive_dofs, analysis.overconstrained) == (("left",), ("right",), 1)
 
 
-def test_a_broken_law_is_an_open_loop():
+def test_a_violated_joint_constraint_is_rejected():
     builder = mk.Builder()
     builder.revolute("left", "base", "one", value=0.3)
     builder.revolute("right", "base", "other", value=0.3)
@@ -279,7 +279,7 @@ def test_a_broken_law_is_an_open_loop():
 
 
 @pytest.mark.parametrize("kind", ["weld", "pin", "universal", "planar", "ball", "point_on_plane"])
-def test_a_refused_loop_is_open_by_as_much_as_its_gap_says_and_what_is_advised_shuts_it(kind):
+def test_the_error_of_an_open_loop_states_its_gap_and_its_advice_closes_it(kind):
     # it once gave the largest row without a unit, and advised what leaves the mechanism where it is
     builder = mk.Builder()
     builder.free("float", "ground", "body")
@@ -294,7 +294,7 @@ def test_a_refused_loop_is_open_by_as_much_as_its_gap_says_and_what_is_advised_s
     assert structure(mechanism).loops[0].closures == ("end",)
 
 
-def test_a_ball_that_drives_as_a_whole_is_named_by_its_joint():
+def test_a_spherical_input_is_named_by_its_joint():
     builder = mk.Builder()
     builder.free("base", "ground", "body")
     builder.spherical("shoulder", "body", "arm")
@@ -302,28 +302,28 @@ def test_a_ball_that_drives_as_a_whole_is_named_by_its_joint():
     assert structure(builder.build()).inputs == ("pad.X", "pad.Y", "pad.EZ", "shoulder", "base")
 
 
-def test_of_a_ball_that_drives_in_part_turns_about_its_own_axes_are_named():
+def test_a_partial_spherical_input_is_named_by_its_own_axes():
     builder = mk.Builder()
     builder.spherical("shoulder", "ground", "arm")
     builder.close("wrist", "arm", "ground", "point_on_plane", at=(0.5, 0, 0))
     mechanism = builder.build()
-    found = structure(mechanism)
-    assert len(found.inputs) == found.generic_dof == 2
-    assert set(found.inputs) < set(mechanism.space.v_names)
-    assert mechanism.closed_jacobian("arm", found.inputs).dependent == ()
+    analysis = structure(mechanism)
+    assert len(analysis.inputs) == analysis.generic_dof == 2
+    assert set(analysis.inputs) < set(mechanism.space.v_names)
+    assert mechanism.closed_jacobian("arm", analysis.inputs).dependent == ()
 
 
-def test_a_gap_within_the_tolerance_does_not_hide_what_is_redundant():
+def test_a_gap_within_the_tolerance_does_not_hide_redundant_rows():
     mechanism = parallelogram()
     q = mechanism.q + np.array([0.0, 3e-8, 0.0])
-    found = structure(mechanism, q)
-    assert found.mobility == structure(mechanism).mobility
+    analysis = structure(mechanism, q)
+    assert analysis.mobility == structure(mechanism).mobility
 
 
 # ---- in words -----------------------------------------------------------------------------------
 
 
-def test_it_is_told_in_plain_sentences():
+def test_the_structure_is_described_in_sentences():
     assert "3 of the constraints are redundant: Z, EX and EY of pin." in parallelogram().explain()
     assert "It can be driven by crank; knee and rocker are passive." in parallelogram().explain()
     assert "foot4 and foot5 can move without effect on other links." in six_sps().explain()
@@ -343,7 +343,7 @@ def test_an_open_loop_has_no_structure():
         structure(mechanism, mechanism.q + 0.1)
 
 
-def test_one_configuration_of_a_mechanism_is_needed():
+def test_the_structure_needs_a_single_configuration():
     with pytest.raises(InvalidArgument, match="four-bar"):
         structure("four-bar")
     with pytest.raises(ShapeError):

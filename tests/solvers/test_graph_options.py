@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from counted_clock import count_looks
+from counted_clock import count_clock_readings
 from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,7 +193,7 @@ def test_options_may_be_given_to_one_call_and_are_forgotten_after_it():
 
 
 def test_when_the_time_is_up_it_ends_where_it_stands_and_says_so(monkeypatch):
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     root, _, tip = planar_arm()
     point_goal(tip, position=(9, 9, 9))
     solution = mk.Solver(root, restarts=100_000, max_seconds=0.02).solve()

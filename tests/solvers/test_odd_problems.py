@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from counted_clock import count_looks
+from counted_clock import count_clock_readings
 
 import mechanik as mk
 from mechanik.errors import (
@@ -216,7 +216,7 @@ def test_searches_look_at_the_clock_within_an_iteration(name, local, monkeypatch
         return np.array([[-60 * q[0], 30.0], [-1.0, 0.0], [0.0, 0.0]]) @ np.eye(2, ARM.nv)
 
     ik = made(name, mk.Custom(valley, slope), local=local, descent=10)
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     ik.solve(q0=np.full(6, -1.5), max_seconds=0.004)
     hurried = len(looks)
     looks.clear()

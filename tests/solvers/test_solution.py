@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from counted_clock import count_looks
+from counted_clock import count_clock_readings
 
 import mechanik as mk
 from mechanik.errors import MechanikError, NotSolved, UnknownName
@@ -174,7 +174,7 @@ def test_the_time_allowed_is_kept_and_what_was_found_is_returned(monkeypatch):
     far = np.eye(4)
     far[:3, 3] = (2.0, 0, 0)
     solver = mk.Solver(mechanism, mk.PoseGoal(list(mechanism.links)[-1], far), restarts=100_000)
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     ends = []
     for allowed in (0.02, 0.08):
         solution = solver.solve(q0=mechanism.neutral(), max_seconds=allowed)
@@ -206,7 +206,7 @@ def test_a_slow_function_is_not_called_for_long_once_time_is_up():
 
 
 def test_seconds_are_those_that_passed(monkeypatch):
-    count_looks(monkeypatch)
+    count_clock_readings(monkeypatch)
     solver = mk.Solver(arm(), REACHED)
     begun = time.perf_counter()
     solution = solver.solve(q0=BENT)

@@ -113,18 +113,18 @@ every_function = pytest.mark.parametrize("name", CASES)
 
 
 @every_function
-def test_a_batch_gives_the_same_as_one_by_one(name):
+def test_a_batch_gives_the_same_results_as_single_calls(name):
     function, *arguments = CASES[name]
     whole = function(*(a for a, _ in arguments))
     for index in np.ndindex(*BATCH):
-        one = function(*(a[index] for a, _ in arguments))
-        np.testing.assert_allclose(whole[index], one, rtol=1e-13, atol=1e-14)
-        assert np.shape(whole[index]) == np.shape(one)
+        single = function(*(a[index] for a, _ in arguments))
+        np.testing.assert_allclose(whole[index], single, rtol=1e-13, atol=1e-14)
+        assert np.shape(whole[index]) == np.shape(single)
 
 
 # A list has no views to give.
 @pytest.mark.parametrize("name", [name for name in CASES if not name.endswith("_of")])
-def test_lists_are_as_good_as_arrays(name):
+def test_lists_are_accepted_as_arrays(name):
     function, *arguments = CASES[name]
     lists = function(*(a[3, 3].tolist() for a, _ in arguments))
     assert np.array_equal(lists, function(*(a[3, 3] for a, _ in arguments)))
@@ -154,7 +154,7 @@ def test_an_empty_batch_gives_an_empty_batch(name):
 
 
 @every_function
-def test_what_is_given_is_left_as_it_was(name):
+def test_arguments_are_not_changed(name):
     function, *arguments = CASES[name]
     copies = [a.copy() for a, _ in arguments]
     for a, _ in arguments:
@@ -170,14 +170,14 @@ def test_what_is_given_is_left_as_it_was(name):
 
 @pytest.mark.filterwarnings("error")
 @every_function
-def test_no_ordinary_input_warns(name):
+def test_valid_input_raises_no_warning(name):
     function, *arguments = CASES[name]
     function(*(a for a, _ in arguments))
     for index in np.ndindex(*BATCH):
         function(*(a[index] for a, _ in arguments))
 
 
-def test_every_public_function_is_tried_here():
+def test_every_public_function_is_tested_here():
     tried = {name.split(".")[1] for name in CASES} | {
         "identity",
         "to_axis_angle",
@@ -186,16 +186,16 @@ def test_every_public_function_is_tried_here():
         "poses",
     }
     for module in (rotation, quaternion, twist, euler, pose, interpolation):
-        for name, thing in vars(module).items():
-            if callable(thing) and getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_"):
+        for name, member in vars(module).items():
+            if callable(member) and getattr(member, "__module__", "") == module.__name__ and not name.startswith("_"):
                 assert name in tried or name == "Pose", f"{module.__name__}.{name} has no case"
 
 
-def test_everything_exported_is_there():
+def test_every_exported_name_exists():
     assert all(hasattr(spatial, name) for name in spatial.__all__)
 
 
-def test_importing_needs_numpy_alone():
+def test_importing_needs_only_numpy():
     script = "import sys, mechanik.spatial; print([m for m in ('scipy', 'jax', 'mujoco') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -35,7 +35,7 @@ def _lock(order):
 @every_convention
 @settings(max_examples=25)
 @given(angles=vectors(3, 7.0))
-def test_the_rotation_is_scipys(order, axes, angles):
+def test_the_rotation_equals_that_of_scipy(order, axes, angles):
     theirs = Rotation.from_euler(order.upper() if axes == "moving" else order, angles)
     _close(matrix_from_euler(angles, order=order, axes=axes), theirs.as_matrix())
     ours = quaternion_from_euler(angles, order=order, axes=axes)
@@ -46,7 +46,7 @@ def test_the_rotation_is_scipys(order, axes, angles):
 @every_convention
 @settings(max_examples=25)
 @given(w=rotation_vectors())
-def test_the_angles_make_the_rotation_again_and_lie_in_their_ranges(order, axes, w):
+def test_the_angles_give_the_rotation_again_and_are_in_their_ranges(order, axes, w):
     R = rotation.exp(w)
     angles = euler_from_matrix(R, order=order, axes=axes)
     _close(matrix_from_euler(angles, order=order, axes=axes), R, 2e-13)
@@ -60,7 +60,7 @@ def test_the_angles_make_the_rotation_again_and_lie_in_their_ranges(order, axes,
 @every_convention
 @settings(max_examples=25)
 @given(outer=vectors(2, 3.0), middle=st.floats(0.05, 1.45))
-def test_away_from_lock_the_angles_are_scipys(order, axes, outer, middle):
+def test_away_from_gimbal_lock_the_angles_equal_those_of_scipy(order, axes, outer, middle):
     R = matrix_from_euler([outer[0], middle, outer[1]], order=order, axes=axes)
     theirs = Rotation.from_matrix(R).as_euler(order.upper() if axes == "moving" else order)
     _close(euler_from_matrix(R, order=order, axes=axes), theirs, 1e-12)
@@ -69,18 +69,18 @@ def test_away_from_lock_the_angles_are_scipys(order, axes, outer, middle):
 @every_convention
 @settings(max_examples=25)
 @given(outer=vectors(2, 3.0), off=st.one_of(st.just(0.0), tiny()), sign=st.sampled_from([1.0, -1.0]))
-def test_nothing_is_lost_near_gimbal_lock(order, axes, outer, off, sign):
+def test_near_gimbal_lock_no_accuracy_is_lost(order, axes, outer, off, sign):
     angles = np.array([outer[0], _lock(order)[0] + sign * off, outer[1]])
     R = matrix_from_euler(angles, order=order, axes=axes)
     for near in (None, np.zeros(3), angles):
-        found = euler_from_matrix(R, order=order, axes=axes, near=near)
-        _close(matrix_from_euler(found, order=order, axes=axes), R, 2e-13)
+        result = euler_from_matrix(R, order=order, axes=axes, near=near)
+        _close(matrix_from_euler(result, order=order, axes=axes), R, 2e-13)
 
 
 @every_convention
 @settings(max_examples=25)
 @given(angles=vectors(3, 20.0))
-def test_angles_near_themselves_come_back_with_branch_and_full_turns(order, axes, angles):
+def test_near_the_given_angles_branch_and_full_turns_stay(order, axes, angles):
     R = matrix_from_euler(angles, order=order, axes=axes)
     locked = abs(np.sin(angles[1])) if order[0] == order[2] else abs(np.cos(angles[1]))
     _close(euler_from_matrix(R, order=order, axes=axes, near=angles), angles, 1e-13 + 1e-14 / max(locked, 1e-13))
@@ -89,17 +89,17 @@ def test_angles_near_themselves_come_back_with_branch_and_full_turns(order, axes
 @every_convention
 @settings(max_examples=15)
 @given(angles=vectors(3, 3.0), near=vectors(3, 10.0))
-def test_no_equivalent_triple_is_nearer_than_the_one_found(order, axes, angles, near):
+def test_no_equivalent_triple_is_nearer_than_the_result(order, axes, angles, near):
     R = matrix_from_euler(angles, order=order, axes=axes)
-    found = euler_from_matrix(R, order=order, axes=axes, near=near)
-    _close(matrix_from_euler(found, order=order, axes=axes), R, 2e-13)
+    result = euler_from_matrix(R, order=order, axes=axes, near=near)
+    _close(matrix_from_euler(result, order=order, axes=axes), R, 2e-13)
     turns = 2 * PI * np.stack(np.meshgrid(*[np.arange(-1, 2)] * 3), -1).reshape(-1, 3)
-    middle = -found[1] if order[0] == order[2] else PI - found[1]
-    other = np.array([found[0] + PI, middle, found[2] + PI])
-    rivals = np.concatenate([found + turns, other + turns, other + 2 * turns])
+    middle = -result[1] if order[0] == order[2] else PI - result[1]
+    flipped = np.array([result[0] + PI, middle, result[2] + PI])
+    rivals = np.concatenate([result + turns, flipped + turns, flipped + 2 * turns])
     locked = abs(np.sin(angles[1])) if order[0] == order[2] else abs(np.cos(angles[1]))
     if locked > 1e-6:
-        assert np.linalg.norm(found - near) <= np.linalg.norm(rivals - near, axis=-1).min() + 1e-9
+        assert np.linalg.norm(result - near) <= np.linalg.norm(rivals - near, axis=-1).min() + 1e-9
 
 
 @every_convention
@@ -116,18 +116,18 @@ def test_a_motion_through_gimbal_lock_is_followed_without_a_jump(order, axes):
 
 
 @every_convention
-@given(outer=vectors(2, 3.0), kept=st.floats(-9.0, 9.0))
+@given(outer=vectors(2, 3.0), outer_angle=st.floats(-9.0, 9.0))
 @settings(max_examples=15)
-def test_at_lock_the_outermost_turn_keeps_its_angle(order, axes, outer, kept):
+def test_at_gimbal_lock_the_outermost_rotation_keeps_its_angle(order, axes, outer, outer_angle):
     lock, _ = _lock(order)
     R = matrix_from_euler([outer[0], lock, outer[1]], order=order, axes=axes)
     first = 0 if axes == "moving" else 2
     near = np.array([0.0, lock, 0.0])
-    near[first] = kept
-    found = euler_from_matrix(R, order=order, axes=axes, near=near)
-    assert found[first] == kept
-    assert found[1] == pytest.approx(lock, abs=1e-13)
-    _close(matrix_from_euler(found, order=order, axes=axes), R, 2e-13)
+    near[first] = outer_angle
+    result = euler_from_matrix(R, order=order, axes=axes, near=near)
+    assert result[first] == outer_angle
+    assert result[1] == pytest.approx(lock, abs=1e-13)
+    _close(matrix_from_euler(result, order=order, axes=axes), R, 2e-13)
     assert euler_from_matrix(R, order=order, axes=axes)[first] == 0.0
 
 
@@ -139,25 +139,25 @@ def test_urdf_roll_pitch_yaw_is_the_fixed_xyz():
 
 
 @pytest.mark.parametrize("order", ["xxy", "XYZ", "xy", "", "abc", "xyzx"])
-def test_an_unknown_order_is_answered_with_the_known_ones(order):
+def test_an_unknown_order_lists_the_known_orders(order):
     with pytest.raises(NotARotation, match=r"zyx.*zxz"):
         matrix_from_euler([0.0, 0.0, 0.0], order=order, axes="moving")
 
 
 @pytest.mark.parametrize("axes", ["intrinsic", "s", "", "Fixed"])
-def test_unknown_axes_are_answered_with_the_known_ones(axes):
+def test_unknown_axes_list_the_known_axes(axes):
     with pytest.raises(ValueError, match=r"moving.*fixed"):
         euler_from_matrix(np.eye(3), order="zyx", axes=axes)
 
 
 def test_neither_order_nor_axes_has_a_default():
-    for function, thing in [
+    for function, rotation_value in [
         (matrix_from_euler, np.zeros(3)),
         (quaternion_from_euler, np.zeros(3)),
         (euler_from_matrix, np.eye(3)),
         (euler_from_quaternion, np.eye(4)[0]),
     ]:
         with pytest.raises(TypeError, match="order"):
-            function(thing, axes="fixed")
+            function(rotation_value, axes="fixed")
         with pytest.raises(TypeError, match="axes"):
-            function(thing, order="zyx")
+            function(rotation_value, order="zyx")

@@ -19,7 +19,7 @@ times = st.floats(0.0, 1.0)
 
 
 @given(quaternions(), quaternions())
-def test_slerp_begins_and_ends_at_its_ends_to_the_bit(a, b):
+def test_slerp_starts_and_ends_exactly_at_its_ends(a, b):
     assert np.array_equal(interpolation.slerp(a, b, 0.0), a)
     end = interpolation.slerp(a, b, 1.0)
     assert np.array_equal(end, b) or np.array_equal(end, -b)
@@ -27,7 +27,7 @@ def test_slerp_begins_and_ends_at_its_ends_to_the_bit(a, b):
 
 
 @given(quaternions(), directions(), st.one_of(st.floats(0.0, 3.14), tiny()), times, st.booleans())
-def test_slerp_turns_in_proportion_to_time_the_shortest_way(a, axis, angle, t, opposite):
+def test_slerp_rotates_in_proportion_to_time_along_the_shortest_rotation(a, axis, angle, t, opposite):
     b = quaternion.multiply(a, quaternion.from_axis_angle(axis, angle))
     between = interpolation.slerp(a, -b if opposite else b, t)
     assert np.linalg.norm(between) == pytest.approx(1.0, abs=1e-14)
@@ -36,7 +36,7 @@ def test_slerp_turns_in_proportion_to_time_the_shortest_way(a, axis, angle, t, o
 
 
 @given(quaternions(), directions(), tiny(), times)
-def test_slerp_of_near_half_turns_stays_on_the_unit_sphere_and_on_the_way(a, axis, off, t):
+def test_slerp_near_half_turns_stays_on_the_unit_sphere_and_between_its_ends(a, axis, off, t):
     b = quaternion.multiply(a, quaternion.from_axis_angle(axis, PI - off))
     between = interpolation.slerp(a, b, t)
     assert np.linalg.norm(between) == pytest.approx(1.0, abs=1e-14)
@@ -44,7 +44,7 @@ def test_slerp_of_near_half_turns_stays_on_the_unit_sphere_and_on_the_way(a, axi
 
 
 @given(quaternions(), rotation_vectors(), times)
-def test_slerp_is_scipys(a, w, t):
+def test_slerp_equals_that_of_scipy(a, w, t):
     b = quaternion.multiply(a, quaternion.exp(0.99 * w))
     ends = Rotation.from_quat(np.roll([a, b], -1, axis=-1))
     theirs = Slerp([0.0, 1.0], ends)(t).as_matrix()
@@ -53,7 +53,7 @@ def test_slerp_is_scipys(a, w, t):
 
 
 @given(rotation_vectors(), rotation_vectors(), st.floats(-1.0, 2.0))
-def test_rotations_turn_at_a_constant_rate_and_beyond_the_ends(v, w, t):
+def test_rotations_have_a_constant_rate_also_beyond_the_ends(v, w, t):
     R0, R1 = rotation.exp(v), rotation.exp(v) @ rotation.exp(0.99 * w)
     _close(interpolation.rotations(R0, R1, t), R0 @ rotation.exp(0.99 * t * w), 1e-13)
     assert np.array_equal(interpolation.rotations(R0, R1, 0.0), R0)
@@ -62,7 +62,7 @@ def test_rotations_turn_at_a_constant_rate_and_beyond_the_ends(v, w, t):
 
 @pytest.mark.parametrize("path", ["straight", "screw"])
 @given(s=twists(), t=twists())
-def test_both_paths_begin_and_end_at_their_ends(path, s, t):
+def test_both_paths_start_and_end_at_their_ends(path, s, t):
     X0, X1 = twist.exp(s), twist.exp(t)
     _close(interpolation.poses(X0, X1, 0.0, path=path), X0, 1e-15)
     _close(interpolation.poses(X0, X1, 1.0, path=path), X1, 1e-13)
@@ -91,7 +91,7 @@ def test_the_screw_path_does_not_depend_on_the_origin_of_the_body(s, t, shift, t
     _close(moved @ inverse(X_tool), interpolation.poses(X0, X1, time, path="screw"), 1e-11)
 
 
-def test_the_two_paths_differ_where_a_turn_moves_the_origin():
+def test_the_two_paths_differ_if_the_rotation_moves_the_origin():
     X0, X1 = np.eye(4), make_pose(rotation.about_z(PI / 2), [1.0, 1.0, 0.0])
     straight = interpolation.poses(X0, X1, 0.5)
     screw = interpolation.poses(X0, X1, 0.5, path="screw")
@@ -100,6 +100,6 @@ def test_the_two_paths_differ_where_a_turn_moves_the_origin():
     _close(screw[:3, 3], [np.sin(PI / 4), 1.0 - np.cos(PI / 4), 0.0])
 
 
-def test_an_unknown_path_is_answered_with_the_known_ones():
+def test_an_unknown_path_lists_the_known_paths():
     with pytest.raises(UnknownName, match="screw"):
         interpolation.poses(np.eye(4), np.eye(4), 0.5, path="screws")  # type: ignore[arg-type]

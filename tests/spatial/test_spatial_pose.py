@@ -35,20 +35,20 @@ def test_a_pose_times_its_inverse_is_the_identity(t):
 
 
 @given(twists(), twists(), vectors())
-def test_applying_a_product_is_applying_one_after_the_other(s, t, point):
+def test_applying_a_product_is_applying_its_factors_in_sequence(s, t, point):
     X_a_b, X_b_c = twist.exp(s), twist.exp(t)
     _close(spatial.apply(X_a_b @ X_b_c, point), spatial.apply(X_a_b, spatial.apply(X_b_c, point)), 4e-14)
     _close(spatial.apply(X_a_b, point), (X_a_b @ [*point, 1.0])[:3])
 
 
 @given(twists(), vectors(), vectors())
-def test_directions_turn_as_differences_of_points_do(t, a, b):
+def test_directions_rotate_like_differences_of_points(t, a, b):
     X = twist.exp(t)
     _close(spatial.rotate(X, b - a), spatial.apply(X, b) - spatial.apply(X, a))
 
 
 @given(vectors(), quaternions())
-def test_a_pose_is_put_together_and_taken_apart(p, q):
+def test_a_pose_is_composed_and_decomposed(p, q):
     X = spatial.from_position_wxyz(p, q)
     assert np.array_equal(X, spatial.make_pose(quaternion.to_matrix(q), p))
     back_p, back_q = spatial.to_position_wxyz(X)
@@ -64,13 +64,13 @@ def test_positions_and_rotations_are_views():
     assert np.array_equal(X, spatial.make_pose(rotation.about_z(1.0), [7.0, 2.0, 3.0]))
 
 
-def test_taking_a_position_out_does_not_tie_it_to_the_matrix():
+def test_a_converted_position_is_a_copy():
     X = spatial.identity_pose()
     spatial.to_position_wxyz(X)[0][:] = 5.0
     assert np.array_equal(X, np.eye(4))
 
 
-def test_one_pose_takes_many_points_and_many_poses_take_one_each():
+def test_a_single_pose_transforms_many_points_and_many_poses_one_point_each():
     X = spatial.translation(np.arange(6.0).reshape(2, 3))
     points = np.ones((2, 3))
     assert spatial.apply(X[0], np.ones((5, 3))).tolist() == [[1.0, 2.0, 3.0]] * 5
@@ -93,7 +93,7 @@ def test_a_pose_has_a_rotation_a_last_row_and_finite_entries():
 
 
 @given(twists())
-def test_the_door_lets_poses_through_as_they_are(t):
+def test_validation_returns_valid_poses_unchanged(t):
     X = twist.exp(t)
     assert np.array_equal(spatial.as_pose_matrix(X), X)
     assert np.array_equal(spatial.as_pose_matrix(X.tolist()), X)
@@ -101,7 +101,7 @@ def test_the_door_lets_poses_through_as_they_are(t):
     assert np.array_equal(spatial.as_pose_matrix(pose), pose.matrix)
 
 
-def test_the_door_lets_float32_and_integers_and_batches_through():
+def test_validation_accepts_float32_integers_and_batches():
     X = spatial.make_pose(rotation.exp([0.3, 0.2, 0.1]), [1.0, 2.0, 3.0]).astype(np.float32)
     assert spatial.as_pose_matrix(X).dtype == np.float64
     assert spatial.as_pose_matrix(np.eye(4, dtype=int)).dtype == np.float64
@@ -110,14 +110,16 @@ def test_the_door_lets_float32_and_integers_and_batches_through():
         spatial.as_pose_matrix(X, tolerance=1e-12)
 
 
-@pytest.mark.parametrize("thing", [np.eye(3), np.zeros(4), 1.0, [[1.0], [1.0, 2.0]], "pose", None, np.zeros((4, 4, 3))])
-def test_the_door_refuses_the_wrong_shape(thing):
+@pytest.mark.parametrize(
+    "invalid", [np.eye(3), np.zeros(4), 1.0, [[1.0], [1.0, 2.0]], "pose", None, np.zeros((4, 4, 3))]
+)
+def test_validation_rejects_the_wrong_shape(invalid):
     with pytest.raises(ShapeError, match="the tool"):
-        spatial.as_pose_matrix(thing, "the tool")
+        spatial.as_pose_matrix(invalid, "the tool")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_the_door_refuses_what_is_not_finite(value):
+def test_validation_rejects_numbers_that_are_not_finite(value):
     X = np.stack([np.eye(4), np.eye(4)])
     X[1, 0, 3] = value
     with pytest.raises(NotFinite, match="the tool"):
@@ -133,7 +135,7 @@ def test_the_door_refuses_what_is_not_finite(value):
         ((0, 0), 1.1, "not a rotation"),
     ],
 )
-def test_the_door_refuses_what_is_no_rigid_motion_and_says_why(entry, value, why):
+def test_validation_rejects_matrices_that_are_not_rigid_motions_with_the_reason(entry, value, why):
     X = np.eye(4)
     X[entry] = value
     with pytest.raises(NotARotation, match=f"the tool .*{why}"):
@@ -154,7 +156,7 @@ def test_poses_are_a_group(a, b, c):
 
 
 @given(poses(), poses(), vectors())
-def test_a_pose_does_what_its_matrix_does(a, b, point):
+def test_a_pose_agrees_with_its_matrix(a, b, point):
     _close((a @ b).matrix, a.matrix @ b.matrix)
     _close(a.inverse().matrix, spatial.inverse(a.matrix))
     _close(a.apply(point), spatial.apply(a.matrix, point), 0.0)
@@ -172,7 +174,7 @@ def test_the_length_and_sign_of_a_quaternion_do_not_matter(p, q, scale):
 
 
 @given(poses())
-def test_a_pose_read_back_is_equal_to_the_bit_and_hashes_alike(pose):
+def test_a_pose_made_from_its_own_numbers_is_equal_and_has_the_same_hash(pose):
     for again in (
         Pose(pose.position, pose.wxyz),
         Pose(pose.position.tolist(), pose.wxyz.tolist()),
@@ -187,15 +189,15 @@ def test_a_pose_read_back_is_equal_to_the_bit_and_hashes_alike(pose):
 
 
 def test_poses_that_differ_in_one_bit_are_not_equal_but_close():
-    one, other = Pose([1.0, 0.0, 0.0]), Pose([np.nextafter(1.0, 2.0), 0.0, 0.0])
-    assert one != other
-    assert one.isclose(other)
-    assert not one.isclose(Pose([1.0, 1e-8, 0.0]))
-    assert one.isclose(Pose([1.0, 1e-8, 0.0]), 1e-7)
+    first, second = Pose([1.0, 0.0, 0.0]), Pose([np.nextafter(1.0, 2.0), 0.0, 0.0])
+    assert first != second
+    assert first.isclose(second)
+    assert not first.isclose(Pose([1.0, 1e-8, 0.0]))
+    assert first.isclose(Pose([1.0, 1e-8, 0.0]), 1e-7)
     turned = Pose([1.0, 0.0, 0.0], quaternion.exp([1e-8, 0.0, 0.0]))
-    assert not one.isclose(turned)
-    assert one.isclose(turned, 1e-7)
-    assert one != "pose"
+    assert not first.isclose(turned)
+    assert first.isclose(turned, 1e-7)
+    assert first != "pose"
     assert Pose([0.0, 0.0, -0.0]) == Pose.identity()
     assert hash(Pose([0.0, 0.0, -0.0])) == hash(Pose.identity())
 
@@ -213,12 +215,12 @@ def test_a_pose_cannot_be_changed():
         pose.scale = 2.0  # type: ignore[attr-defined]
 
 
-def test_a_pose_reads_well():
+def test_the_repr_of_a_pose_is_readable():
     pose = Pose([1.0, 2.5, -0.0], [0.0, 0.0, 0.0, -2.0])
     assert repr(pose) == "Pose(position=[1, 2.5, 0], wxyz=[0, 0, 0, 1])"
 
 
-def test_a_pose_goes_wherever_an_array_goes():
+def test_a_pose_is_accepted_as_an_array():
     pose = Pose([1.0, 2.0, 3.0])
     assert np.array_equal(pose @ np.eye(4), pose.matrix)
     assert np.array_equal(np.eye(4) @ pose, pose.matrix)
@@ -242,12 +244,12 @@ def test_a_pose_goes_wherever_an_array_goes():
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], NotARotation, "quaternion is zero"),
     ],
 )
-def test_what_is_no_pose_is_refused_by_name(position, wxyz, error, what):
+def test_invalid_poses_are_rejected_with_the_name_of_the_argument(position, wxyz, error, what):
     with pytest.raises(error, match=what):
         Pose(position, wxyz)
 
 
-def test_one_pose_is_not_made_from_a_batch_or_from_a_mirror():
+def test_a_single_pose_is_not_made_from_a_batch_or_a_reflection():
     with pytest.raises(ShapeError, match="batch"):
         Pose.from_matrix(np.stack([np.eye(4)] * 2))
     with pytest.raises(NotARotation):

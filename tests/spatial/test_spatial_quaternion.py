@@ -49,7 +49,7 @@ def test_the_matrix_does_not_depend_on_sign_or_length(q, scale):
 
 
 @given(quaternions())
-def test_a_quaternion_comes_back_from_its_matrix_with_a_positive_w(q):
+def test_a_quaternion_from_its_matrix_has_a_positive_w(q):
     back = quaternion.from_matrix(quaternion.to_matrix(q))
     assert back[0] >= 0.0
     _close(back * np.sign(back @ q), q, 2e-15)
@@ -66,12 +66,12 @@ def test_every_branch_of_the_matrix_conversion_is_right(largest, small):
 
 
 @given(quaternions())
-def test_the_canonical_one_is_the_same_for_both_signs(q):
-    one, other = quaternion.canonical(q), quaternion.canonical(-q)
-    _close(one, other, 2e-15)
-    assert one[0] >= 0.0
-    assert abs(abs(one @ q) - 1.0) < 1e-14
-    assert np.array_equal(quaternion.canonical(one), one)
+def test_the_canonical_quaternion_is_the_same_for_both_signs(q):
+    positive, negative = quaternion.canonical(q), quaternion.canonical(-q)
+    _close(positive, negative, 2e-15)
+    assert positive[0] >= 0.0
+    assert abs(abs(positive @ q) - 1.0) < 1e-14
+    assert np.array_equal(quaternion.canonical(positive), positive)
 
 
 def test_a_half_turn_is_canonical_with_its_first_component_positive():
@@ -83,7 +83,7 @@ def test_a_half_turn_is_canonical_with_its_first_component_positive():
 
 
 @given(rotation_vectors())
-def test_log_undoes_exp_and_exp_is_the_matrix_exponential(w):
+def test_log_inverts_exp_and_exp_is_the_matrix_exponential(w):
     q, angle = quaternion.exp(w), np.linalg.norm(w)
     _close(quaternion.to_matrix(q), rotation.exp(w), 4e-15)
     back = quaternion.log(q)
@@ -93,7 +93,7 @@ def test_log_undoes_exp_and_exp_is_the_matrix_exponential(w):
 
 
 @given(quaternions())
-def test_log_goes_the_shortest_way(q):
+def test_log_is_the_shortest_rotation(q):
     w = quaternion.log(q)
     assert np.linalg.norm(w) <= PI + 1e-15
     _close(quaternion.log(-q), w)
@@ -103,19 +103,19 @@ def test_log_goes_the_shortest_way(q):
 
 
 @given(quaternions(), st.sampled_from([1e-200, 0.3, 1e200]))
-def test_normalising_keeps_the_direction_and_twice_is_once(q, scale):
+def test_normalizing_keeps_the_direction_and_is_idempotent(q, scale):
     once = quaternion.normalize(scale * q)
     _close(once, q, 1e-15)
     assert np.array_equal(quaternion.normalize(once), once)
 
 
-def test_a_zero_quaternion_is_no_rotation():
+def test_a_zero_quaternion_is_rejected():
     with pytest.raises(NotARotation, match="quaternion is zero"):
         quaternion.normalize([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 
 
 @given(directions(), turns(), st.sampled_from([1e-200, 1.0, 7.0]))
-def test_axis_and_angle_come_back(axis, angle, scale):
+def test_axis_and_angle_are_recovered(axis, angle, scale):
     q = quaternion.from_axis_angle(scale * axis, angle)
     _close(quaternion.to_matrix(q), rotation.from_axis_angle(axis, angle), 4e-15)
     found_axis, found_angle = quaternion.to_axis_angle(q)
@@ -126,19 +126,19 @@ def test_axis_and_angle_come_back(axis, angle, scale):
         _close(found_axis, axis)
 
 
-def test_a_zero_axis_is_no_rotation():
+def test_a_zero_axis_is_rejected():
     with pytest.raises(NotARotation, match="axis"):
         quaternion.from_axis_angle([0.0, 0.0, 0.0], 1.0)
 
 
 @given(quaternions(), directions(), st.one_of(turns(), tiny(-15)))
-def test_the_angle_between_is_the_angle_of_the_turn_that_leads_over(q, axis, angle):
+def test_the_angle_between_quaternions_is_that_of_their_relative_rotation(q, axis, angle):
     turned = quaternion.multiply(q, quaternion.from_axis_angle(axis, angle))
     assert quaternion.angle_between(q, turned) == pytest.approx(angle, abs=2e-15)
     assert quaternion.angle_between(turned, -q) == pytest.approx(angle, abs=2e-15)
 
 
 @given(directions(), tiny(-150))
-def test_the_angle_to_the_identity_is_right_to_the_last_digits_however_small(axis, angle):
-    found = quaternion.angle_between(quaternion.identity(), quaternion.from_axis_angle(axis, angle))
-    assert found == pytest.approx(angle, rel=1e-14, abs=0.0)
+def test_small_angles_to_the_identity_are_exact_to_the_last_digits(axis, angle):
+    actual = quaternion.angle_between(quaternion.identity(), quaternion.from_axis_angle(axis, angle))
+    assert actual == pytest.approx(angle, rel=1e-14, abs=0.0)

@@ -24,7 +24,7 @@ def test_hat_is_the_cross_product_and_vee_its_inverse(v, u):
 
 
 @given(rotation_vectors())
-def test_log_undoes_exp_to_the_last_digits_of_even_the_smallest_turn(w):
+def test_log_inverts_exp_to_the_last_digits_for_the_smallest_rotations(w):
     back, angle = rotation.log(rotation.exp(w)), np.linalg.norm(w)
     if angle > PI - 1e-14 and back @ w < 0.0:  # w and -w are the same half turn
         back = -back
@@ -32,7 +32,7 @@ def test_log_undoes_exp_to_the_last_digits_of_even_the_smallest_turn(w):
 
 
 @given(rotation_vectors(), rotation_vectors())
-def test_exp_undoes_log(v, w):
+def test_exp_inverts_log(v, w):
     R = rotation.exp(v) @ rotation.exp(w)
     _close(rotation.exp(rotation.log(R)), R)
 
@@ -43,24 +43,24 @@ def test_the_log_is_never_longer_than_pi(w):
 
 
 @given(directions())
-def test_a_half_turn_has_one_axis_whichever_way_it_was_made(axis):
+def test_a_half_turn_has_the_same_axis_for_both_signs(axis):
     forth, back = rotation.log(rotation.exp(PI * axis)), rotation.log(rotation.exp(-PI * axis))
     _close(forth, back, 1e-14)
     assert forth[np.abs(forth) > PI * 3e-8][0] > 0.0
 
 
 @given(rotation_vectors())
-def test_exp_is_scipys(w):
+def test_exp_equals_that_of_scipy(w):
     _close(rotation.exp(w), Rotation.from_rotvec(w).as_matrix())
 
 
 @given(rotation_vectors(), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
-def test_turns_about_one_axis_add_up(w, s, t):
+def test_rotations_about_an_axis_add_up(w, s, t):
     _close(rotation.exp(s * w) @ rotation.exp(t * w), rotation.exp((s + t) * w))
 
 
 @given(rotation_vectors())
-def test_exp_is_a_rotation_with_the_opposite_turn_as_its_inverse(w):
+def test_exp_is_a_rotation_whose_inverse_is_exp_of_the_negative(w):
     R = rotation.exp(w)
     assert rotation.is_rotation(R, 2e-15)
     _close(rotation.exp(-w), R.T, 0.0)
@@ -68,7 +68,7 @@ def test_exp_is_a_rotation_with_the_opposite_turn_as_its_inverse(w):
 
 
 @given(rotation_vectors(), vectors())
-def test_turning_an_axis_turns_the_rotation(w, v):
+def test_rotating_the_axis_conjugates_the_rotation(w, v):
     R = rotation.exp(v)
     _close(rotation.exp(R @ w), R @ rotation.exp(w) @ R.T)
 
@@ -85,7 +85,7 @@ def test_the_jacobians_are_the_derivatives_of_exp(w, direction):
 
 
 @given(rotation_vectors(), directions(), st.floats(1e-9, 1e-7))
-def test_a_small_step_may_be_taken_outside_or_inside(w, direction, h):
+def test_left_and_right_jacobians_describe_the_same_step(w, direction, h):
     stepped = rotation.exp(w + h * direction)
     _close(stepped, rotation.exp(rotation.left_jacobian(w) @ direction * h) @ rotation.exp(w), 1e-13)
     _close(stepped, rotation.exp(w) @ rotation.exp(rotation.right_jacobian(w) @ direction * h), 1e-13)
@@ -108,12 +108,12 @@ def test_the_inverse_jacobians_are_inverses_up_to_near_two_pi(w, scale):
 
 
 @given(directions(), st.floats(-10.0, 10.0), st.sampled_from([1e-200, 0.1, 1.0, 1e200]))
-def test_an_axis_counts_by_its_direction_alone(axis, angle, scale):
+def test_the_length_of_an_axis_does_not_matter(axis, angle, scale):
     _close(rotation.from_axis_angle(scale * axis, angle), rotation.exp(axis * angle))
 
 
 @given(directions(), turns())
-def test_axis_and_angle_come_back(axis, angle):
+def test_axis_and_angle_are_recovered(axis, angle):
     found_axis, found_angle = rotation.to_axis_angle(rotation.from_axis_angle(axis, angle))
     assert found_angle == pytest.approx(angle, rel=1e-14, abs=0.0)
     assert np.linalg.norm(found_axis) == pytest.approx(1.0, abs=1e-15)
@@ -123,26 +123,26 @@ def test_axis_and_angle_come_back(axis, angle):
         _close(found_axis, axis)
 
 
-def test_no_rotation_has_an_axis_all_the_same():
+def test_the_identity_has_the_axis_x():
     axis, angle = rotation.to_axis_angle(I3)
     assert axis.tolist() == [1.0, 0.0, 0.0]
     assert angle == 0.0
 
 
 @pytest.mark.parametrize("axis", [[0.0, 0.0, 0.0], [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-def test_a_zero_axis_is_no_rotation(axis):
+def test_a_zero_axis_is_rejected(axis):
     with pytest.raises(NotARotation, match="axis"):
         rotation.from_axis_angle(axis, 1.0)
 
 
 @given(st.floats(-10.0, 10.0))
-def test_elementary_turns_are_turns_about_the_axes(angle):
+def test_elementary_rotations_rotate_about_the_axes(angle):
     for turn, axis in zip((rotation.about_x, rotation.about_y, rotation.about_z), I3, strict=True):
         _close(turn(angle), rotation.from_axis_angle(axis, angle), 2e-15)
         assert np.array_equal(turn(angle) @ axis, axis)
 
 
-def test_elementary_turns_by_nothing_are_the_identity_to_the_sign_of_zero():
+def test_elementary_rotations_by_zero_are_the_identity_without_negative_zeros():
     for turn in (rotation.about_x, rotation.about_y, rotation.about_z):
         assert turn(0.0).tobytes() == I3.tobytes()
 
@@ -156,7 +156,7 @@ def _check_smallest(a, b, R):
 
 
 @given(directions(), directions())
-def test_between_is_the_smallest_turn_of_one_direction_onto_another(a, b):
+def test_between_is_the_smallest_rotation_of_a_direction_onto_another(a, b):
     R = rotation.between(3.0 * a, 0.2 * b)
     _check_smallest(a, b, R)
     assert abs(rotation.log(R) @ a) < 1e-7
@@ -164,7 +164,7 @@ def test_between_is_the_smallest_turn_of_one_direction_onto_another(a, b):
 
 
 @given(directions(), directions(), st.one_of(st.just(0.0), tiny(-20)))
-def test_between_loses_nothing_at_equal_and_at_opposite_directions(a, aside, off):
+def test_between_is_accurate_for_equal_and_opposite_directions(a, aside, off):
     if np.linalg.norm(np.cross(a, aside)) < 0.1:
         return
     for target in (a, -a):
@@ -181,13 +181,13 @@ def test_between_a_direction_and_its_opposite_is_a_half_turn():
     assert np.array_equal(rotation.between(I3, I3), np.broadcast_to(I3, (3, 3, 3)))
 
 
-def test_there_is_no_turn_onto_nothing():
+def test_between_rejects_a_zero_vector():
     with pytest.raises(NotARotation, match="vector b"):
         rotation.between([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 
 @given(rotation_vectors())
-def test_nearest_leaves_rotations_alone_and_forgets_a_scale(w):
+def test_nearest_keeps_rotations_and_removes_a_scale(w):
     R = rotation.exp(w)
     _close(rotation.nearest(R), R)
     _close(rotation.nearest(3.0 * R), R)
@@ -202,7 +202,7 @@ def test_no_rotation_is_closer_than_the_nearest(entries, w):
     assert np.linalg.norm(M - R) <= np.linalg.norm(M - R @ rotation.exp(1e-3 * w)) + 1e-12
 
 
-def test_what_mirrors_stretches_or_is_not_a_number_is_no_rotation():
+def test_reflections_scalings_and_nan_are_not_rotations():
     mirror, stretched = np.diag([1.0, 1.0, -1.0]), I3 * (1 + 1e-8)
     answers = rotation.is_rotation(np.stack([I3, mirror, stretched, I3 + np.nan, I3 + np.inf, 0 * I3]))
     assert answers.tolist() == [True, False, False, False, False, False]

@@ -18,7 +18,7 @@ def _close(a, b, tolerance=1e-13):
 
 
 @given(vectors(6))
-def test_vee_undoes_hat(t):
+def test_vee_inverts_hat(t):
     assert np.array_equal(twist.vee(twist.hat(t)), t)
 
 
@@ -28,7 +28,7 @@ def test_exp_is_the_matrix_exponential(t):
 
 
 @given(twists())
-def test_log_undoes_exp(t):
+def test_log_inverts_exp(t):
     if np.linalg.norm(t[3:]) > PI - 1e-14:  # the same pose has the twist of the turn the other way
         _close(twist.exp(twist.log(twist.exp(t))), twist.exp(t))
     else:
@@ -36,19 +36,19 @@ def test_log_undoes_exp(t):
 
 
 @given(vectors(), rotation_vectors(), st.floats(-12.0, -3.0).map(lambda e: 10.0**e))
-def test_small_twists_come_back_to_the_last_digits(v, w, scale):
+def test_small_twists_are_recovered_to_the_last_digits(v, w, scale):
     t = scale * np.concatenate([v, w])
     _close(twist.log(twist.exp(t)), t, 1e-14 * scale)
 
 
 @given(twists(), twists())
-def test_exp_undoes_log(s, t):
+def test_exp_inverts_log(s, t):
     X = twist.exp(s) @ twist.exp(t)
     _close(twist.exp(twist.log(X)), X)
 
 
 @given(twists(), st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
-def test_motions_along_one_screw_add_up(t, a, b):
+def test_motions_along_a_screw_add_up(t, a, b):
     _close(twist.exp(a * t) @ twist.exp(b * t), twist.exp((a + b) * t))
     _close(twist.exp(-t), inverse(twist.exp(t)))
 
@@ -101,7 +101,7 @@ def test_the_jacobians_are_the_derivatives_of_exp(t, direction):
 
 
 @given(twists(), vectors(6, 1.0), st.floats(1e-9, 1e-7))
-def test_a_small_step_may_be_taken_outside_or_inside(t, direction, h):
+def test_left_and_right_jacobians_describe_the_same_step(t, direction, h):
     stepped, X = twist.exp(t + h * direction), twist.exp(t)
     _close(stepped, twist.exp(twist.left_jacobian(t) @ direction * h) @ X, 1e-12)
     _close(stepped, X @ twist.exp(twist.right_jacobian(t) @ direction * h), 1e-12)
@@ -115,14 +115,14 @@ def test_the_inverse_jacobians_are_inverses(t, scale):
 
 
 @given(vectors())
-def test_without_turning_a_twist_is_a_translation(v):
+def test_a_twist_without_rotation_is_a_translation(v):
     X = twist.exp(np.concatenate([v, np.zeros(3)]))
     assert np.array_equal(X[:3, 3], v)
     assert np.array_equal(X[:3, :3], np.eye(3))
 
 
 @given(rotation_vectors())
-def test_a_pure_turn_has_the_jacobian_of_rotations(w):
+def test_a_pure_rotation_has_the_jacobian_of_rotations(w):
     J = twist.left_jacobian(np.concatenate([np.zeros(3), w]))
     assert np.array_equal(J[3:, 3:], rotation.left_jacobian(w))
     assert not J[:3, 3:].any()

@@ -10,12 +10,12 @@ from mechanik.spatial.vector_math import cross, length, unit
 
 
 @given(vectors(), vectors())
-def test_the_cross_product_is_numpys(a, b):
+def test_the_cross_product_equals_that_of_numpy(a, b):
     assert np.array_equal(cross(a, b), np.cross(a, b))
 
 
 @given(directions())
-def test_a_direction_survives_any_scale(v):
+def test_unit_vectors_are_accurate_at_any_scale(v):
     for scale in (1e-300, 1e-160, 1.0, 1e160, 1e300):
         np.testing.assert_allclose(unit(v * scale, "v"), v, rtol=0, atol=1e-15)
     assert length(unit(v, "v")) == pytest.approx(1.0, abs=4e-16)

@@ -53,7 +53,7 @@ def cache(tmp_path: Path):
     wait_until_idle(tmp_path / "cache")
 
 
-def test_first_answer_comes_from_plain_python_and_later_programs_find_machine_code(cache: Path) -> None:
+def test_first_call_runs_in_plain_python_and_later_programs_use_machine_code(cache: Path) -> None:
     first = run(f"{LOGGED}; {IMPORTED}", cache)
     assert ANSWER in first
     assert "compiling kernels in the background" in first
@@ -66,7 +66,7 @@ def test_first_answer_comes_from_plain_python_and_later_programs_find_machine_co
     assert compiled(cache) == ["forward"]
 
 
-def test_machine_code_takes_over_in_the_program_that_asked_for_it(cache: Path) -> None:
+def test_machine_code_replaces_plain_python_in_the_program_that_requested_it(cache: Path) -> None:
     """It is loaded in another thread, and no call takes 50 ms of processor time meanwhile.
 
     Under a clock that ticks coarsely in this process alone, a thread that waits for the interpreter never sleeps, so
@@ -126,7 +126,7 @@ def test_killed_compiler_is_started_once_more_by_each_program(cache: Path) -> No
 
 
 @pytest.mark.parametrize("missing", ["python", "path"])
-def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Path, missing: str) -> None:
+def test_requests_of_removed_installations_are_ignored(cache: Path, tmp_path: Path, missing: str) -> None:
     """A virtual environment, or a folder of sources, that was removed before its kernels were compiled."""
     folder = cache / "kernels"
     folder.mkdir(parents=True)
@@ -141,7 +141,7 @@ def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Pa
     assert [file.name for file in folder.glob("*.failed")] == []
 
 
-def test_failures_that_may_have_passed_are_tried_again(cache: Path) -> None:
+def test_transient_failures_are_tried_again(cache: Path) -> None:
     code = "from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))"
     file = Path(run(code, cache).strip())
     for reason in compile_service.TRANSIENT_REASONS:
@@ -176,7 +176,7 @@ def is_compiler(entry: Path, cache: Path) -> bool:
     return compile_service.SERVICE_CODE.encode() in command and os.fsencode(cache) in command
 
 
-def test_jit_waits_and_says_so(cache: Path) -> None:
+def test_jit_waits_and_prints_its_progress(cache: Path) -> None:
     out = run(POSE, cache, tier="jit")
     assert "compiling 1 kernel modules" in out
     assert "1 of 1 kernel modules compiled" in out
@@ -184,7 +184,7 @@ def test_jit_waits_and_says_so(cache: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
-def test_terminal_is_told_once_that_kernels_are_compiled(cache: Path) -> None:
+def test_compiling_is_announced_once_on_a_terminal(cache: Path) -> None:
     import pty
 
     seen = b""
@@ -208,7 +208,7 @@ def test_terminal_is_told_once_that_kernels_are_compiled(cache: Path) -> None:
     assert ANSWER in seen.decode()
 
 
-def test_changed_helper_in_another_file_never_meets_old_machine_code(cache: Path, tmp_path: Path) -> None:
+def test_changed_helper_in_another_file_invalidates_machine_code(cache: Path, tmp_path: Path) -> None:
     copy = tmp_path / "src" / "mechanik"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
     before = float(run(POSE, cache, copy, tier="jit").split()[-1])
@@ -220,7 +220,7 @@ def test_changed_helper_in_another_file_never_meets_old_machine_code(cache: Path
     assert after == pytest.approx(7 * before)
 
 
-def test_many_threads_may_be_the_first(cache: Path) -> None:
+def test_many_threads_may_load_kernels_at_once(cache: Path) -> None:
     code = """
 import threading, time, numpy as np, mechanik as mk
 b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build(); m.nq; seen = []

@@ -36,17 +36,17 @@ def files(cache: Path) -> dict[str, Path]:
 def test_only_the_damaged_file_is_compiled_again(cache: Path) -> None:
     run(POSE + "; mk.warm_up", cache, tier="jit")
     run("from mechanik.tiers import kernel_module; kernel_module('write_targets').write_targets", cache, tier="jit")
-    other = files(cache)["write_targets"].stat().st_mtime_ns
+    time_of_valid_file = files(cache)["write_targets"].stat().st_mtime_ns
     damaged = files(cache)["forward"]
     damaged.write_bytes(damaged.read_bytes()[:-20])
     assert ANSWER in run(LOGGED, cache)
     wait_until_idle(cache)
     assert ANSWER in run(POSE, cache)
     assert compiled(cache) == ["forward", "write_targets", "forward"]
-    assert files(cache)["write_targets"].stat().st_mtime_ns == other
+    assert files(cache)["write_targets"].stat().st_mtime_ns == time_of_valid_file
 
 
-def test_file_of_something_else_is_compiled_again(cache: Path) -> None:
+def test_foreign_cache_file_is_compiled_again(cache: Path) -> None:
     (cache / "kernels").mkdir(parents=True)
     code = "from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))"
     Path(run(code, cache).strip()).write_text("not machine code")
@@ -61,7 +61,7 @@ def test_full_disk_is_no_error(cache: Path, tier: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
-def test_disk_without_room_is_not_compiled_to(cache: Path, tmp_path: Path) -> None:
+def test_disk_without_free_space_is_not_used(cache: Path, tmp_path: Path) -> None:
     cache.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", cache], capture_output=True).returncode:
         pytest.skip("nothing can be mounted here")
@@ -109,12 +109,12 @@ def test_cache_folder_that_is_a_file_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="homes are found otherwise on Windows")
-def test_without_a_home_it_works_too(tmp_path: Path) -> None:
+def test_kernels_work_without_a_home_folder(tmp_path: Path) -> None:
     code = "import pathlib; pathlib.Path.home = classmethod(lambda c: (_ for _ in ()).throw(RuntimeError())); " + POSE
     assert ANSWER in run(code, tmp_path, MECHANIK_CACHE_DIR="", XDG_CACHE_HOME="")
 
 
-def test_source_that_cannot_be_compiled_is_said_once_and_answers_go_on(cache: Path, tmp_path: Path) -> None:
+def test_source_that_cannot_be_compiled_is_reported_once_and_plain_python_is_used(cache: Path, tmp_path: Path) -> None:
     import shutil
 
     from kernel_programs import PACKAGE
@@ -138,8 +138,8 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
     folder.mkdir()
     notes = folder / "forward notes.txt"
     notes.write_text("mine")
-    other = folder / "descent-0000000000000000.kernels"
-    other.write_bytes(b"")
+    other_module_file = folder / "descent-0000000000000000.kernels"
+    other_module_file.write_bytes(b"")
     old = [folder / f"forward-{i:016x}.kernels" for i in range(30)]
     for i, file in enumerate(old):
         file.write_bytes(b"")
@@ -148,7 +148,7 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
     left.write_bytes(b"")
     kernel_cache.write_code(folder / f"forward-{99:016x}.kernels", {"pose": b"code"})
     assert notes.exists()
-    assert other.exists()
+    assert other_module_file.exists()
     assert not left.exists()
     assert [file.exists() for file in old] == [False] * (31 - kernel_cache.MAX_VERSIONS) + [True] * (
         kernel_cache.MAX_VERSIONS - 1

@@ -28,10 +28,10 @@ from mechanik.tiers.kernel_sources import (
 TIERS = ("jit", "plain")
 
 
-def test_signatures_are_read() -> None:
-    found = parse_signature("UniTuple(f8, 2)(i8[::1], f8[:,::1], f8, b1[:,:,::1], i8)")
-    assert found.result == "UniTuple(f8, 2)"
-    assert found.arguments == (
+def test_signatures_are_parsed() -> None:
+    signature = parse_signature("UniTuple(f8, 2)(i8[::1], f8[:,::1], f8, b1[:,:,::1], i8)")
+    assert signature.result == "UniTuple(f8, 2)"
+    assert signature.arguments == (
         KernelArgument("i8", 1), KernelArgument("f8", 2), KernelArgument("f8", 0), KernelArgument("b1", 3),
         KernelArgument("i8", 0),
     )  # fmt: skip
@@ -52,12 +52,12 @@ def test_stamp_covers_every_source_that_is_imported(module: str) -> None:
     """The stamp finds imports by their text; Python's own parser finds the same."""
 
     def imports(file: Path) -> set[Path]:
-        found: set[Path] = set()
+        sources: set[Path] = set()
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level:
                 base = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-                found |= {base.with_suffix(".py")} | {base / f"{alias.name}.py" for alias in node.names}
-        return {one for one in found if one.is_file()}
+                sources |= {base.with_suffix(".py")} | {base / f"{alias.name}.py" for alias in node.names}
+        return {source for source in sources if source.is_file()}
 
     reached, waiting = set(), [KERNEL_FOLDER / f"{module.replace('.', '/')}.py"]
     while waiting:
@@ -85,7 +85,7 @@ def test_a_change_in_one_package_leaves_the_stamps_of_others(tmp_path: Path, mon
         assert packages <= {name.partition(".")[0], "distance"}
 
 
-def test_a_tier_that_does_not_exist_is_refused_with_the_names_of_those_that_do(tmp_path: Path) -> None:
+def test_an_unknown_tier_is_rejected_with_the_names_of_the_tiers(tmp_path: Path) -> None:
     with pytest.raises(KernelsUnavailable, match="auto, prebuilt, jit, plain"):
         mk.use_kernels("fast")
     program = start(POSE, tmp_path, tier="fast")
@@ -101,8 +101,8 @@ def test_without_numba_jit_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 def test_states_name_every_module(use_tier: Callable[[str], None]) -> None:
     use_tier("plain")
-    assert [one.module for one in kernel_states()] == list(KERNEL_MODULES)
-    assert {(str(one.tier), one.state) for one in kernel_states()} == {("plain", "ready")}
+    assert [kernel_state.module for kernel_state in kernel_states()] == list(KERNEL_MODULES)
+    assert {(str(kernel_state.tier), kernel_state.state) for kernel_state in kernel_states()} == {("plain", "ready")}
 
 
 def test_an_unknown_function_is_an_attribute_error() -> None:
@@ -147,7 +147,7 @@ def test_arguments_that_do_not_fit_are_a_type_error(tier: str, what: str, use_ti
         kernel_module("forward").chain_pose(*given[what])
 
 
-def test_the_package_has_no_other_way_to_kernels() -> None:
+def test_the_package_imports_kernels_only_through_tiers() -> None:
     """A kernel that is imported by name would stay plain Python for good."""
     for file in PACKAGE.rglob("*.py"):
         if file.is_relative_to(KERNEL_FOLDER) or "tiers" in file.parts or "web" in file.parts:

@@ -75,7 +75,7 @@ def compiled_forward(use_tier: Callable[[str], None]) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
-def test_processes_forked_while_machine_code_takes_over_solve(
+def test_processes_forked_while_machine_code_is_loaded_solve(
     cache: Path, forward_file: Path, compiled_forward: Path, tmp_path: Path
 ) -> None:
     """They hung on the lock of an import that the thread which loads machine code had begun."""
@@ -119,7 +119,7 @@ def test_failure_to_import_numba_is_tried_again_by_other_programs(cache: Path, t
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "", "[" * 100_000, '{"file": 1}', WRONG_TYPES, None])
-def test_requests_that_are_none_stop_nobody(cache: Path, forward_file: Path, content: str | None) -> None:
+def test_invalid_request_files_are_ignored(cache: Path, forward_file: Path, content: str | None) -> None:
     """None: a folder."""
     wrong = forward_file.with_name("x.request")
     if content is None:
@@ -136,7 +136,7 @@ def test_requests_that_are_none_stop_nobody(cache: Path, forward_file: Path, con
         wrong.rmdir()  # it stays, and the service has ended all the same
 
 
-def test_folder_in_the_place_of_machine_code_is_no_error(cache: Path, forward_file: Path) -> None:
+def test_folder_with_the_name_of_a_cache_file_is_no_error(cache: Path, forward_file: Path) -> None:
     forward_file.mkdir()
     assert ANSWER in run(POSE, cache)
     with pytest.raises(AssertionError, match="cannot be compiled"):
@@ -164,7 +164,7 @@ def test_settings_of_numba_have_machine_code_of_their_own(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(("value", "compiles"), [("0", True), ("1", False)])
-def test_numba_may_be_told_not_to_compile(cache: Path, value: str, compiles: bool) -> None:
+def test_numba_may_be_disabled(cache: Path, value: str, compiles: bool) -> None:
     code = f"{POSE}; from mechanik.tiers import kernel_states; print(kernel_states()[0].state)"
     assert run(code, cache, NUMBA_DISABLE_JIT=value).splitlines()[-1] == ("compiling" if compiles else "not compiled")
 
@@ -174,7 +174,7 @@ def test_states_say_that_there_are_no_prebuilt_kernels(cache: Path) -> None:
     assert run(code, cache, tier="prebuilt").strip() == "{('prebuilt', 'missing')}"
 
 
-def test_choosing_a_tier_while_others_solve_disturbs_nobody(
+def test_choosing_a_tier_while_other_threads_solve_is_safe(
     use_tier: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread that looked for a kernel found none, after another had chosen a tier between loading and looking."""
@@ -195,7 +195,7 @@ def test_choosing_a_tier_while_others_solve_disturbs_nobody(
 
 
 @pytest.mark.parametrize("tier", ["plain", "jit"])
-def test_numbers_that_are_not_finite_are_refused_in_all_tiers(tier: str, use_tier: Callable[[str], None]) -> None:
+def test_numbers_that_are_not_finite_are_rejected_in_all_tiers(tier: str, use_tier: Callable[[str], None]) -> None:
     use_tier(tier)
     arm = mk.gallery.planar_3r()
     for number in (np.inf, -np.inf, np.nan):
@@ -205,7 +205,7 @@ def test_numbers_that_are_not_finite_are_refused_in_all_tiers(tier: str, use_tie
             arm.jacobian("tool", [0.0, number, 0.0])
 
 
-def test_compiler_that_leaves_nothing_is_tried_again() -> None:
+def test_compiler_without_a_result_is_tried_again() -> None:
     """As when the cache folder is removed while it compiles."""
     assert compile_service.is_transient(compile_service._exit_reason(0))
     assert not compile_service.is_transient(compile_service._exit_reason(1))

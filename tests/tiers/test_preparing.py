@@ -47,7 +47,7 @@ def states_of(folder, tier: str) -> list[list]:
     return json.loads(made.stdout)
 
 
-def test_prepared_module_is_compiled_in_the_background(tmp_path):
+def test_requested_module_is_compiled_in_the_background(tmp_path):
     assert states_of(tmp_path, "auto") == [
         ["not compiled", False, False, False],
         ["compiling", True, True, True],
@@ -58,7 +58,7 @@ def test_prepared_module_is_compiled_in_the_background(tmp_path):
 def test_nothing_is_compiled_where_plain_python_was_chosen(tmp_path):
     before, *after = states_of(tmp_path, "plain")
     assert before[:3] == ["ready", False, False]
-    assert all(one[:3] == ["ready", True, False] for one in after)
+    assert all(state[:3] == ["ready", True, False] for state in after)
     assert not list(tmp_path.rglob("*.kernels"))
 
 
@@ -79,7 +79,7 @@ class Recorder:
         self.calls.append("end")
 
 
-def test_warming_up_tells_its_progress_from_begin_to_end():
+def test_warm_up_reports_its_progress_from_begin_to_end():
     warm_up()
     recorder = Recorder()
     warm_up(progress=recorder)
@@ -100,9 +100,9 @@ def test_service_that_is_ended_ends_its_compilers(tmp_path):
     assert compilers
     service.terminate()
     service.wait(60.0)
-    while any(is_alive(one) for one in compilers) and time.monotonic() < until:
+    while any(is_alive(process) for process in compilers) and time.monotonic() < until:
         time.sleep(0.02)
-    assert not any(is_alive(one) for one in compilers)
+    assert not any(is_alive(process) for process in compilers)
 
 
 def is_alive(process: str) -> bool:

@@ -1,4 +1,4 @@
-"""Compiled kernels and plain Python give the same answers from the same start."""
+"""Compiled kernels and plain Python give the same solutions from the same start."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def moved(mechanism: mk.Mechanism, seed: int, size: float) -> np.ndarray:
     return np.asarray(mk.solve(mechanism, mk.RestPose(q), mechanism.q, restarts=0).q)
 
 
-def answers(
+def solutions(
     mechanism: mk.Mechanism, goals: list[mk.Objective], q0: np.ndarray, use_tier: Callable[[str], None], **options
 ):
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
-        found.append(mk.Solver(mechanism, goals).solve(q0=q0, **options))
-    return found
+        results.append(mk.Solver(mechanism, goals).solve(q0=q0, **options))
+    return results
 
 
 def check(compiled: mk.Solution, plain: mk.Solution) -> None:
@@ -57,8 +57,8 @@ def test_solves_of_the_gallery_agree(name: str, options: dict[str, int], use_tie
         pytest.skip("nothing moves")
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, 1, 0.05))
-    check(*answers(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier, **options))
-    check(*answers(mechanism, [mk.PoseGoal(link, target)], q0, use_tier, **options))
+    check(*solutions(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier, **options))
+    check(*solutions(mechanism, [mk.PoseGoal(link, target)], q0, use_tier, **options))
 
 
 @pytest.mark.parametrize("options", [{}, {"restarts": 0}], ids=["default", "one attempt"])
@@ -73,7 +73,7 @@ def test_solves_of_random_mechanisms_agree(seed: int, options: dict[str, int], u
     goals = (
         [mk.PoseGoal(link, target), mk.RestPose(q0, level=2)] if seed % 2 else [mk.PositionGoal(link, target[:3, 3])]
     )
-    check(*answers(mechanism, goals, q0, use_tier, **options))
+    check(*solutions(mechanism, goals, q0, use_tier, **options))
 
 
 @pytest.mark.parametrize("make", [planar_four_bar, bennett, sarrus, six_sps])
@@ -82,7 +82,7 @@ def test_solves_of_loops_agree(make: Callable[[], mk.Mechanism], use_tier: Calla
     mechanism = make()
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, 3, 0.05))
-    check(*answers(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier))
+    check(*solutions(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier))
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5", "puma560"])
@@ -92,24 +92,24 @@ def test_arms_without_a_start_agree(name: str, use_tier: Callable[[str], None]) 
     arm = mk.gallery.make(name)
     link, targets = last_link(arm), arm.space.random(np.random.default_rng(5), 30)
     X = arm.pose(link, targets)
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
         solver = mk.Solver(arm, mk.PoseGoal(link, X[0]))
-        found.append([solver.solve(one) for one in X])
-    for compiled, plain in zip(*found, strict=True):
+        results.append([solver.solve(pose) for pose in X])
+    for compiled, plain in zip(*results, strict=True):
         check(compiled, plain)
 
 
-def test_a_batch_in_lanes_is_the_batch_in_plain_python(use_tier: Callable[[str], None]) -> None:
+def test_a_batch_in_lanes_equals_the_batch_in_plain_python(use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     arm = mk.gallery.panda()
     X = arm.pose("panda_link8", arm.space.random(np.random.default_rng(2), 100))
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
-        found.append(mk.Solver(arm, mk.PoseGoal("panda_link8", X[0])).solve_batch(X))
-    compiled, plain = found
+        results.append(mk.Solver(arm, mk.PoseGoal("panda_link8", X[0])).solve_batch(X))
+    compiled, plain = results
     np.testing.assert_array_equal(compiled.success, plain.success)
     np.testing.assert_allclose(plain.q, compiled.q, rtol=0.0, atol=AGREE)
 
@@ -119,46 +119,46 @@ def test_every_method_agrees(method: str, use_tier: Callable[[str], None]) -> No
     use_tier("jit")
     arm = mk.gallery.panda()
     target = arm.pose("panda_link8", arm.q + 0.05)
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
-        found.append(mk.solve(arm, mk.PositionGoal("panda_link8", target[:3, 3]), arm.q, solver=method))
-    check(*found)
+        results.append(mk.solve(arm, mk.PositionGoal("panda_link8", target[:3, 3]), arm.q, solver=method))
+    check(*results)
 
 
 def test_distances_agree(use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     arm = mk.gallery.panda()
     q = arm.space.random(np.random.default_rng(4), 8)
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
         collider = mk.Collider(arm, ["self", mk.Obstacle(mk.Box((0.2, 0.3, 0.2)), position=(0.5, 0.1, 0.3))])
-        found.append(collider.distance(q))
-    np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
+        results.append(collider.distance(q))
+    np.testing.assert_allclose(*results, rtol=0.0, atol=AGREE)
 
 
 def test_paths_around_obstacles_agree(use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     arm = mk.gallery.planar_3r()
     obstacle = mk.Obstacle(mk.Box((0.1, 0.1, 1.0)), position=(1.6, 1.6, 0.0))
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
         path = mk.plan(arm, np.array([0.0, 0.2, 0.2]), np.array([1.4, 0.2, 0.2]), avoid=[obstacle], max_seconds=120.0)
-        found.append(path.q)
-    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+        results.append(path.q)
+    np.testing.assert_allclose(*results, rtol=0.0, atol=1e-6)
 
 
 def test_paths_along_loops_agree(use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     mechanism = mk.gallery.four_bar()
     goal = mk.solve(mechanism, mk.JointValues({"crank_joint": 1.6}), mechanism.q).q
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
-        found.append(mk.plan(mechanism, mechanism.q, goal, avoid=None, max_seconds=60.0).q)
-    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+        results.append(mk.plan(mechanism, mechanism.q, goal, avoid=None, max_seconds=60.0).q)
+    np.testing.assert_allclose(*results, rtol=0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "tolerance"), [("ur5", AGREE), ("panda", 10.0 * AGREE)])
@@ -168,9 +168,9 @@ def test_tracking_agrees(name: str, tolerance: float, use_tier: Callable[[str], 
     arm = mk.gallery.make(name)
     link = last_link(arm)
     target = arm.pose(link, arm.q + 0.03)
-    found = []
+    results = []
     for tier in TIERS:
         use_tier(tier)
         tracker = mk.Tracker(arm, mk.PoseGoal(link, target), dt=0.01)
-        found.append(np.array([tracker.step().q for _ in range(10)]))
-    np.testing.assert_allclose(*found, rtol=0.0, atol=tolerance)
+        results.append(np.array([tracker.step().q for _ in range(10)]))
+    np.testing.assert_allclose(*results, rtol=0.0, atol=tolerance)
