@@ -115,10 +115,10 @@ def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> N
 def test_options_are_those_of_the_method_and_what_is_not_given_is_usual() -> None:
     with Desk("ur5") as desk:
         desk.ask(SetSolver("lm", {"tolerance": 1e-3, "max_iterations": 5.0}))
-        assert desk.session.live._engine.settings.options["max_iterations"] == 5
+        assert desk.session.live._background.settings.options["max_iterations"] == 5
         desk.ask(SetSolver("lm", {}))
-        assert desk.session.live._engine.settings.options["max_iterations"] is None
-        assert desk.session.live._engine.settings.options["tolerance"] == 1e-6
+        assert desk.session.live._background.settings.options["max_iterations"] is None
+        assert desk.session.live._background.settings.options["tolerance"] == 1e-6
         for solver, options in (
             ("nobody", {}),
             ("lm", {"nothing": 1.0}),

@@ -80,15 +80,17 @@ class LiveState:
         solution = self.solution
         if solution is None:
             return 0.0
-        asked = zip(solution.objectives, solution.errors.values(), strict=True)
-        off = [error for one, error in asked if one.required] + list(solution.closure_errors.values())
-        return max((max(error.position, error.rotation) for error in off), default=0.0)
+        objective_errors = zip(solution.objectives, solution.errors.values(), strict=True)
+        errors = [error for objective, error in objective_errors if objective.required] + list(
+            solution.closure_errors.values()
+        )
+        return max((max(error.position, error.rotation) for error in errors), default=0.0)
 
 
 StateCallback = Callable[[LiveState], object]
 """Function that is called with each new state."""
-KEPT_ERRORS = 16
-"""Number of callback exceptions that are kept."""
+MAX_ERRORS = 16
+"""Number of callback exceptions that are stored."""
 
 
 class StateListeners:
@@ -99,7 +101,7 @@ class StateListeners:
     """
 
     def __init__(self) -> None:
-        self.errors: deque[BaseException] = deque(maxlen=KEPT_ERRORS)
+        self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self._callbacks: dict[int, StateCallback] = {}
         self._numbers = count()
 
@@ -131,8 +133,8 @@ class StateListeners:
 LiveGoals = Objective | Iterable[Objective]
 RestTarget = ArrayLike | Mapping[str, ArrayLike] | bool
 """Rest pose, as `Solver` takes it."""
-AVOIDING = ("avoid", "clearance", "allow", "forbid", "avoid_as")
-OF_ALL = (*OPTION_NAMES, "active", "weights", *AVOIDING)
+AVOID_OPTIONS = ("avoid", "clearance", "allow", "forbid", "avoid_as")
+COMMON_OPTIONS = (*OPTION_NAMES, "active", "weights", *AVOID_OPTIONS)
 """Options that stay when the method changes, because every solver takes them."""
 
 
@@ -174,11 +176,15 @@ class LiveSettings:
         """
         if "max_seconds" in options:
             raise InvalidOperation(
-                "a background solver has a time for each tick: give it as budget, not as max_seconds"
+                "max_seconds is not an option of a live solver; give the time for each tick as budget"
             )
-        kept = self.options if solver is None else {name: self.options[name] for name in self.options if name in OF_ALL}
+        old_options = (
+            self.options
+            if solver is None
+            else {name: self.options[name] for name in self.options if name in COMMON_OPTIONS}
+        )
         if "avoid" in options and options["avoid"] is None:  # collision avoidance is switched off
-            kept = {name: kept[name] for name in kept if name not in AVOIDING}
+            old_options = {name: old_options[name] for name in old_options if name not in AVOID_OPTIONS}
         return replace(
             self,
             goals=self.goals if goals is None else as_objectives(goals),
@@ -186,7 +192,7 @@ class LiveSettings:
             lock=self.lock if lock is None else as_names(lock),
             limits=self.limits if limits is None else limits,
             rest=self.rest if rest is None else rest,
-            options={**kept, **options},
+            options={**old_options, **options},
         )
 
     def build(self, mechanism: Mechanism) -> Solver | None:
@@ -195,7 +201,7 @@ class LiveSettings:
         if goals == ():
             if not (mechanism.closures or mechanism.joint_constraints):
                 return None
-            goals = RestPose(np.array(mechanism.q), angle_mode="exact", name="where it was put")
+            goals = RestPose(np.array(mechanism.q), angle_mode="exact", name="moved configuration")
         # a dragged link follows the pointer and must not jump to another branch
         options: dict[str, Any] = {"restarts": 0, **self.options}
         return Solver(
@@ -216,8 +222,8 @@ class PriorityLock:
     """
 
     def __init__(self, condition: threading.Condition) -> None:
-        self._news = condition
-        self._holder, self._asking = 0, 0
+        self._condition = condition
+        self._holder, self._waiting = 0, 0
 
     @property
     def is_mine(self) -> bool:
@@ -227,7 +233,7 @@ class PriorityLock:
     @property
     def is_free(self) -> bool:
         """Whether no thread has the lock or waits for it."""
-        return not (self._holder or self._asking)
+        return not (self._holder or self._waiting)
 
     def acquire(self) -> None:
         """Take the lock; call with the condition held and only if `is_free`."""
@@ -235,9 +241,9 @@ class PriorityLock:
 
     def release(self) -> None:
         """Release the lock and notify the condition."""
-        with self._news:
+        with self._condition:
             self._holder = 0
-            self._news.notify_all()
+            self._condition.notify_all()
 
     @contextmanager
     def acquire_first(self) -> Generator[None]:
@@ -245,20 +251,21 @@ class PriorityLock:
         if self.is_mine:
             yield
             return
-        with self._news:
-            self._asking += 1
+        with self._condition:
+            self._waiting += 1
             try:
-                self._news.wait_for(lambda: self._holder == 0)
+                self._condition.wait_for(lambda: self._holder == 0)
                 self.acquire()
             finally:
-                self._asking -= 1
+                self._waiting -= 1
         try:
             yield
         finally:
             self.release()
 
 
-AT_EXIT = 2.0  # s: how long the interpreter waits at exit for a tick to end
+EXIT_WAIT = 2.0
+"""s: longest wait at exit of the interpreter for the end of a tick."""
 
 
 class SolverRun:
@@ -282,38 +289,38 @@ class BackgroundSolver:
         self.listeners = StateListeners()
         self.is_disposed = False
         self.current: SolverRun | None = None
-        self._news = threading.Condition()
-        self._turns, self._depth = PriorityLock(self._news), 0
+        self._condition = threading.Condition()
+        self._lock, self._depth = PriorityLock(self._condition), 0
         self._futures: list[Future[LiveState]] = []
         self._rate = TickRate()
-        self._is_new, self._is_busy, self._tag = True, False, 0
-        self._moved: Array | None = None
+        self._has_changes, self._is_busy, self._tag = True, False, 0
+        self._new_q: Array | None = None
         self._has_new_goals = False
-        self._broken: Exception | None = None
+        self._build_error: Exception | None = None
         start = np.array(mechanism.q if q is None else mechanism._single_q(q))
-        self._ticker = self._made(start)
+        self._tick_solver = self._build(start)
         self.state = LiveState(read_only(start.copy()))
 
     # ---- requests from any thread --------------------------------------------------------------
 
     def set_targets(self, targets: Targets | None, tag: int) -> None:
         """Set new targets and wake the thread; see `LiveSolver.set_targets`."""
-        with self._news:
-            replaced = self._aim(targets, tag)
+        with self._condition:
+            replaced = self._store_targets(targets, tag)
         cancel_futures(replaced)
 
     def solve(self, targets: Targets | None) -> Future[LiveState]:
         """Set targets and return a future for the state at rest; see `LiveSolver.solve`."""
         future: Future[LiveState] = Future()
-        with self._news:
+        with self._condition:
             self._check_usable()
-            replaced = [] if targets is None else self._aim(targets, self._tag)
+            replaced = [] if targets is None else self._store_targets(targets, self._tag)
             is_at_work = self._is_busy or self._has_work()
             is_done = not is_at_work and not self.state.problem
             if not is_done:
-                self._is_new |= not is_at_work  # try again after a failure
+                self._has_changes |= not is_at_work  # try again after a failure
                 self._futures.append(future)
-                self._news.notify_all()
+                self._condition.notify_all()
         cancel_futures(replaced)
         if is_done:
             future.set_result(self.state)
@@ -321,26 +328,26 @@ class BackgroundSolver:
 
     def move(self, q: ArrayLike) -> None:
         """Continue from q (nq,)."""
-        with self._news:
+        with self._condition:
             self._check_usable()
-            values = self._ticker.space.check_q(q)
+            values = self._tick_solver.space.check_q(q)
             if values.ndim != 1:
-                raise ShapeError(f"one configuration is needed here, not an array of shape {values.shape}")
-            self._moved = np.array(values)
-            self._news.notify_all()
+                raise ShapeError(f"q must be one configuration (nq,), not of shape {values.shape}")
+            self._new_q = np.array(values)
+            self._condition.notify_all()
 
     def change(self, settings: Callable[[LiveSettings], LiveSettings] | None, budget: float | None) -> None:
         """Change settings by a function of the current ones; inside an edit the solver is rebuilt at its end."""
         if settings is None:
             self.budget = self.budget if budget is None else budget
             return
-        with self._turns.acquire_first():
+        with self._lock.acquire_first():
             self._check_usable()
             before, self.settings = self.settings, settings(self.settings)
             self._has_new_goals |= self.settings.goals is not before.goals
             try:
                 if self._depth == 0:
-                    self._remake()
+                    self._rebuild()
             except BaseException:
                 self.settings, self._has_new_goals = before, False
                 raise
@@ -349,7 +356,7 @@ class BackgroundSolver:
     @contextmanager
     def edit(self) -> Generator[Mechanism]:
         """Context manager that holds the lock for an edit of the mechanism and rebuilds the solver afterwards."""
-        with self._turns.acquire_first():
+        with self._lock.acquire_first():
             self._check_usable()
             self._depth += 1
             try:
@@ -357,25 +364,25 @@ class BackgroundSolver:
             except BaseException:
                 self._depth -= 1
                 if self._depth == 0:
-                    self._remake_or_break()
+                    self._rebuild_after_edit()
                 raise
             self._depth -= 1
-            if self._depth == 0 and (problem := self._remake_or_break()) is not None:
+            if self._depth == 0 and (problem := self._rebuild_after_edit()) is not None:
                 raise problem
 
     def step(self) -> LiveState:
         """Make a single iteration in the calling thread."""
-        if self._turns.is_mine:
+        if self._lock.is_mine:
             raise InvalidOperation(
-                "a background solver takes no step inside its own callback or edit; do it afterwards"
+                "step cannot be called inside a callback or an edit of the same live solver; call it afterwards"
             )
-        with self._turns.acquire_first():
+        with self._lock.acquire_first():
             self._check_usable()
-            return self._once(is_step=True)
+            return self._tick(is_step=True)
 
     def subscribe(self, callback: StateCallback) -> Callable[[], None]:
         """Add a callback; return a function that removes it."""
-        with self._news:
+        with self._condition:
             self._check_usable()
             return self.listeners.add(callback)
 
@@ -389,7 +396,7 @@ class BackgroundSolver:
 
     def start(self) -> None:
         """Start the thread, if it does not run."""
-        with self._news:
+        with self._condition:
             self._check_usable()
             if not self.is_running:
                 self.current = SolverRun(self)
@@ -403,19 +410,19 @@ class BackgroundSolver:
             wait: whether to wait for its end, except in the thread itself.
             at_most: s, longest wait; None: unlimited.
         """
-        with self._news:
+        with self._condition:
             run = self.current
             if run is None:
                 return
             run.is_over = True
-            self._news.notify_all()
+            self._condition.notify_all()
         if wait and run.thread is not threading.current_thread():
             run.thread.join(at_most)
 
     def dispose(self, wait: bool) -> None:
         """Stop for good: cancel futures and remove callbacks."""
         self.stop(wait)
-        with self._news:
+        with self._condition:
             self.is_disposed = True
             futures, self._futures = self._futures, []
             self.listeners.clear()
@@ -425,83 +432,83 @@ class BackgroundSolver:
     def run(self, run: SolverRun) -> None:
         """Solve loop of the thread: sleep until there is work and the lock is free, then tick."""
         while True:
-            with self._news:
-                while not run.is_over and not (self._turns.is_free and self._has_work()):
-                    self._news.wait()
+            with self._condition:
+                while not run.is_over and not (self._lock.is_free and self._has_work()):
+                    self._condition.wait()
                 if run.is_over:
                     return
-                self._turns.acquire()
+                self._lock.acquire()
             try:
-                self._once(is_step=False)
+                self._tick(is_step=False)
             finally:
-                self._turns.release()
+                self._lock.release()
 
     # ---- internals ----------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
         if self.is_disposed:
-            raise InvalidOperation("this background solver was disposed of; make another one")
+            raise InvalidOperation("this live solver was disposed; create a new one")
 
-    def _aim(self, targets: Targets | None, tag: int) -> list[Future[LiveState]]:
+    def _store_targets(self, targets: Targets | None, tag: int) -> list[Future[LiveState]]:
         """Store new targets; return the futures to cancel, which the caller does without the condition held.
 
         `Future.cancel` calls user code, which must not run with the condition held.
         """
         self._check_usable()
         if targets is not None:
-            self._ticker.mailbox.put(targets)
-        self._tag, self._is_new = tag, True
+            self._tick_solver.mailbox.put(targets)
+        self._tag, self._has_changes = tag, True
         replaced, self._futures = self._futures, []
-        self._news.notify_all()
+        self._condition.notify_all()
         return replaced
 
     def _has_work(self) -> bool:
-        return self._is_new or self._moved is not None or not self._ticker.is_at_rest
+        return self._has_changes or self._new_q is not None or not self._tick_solver.is_at_rest
 
-    def _made(self, q: Array) -> TickSolver:
+    def _build(self, q: Array) -> TickSolver:
         return TickSolver(self.mechanism, self.settings.build(self.mechanism), self.settings.goals == (), q)
 
-    def _remake(self) -> None:
+    def _rebuild(self) -> None:
         """Rebuild the solver for the current mechanism and settings; q and targets are transferred."""
-        names = self._ticker.space.q_names
-        made = self._made(transfer_q(names, self._ticker.q, self.mechanism))
+        names = self._tick_solver.space.q_names
+        new_solver = self._build(transfer_q(names, self._tick_solver.q, self.mechanism))
         replaced: list[Future[LiveState]] = []
-        with self._news:
-            if self._moved is not None:
-                self._moved = transfer_q(names, self._moved, self.mechanism)
+        with self._condition:
+            if self._new_q is not None:
+                self._new_q = transfer_q(names, self._new_q, self.mechanism)
             if self._has_new_goals:
                 replaced, self._futures = self._futures, []
             else:
-                made.mailbox.copy_matching(self._ticker.mailbox)
-            self._ticker, self._broken, self._has_new_goals, self._is_new = made, None, False, True
-            self._news.notify_all()
+                new_solver.mailbox.copy_matching(self._tick_solver.mailbox)
+            self._tick_solver, self._build_error, self._has_new_goals, self._has_changes = new_solver, None, False, True
+            self._condition.notify_all()
         cancel_futures(replaced)
 
-    def _remake_or_break(self) -> Exception | None:
+    def _rebuild_after_edit(self) -> Exception | None:
         """Rebuild the solver after an edit; return the error if that fails.
 
         Then nothing is solved until other settings or another edit allow it.
         """
         try:
-            self._remake()
+            self._rebuild()
         except Exception as problem:
-            with self._news:
-                self._broken, self._is_new = problem, True
-                self._news.notify_all()
+            with self._condition:
+                self._build_error, self._has_changes = problem, True
+                self._condition.notify_all()
             return problem
         return None
 
-    def _once(self, is_step: bool) -> LiveState:
+    def _tick(self, is_step: bool) -> LiveState:
         """Make a tick or a step; the caller holds the lock."""
-        with self._news:
-            ticker = self._ticker
-            if self._moved is not None:
-                ticker.move(self._moved)
-            elif self._is_new:
+        with self._condition:
+            ticker = self._tick_solver
+            if self._new_q is not None:
+                ticker.move(self._new_q)
+            elif self._has_changes:
                 ticker.wake()
-            self._is_new, self._moved, self._is_busy = False, None, True
+            self._has_changes, self._new_q, self._is_busy = False, None, True
             targets, tag = ticker.targets(), self._tag
-        begun, solution, problem = thread_clock(), None, self._broken
+        started, solution, problem = thread_clock(), None, self._build_error
         if problem is None:
             try:
                 solution = ticker.step(targets) if is_step else ticker.tick(targets, self.budget)
@@ -519,7 +526,7 @@ class BackgroundSolver:
             sequence=self.state.sequence + 1,
             tag=tag,
             is_at_rest=ticker.is_at_rest,
-            seconds=max(0.0, ended - begun),
+            seconds=max(0.0, ended - started),
             iterations=0 if solution is None else solution.iterations,
             status=status if problem is None else Status.PENDING,
             ticks_per_second=self._rate.update(perf_counter()),
@@ -530,7 +537,7 @@ class BackgroundSolver:
 
     def _publish(self, state: LiveState, problem: Exception | None) -> None:
         """Store the state, resolve futures and notify the listeners."""
-        with self._news:
+        with self._condition:
             self.state, self._is_busy = state, False
             waiting: list[Future[LiveState]] = []
             if not self._has_work():
@@ -559,4 +566,4 @@ BACKGROUND_SOLVERS: weakref.WeakSet[BackgroundSolver] = weakref.WeakSet()
 def stop_all() -> None:
     """Stop all threads at exit, because no thread may be inside a kernel then."""
     for engine in list(BACKGROUND_SOLVERS):
-        engine.stop(wait=True, at_most=AT_EXIT)
+        engine.stop(wait=True, at_most=EXIT_WAIT)

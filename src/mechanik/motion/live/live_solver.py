@@ -26,7 +26,7 @@ from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import ArrayLike
 from mechanik.validation import as_number
 
-BUDGET = 0.012
+DEFAULT_BUDGET = 0.012
 """s: default time of a tick; at 60 frames per second it leaves time to draw a frame."""
 
 
@@ -75,7 +75,7 @@ class LiveSolver:
         goals: LiveGoals | None = None,
         solver: str | Method = "lm",
         q0: ArrayLike | None = None,
-        budget: float = BUDGET,
+        budget: float = DEFAULT_BUDGET,
         on_state: StateCallback | None = None,
         lock: DofNames | str = (),
         limits: Mapping[str, ArrayLike] | None = None,
@@ -83,18 +83,18 @@ class LiveSolver:
         **options: Any,
     ) -> None:
         if not isinstance(mechanism, Mechanism):
-            raise InvalidArgument(f"a background solver takes a mechanism, not {mechanism!r}")
-        wanted = None if goals is None else as_objectives(goals)
-        settings = LiveSettings(wanted, solver, as_names(lock), limits, rest)
+            raise InvalidArgument(f"the first argument must be a mechanism, not {mechanism!r}")
+        objectives = None if goals is None else as_objectives(goals)
+        settings = LiveSettings(objectives, solver, as_names(lock), limits, rest)
         settings = settings.with_changes(None, None, None, None, None, options)
-        self._engine = BackgroundSolver(mechanism, settings, q0, _seconds(budget))
-        weakref.finalize(self, self._engine.dispose, wait=False).atexit = False
+        self._background = BackgroundSolver(mechanism, settings, q0, _seconds(budget))
+        weakref.finalize(self, self._background.dispose, wait=False).atexit = False
         if on_state is not None:
             self.subscribe(on_state)
 
     def __repr__(self) -> str:
-        doing = "disposed of" if self._engine.is_disposed else "running" if self.running else "stopped"
-        return f"<background solver of {self.mechanism!r}, {doing}, at state {self.state.sequence}>"
+        activity = "disposed" if self._background.is_disposed else "running" if self.running else "stopped"
+        return f"<live solver of {self.mechanism!r}, {activity}, at state {self.state.sequence}>"
 
     def __enter__(self) -> Self:
         self.start()
@@ -107,7 +107,7 @@ class LiveSolver:
 
     def start(self) -> None:
         """Start the thread, also after `stop`."""
-        self._engine.start()
+        self._background.start()
 
     def stop(self, wait: bool = True) -> None:
         """Stop the thread; no further tick starts.
@@ -115,16 +115,16 @@ class LiveSolver:
         Args:
             wait: whether to wait for the end of the current tick; calls from a callback never wait.
         """
-        self._engine.stop(wait)
+        self._background.stop(wait)
 
     def dispose(self) -> None:
         """Stop for good: cancel futures and remove callbacks."""
-        self._engine.dispose(wait=True)
+        self._background.dispose(wait=True)
 
     @property
     def running(self) -> bool:
         """Whether the thread is alive and takes new targets."""
-        return self._engine.is_running
+        return self._background.is_running
 
     # ---- requests ---------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class LiveSolver:
         Raises:
             MechanikError: a target is invalid; then no target changes.
         """
-        self._engine.set_targets(targets, tag)
+        self._background.set_targets(targets, tag)
 
     def solve(self, targets: Targets | None = None) -> Future[LiveState]:
         """Set targets like `set_targets`, and return a future for the state at rest.
@@ -148,11 +148,11 @@ class LiveSolver:
         Args:
             targets: None: the current targets.
         """
-        return self._engine.solve(targets)
+        return self._background.solve(targets)
 
     def move(self, q: ArrayLike) -> None:
         """Continue from the configuration q (nq,), as after a joint was moved by the user."""
-        self._engine.move(q)
+        self._background.move(q)
 
     def set(
         self,
@@ -172,9 +172,12 @@ class LiveSolver:
             goals, solver, lock, limits, rest, budget, options: as for the class.
         """
         seconds = None if budget is None else _seconds(budget)
-        given = any(one is not None for one in (goals, solver, lock, limits, rest)) or bool(options)
-        self._engine.change(
-            (lambda now: now.with_changes(goals, solver, lock, limits, rest, options)) if given else None, seconds
+        has_changes = any(setting is not None for setting in (goals, solver, lock, limits, rest)) or bool(options)
+        self._background.change(
+            (lambda settings: settings.with_changes(goals, solver, lock, limits, rest, options))
+            if has_changes
+            else None,
+            seconds,
         )
 
     def edit(self) -> AbstractContextManager[Mechanism]:
@@ -184,7 +187,7 @@ class LiveSolver:
         Settings changed inside take effect at the end. If no solver can be built then, the error is raised and nothing
         is solved until other settings or another edit allow it.
         """
-        return self._engine.edit()
+        return self._background.edit()
 
     def step(self) -> LiveState:
         """Make a single iteration, or the few needed to move with closed loops; also while stopped.
@@ -192,7 +195,7 @@ class LiveSolver:
         Raises:
             InvalidOperation: called in a callback or inside `edit`.
         """
-        return self._engine.step()
+        return self._background.step()
 
     # ---- results ----------------------------------------------------------------------------
 
@@ -203,32 +206,32 @@ class LiveSolver:
         """
         if not callable(callback):
             raise InvalidArgument(f"a callback must be a function of a state, not {callback!r}")
-        return self._engine.subscribe(callback)
+        return self._background.subscribe(callback)
 
     @property
     def state(self) -> LiveState:
         """The newest state."""
-        return self._engine.state
+        return self._background.state
 
     @property
     def problem(self) -> str:
         """Message of the error in the last tick; empty if it did not fail."""
-        return self._engine.state.problem
+        return self._background.state.problem
 
     @property
     def errors(self) -> tuple[BaseException, ...]:
         """The last exceptions of callbacks, the newest at the end."""
-        return tuple(self._engine.listeners.errors)
+        return tuple(self._background.listeners.errors)
 
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism."""
-        return self._engine.mechanism
+        return self._background.mechanism
 
     @property
     def budget(self) -> float:
         """Time for a tick, s."""
-        return self._engine.budget
+        return self._background.budget
 
 
 def _seconds(budget: float) -> float:

@@ -28,8 +28,8 @@ class TargetMailbox:
     def __init__(self, objectives: tuple[Objective, ...]) -> None:
         self._objectives = objectives
         self._targets: list[Any] = [None] * len(objectives)
-        own = [one.name for one in objectives]
-        self._names = {name: k for k, name in enumerate(own) if name}
+        names = [objective.name for objective in objectives]
+        self._names = {name: k for k, name in enumerate(names) if name}
 
     def put(self, targets: Targets) -> None:
         """Store targets in the forms that `Solver.solve` takes; if any is invalid, none is stored.
@@ -40,18 +40,18 @@ class TargetMailbox:
             UnknownName: there is no objective of this name.
             ShapeError: the number of targets is wrong.
         """
-        found = {k: _kept(target) for k, target in self._by_number(targets).items() if target is not None}
-        for k, target in found.items():
+        new_targets = {k: _copied(target) for k, target in self._by_number(targets).items() if target is not None}
+        for k, target in new_targets.items():
             self._objectives[k].with_target(target)  # raises if it is not a valid target
-        for k, target in found.items():
+        for k, target in new_targets.items():
             self._targets[k] = target
 
-    def copy_matching(self, other: TargetMailbox) -> TargetMailbox:
+    def copy_matching(self, other_mailbox: TargetMailbox) -> TargetMailbox:
         """Take over the targets of another mailbox that fit, by name, or by index for objectives without a name."""
         for k, objective in enumerate(self._objectives):
-            j = other._names.get(objective.name, -1) if objective.name else k
-            target = other._targets[j] if 0 <= j < len(other._targets) else None
-            if target is None or type(other._objectives[j]) is not type(objective):
+            j = other_mailbox._names.get(objective.name, -1) if objective.name else k
+            target = other_mailbox._targets[j] if 0 <= j < len(other_mailbox._targets) else None
+            if target is None or type(other_mailbox._objectives[j]) is not type(objective):
                 continue
             with suppress(MechanikError):
                 objective.with_target(target)
@@ -70,37 +70,37 @@ class TargetMailbox:
         return targets
 
     def _by_number(self, targets: Targets) -> dict[int, Any]:
-        given = self._objectives
-        takes_names = len(given) == 1 and isinstance(given[0], JointValues | RestPose)
+        objectives = self._objectives
+        takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
         if isinstance(targets, Mapping) and not takes_names:
             by_name: Mapping[str, Any] = targets  # type: ignore[assignment]
             for name in by_name:
                 if name not in self._names:
                     raise UnknownName("objective", name, self._names)
             return {self._names[name]: target for name, target in by_name.items()}
-        if len(given) == 1:
+        if len(objectives) == 1:
             return {0: targets}
-        if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(given):  # type: ignore[arg-type]
-            raise ShapeError(f"there are {len(given)} objectives: give as many targets, or a mapping from their names")
+        if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(objectives):  # type: ignore[arg-type]
+            raise ShapeError(f"targets must be {len(objectives)}, one for each objective, or a mapping by name")
         return dict(enumerate(targets))  # type: ignore[arg-type]
 
 
-def _kept(target: Any) -> Any:
+def _copied(target: Any) -> Any:
     """Copy of a target that the caller cannot change; numbers become a float64 array, which solvers take fastest."""
     if isinstance(target, np.ndarray):
         return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]
-    if isinstance(target, list | tuple) and all(type(one) in (int, float) for one in target):  # type: ignore[misc]
+    if isinstance(target, list | tuple) and all(type(value) in (int, float) for value in target):  # type: ignore[misc]
         return np.array(target, dtype=np.float64)
     return dict(target) if isinstance(target, Mapping) else target  # type: ignore[arg-type]
 
 
-STILL = 1e-9
+MIN_MOTION = 1e-9
 """rad or m: a tick that moves q by less counts as no motion."""
-BETTER = 0.999
+IMPROVEMENT_RATIO = 0.999
 """Ratio of the new to the best error below which a tick counts as an improvement."""
-PATIENCE = 50
+MAX_TICKS_WITHOUT_IMPROVEMENT = 50
 """Number of ticks that move without improvement, before the solver rests; methods with momentum may oscillate."""
-LONGEST = 16.0
+MAX_BUDGETS = 16.0
 """Largest number of budgets for a tick, where shorter ticks did not move."""
 UNFINISHED = (Status.TIMEOUT, Status.OPEN)
 """Status values after which another tick may help."""
@@ -127,26 +127,26 @@ class TickSolver:
         """
         self.solver, self.has_no_goals, self.space = solver, has_no_goals, mechanism.space
         self.mailbox = TargetMailbox(() if solver is None or has_no_goals else solver.objectives)
-        self.q = self._put = q
+        self.q = self._q_moved = q
         # the fast path to the kernel has no clock; it is used while solves are much faster than their budget
-        self._may_hurry = False
+        self._is_fast = False
         self.wake()
 
     def wake(self) -> None:
         """Forget the history of ticks after a change."""
-        self.is_at_rest, self._best, self._in_vain, self._budgets = False, math.inf, 0, 1.0
+        self.is_at_rest, self._best_error, self._ticks_without_improvement, self._budgets = False, math.inf, 0, 1.0
 
     def move(self, q: Array) -> None:
         """Continue from q (nq,)."""
-        self.q = self._put = q
+        self.q = self._q_moved = q
         self.wake()
 
     def targets(self) -> Targets | None:
         """The current targets for `tick` and `step`."""
         if not self.has_no_goals or self.solver is None:
             return self.mailbox.for_solver()
-        others = len(self.solver.objectives) - 1
-        return [self._put, *[None] * others] if others else self._put
+        further_count = len(self.solver.objectives) - 1
+        return [self._q_moved, *[None] * further_count] if further_count else self._q_moved
 
     def tick(self, targets: Targets | None, budget: float) -> Solution | None:
         """Solve from the current q for at most `budget` seconds; None if there is nothing to solve."""
@@ -154,13 +154,13 @@ class TickSolver:
         if solver is None:
             self.is_at_rest = True
             return None
-        if self._may_hurry:
+        if self._is_fast:
             solution = solver.solve(targets, self.q)
         else:
             solution = solver.solve(targets, self.q, max_seconds=self._budgets * budget)
         is_compiled = isinstance(solver.method, LevenbergMarquardt)
-        self._may_hurry = is_compiled and solution.seconds < (0.5 if self._may_hurry else 0.25) * budget
-        self._arrive(solution)
+        self._is_fast = is_compiled and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
+        self._take_over(solution)
         return solution
 
     def step(self, targets: Targets | None) -> Solution | None:
@@ -169,25 +169,29 @@ class TickSolver:
             self.is_at_rest = True
             return None
         solution = self.solver.step(targets, self.q)
-        self._arrive(solution)
+        self._take_over(solution)
         return solution
 
-    def _moved(self, solution: Solution) -> float:
+    def _motion(self, solution: Solution) -> float:
         return float(np.abs(solution.q - self.q).max(initial=0.0))
 
-    def _arrive(self, solution: Solution) -> None:
+    def _take_over(self, solution: Solution) -> None:
         """Take over q of the solution; at rest unless it was interrupted and more time may help."""
         assert self.solver is not None
-        moved = self._moved(solution)
+        moved = self._motion(solution)
         self.q = solution.q.copy()
         status = solution.status
-        left = max((chain.residual for chain in solution.subproblems), default=0.0) if status in UNFINISHED else 0.0
-        self._in_vain = 0 if left < BETTER * self._best else self._in_vain + 1
-        self._best = min(self._best, left)
-        goes_on = status in UNFINISHED and self._in_vain < PATIENCE
-        goes_on = goes_on or self.solver.options.rest_factor < 1.0  # each tick covers only a share of the distance
-        self._budgets *= 1.0 if moved > STILL or status not in UNFINISHED else 2.0
-        self.is_at_rest = not goes_on or (moved <= STILL and (status not in UNFINISHED or self._budgets > LONGEST))
+        error = max((chain.residual for chain in solution.subproblems), default=0.0) if status in UNFINISHED else 0.0
+        self._ticks_without_improvement = (
+            0 if error < IMPROVEMENT_RATIO * self._best_error else self._ticks_without_improvement + 1
+        )
+        self._best_error = min(self._best_error, error)
+        continues = status in UNFINISHED and self._ticks_without_improvement < MAX_TICKS_WITHOUT_IMPROVEMENT
+        continues = continues or self.solver.options.rest_factor < 1.0  # each tick covers only a share of the distance
+        self._budgets *= 1.0 if moved > MIN_MOTION or status not in UNFINISHED else 2.0
+        self.is_at_rest = not continues or (
+            moved <= MIN_MOTION and (status not in UNFINISHED or self._budgets > MAX_BUDGETS)
+        )
 
 
 class TickRate:
@@ -212,10 +216,10 @@ def transfer_q(names: Sequence[str], q: Array, mechanism: Mechanism) -> Array:
     Args:
         names: names of the entries of q.
     """
-    now = mechanism.space.q_names
-    if tuple(names) == now:
+    new_names = mechanism.space.q_names
+    if tuple(names) == new_names:
         return q
-    found, before = mechanism.q, dict(zip(names, q.tolist(), strict=True))
-    for k, name in enumerate(now):
-        found[k] = before.get(name, found[k])
-    return found
+    new_q, old_values = mechanism.q, dict(zip(names, q.tolist(), strict=True))
+    for k, name in enumerate(new_names):
+        new_q[k] = old_values.get(name, new_q[k])
+    return new_q

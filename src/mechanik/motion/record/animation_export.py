@@ -24,11 +24,11 @@ from mechanik.motion.record.recorded_motion import Motion, continuous_quaternion
 from mechanik.spatial import euler, inverse, quaternion
 from mechanik.spatial.array import Array
 
-SHIFTS = "Xposition Yposition Zposition"
-TURNS = "Zrotation Yrotation Xrotation"
-STILL = 1e-10
+POSITION_CHANNELS = "Xposition Yposition Zposition"
+ROTATION_CHANNELS = "Zrotation Yrotation Xrotation"
+MIN_MOTION = 1e-10
 """m: an origin that moves less relative to its parent link counts as fixed."""
-END = 0.05
+END_BONE_LENGTH = 0.05
 """m: drawn length of bones without a child."""
 
 
@@ -46,7 +46,7 @@ def to_bvh(motion: Motion) -> bytes:
     """
     even = motion.resample_evenly()
     mechanism, count = even.mechanism, len(even.times)
-    parents = parents_of(mechanism)
+    parents = parent_indices(mechanism)
     X_world = even.poses()
     X_parent = X_world.copy()
     for k, parent in enumerate(parents):
@@ -55,11 +55,11 @@ def to_bvh(motion: Motion) -> bytes:
     children: dict[int, list[int]] = {k: [] for k in range(-1, len(parents))}
     for k, parent in enumerate(parents):
         children[parent].append(k)
-    tops = children[-1]
-    names = bone_names([*mechanism.links] if len(tops) == 1 else [*mechanism.links, "world"])  # index -1 is the last
+    roots = children[-1]
+    names = bone_names([*mechanism.links] if len(roots) == 1 else [*mechanism.links, "world"])  # index -1 is the last
     lines, columns = ["HIERARCHY"], list[Array]()
     # depth first with an explicit stack: arms of a thousand links exceed the recursion limit of Python
-    stack: list[tuple[int, int, str]] = [(tops[0] if len(tops) == 1 else -1, 0, "ROOT")]
+    stack: list[tuple[int, int, str]] = [(roots[0] if len(roots) == 1 else -1, 0, "ROOT")]
     while stack:
         k, depth, kind = stack.pop()
         pad = "  " * depth
@@ -67,13 +67,14 @@ def to_bvh(motion: Motion) -> bytes:
             lines.append(f"{pad}}}")
             continue
         X = np.broadcast_to(np.eye(4), (count, 4, 4)) if k < 0 else X_parent[:, k]
-        p, turns = X[:, :3, 3], angles_of(X[:, :3, :3])
-        is_fixed = kind != "ROOT" and np.abs(p - p[0]).max() < STILL
-        columns.append(turns if is_fixed else np.concatenate([p, turns], axis=1))
+        p, angles = X[:, :3, 3], continuous_euler_angles(X[:, :3, :3])
+        is_fixed = kind != "ROOT" and np.abs(p - p[0]).max() < MIN_MOTION
+        columns.append(angles if is_fixed else np.concatenate([p, angles], axis=1))
         lines += [f"{pad}{kind} {names[k]}", f"{pad}{{", f"{pad}  OFFSET {_row(p[0] if is_fixed else np.zeros(3))}"]
-        lines.append(f"{pad}  CHANNELS 3 {TURNS}" if is_fixed else f"{pad}  CHANNELS 6 {SHIFTS} {TURNS}")
+        channels = f"3 {ROTATION_CHANNELS}" if is_fixed else f"6 {POSITION_CHANNELS} {ROTATION_CHANNELS}"
+        lines.append(f"{pad}  CHANNELS {channels}")
         if not children[k]:
-            lines += [f"{pad}  End Site", f"{pad}  {{", f"{pad}    OFFSET 0 0 {END:g}", f"{pad}  }}"]
+            lines += [f"{pad}  End Site", f"{pad}  {{", f"{pad}    OFFSET 0 0 {END_BONE_LENGTH:g}", f"{pad}  }}"]
         stack.append((k, depth, "}"))
         stack.extend((child, depth + 1, "JOINT") for child in reversed(children[k]))
     step = even.duration / (count - 1) if count > 1 else 1 / 60
@@ -82,37 +83,37 @@ def to_bvh(motion: Motion) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def parents_of(mechanism: Mechanism) -> list[int]:
+def parent_indices(mechanism: Mechanism) -> list[int]:
     """Index of the parent link of each link; -1 for links whose parent is the world."""
-    numbers = {link: k for k, link in enumerate(mechanism.links.values())}
-    found: list[int] = []
-    for link in numbers:
-        above: Frame | None = link.parent
-        while above is not None and not isinstance(above, Link):
-            above = above.parent
-        found.append(-1 if above is None else numbers[above])
-    return found
+    link_indices = {link: k for k, link in enumerate(mechanism.links.values())}
+    parents: list[int] = []
+    for link in link_indices:
+        ancestor: Frame | None = link.parent
+        while ancestor is not None and not isinstance(ancestor, Link):
+            ancestor = ancestor.parent
+        parents.append(-1 if ancestor is None else link_indices[ancestor])
+    return parents
 
 
 def bone_names(names: list[str]) -> list[str]:
     """Unique bone names without blanks and characters that end a word in BVH."""
-    found: list[str] = []
+    bones: list[str] = []
     taken: set[str] = set()
     for name in names:
-        plain = re.sub(r"[^\w.\-]+", "_", name) or "link"
-        while plain in taken:
-            plain += "_"
-        taken.add(plain)
-        found.append(plain)
-    return found
+        bone = re.sub(r"[^\w.\-]+", "_", name) or "link"
+        while bone in taken:
+            bone += "_"
+        taken.add(bone)
+        bones.append(bone)
+    return bones
 
 
-def angles_of(R: Array) -> Array:
+def continuous_euler_angles(R: Array) -> Array:
     """Euler angles (N, 3) about z, y, x in degrees of rotations (N, 3, 3), continuous from frame to frame."""
     angles = np.empty((len(R), 3))
     near = None
-    for k, one in enumerate(R):
-        near = angles[k] = euler.euler_from_matrix(one, order="zyx", axes="moving", near=near)
+    for k, R_frame in enumerate(R):
+        near = angles[k] = euler.euler_from_matrix(R_frame, order="zyx", axes="moving", near=near)
     return np.degrees(angles)
 
 
@@ -168,13 +169,13 @@ def to_html(
         >>> record.to_html(motion, "play()", {}).startswith(b"<!doctype html>")
         True
     """
-    begun = float(motion.times[0])
+    start_time = float(motion.times[0])
     data = {
         "name": motion.name,
         "model": model,
-        "times": [round(time - begun, DECIMALS) for time in motion.times.tolist()],
+        "times": [round(time - start_time, DECIMALS) for time in motion.times.tolist()],
         "files": {address: base64.b64encode(content).decode() for address, content in (files or {}).items()},
-        "events": [[round(max(0.0, when - begun), DECIMALS), event] for when, event in events],
+        "events": [[round(max(0.0, time_of_event - start_time), DECIMALS), event] for time_of_event, event in events],
     }
     page = PAGE.format(
         policy=POLICY,

@@ -55,32 +55,32 @@ class GlbBuilder:
         }
         self._bytes = bytearray()
 
-    def add(self, kind: str, thing: dict[str, Any]) -> int:
+    def add(self, kind: str, item: dict[str, Any]) -> int:
         """Append an object to the list of its kind and return its index."""
-        things: list[dict[str, Any]] = self.document.setdefault(kind, [])
-        things.append(thing)
-        return len(things) - 1
+        items: list[dict[str, Any]] = self.document.setdefault(kind, [])
+        items.append(item)
+        return len(items) - 1
 
-    def array(self, values: npt.NDArray[Any], used_as: int | None = None) -> int:
+    def array(self, values: npt.NDArray[Any], target: int | None = None) -> int:
         """Append an array (n,), (n, 3) or (n, 4) to the buffer and return its accessor.
 
         Integers are stored as 32-bit unsigned, all others as single floats.
 
         Args:
-            used_as: target of the buffer view; None: not set.
+            target: target of the buffer view; None: not set.
         """
-        is_whole = values.dtype.kind in "ui"
-        stored = np.ascontiguousarray(values, dtype="<u4" if is_whole else "<f4")
+        is_integer = values.dtype.kind in "ui"
+        stored = np.ascontiguousarray(values, dtype="<u4" if is_integer else "<f4")
         view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self._bytes), "byteLength": stored.nbytes}
-        if used_as is not None:
-            view["target"] = used_as
+        if target is not None:
+            view["target"] = target
         self._bytes += stored.tobytes()  # four bytes per number keep all views aligned
         rows = stored.reshape(len(stored), -1)
         return self.add(
             "accessors",
             {
                 "bufferView": self.add("bufferViews", view),
-                "componentType": UINT if is_whole else FLOAT,
+                "componentType": UINT if is_integer else FLOAT,
                 "count": len(rows),
                 "type": KINDS[rows.shape[1]],
                 "min": rows.min(axis=0).tolist(),
@@ -104,12 +104,12 @@ FileFinder = Callable[[str], bytes | None]
 """Maps the path or URI of a mesh, or of a file next to it, to its bytes; None if there is no such file."""
 GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 """Colour of shapes without a material."""
-MOST_TRIANGLES = 1_000_000
+MAX_TRIANGLES = 1_000_000
 """Largest number of triangles of all meshes; a file of about 30 MB, which viewers still display smoothly."""
-LARGEST_FILE = 256 * 2**20
+MAX_FILE_BYTES = 256 * 2**20
 """Bytes: larger mesh files are not read."""
-FARTHEST = 1e9
-"""m: meshes that their scale makes larger are left out."""
+MAX_COORDINATE = 1e9
+"""m: meshes with larger scaled coordinates are omitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +133,7 @@ def find_on_disk(name: str) -> bytes | None:
     """Content of a file on this machine; None if there is no file of this path or it is too large."""
     with contextlib.suppress(OSError, ValueError):
         path = Path(name)
-        if path.is_file() and path.stat().st_size <= LARGEST_FILE:
+        if path.is_file() and path.stat().st_size <= MAX_FILE_BYTES:
             return path.read_bytes()
     return None
 
@@ -147,62 +147,64 @@ class GltfBodies:
 
     def __init__(self, find: FileFinder) -> None:
         self._find = find
-        self._read: dict[tuple[str | None, str], list[MeshSurface]] = {}
-        self._count = 0
+        self._surface_cache: dict[tuple[str | None, str], list[MeshSurface]] = {}
+        self._triangle_count = 0
 
     def link_bodies(self, link: Link) -> list[GltfBody]:
         """Meshes of the visual shapes of a link; of its collision shapes, if it has visuals and none can be drawn.
 
         Raises:
-            InvalidOperation: all meshes so far have more than `MOST_TRIANGLES` triangles.
+            InvalidOperation: all meshes so far have more than `MAX_TRIANGLES` triangles.
         """
         for shapes in (link.visuals, link.collisions if link.visuals else ()):
-            found = [body for placed in shapes for body in self._placed(placed)]
-            if found:
-                return found
+            bodies = [body for instance in shapes for body in self._instance_bodies(instance)]
+            if bodies:
+                return bodies
         return []
 
-    def _placed(self, placed: ShapeInstance) -> list[GltfBody]:
-        X = placed.pose.matrix
+    def _instance_bodies(self, instance: ShapeInstance) -> list[GltfBody]:
+        X = instance.pose.matrix
         R, p = X[:3, :3], X[:3, 3]
-        said = None if placed.material is None else placed.material.rgba
-        if isinstance(placed.shape, Mesh):
-            scale = np.array(placed.shape.scale, dtype=np.float64)
+        colour = None if instance.material is None else instance.material.rgba
+        if isinstance(instance.shape, Mesh):
+            scale = np.array(instance.shape.scale, dtype=np.float64)
             if not np.isfinite(scale).all() or not scale.all():
                 return []
             order = [0, 2, 1] if scale.prod() < 0 else [0, 1, 2]  # a reflection reverses the orientation of triangles
             return [
-                GltfBody(points, None, surface.triangles[:, order], said or surface.rgba or GREY)
-                for surface in self._surfaces(placed.shape)
-                if np.abs(points := (surface.vertices * scale) @ R.T + p).max() < FARTHEST
+                GltfBody(points, None, surface.triangles[:, order], colour or surface.rgba or GREY)
+                for surface in self._surfaces(instance.shape)
+                if np.abs(points := (surface.vertices * scale) @ R.T + p).max() < MAX_COORDINATE
             ]
-        body = tessellate(placed.shape)
-        return [] if body is None else [GltfBody(body.points @ R.T + p, body.normals @ R.T, body.corners, said or GREY)]
+        body = tessellate(instance.shape)
+        if body is None:
+            return []
+        return [GltfBody(body.points @ R.T + p, body.normals @ R.T, body.corners, colour or GREY)]
 
     def _surfaces(self, mesh: Mesh) -> list[MeshSurface]:
         """Surfaces of a mesh file; empty if it is missing or cannot be read."""
         key = (mesh.path, mesh.uri)
-        if key not in self._read:
-            self._read[key] = []
+        if key not in self._surface_cache:
+            self._surface_cache[key] = []
             for name in (mesh.path, mesh.uri):
                 if name is not None and (data := self._find(name)) is not None:
                     with contextlib.suppress(FormatError):
-                        self._read[key] = read_surfaces(name, data, self._find, MOST_TRIANGLES)
+                        self._surface_cache[key] = read_surfaces(name, data, self._find, MAX_TRIANGLES)
                     break
-        found = self._read[key]
-        self._count += sum(len(surface.triangles) for surface in found)
-        if self._count > MOST_TRIANGLES:
+        surfaces = self._surface_cache[key]
+        self._triangle_count += sum(len(surface.triangles) for surface in surfaces)
+        if self._triangle_count > MAX_TRIANGLES:
             raise InvalidOperation(
-                f"the meshes have more than {MOST_TRIANGLES:,} triangles together, too many for a glTF file"
+                f"the meshes have more than {MAX_TRIANGLES:,} triangles in total; use coarser meshes"
             )
-        return found
+        return surfaces
 
 
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 """Quaternion xyzw, as glTF writes it: rotates z up to y up."""
-DOT = 0.02
+SPHERE_RATIO = 0.02
 """Ratio to the extent of the mechanism: radius of the spheres that represent links if no link has a shape."""
-STILL = 1e-9
+MIN_MOTION = 1e-9
 """m, or quaternion entries: smaller motion gets no animation channel."""
 
 
@@ -236,11 +238,11 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
     extent = float(np.ptp(p_world.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
     top = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
     glb.add("nodes", top)
-    drawn = GltfBodies(find)
-    bodies = [drawn.link_bodies(link) for link in mechanism.links.values()]
-    dot = tessellate(Sphere(DOT * extent))
-    if dot is not None and not any(bodies):
-        bodies = [[GltfBody(dot.points, dot.normals, dot.corners, GREY)] for _ in bodies]
+    body_reader = GltfBodies(find)
+    bodies = [body_reader.link_bodies(link) for link in mechanism.links.values()]
+    sphere = tessellate(Sphere(SPHERE_RATIO * extent))
+    if sphere is not None and not any(bodies):
+        bodies = [[GltfBody(sphere.points, sphere.normals, sphere.corners, GREY)] for _ in bodies]
     materials: dict[Colour, int] = {}
     times = glb.array(motion.times - motion.times[0])
     channels: list[dict[str, Any]] = []
@@ -251,11 +253,11 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
         if bodies[k]:
             primitives = [_primitive(glb, body, materials) for body in bodies[k]]
             node["mesh"] = glb.add("meshes", {"name": name, "primitives": primitives})
-        number = glb.add("nodes", node)
+        node_index = glb.add("nodes", node)
         for path, track in tracks.items():
-            if np.abs(track - track[0]).max() <= STILL:
+            if np.abs(track - track[0]).max() <= MIN_MOTION:
                 continue
-            channels.append({"sampler": len(samplers), "target": {"node": number, "path": path}})
+            channels.append({"sampler": len(samplers), "target": {"node": node_index, "path": path}})
             samplers.append({"input": times, "output": glb.array(track), "interpolation": "LINEAR"})
     if channels:
         glb.add("animations", {"name": motion.name, "channels": channels, "samplers": samplers})
@@ -267,8 +269,8 @@ def _primitive(glb: GlbBuilder, body: GltfBody, materials: dict[Colour, int]) ->
     if colour not in materials:
         rgba = [min(max(float(part), 0.0), 1.0) for part in colour]
         surface = {"baseColorFactor": rgba, "metallicFactor": 0.1, "roughnessFactor": 0.7}
-        look: dict[str, Any] = {"pbrMetallicRoughness": surface}
-        materials[colour] = glb.add("materials", look | ({"alphaMode": "BLEND"} if rgba[3] < 1.0 else {}))
+        material: dict[str, Any] = {"pbrMetallicRoughness": surface}
+        materials[colour] = glb.add("materials", material | ({"alphaMode": "BLEND"} if rgba[3] < 1.0 else {}))
     attributes = {"POSITION": glb.array(body.points, ARRAY_BUFFER)}
     if body.normals is not None:
         attributes["NORMAL"] = glb.array(body.normals, ARRAY_BUFFER)

@@ -24,7 +24,7 @@ from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import read_only
 
-EVEN = 1e-6
+EVEN_RATIO = 1e-6
 """Ratio to the mean frame time: smaller deviations count as evenly spaced."""
 
 
@@ -56,25 +56,27 @@ class Motion:
 
     def __init__(self, mechanism: Mechanism, times: ArrayLike, q: ArrayLike, name: str = "") -> None:
         if not isinstance(mechanism, Mechanism):
-            raise InvalidArgument(f"a motion is one of a mechanism, not of {mechanism!r}")
+            raise InvalidArgument(f"a motion needs a mechanism, not {mechanism!r}")
         try:
-            moments = np.array(times, dtype=np.float64)
+            frame_times = np.array(times, dtype=np.float64)
         except (TypeError, ValueError):
             raise ShapeError(f"times of a motion must be numbers, not {times!r}") from None
-        if moments.ndim != 1 or not len(moments):
-            raise ShapeError(f"times of a motion are (N,) with N of 1 or more, not of shape {moments.shape}")
-        if not np.isfinite(moments).all():
+        if frame_times.ndim != 1 or not len(frame_times):
+            raise ShapeError(f"times of a motion must be (N,) with N of 1 or more, not of shape {frame_times.shape}")
+        if not np.isfinite(frame_times).all():
             raise NotFinite("times of a motion must be finite")
-        if not (np.diff(moments) > 0.0).all():
-            k = int(np.flatnonzero(np.diff(moments) <= 0.0)[0])
-            raise ShapeError(f"time {k + 1} of a motion, {moments[k + 1]:g} s, is not after the one before it")
+        if not (np.diff(frame_times) > 0.0).all():
+            k = int(np.flatnonzero(np.diff(frame_times) <= 0.0)[0])
+            raise ShapeError(
+                f"times must increase, but times[{k + 1}] = {frame_times[k + 1]:g} s is not after times[{k}]"
+            )
         values = np.array(mechanism.space.check_q(q))
-        if values.shape != (len(moments), mechanism.nq):
-            raise ShapeError(f"q of a motion must be {(len(moments), mechanism.nq)}, not of shape {values.shape}")
+        if values.shape != (len(frame_times), mechanism.nq):
+            raise ShapeError(f"q of a motion must be {(len(frame_times), mechanism.nq)}, not of shape {values.shape}")
         for k in mechanism.space.quaternions_q:
             values[:, k : k + 4] = quaternion.normalize(values[:, k : k + 4])
         object.__setattr__(self, "mechanism", mechanism.copy())
-        object.__setattr__(self, "times", read_only(moments))
+        object.__setattr__(self, "times", read_only(frame_times))
         object.__setattr__(self, "q", read_only(values))
         object.__setattr__(self, "name", str(name) or mechanism.name or "motion")
 
@@ -95,11 +97,11 @@ class Motion:
 
         Loops are not closed again, so they may open a little between frames.
         """
-        wanted = np.asarray(times, dtype=np.float64)
-        k = np.clip(np.searchsorted(self.times, wanted, side="right") - 1, 0, max(len(self.times) - 2, 0))
+        sample_times = np.asarray(times, dtype=np.float64)
+        k = np.clip(np.searchsorted(self.times, sample_times, side="right") - 1, 0, max(len(self.times) - 2, 0))
         after = np.minimum(k + 1, len(self.times) - 1)
         span = np.where(after > k, self.times[after] - self.times[k], 1.0)
-        share = np.clip((wanted - self.times[k]) / span, 0.0, 1.0)
+        share = np.clip((sample_times - self.times[k]) / span, 0.0, 1.0)
         space = self.mechanism.space
         return space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[after]))
 
@@ -107,7 +109,7 @@ class Motion:
         """The same number of frames, evenly spaced in time; the motion itself if it is evenly spaced."""
         count = len(self.times)
         even: Array = np.linspace(float(self.times[0]), float(self.times[-1]), count)
-        if count < 3 or np.abs(even - self.times).max() <= EVEN * self.duration / (count - 1):
+        if count < 3 or np.abs(even - self.times).max() <= EVEN_RATIO * self.duration / (count - 1):
             return self
         return Motion(self.mechanism, even, self.at(even), self.name)
 
@@ -170,18 +172,18 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
         try:
             source = source.decode()
         except UnicodeDecodeError:
-            raise FormatError("a motion in JSON is text in UTF-8, and these bytes are not") from None
+            raise FormatError("a motion in JSON must be text in UTF-8") from None
     top = JsonValue(source if isinstance(source, Mapping) else parse_json(source)).object(KEYS)
     if top["mechanik_motion"].number() != VERSION:
-        top["mechanik_motion"].fail(f"{VERSION}, the version of the format that is known here")
+        top["mechanik_motion"].fail(f"{VERSION}, the only known version of the format")
     content: Any = top["mechanism"].data
     if not isinstance(content, Mapping):
         top["mechanism"].fail("an object")
     mechanism = read_json(content)  # pyright: ignore[reportUnknownArgumentType]
     names = mechanism.space.q_names
-    freedoms = tuple(item.text() for item in top["freedoms"].items(len(names), "names"))
-    if freedoms != names:
-        top["freedoms"].fail(f"the names of the numbers of q, {', '.join(names)}")
+    dof_names = tuple(item.text() for item in top["freedoms"].items(len(names), "names"))
+    if dof_names != names:
+        top["freedoms"].fail(f"the names of the entries of q, {', '.join(names)}")
     times = top["times"].numbers()
     with top["q"].error_context():
         return Motion(
@@ -192,7 +194,7 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
         )
 
 
-NEEDED = ("times", "q", "names", "mechanism", "name")
+NPZ_ARRAYS = ("times", "q", "names", "mechanism", "name")
 """Arrays that an NPZ file must have."""
 
 
@@ -237,18 +239,18 @@ def from_npz(data: bytes) -> Motion:
     """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays: Mapping[str, Any] = {name: file[name] for name in NEEDED if name in file}
+            arrays: Mapping[str, Any] = {name: file[name] for name in NPZ_ARRAYS if name in file}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise FormatError(f"these bytes are no NPZ file of a motion: {error}") from None
-    for name in NEEDED:
+        raise FormatError(f"this is not an NPZ file of a motion: {error}") from None
+    for name in NPZ_ARRAYS:
         if name not in arrays:
-            raise FormatError(f"an NPZ file of a motion holds {', '.join(NEEDED)}; {name!r} is missing")
+            raise FormatError(f"an NPZ file of a motion must contain {', '.join(NPZ_ARRAYS)}; {name!r} is missing")
     for name in ("mechanism", "name"):
         if arrays[name].dtype.kind != "U" or arrays[name].ndim:
-            raise FormatError(f"{name!r} of an NPZ file of a motion is one text, not {arrays[name].dtype}")
+            raise FormatError(f"{name!r} in an NPZ file of a motion must be a single text, not {arrays[name].dtype}")
     mechanism = read_json(str(arrays["mechanism"]))
     if arrays["names"].tolist() != list(mechanism.space.q_names):
-        raise FormatError("the names of an NPZ file of a motion are not those of its mechanism's q")
+        raise FormatError("the names in an NPZ file of a motion must be those of its mechanism's q")
     return Motion(mechanism, arrays["times"], arrays["q"], str(arrays["name"]))
 
 
@@ -261,23 +263,23 @@ def to_csv(motion: Motion) -> bytes:
         >>> record.to_csv(motion).decode().split()[0]
         'time,joint1,joint2'
     """
-    followers = mimic_values(motion)
+    mimics = mimic_values(motion)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["time", *motion.mechanism.space.q_names, *followers])
-    columns = [motion.times, *motion.q.T, *followers.values()]
+    writer.writerow(["time", *motion.mechanism.space.q_names, *mimics])
+    columns = [motion.times, *motion.q.T, *mimics.values()]
     writer.writerows([repr(number) for number in row] for row in np.stack(columns, axis=1).tolist())
     return text.getvalue().encode()
 
 
 def mimic_values(motion: Motion) -> dict[str, Array]:
     """Values (N,) of all mimic joints, by joint name, or `joint.EX` where a joint has several dofs; rad or m."""
-    mechanism, found = motion.mechanism, dict[str, Array]()
+    mechanism, values = motion.mechanism, dict[str, Array]()
     slots = mechanism.kinematics.joint_indices
     for joint in slots:
         for coupling in joint.couplings:
             leader, dof, ratio, offset = coupling.resolve()
             name = mechanism.name_of(joint)
             label = name if len(joint.dof) == 1 else f"{name}.{coupling.dof.name}"
-            found[label] = ratio * motion.q[:, slots[leader].q[dof]] + offset
-    return found
+            values[label] = ratio * motion.q[:, slots[leader].q[dof]] + offset
+    return values

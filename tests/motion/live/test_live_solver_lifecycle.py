@@ -1,4 +1,4 @@
-"""Start, stop, dispose, forget: a background solver leaves nothing behind."""
+"""Start, stop, dispose and garbage collection of a live solver leave no thread behind."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError
 from mechanik.motion.live import LiveSolver, LiveState
 
 HAND = "panda_link8"
-SOON = 120.0
-"""Seconds after which a test gives up waiting; none takes nearly as long, but for the first, which compiles."""
+TIMEOUT = 120.0
+"""s: longest wait of a test; only the first, which compiles, takes nearly as long."""
 
 
 @pytest.fixture(scope="module")
@@ -27,28 +27,28 @@ def arm() -> mk.Mechanism:
     return mk.gallery.make("panda")
 
 
-def made(arm: mk.Mechanism, **settings: object) -> LiveSolver:
+def make_live_solver(arm: mk.Mechanism, **settings: object) -> LiveSolver:
     return LiveSolver(arm, mk.PositionGoal(HAND, (0.4, 0.1, 0.5), name="hand"), **settings)  # type: ignore[arg-type]
 
 
-def until(holds) -> None:
-    """Wait until it holds; fail if it does not soon."""
-    end = time.perf_counter() + SOON
-    while not holds():
+def wait_until(condition) -> None:
+    """Wait until the condition holds; fail after the timeout."""
+    end = time.perf_counter() + TIMEOUT
+    while not condition():
         assert time.perf_counter() < end
         time.sleep(1e-3)
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_is_left():
+def _check_no_thread_is_left():
     before = set(threading.enumerate())
     yield
     gc.collect()
-    until(lambda: not set(threading.enumerate()) - before)
+    wait_until(lambda: not set(threading.enumerate()) - before)
 
 
-def test_running_says_what_is_so_at_every_moment(arm: mk.Mechanism):
-    live = made(arm)
+def test_running_reports_whether_the_thread_runs(arm: mk.Mechanism):
+    live = make_live_solver(arm)
     assert not live.running
     for _ in range(3):
         live.start()
@@ -62,9 +62,9 @@ def test_running_says_what_is_so_at_every_moment(arm: mk.Mechanism):
     assert not live.running
 
 
-def test_one_thread_however_often_it_is_started(arm: mk.Mechanism):
+def test_repeated_start_uses_one_thread(arm: mk.Mechanism):
     before = set(threading.enumerate())
-    live = made(arm)
+    live = make_live_solver(arm)
     for _ in range(5):
         live.start()
     assert len(set(threading.enumerate()) - before) == 1
@@ -72,64 +72,64 @@ def test_one_thread_however_often_it_is_started(arm: mk.Mechanism):
     assert not set(threading.enumerate()) - before
 
 
-def test_after_stop_nothing_is_solved_until_it_is_started_again(arm: mk.Mechanism):
-    with made(arm) as live:
-        live.solve().result(SOON)
+def test_nothing_is_solved_between_stop_and_start(arm: mk.Mechanism):
+    with make_live_solver(arm) as live:
+        live.solve().result(TIMEOUT)
         live.stop()
         stopped = live.state
         live.set_targets({"hand": (0.4, 0.0, 0.6)})
         time.sleep(0.05)
         assert live.state is stopped
         live.start()
-        state = live.solve().result(SOON)
+        state = live.solve().result(TIMEOUT)
         assert arm.pose(HAND, state.q)[:3, 3] == pytest.approx((0.4, 0.0, 0.6), abs=1e-6)
 
 
-def test_stop_waits_for_the_callback_that_is_under_way(arm: mk.Mechanism):
+def test_stop_waits_for_the_running_callback(arm: mk.Mechanism):
     inside, left = threading.Event(), threading.Event()
 
-    def slowly(_: LiveState) -> None:
+    def slow_callback(_: LiveState) -> None:
         inside.set()
         time.sleep(0.05)
         left.set()
 
-    live = made(arm, on_state=slowly)
+    live = make_live_solver(arm, on_state=slow_callback)
     live.start()
-    assert inside.wait(SOON)
+    assert inside.wait(TIMEOUT)
     live.stop()
     assert left.is_set()
     live.dispose()
 
 
-def test_a_callback_may_stop_start_aim_and_dispose(arm: mk.Mechanism):
+def test_callback_may_stop_start_set_targets_and_dispose(arm: mk.Mechanism):
     seen: list[LiveState] = []
 
     def stops(state: LiveState) -> None:
         seen.append(state)
         live.stop()
 
-    live = made(arm, on_state=stops)
+    live = make_live_solver(arm, on_state=stops)
     live.start()
-    until(lambda: not live.running and len(seen) == 1)
+    wait_until(lambda: not live.running and len(seen) == 1)
     live.set_targets({"hand": (0.4, 0.0, 0.6)})
     live.start()
-    until(lambda: not live.running and len(seen) == 2)
+    wait_until(lambda: not live.running and len(seen) == 2)
     live.dispose()
 
-    def aims(state: LiveState) -> None:
+    def set_new_target(state: LiveState) -> None:
         if state.tag < 5:
             follower.set_targets({"hand": (0.4, 0.0, 0.5 + 0.01 * state.tag)}, tag=state.tag + 1)
         else:
             follower.dispose()
 
-    follower = made(arm, on_state=aims)
+    follower = make_live_solver(arm, on_state=set_new_target)
     follower.start()
-    until(lambda: not follower.running)
+    wait_until(lambda: not follower.running)
     assert follower.state.tag == 5
 
 
-def test_a_disposed_one_refuses_all_work(arm: mk.Mechanism):
-    live = made(arm)
+def test_disposed_solver_raises_on_every_request(arm: mk.Mechanism):
+    live = make_live_solver(arm)
     live.dispose()
     live.dispose()
     live.stop()
@@ -146,32 +146,32 @@ def test_a_disposed_one_refuses_all_work(arm: mk.Mechanism):
     assert "disposed" in repr(live)
 
 
-def test_a_forgotten_one_ends_its_thread(arm: mk.Mechanism):
+def test_garbage_collected_solver_ends_its_thread(arm: mk.Mechanism):
     before = set(threading.enumerate())
-    live = made(arm)
+    live = make_live_solver(arm)
     live.start()
-    live.solve().result(SOON)
+    live.solve().result(TIMEOUT)
     gone = weakref.ref(live)
     del live
     gc.collect()
     assert gone() is None
-    until(lambda: not set(threading.enumerate()) - before)
+    wait_until(lambda: not set(threading.enumerate()) - before)
 
 
-def test_a_callback_that_raises_is_dropped_and_the_others_hear_on(arm: mk.Mechanism):
+def test_callback_that_raises_is_removed_and_others_continue(arm: mk.Mechanism):
     heard: list[int] = []
 
     def fails(_: LiveState) -> None:
         raise SystemExit("of all things")
 
-    with made(arm) as live:
+    with make_live_solver(arm) as live:
         live.stop()
         for _ in range(20):
             live.subscribe(fails)
         live.subscribe(lambda state: heard.append(state.sequence))
         live.start()
         for height in (0.5, 0.55, 0.6):
-            live.solve({"hand": (0.4, 0.0, height)}).result(SOON)
+            live.solve({"hand": (0.4, 0.0, height)}).result(TIMEOUT)
         live.stop()
         assert heard == list(range(heard[0], heard[0] + len(heard)))
         assert len(heard) >= 3
@@ -179,36 +179,36 @@ def test_a_callback_that_raises_is_dropped_and_the_others_hear_on(arm: mk.Mechan
         assert all(str(error) == "of all things" for error in live.errors)
 
 
-def test_unsubscribed_callbacks_are_called_no_more(arm: mk.Mechanism):
+def test_unsubscribed_callbacks_are_not_called(arm: mk.Mechanism):
     heard: list[LiveState] = []
-    with made(arm) as live:
+    with make_live_solver(arm) as live:
         unsubscribe = live.subscribe(heard.append)
-        live.solve({"hand": (0.4, 0.0, 0.55)}).result(SOON)
+        live.solve({"hand": (0.4, 0.0, 0.55)}).result(TIMEOUT)
         live.stop()
         unsubscribe()
         unsubscribe()
         count = len(heard)
         live.start()
-        live.solve({"hand": (0.4, 0.0, 0.6)}).result(SOON)
+        live.solve({"hand": (0.4, 0.0, 0.6)}).result(TIMEOUT)
         assert len(heard) == count
 
 
-def test_at_rest_it_sleeps(arm: mk.Mechanism, monkeypatch: pytest.MonkeyPatch):
-    with made(arm) as live:
-        state = live.solve().result(SOON)
-        until(lambda: live._engine._news._waiters)  # the thread has lain down
-        looks: list[bool] = []
-        has_work = live._engine._has_work
-        monkeypatch.setattr(live._engine, "_has_work", lambda: looks.append(True) or has_work())
+def test_thread_sleeps_at_rest(arm: mk.Mechanism, monkeypatch: pytest.MonkeyPatch):
+    with make_live_solver(arm) as live:
+        state = live.solve().result(TIMEOUT)
+        wait_until(lambda: live._background._condition._waiters)  # the thread sleeps
+        checks: list[bool] = []
+        has_work = live._background._has_work
+        monkeypatch.setattr(live._background, "_has_work", lambda: checks.append(True) or has_work())
         time.sleep(0.1)
-        assert not looks
+        assert not checks
         assert live.state is state
         live.set_targets({"hand": (0.4, 0.0, 0.6)})
-        until(lambda: looks and live.state is not state)
+        wait_until(lambda: checks and live.state is not state)
 
 
-def test_step_is_one_iteration_also_while_stopped(arm: mk.Mechanism):
-    live = made(arm)
+def test_step_makes_one_iteration_also_while_stopped(arm: mk.Mechanism):
+    live = make_live_solver(arm)
     states = [live.step() for _ in range(12)]
     assert [state.sequence for state in states] == list(range(1, 13))
     assert all(state.iterations <= 1 for state in states)
@@ -217,11 +217,11 @@ def test_step_is_one_iteration_also_while_stopped(arm: mk.Mechanism):
     live.dispose()
 
 
-def test_steps_lead_to_the_goal_of_a_mechanism_with_a_loop_and_keep_it_shut():
-    """One iteration by itself opens the loop, and is taken back."""
+def test_steps_reach_the_goal_of_a_mechanism_with_closed_loops():
+    """A single iteration opens the loop and is followed by a projection."""
     linkage = mk.gallery.five_bar()
-    place = linkage.pose("tool")[:3, 3] + np.array([0.01, 0.02, 0.0])
-    live = LiveSolver(linkage, mk.PositionGoal("tool", place))
+    position = linkage.pose("tool")[:3, 3] + np.array([0.01, 0.02, 0.0])
+    live = LiveSolver(linkage, mk.PositionGoal("tool", position))
     states = [live.step() for _ in range(8)]
     assert states[-1].error < 1e-6
     for state in states:
@@ -230,8 +230,8 @@ def test_steps_lead_to_the_goal_of_a_mechanism_with_a_loop_and_keep_it_shut():
     live.dispose()
 
 
-def test_a_step_inside_a_callback_or_an_edit_is_refused(arm: mk.Mechanism):
-    live = made(arm)
+def test_step_inside_a_callback_or_an_edit_raises(arm: mk.Mechanism):
+    live = make_live_solver(arm)
     live.subscribe(lambda _: live.step())
     live.step()
     assert isinstance(live.errors[0], InvalidOperation)
@@ -240,14 +240,14 @@ def test_a_step_inside_a_callback_or_an_edit_is_refused(arm: mk.Mechanism):
     live.dispose()
 
 
-def test_many_threads_may_ask_at_once(arm: mk.Mechanism):
+def test_many_threads_may_set_targets_concurrently(arm: mk.Mechanism):
     places = arm.pose(HAND, arm.random(np.random.default_rng(3), 40))[:, :3, 3]
     seen: list[LiveState] = []
-    with made(arm, on_state=seen.append) as live:
+    with make_live_solver(arm, on_state=seen.append) as live:
 
-        def hurry(some: np.ndarray) -> None:
-            for k, place in enumerate(some):
-                live.set_targets({"hand": place})
+        def set_many_targets(part: np.ndarray) -> None:
+            for k, position in enumerate(part):
+                live.set_targets({"hand": position})
                 if k % 5 == 0:
                     live.set(smallest_step=1e-12 * (k + 1))
                     live.move(arm.q)
@@ -256,18 +256,18 @@ def test_many_threads_may_ask_at_once(arm: mk.Mechanism):
                         pass
                     live.step()
 
-        threads = [threading.Thread(target=hurry, args=(some,)) for some in np.split(places, 4)]
+        threads = [threading.Thread(target=set_many_targets, args=(part,)) for part in np.split(places, 4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(SOON)
+            thread.join(TIMEOUT)
             assert not thread.is_alive()
-        assert live.solve().result(SOON).is_at_rest
+        assert live.solve().result(TIMEOUT).is_at_rest
         assert [state.sequence for state in seen] == list(range(1, len(seen) + 1))
 
 
-def test_a_program_ends_with_one_still_running():
-    program = """
+def test_interpreter_exits_while_a_solver_runs():
+    script = """
         import mechanik as mk
         from mechanik.motion.live import LiveSolver
         arm = mk.gallery.make("planar_3r")
@@ -279,27 +279,27 @@ def test_a_program_ends_with_one_still_running():
         print("end")
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
-def test_what_it_cannot_be_made_from_is_refused_at_once(arm: mk.Mechanism):
+def test_invalid_constructor_arguments_raise(arm: mk.Mechanism):
     with pytest.raises(InvalidArgument):
         LiveSolver("panda")  # type: ignore[arg-type]
     with pytest.raises(LimitsError, match="budget"):
-        made(arm, budget=0.0)
+        make_live_solver(arm, budget=0.0)
     with pytest.raises(InvalidArgument, match="callback"):
-        made(arm, on_state=3)
+        make_live_solver(arm, on_state=3)
 
 
-def test_one_that_a_callback_starts_again_while_it_is_disposed_of_stays_disposed_of(arm):
-    live = made(arm)
+def test_solver_stays_disposed_if_a_callback_starts_it_again(arm):
+    live = make_live_solver(arm)
 
     def start_again(_: LiveState) -> None:
-        run = live._engine.current
+        run = live._background.current
         assert run is not None
-        until(lambda: run.is_over)
+        wait_until(lambda: run.is_over)
         live.start()
 
     live.subscribe(start_again)
@@ -307,4 +307,4 @@ def test_one_that_a_callback_starts_again_while_it_is_disposed_of_stays_disposed
     live.start()
     live.dispose()
     assert not live.running
-    until(lambda: not set(threading.enumerate()) - before)
+    wait_until(lambda: not set(threading.enumerate()) - before)
