@@ -20,13 +20,14 @@ from mechanik.model import HalfSpace, HeightField, ShapeInstance
 from mechanik.motion.live import LiveState
 from mechanik.objectives import Terrain
 from mechanik.studio.messages import events
-from mechanik.studio.messages.events import ObstacleInfo, TerrainInfo
+from mechanik.studio.messages.events import Event, ObstacleInfo, TerrainInfo
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.session.collision_monitor import CollisionSettings
 from mechanik.studio.session.edit_state import EditState, SceneProtocol
 from mechanik.studio.session.interactive_goals import pose_to_numbers
 from mechanik.studio.session.loaded_model import MeshStore, bounding_sphere, model_info
 from mechanik.studio.session.model_index import dof_infos
+from mechanik.studio.session.motion_recorder import MotionRecorder
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -112,6 +113,26 @@ class StateSubscribers:
                 self._news.notify_all()
 
 
+class PageOutput:
+    """Sends events and state frames to all pages of a session; callable from any thread.
+
+    Args:
+        send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
+        recorder: records the events that a recording shows.
+    """
+
+    def __init__(
+        self, send_event: Callable[[Event], None], send_frame: Callable[[bytes], None], recorder: MotionRecorder
+    ) -> None:
+        self.send_event, self.send_frame = send_event, send_frame
+        self._recorder = recorder
+
+    def broadcast(self, event: Event) -> None:
+        """Send an event to all pages, and record it if the recorder runs."""
+        self._recorder.add_event(event)
+        self.send_event(event)
+
+
 class Broadcaster:
     """Events to pages; a part of `Session`."""
 
@@ -120,11 +141,11 @@ class Broadcaster:
         session = cast("Session", self)
         with session.lock:
             session.broadcast_scene()
-            session.broadcast(session.recorder.info())
-            session.broadcast(session.history.info())
-            if session.solver_session is not None:
+            session.output.broadcast(session.recorder.info())
+            session.output.broadcast(session.history.info())
+            if session.state.solver_session is not None:
                 session.broadcast_model(resets_view=True, is_new=False)  # same order: other pages may be connected
-                session.solver_session.send_frame()
+                session.state.solver_session.send_frame()
             else:
                 session.broadcast_solving()
 
@@ -140,17 +161,17 @@ class Broadcaster:
         if is_new:
             session.revision += 1
             stage.set_revision(session.revision)
-        session.model_radius = bounding_sphere(stage.model.mechanism, stage.model.index.link_poses(stage.q))[1]
-        session.broadcast(self.model_event(resets_view))
+        session.state.model_radius = bounding_sphere(stage.model.mechanism, stage.model.index.link_poses(stage.q))[1]
+        session.output.broadcast(self.model_event(resets_view))
         session.broadcast_goals(is_new)
         session.broadcast_solving()
         self.broadcast_collisions()
         if not is_new:
-            session.broadcast(session.collision_monitor.info())
-        session.broadcast(session.comparison.info())
+            session.output.broadcast(session.collision_monitor.info())
+        session.output.broadcast(session.comparison.info())
         if is_new:
-            session.broadcast(session.history.info())
-            session.broadcast(session.recorder.info())
+            session.output.broadcast(session.history.info())
+            session.output.broadcast(session.recorder.info())
             stage.send_frame()
 
     def model_event(self, resets_view: bool = True) -> events.Model:
@@ -172,13 +193,15 @@ class Broadcaster:
         session = cast("Session", self)
         session.goal_order += 1
         links = session.active.model.index.link_numbers
-        session.broadcast(events.Goals(session.goal_order, [goal.info(links[goal.link]) for goal in edit_state.goals]))
+        session.output.broadcast(
+            events.Goals(session.goal_order, [goal.info(links[goal.link]) for goal in edit_state.goals])
+        )
         return session.goal_order
 
     def broadcast_dofs(self) -> None:
         session = cast("Session", self)
         stage = session.active
-        session.broadcast(
+        session.output.broadcast(
             events.DofsChanged(dof_infos(session.mechanism, stage.model.index.dofs, stage.edit_state.locked))
         )
 
@@ -186,10 +209,10 @@ class Broadcaster:
         session = cast("Session", self)
         setup, said = (
             (EditState(), "")
-            if session.solver_session is None
-            else (session.solver_session.edit_state, session.solver_session.adaptation_text)
+            if session.state.solver_session is None
+            else (session.state.solver_session.edit_state, session.state.solver_session.adaptation_text)
         )
-        session.broadcast(events.Solving(session.running, setup.solver, dict(setup.options), said))
+        session.output.broadcast(events.Solving(session.running, setup.solver, dict(setup.options), said))
 
     def broadcast_collisions(self, before: CollisionSettings | None = None) -> None:
         """Send collision settings and obstacles; with `before`, only what has changed since."""
@@ -198,9 +221,9 @@ class Broadcaster:
         now = stage.edit_state.collisions
         if before is None or now.obstacles is not before.obstacles:
             stage.model.meshes.add_shapes(one.shape for one in now.obstacles)
-            session.broadcast(self.obstacles_event())
+            session.output.broadcast(self.obstacles_event())
         if before is None or (now.mode, now.clearance) != (before.mode, before.clearance):
-            session.broadcast(events.Collisions(now.mode, now.clearance))
+            session.output.broadcast(events.Collisions(now.mode, now.clearance))
 
     def obstacles_event(self) -> events.Obstacles:
         """Return the `Obstacles` event of the present edit state."""
@@ -212,17 +235,25 @@ class Broadcaster:
     def broadcast_scene(self) -> None:
         session = cast("Session", self)
         scene, terrain = (
-            session.scene,
-            None if session.solver_session is None else session.solver_session.edit_state.terrain,
+            session.state.scene,
+            None if session.state.solver_session is None else session.state.solver_session.edit_state.terrain,
         )
         if scene is None:
-            session.broadcast(events.Scene("", "", "", [], list(session.curves), terrain_info(terrain), False))
+            session.output.broadcast(
+                events.Scene("", "", "", [], list(session.state.curves), terrain_info(terrain), False)
+            )
             return
         ground = terrain_info(terrain)
         told = events.Scene(
-            scene.name, scene.title, scene.about, scene.controls(), list(session.curves), ground, scene.shows_collisions
+            scene.name,
+            scene.title,
+            scene.about,
+            scene.controls(),
+            list(session.state.curves),
+            ground,
+            scene.shows_collisions,
         )
-        session.broadcast(told)
+        session.output.broadcast(told)
 
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
@@ -233,18 +264,18 @@ class Broadcaster:
         after = self._scene_without_values()
         if any(one is not other for one, other in zip(before[:3], after[:3], strict=True)) or before[3] != after[3]:
             session.broadcast_scene()
-        if session.scene is not None:
-            session.broadcast(events.Controls(control_values(session.scene)))
+        if session.state.scene is not None:
+            session.output.broadcast(events.Controls(control_values(session.state.scene)))
 
     def _scene_without_values(self) -> tuple[Any, ...]:
         """Return the scene, its curves, its terrain, and its controls without values."""
         session = cast("Session", self)
         scene, terrain = (
-            session.scene,
-            None if session.solver_session is None else session.solver_session.edit_state.terrain,
+            session.state.scene,
+            None if session.state.solver_session is None else session.state.solver_session.edit_state.terrain,
         )
         controls = [] if scene is None else [replace(control, value=0.0) for control in scene.controls()]
-        return scene, session.curves, terrain, controls
+        return scene, session.state.curves, terrain, controls
 
 
 def control_values(scene: SceneProtocol) -> dict[str, Value]:

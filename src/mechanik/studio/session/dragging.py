@@ -28,7 +28,7 @@ class UndoSteps:
         before = session.snapshot()
         yield
         session.push_step(label, before)
-        session.broadcast(session.history.info())
+        session.output.broadcast(session.history.info())
 
     def push_step(self, label: str, before: SessionSnapshot) -> None:
         """Add an undo step from `before` to the present state."""
@@ -37,15 +37,21 @@ class UndoSteps:
 
     def snapshot(self) -> SessionSnapshot:
         session = cast("Session", self)
-        stage, scene = session.active, session.scene
+        stage, scene = session.active, session.state.scene
         kept = None if scene is None else scene.snapshot()
         q, state = stage.q, stage.latest_state
         is_there = state is not None and np.array_equal(state.q, q)
         return SessionSnapshot(
-            stage.model, stage.edit_state, q, stage.is_at_rest, state if is_there else None, session.open_id, scene,
-            kept,
-            session.curves,
-        )  # fmt: skip
+            model=stage.model,
+            edit_state=stage.edit_state,
+            q=q,
+            is_at_rest=stage.is_at_rest,
+            state=state if is_there else None,
+            open_id=session.state.open_id,
+            scene=scene,
+            scene_state=kept,
+            curves=session.state.curves,
+        )
 
     def restore(self, snapshot: SessionSnapshot) -> None:
         """Restore a snapshot, bit for bit."""
@@ -58,18 +64,18 @@ class UndoSteps:
             else stage
         )
         with session.broadcasting_scene():
-            session.scene, session.curves = snapshot.scene, snapshot.curves
+            session.state.scene, session.state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
             if is_another:
-                session.solver_session = other
+                session.state.solver_session = other
                 stage.close()
                 session.clear_motions()
-                session.broadcast_model(resets_view=snapshot.open_id != session.open_id)
+                session.broadcast_model(resets_view=snapshot.open_id != session.state.open_id)
             else:
                 with stage.paused(resumes=False):
                     session.apply_edit(snapshot.edit_state)
-            session.open_id = snapshot.open_id
+            session.state.open_id = snapshot.open_id
             other.set_configuration(snapshot.q, resumes=not snapshot.is_at_rest, state=snapshot.state)
             session.comparison.move_to(snapshot.q)
 
@@ -135,7 +141,7 @@ class Dragging:
             reverts: whether to restore the state before the drag instead.
         """
         session = cast("Session", self)
-        stage = session.solver_session
+        stage = session.state.solver_session
         if stage is None or stage.drag is None:
             return
         held, since = stage.drag, session.drag_step
@@ -157,4 +163,4 @@ class Dragging:
         if since is not None and not reverts and (since.is_change or since.before.has_moved(session.snapshot())):
             session.push_step(since.label, since.before)
         session.broadcast_goals()
-        session.broadcast(session.history.info())
+        session.output.broadcast(session.history.info())

@@ -116,7 +116,7 @@ def _driven_to(session: Session, number: int, one: IndexedDof, numbers: tuple[fl
     held = Drag("freedom", number, session.carried_link_poses(), start)
     asked = make_solve_spec(stage.edit_state, freedoms, held)
     solver = Solver(session.mechanism, asked.goals, lock=asked.lock, rest=asked.rest, restarts=0)
-    stride = MAX_JOINT_STEP if one.is_rotational else MAX_JOINT_STEP * session.model_radius
+    stride = MAX_JOINT_STEP if one.is_rotational else MAX_JOINT_STEP * session.state.model_radius
     needs_way = bool(session.mechanism.closures)
     strides = min(max(1, math.ceil(_way(one, start, numbers) / stride)), MAX_JOINT_STEPS) if needs_way else 1
     until = time.monotonic() + MAX_MOVE_SECONDS

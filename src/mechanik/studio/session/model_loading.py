@@ -96,7 +96,7 @@ class ModelLoading:
         scene = session.scenes[name]()
         with self.replacing_model(scene.title):
             self.close_scene()
-            session.scene = scene
+            session.state.scene = scene
             with self.scene_active():
                 scene.open(session)
             session.broadcast_scene()
@@ -109,7 +109,7 @@ class ModelLoading:
         """
         session = cast("Session", self)
         session.end_drag()
-        before = None if session.solver_session is None else session.snapshot()
+        before = None if session.state.solver_session is None else session.snapshot()
         try:
             yield
         except BaseException:
@@ -118,10 +118,10 @@ class ModelLoading:
             else:
                 self.close_scene()
             raise
-        session.open_id = session.next_open_id = session.next_open_id + 1
+        session.state.open_id = session.next_open_id = session.next_open_id + 1
         if before is not None:
             session.push_step(f"open {title}", before)
-        session.broadcast(session.history.info())
+        session.output.broadcast(session.history.info())
 
     @contextmanager
     def scene_active(self) -> Generator[None]:
@@ -136,9 +136,9 @@ class ModelLoading:
     def close_scene(self) -> None:
         """End the scene; its mechanism stays until another one is opened."""
         session = cast("Session", self)
-        if session.scene is None and not session.curves:
+        if session.state.scene is None and not session.state.curves:
             return
-        session.scene, session.curves = None, []
+        session.state.scene, session.state.curves = None, []
         session.broadcast_scene()
 
     def load_model(
@@ -153,21 +153,21 @@ class ModelLoading:
             resets_view: whether the camera moves so that everything is visible.
         """
         session = cast("Session", self)
-        before, freedoms = session.solver_session, model.index.dofs
+        before, freedoms = session.state.solver_session, model.index.dofs
         fresh = EditState(
             bounds=read_bounds(model.mechanism, freedoms), rest_values=read_rest_values(model.mechanism, freedoms)
         )
         if is_planar_linkage(model.mechanism, q):
             fresh = replace(fresh, collisions=CollisionSettings(mode="off"))
         X = model.index.link_poses(q)
-        session.model_radius = bounding_sphere(model.mechanism, X)[1]
+        session.state.model_radius = bounding_sphere(model.mechanism, X)[1]
         made = tuple(
             session.make_goal(fresh, model, X, h.kind, h.link, at=h.at, pinned=h.pinned) for h in initial_goals
         )
         stage = self.make_solver_session(model, replace(fresh, goals=made), q, running=before is None or before.running)
         if before is not None:
             before.close()
-        session.solver_session = stage
+        session.state.solver_session = stage
         self.clear_motions()
         session.broadcast_model(resets_view=resets_view)
         stage.resume()
@@ -175,9 +175,9 @@ class ModelLoading:
     def make_solver_session(self, model: LoadedModel, edit_state: EditState, q: Array, running: bool) -> SolverSession:
         """Return a new solver session; the caller installs it as `Session.solver_session`."""
         session = cast("Session", self)
-        tag = 0 if session.solver_session is None else session.solver_session.tag
+        tag = 0 if session.state.solver_session is None else session.state.solver_session.tag
         ways_out = SolverCallbacks(
-            session.send_frame,
+            session.output.send_frame,
             partial(session.on_state, session.solver_session_count + 1),
             session.collision_monitor.submit,
             session.broadcast_goals_of,
@@ -239,7 +239,7 @@ def default_title(kind: EditKind, mechanism: Mechanism) -> str:
 def replace_model_from_text(session: Session, kind: EditKind, text: str) -> None:
     """Replace the model by the one that a text describes; a text that cannot be parsed changes nothing."""
     mechanism = read_text(kind, text)
-    stage = session.solver_session
+    stage = session.state.solver_session
     if stage is None:
         session.open(mechanism, title=default_title(kind, mechanism), files={}, source=(kind, text))
         return
@@ -257,7 +257,7 @@ def replace_model_from_text(session: Session, kind: EditKind, text: str) -> None
         other = session.make_solver_session(
             table, replace(setup, solver="lm", options={}, objectives={}, collisions=showing), q, stage.running
         )
-    session.solver_session = other
+    session.state.solver_session = other
     stage.close()
     session.clear_motions()
     session.push_step("edit model", before)

@@ -302,7 +302,7 @@ def record_motion(session: Session, request: requests.RecordMotion) -> None:
         recorder.start(stage.model, stage.q, (session.obstacles_event(), session.collision_monitor.info()))
     else:
         recorder.stop(stage.q)
-    session.broadcast(recorder.info())
+    session.output.broadcast(recorder.info())
 
 
 def play(session: Session, request: requests.Play) -> None:
@@ -316,7 +316,7 @@ def play(session: Session, request: requests.Play) -> None:
     recorder.play(request.speed, request.looped)
     stage.set_muted(True)
     session.clock.restart()
-    session.broadcast(recorder.info())
+    session.output.broadcast(recorder.info())
 
 
 def stop_playing(session: Session) -> None:
@@ -325,7 +325,7 @@ def stop_playing(session: Session) -> None:
     recorder.is_playing = False
     session.move_with_goals(recorder.configuration_at(recorder.time))
     stage.set_muted(False)
-    session.broadcast(recorder.info())
+    session.output.broadcast(recorder.info())
 
 
 def seek(session: Session, request: requests.Seek) -> None:
@@ -337,10 +337,10 @@ def seek(session: Session, request: requests.Seek) -> None:
         stage.send_preview(q, session.carried_link_poses())
     else:
         session.move_with_goals(q)
-    session.broadcast(recorder.info())
+    session.output.broadcast(recorder.info())
 
 
 def export(session: Session, request: requests.Export) -> None:
     stage = session.active
     file = export_file(request.kind, stage.model, stage.q, session.recorder, session.model_event())
-    session.broadcast(session.downloads.add(file))
+    session.output.broadcast(session.downloads.add(file))

@@ -120,9 +120,9 @@ class PythonApi:
         if len(edit_state.goals) >= MAX_GOALS:
             raise InvalidOperation(f"there are {MAX_GOALS} goals already, and no more are followed; remove some first")
         X_link = X[model.index.link_numbers[link]]
-        measured = default_sizes(kind, X_link, session.model_radius) if sizes is None else sizes
+        measured = default_sizes(kind, X_link, session.state.model_radius) if sizes is None else sizes
         centre = model.index.centre_of_mass(X) if kind == "centre_of_mass" else None
-        frame = initial_frame(kind, X_link, at, measured, session.model_radius, centre)
+        frame = initial_frame(kind, X_link, at, measured, session.state.model_radius, centre)
         if pose is not None:
             frame = parse_pose(pose, frame[:3, :3])
         taken = {goal.name for goal in edit_state.goals} | set(edit_state.objectives)
@@ -277,13 +277,13 @@ class PythonApi:
 
     def notify(self, text: str) -> None:
         """Show a message to the user."""
-        cast("Session", self).broadcast(Notice("info", text))
+        cast("Session", self).output.broadcast(Notice("info", text))
 
     def set_curves(self, curves: Sequence[CurveInfo]) -> None:
         """Set the polylines that are drawn in the world."""
         session = cast("Session", self)
         with session.lock:
-            session.curves = list(curves)
+            session.state.curves = list(curves)
             session.broadcast_scene()
 
     def set_terrain(self, terrain: Terrain | None) -> None:
@@ -361,7 +361,7 @@ class ObstacleCommands:
             X = parse_pose(pose, before.pose.matrix[:3, :3], "pose of an obstacle")
             moved = before.moved_to(Pose.from_matrix(X))
             # before the solver is updated: the state that it computes must not arrive first
-            session.broadcast(ObstacleMoved(obstacle_info(moved, stage.model.meshes)))
+            session.output.broadcast(ObstacleMoved(obstacle_info(moved, stage.model.meshes)))
             stage.move_obstacles(replace(stage.edit_state, collisions=stage.edit_state.collisions.with_obstacle(moved)))
             session.comparison.set_spec(stage.solve_spec)
             session.alternatives.cancel()

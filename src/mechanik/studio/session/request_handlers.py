@@ -122,12 +122,12 @@ def show_links(session: Session, request: requests.ShowLinks) -> None:
 
 def undo(session: Session, request: requests.Undo) -> None:
     session.restore(session.history.undo(session.snapshot()))
-    session.broadcast(session.history.info())
+    session.output.broadcast(session.history.info())
 
 
 def redo(session: Session, request: requests.Redo) -> None:
     session.restore(session.history.redo(session.snapshot()))
-    session.broadcast(session.history.info())
+    session.output.broadcast(session.history.info())
 
 
 class SliderDrag(NamedTuple):
@@ -143,7 +143,7 @@ class SliderDrag(NamedTuple):
 
 
 def set_control(session: Session, request: requests.SetControl) -> None:
-    scene, slider = session.scene, session.slider_drag
+    scene, slider = session.state.scene, session.slider_drag
     if scene is None:
         raise InvalidOperation("no scene is open, so there is nothing of that kind to set")
     values = control_values(scene)
@@ -172,7 +172,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
         before = since.before
     session.push_step(_words(control), before)
     session.slider_drag = SliderDrag(request.name, before) if request.is_dragging else None
-    session.broadcast(session.history.info())
+    session.output.broadcast(session.history.info())
 
 
 def _words(control: ControlInfo) -> str:
@@ -221,9 +221,9 @@ def _refitted(
     X_link = X[stage.model.index.link_numbers[changed.link]]
     sizes = changed.sizes
     if changed.kind != before.kind and request.sizes is None:
-        sizes = default_sizes(changed.kind, X_link, session.model_radius)
+        sizes = default_sizes(changed.kind, X_link, session.state.model_radius)
     centre = stage.model.index.centre_of_mass(X) if changed.kind == "centre_of_mass" else None
-    frame = initial_frame(changed.kind, X_link, changed.at, sizes, session.model_radius, centre)
+    frame = initial_frame(changed.kind, X_link, changed.at, sizes, session.state.model_radius, centre)
     return replace(changed, sizes=sizes, X=frame)
 
 
@@ -252,7 +252,7 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     if any(goal.number == LINK_DRAG_GOAL for goal in stage.edit_state.goals):
         raise InvalidOperation("a link is pulled already; let it go first")
     X_link = stage.model.index.link_poses(stage.q)[stage.model.index.link_numbers[request.link]]
-    frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.model_radius, None)
+    frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
     pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
     setup = replace(stage.edit_state, goals=(*stage.edit_state.goals, pull))
     session.start_drag(Drag("goal", LINK_DRAG_GOAL, session.carried_link_poses()), f"pull {request.link}", setup)
@@ -270,7 +270,7 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     """
     stage = session.active
     taken = {*session.mechanism.links, *(one.name for one in stage.edit_state.collisions.obstacles)}
-    shape = default_shape(request.kind, session.model_radius)
+    shape = default_shape(request.kind, session.state.model_radius)
     if request.pose is None:
         place, wxyz = free_position(stage.model, stage.q, stage.edit_state.collisions.obstacles), (1.0, 0.0, 0.0, 0.0)
     else:
@@ -439,7 +439,7 @@ def show_alternatives(session: Session, request: requests.ShowAlternatives) -> N
     stage = session.active
     if request.max_count == 0:
         session.alternatives.cancel()
-        session.broadcast(session.alternatives.empty())  # at once, although the next tick may repeat it
+        session.output.broadcast(session.alternatives.empty())  # at once, although the next tick may repeat it
         return
     session.alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
 
@@ -449,7 +449,7 @@ def compare(session: Session, request: requests.Compare) -> None:
         find_method(name)
     stage = session.active
     session.comparison.start(stage, list(dict.fromkeys(request.solvers)))
-    session.broadcast(session.comparison.info())
+    session.output.broadcast(session.comparison.info())
 
 
 HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {

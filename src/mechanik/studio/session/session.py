@@ -15,7 +15,7 @@ from mechanik.studio.messages.events import CurveInfo, Event
 from mechanik.studio.messages.requests import PageRequest
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, MethodComparison
-from mechanik.studio.session.broadcast import Broadcaster, StateSubscribers
+from mechanik.studio.session.broadcast import Broadcaster, PageOutput, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.dragging import Dragging, DragStep, UndoSteps
 from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
@@ -25,7 +25,7 @@ from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorde
 from mechanik.studio.session.python_api import ObstacleCommands, PythonApi
 from mechanik.studio.session.request_handlers import SliderDrag
 from mechanik.studio.session.session_clock import SessionClock
-from mechanik.studio.session.solver_session import SolverSession
+from mechanik.studio.session.solver_session import SessionState, SolverSession
 
 GoalListener = Callable[[int, Array], None]
 
@@ -44,9 +44,8 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
 
     Attributes:
         lock: guards all changes.
-        solver_session: mechanism and solver; None until a mechanism is opened.
-        scene: the running scene, or None.
-        curves: polylines in the world.
+        state: what is open.
+        output: sends events and frames to pages.
         history: undo steps.
         recorder: motion recorder.
         downloads: exported files.
@@ -56,8 +55,6 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         drag_step: undo step of the present drag.
         revision, goal_order: numbers of the last `Model` and `Goals` events.
         solver_session_count: number of solver sessions made so far.
-        open_id: identifies what was opened last; undo restores it.
-        model_radius: radius of the bounding sphere, m.
 
     Example:
         >>> from mechanik.studio.session import Session
@@ -78,15 +75,14 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         key: str = "",
     ) -> None:
         self.lock = threading.RLock()
-        self._tell, self.send_frame, self.key = send_event, send_frame, key
+        self.key = key
         self.scenes: Mapping[str, Callable[[], SceneProtocol]] = {} if scenes is None else scenes
-        self.solver_session: SolverSession | None = None
-        self.scene: SceneProtocol | None = None
-        self.curves: Sequence[CurveInfo] = []
+        self.state = SessionState()
         self.history, self.recorder = UndoHistory(), MotionRecorder()
+        self.output = PageOutput(send_event, send_frame, self.recorder)
         self.downloads = DownloadStore(key)
         self.alternatives, self.comparison = AlternativeSearch(), MethodComparison(send_frame)
-        self.collision_monitor = CollisionMonitor(self.broadcast)
+        self.collision_monitor = CollisionMonitor(self.output.broadcast)
         self.clock = SessionClock(self)
         self.goal_listeners: list[GoalListener] = []
         self.state_subscribers = StateSubscribers()
@@ -94,14 +90,8 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         self.slider_drag: SliderDrag | None = None
         self.last_drag: tuple[int, int] | None = None
         self.next_goal_number = 1
-        self.revision = self.goal_order = self.solver_session_count = self.open_id = self.next_open_id = 0
-        self.model_radius = 1.0
+        self.revision = self.goal_order = self.solver_session_count = self.next_open_id = 0
         self.is_closed = self.is_scene_active = self.last_drag_reverted = False
-
-    def broadcast(self, event: Event) -> None:
-        """Send an event to all pages, and record it if the recorder runs; callable from any thread."""
-        self.recorder.add_event(event)
-        self._tell(event)
 
     # ---- state ------------------------------------------------------------------------------
 
@@ -112,9 +102,27 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         Raises:
             InvalidOperation: no mechanism is open.
         """
-        if self.solver_session is None:
-            raise InvalidOperation("there is no mechanism yet; open one first")
-        return self.solver_session
+        return self.state.active
+
+    @property
+    def solver_session(self) -> SolverSession | None:
+        """The solver session; None until a mechanism is opened."""
+        return self.state.solver_session
+
+    @property
+    def scene(self) -> SceneProtocol | None:
+        """The running scene."""
+        return self.state.scene
+
+    @property
+    def curves(self) -> Sequence[CurveInfo]:
+        """The polylines in the world."""
+        return self.state.curves
+
+    @property
+    def model_radius(self) -> float:
+        """Radius of the bounding sphere of the mechanism, m."""
+        return self.state.model_radius
 
     @property
     def mechanism(self) -> Mechanism:
@@ -180,7 +188,9 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         ):
             self.broadcast_dofs()
         if edit_state.hidden != before.hidden:
-            self.broadcast(events.VisibilityChanged([name not in edit_state.hidden for name in self.mechanism.links]))
+            self.output.broadcast(
+                events.VisibilityChanged([name not in edit_state.hidden for name in self.mechanism.links])
+            )
         if (
             edit_state.solver != before.solver
             or edit_state.options is not before.options

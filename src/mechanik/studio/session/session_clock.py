@@ -138,7 +138,7 @@ class SessionClock:
 
     def _move(self, seconds: float) -> None:
         session = self._session
-        scene = session.scene
+        scene = session.state.scene
         if scene is None or not scene.is_moving or session.recorder.is_playing or not session.running:
             return
         try:
@@ -146,39 +146,39 @@ class SessionClock:
                 scene.tick(seconds)
         except MechanikError as error:
             session.close_scene()
-            session.broadcast(Notice("warning", f"The scene was stopped, for it could not go on: {error}"))
+            session.output.broadcast(Notice("warning", f"The scene was stopped, for it could not go on: {error}"))
 
     def _tell(self, now: float) -> None:
         session = self._session
         if (found := session.alternatives.poll()) is not None:
-            session.broadcast(found)
+            session.output.broadcast(found)
         if self._words.is_due(now):
             self._tell_words()
         if session.comparison.methods and self._rows.is_due(now):
             told = session.comparison.info()
             if self._compared is None or without_timings(told) != without_timings(self._compared):
                 self._compared = told
-                session.broadcast(told)
+                session.output.broadcast(told)
         if self._tape.is_due(now):
             tape = session.recorder.info()
             if tape != self._taped:
                 self._taped = tape
-                session.broadcast(tape)
+                session.output.broadcast(tape)
             if session.recorder.is_full:
                 session.recorder.is_full = False
-                session.broadcast(Notice("warning", "The recording is as long as one can be, so it was ended."))
+                session.output.broadcast(Notice("warning", "The recording is as long as one can be, so it was ended."))
 
     def _tell_words(self) -> None:
         session = self._session
         words = self._words_now()
         if words != self._said:
             self._said = words
-            session.broadcast(words)
-        if session.scene is not None:  # an animated scene may move its own sliders
-            controls = Controls({control.name: control.value for control in session.scene.controls()})
+            session.output.broadcast(words)
+        if session.state.scene is not None:  # an animated scene may move its own sliders
+            controls = Controls({control.name: control.value for control in session.state.scene.controls()})
             if controls != self._set:
                 self._set = controls
-                session.broadcast(controls)
+                session.output.broadcast(controls)
 
     def _words_now(self) -> StatusText:
         """Return the status sentence and the lines of the scene, both of the same state."""
@@ -188,7 +188,7 @@ class SessionClock:
             state, tries = stage.latest_state, tries + 1
             words = StatusText(
                 *status_text(stage, session.collision_monitor.text),
-                session.scene.readouts() if session.scene is not None else [],
+                session.state.scene.readouts() if session.state.scene is not None else [],
             )
             if stage.latest_state is state or tries == MAX_READ_TRIES:
                 return words

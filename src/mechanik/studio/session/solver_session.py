@@ -7,7 +7,7 @@ it without a lock. `SolverSession` applies edits and drags to the `LiveSolver` a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -15,14 +15,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mechanik.errors import MechanikError
+from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.motion.live import LiveState
 from mechanik.objectives import Terrain
 from mechanik.solver.solution import Status
 from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import CurveInfo
 from mechanik.studio.messages.message_codec import MAIN_LAYER, STATE, STATUSES, StateHeader, write_state
 from mechanik.studio.session.collision_monitor import ColliderCache, CollisionSnapshot
-from mechanik.studio.session.edit_state import EditState, goal_terrains, same_goal_settings, same_limits
+from mechanik.studio.session.edit_state import (
+    EditState,
+    SceneProtocol,
+    goal_terrains,
+    same_goal_settings,
+    same_limits,
+)
 from mechanik.studio.session.interactive_goals import InteractiveGoal, carried_frame, goal_error, poses_to_array
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import ModelIndex
@@ -504,3 +511,33 @@ class SolverSession:
             self._fit = update_limits_and_solver(self.live, self.model, self.edit_state, self.solve_spec, self._fit)
             raise
         self.model.rebuild_index()
+
+
+@dataclass(slots=True)
+class SessionState:
+    """What is open in a session at present; all parts of the session share it.
+
+    Attributes:
+        solver_session: mechanism and solver; None until a mechanism is opened.
+        scene: the running scene, or None.
+        curves: polylines in the world.
+        model_radius: radius of the bounding sphere of the mechanism, m.
+        open_id: identifies what was opened last; undo restores it.
+    """
+
+    solver_session: SolverSession | None = None
+    scene: SceneProtocol | None = None
+    curves: Sequence[CurveInfo] = ()
+    model_radius: float = 1.0
+    open_id: int = 0
+
+    @property
+    def active(self) -> SolverSession:
+        """The solver session.
+
+        Raises:
+            InvalidOperation: no mechanism is open.
+        """
+        if self.solver_session is None:
+            raise InvalidOperation("there is no mechanism yet; open one first")
+        return self.solver_session
