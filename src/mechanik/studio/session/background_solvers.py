@@ -283,3 +283,39 @@ class MethodComparison:
 def without_timings(comparison: ComparisonChanged) -> ComparisonChanged:
     """Return the comparison with zero times, to decide whether it must be sent again."""
     return ComparisonChanged([replace(row, microseconds=0.0) for row in comparison.rows])
+
+
+class BackgroundSolvers:
+    """The solvers beside the main one: compared methods and the search for alternative solutions.
+
+    Args:
+        send_frame: receives the frames of compared methods, from any thread.
+
+    Attributes:
+        comparison: methods that run side by side.
+        alternatives: search for alternative solutions.
+    """
+
+    def __init__(self, send_frame: Callable[[bytes], None]) -> None:
+        self.comparison = MethodComparison(send_frame)
+        self.alternatives = AlternativeSearch()
+
+    def set_spec(self, spec: SolveSpec) -> None:
+        """Give all compared methods another problem, and drop alternative solutions of the previous one."""
+        self.comparison.set_spec(spec)
+        self.alternatives.cancel()
+
+    def set_targets(self, solver_session: SolverSession, targets: Mapping[str, Any]) -> None:
+        """Set new targets by name, see `MethodComparison.set_targets`, and drop alternative solutions."""
+        self.comparison.set_targets(solver_session, targets)
+        self.alternatives.cancel()
+
+    def stop(self) -> None:
+        """End the comparison and drop alternative solutions."""
+        self.comparison.stop()
+        self.alternatives.cancel()
+
+    def close(self) -> None:
+        """Stop all compared methods and start no further search."""
+        self.comparison.stop()
+        self.alternatives.close()

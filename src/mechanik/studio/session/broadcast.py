@@ -168,7 +168,7 @@ class Broadcaster:
         self.broadcast_collisions()
         if not is_new:
             session.output.broadcast(session.collision_monitor.info())
-        session.output.broadcast(session.comparison.info())
+        session.output.broadcast(session.background.comparison.info())
         if is_new:
             session.output.broadcast(session.history.info())
             session.output.broadcast(session.recorder.info())

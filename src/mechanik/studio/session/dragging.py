@@ -77,7 +77,7 @@ class UndoSteps:
                     session.apply_edit(snapshot.edit_state)
             session.state.open_id = snapshot.open_id
             other.set_configuration(snapshot.q, resumes=not snapshot.is_at_rest, state=snapshot.state)
-            session.comparison.move_to(snapshot.q)
+            session.background.comparison.move_to(snapshot.q)
 
 
 DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "freedom", DRAG_OBSTACLE: "obstacle"}
@@ -156,8 +156,7 @@ class Dragging:
             stage.settle()
             goals = tuple(goal for goal in stage.frame_packer.carried_goals(stage.q) if not goal.is_pull)
             stage.apply(replace(stage.edit_state, goals=goals))
-            session.comparison.set_spec(stage.solve_spec)
-            session.alternatives.cancel()
+            session.background.set_spec(stage.solve_spec)
         session.last_drag_reverted = reverts
         session.last_drag = DRAG_KIND_CODES[held.kind], held.number
         if since is not None and not reverts and (since.is_change or since.before.has_moved(session.snapshot())):

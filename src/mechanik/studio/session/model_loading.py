@@ -191,8 +191,7 @@ class ModelLoading:
         session = cast("Session", self)
         session.drag_step = session.last_drag = None
         session.recorder.clear()
-        session.comparison.stop()
-        session.alternatives.cancel()
+        session.background.stop()
 
 
 BONE_THICKNESS_SHARE = 0.035

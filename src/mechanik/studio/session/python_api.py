@@ -217,8 +217,7 @@ class PythonApi:
                     raise UnknownName("objective", name, demands)
                 demands[name] = demands[name].with_target(target)
             stage.set_targets(replace(stage.edit_state, objectives=demands), targets)
-            session.comparison.set_targets(stage, targets)
-            session.alternatives.cancel()
+            session.background.set_targets(stage, targets)
 
     # ---- solver, configuration, display -----------------------------------------------------
 
@@ -363,8 +362,7 @@ class ObstacleCommands:
             # before the solver is updated: the state that it computes must not arrive first
             session.output.broadcast(ObstacleMoved(obstacle_info(moved, stage.model.meshes)))
             stage.move_obstacles(replace(stage.edit_state, collisions=stage.edit_state.collisions.with_obstacle(moved)))
-            session.comparison.set_spec(stage.solve_spec)
-            session.alternatives.cancel()
+            session.background.set_spec(stage.solve_spec)
 
     def drag_obstacle(self, pose: tuple[float, ...]) -> None:
         """Move the dragged obstacle to a pose (position in m, wxyz); do nothing if it was removed during the drag."""

@@ -438,18 +438,20 @@ def set_collisions(session: Session, request: requests.SetCollisions) -> None:
 def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
     stage = session.active
     if request.max_count == 0:
-        session.alternatives.cancel()
-        session.output.broadcast(session.alternatives.empty())  # at once, although the next tick may repeat it
+        session.background.alternatives.cancel()
+        session.output.broadcast(
+            session.background.alternatives.empty()
+        )  # at once, although the next tick may repeat it
         return
-    session.alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
+    session.background.alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
 
 
 def compare(session: Session, request: requests.Compare) -> None:
     for name in request.solvers:
         find_method(name)
     stage = session.active
-    session.comparison.start(stage, list(dict.fromkeys(request.solvers)))
-    session.output.broadcast(session.comparison.info())
+    session.background.comparison.start(stage, list(dict.fromkeys(request.solvers)))
+    session.output.broadcast(session.background.comparison.info())
 
 
 HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {

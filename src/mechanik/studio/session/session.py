@@ -14,7 +14,7 @@ from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, Event
 from mechanik.studio.messages.requests import PageRequest
 from mechanik.studio.session import request_handlers as handlers
-from mechanik.studio.session.background_solvers import AlternativeSearch, MethodComparison
+from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, PageOutput, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.dragging import Dragging, DragStep, UndoSteps
@@ -49,8 +49,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         history: undo steps.
         recorder: motion recorder.
         downloads: exported files.
-        alternatives: search for alternative solutions.
-        comparison: methods that run side by side.
+        background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
         drag_step: undo step of the present drag.
         revision, goal_order: numbers of the last `Model` and `Goals` events.
@@ -81,7 +80,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         self.history, self.recorder = UndoHistory(), MotionRecorder()
         self.output = PageOutput(send_event, send_frame, self.recorder)
         self.downloads = DownloadStore(key)
-        self.alternatives, self.comparison = AlternativeSearch(), MethodComparison(send_frame)
+        self.background = BackgroundSolvers(send_frame)
         self.collision_monitor = CollisionMonitor(self.output.broadcast)
         self.clock = SessionClock(self)
         self.goal_listeners: list[GoalListener] = []
@@ -123,6 +122,11 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
     def model_radius(self) -> float:
         """Radius of the bounding sphere of the mechanism, m."""
         return self.state.model_radius
+
+    @property
+    def alternatives(self) -> AlternativeSearch:
+        """The search for alternative solutions."""
+        return self.background.alternatives
 
     @property
     def mechanism(self) -> Mechanism:
@@ -201,8 +205,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
             self.broadcast_scene()
         if edit_state.collisions is not before.collisions:
             self.broadcast_collisions(before.collisions)
-        self.comparison.set_spec(stage.solve_spec)
-        self.alternatives.cancel()
+        self.background.set_spec(stage.solve_spec)
 
     def move_goal_frames(self, goals: Mapping[int, InteractiveGoal]) -> None:
         """Apply goals of which only the frames have changed, by number."""
@@ -219,8 +222,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
             stage.apply(setup, stage.drag)
         else:
             stage.set_targets(setup, {name: target for name, target in targets.items() if target is not None})
-        self.comparison.set_targets(stage, targets)
-        self.alternatives.cancel()
+        self.background.set_targets(stage, targets)
 
     # ---- time, files, closing ---------------------------------------------------------------
 
@@ -246,8 +248,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         """Stop all threads; later requests are rejected."""
         with self.lock:
             self.is_closed = True
-            self.comparison.stop()
-            self.alternatives.close()
+            self.background.close()
             self.state_subscribers.close()
             self.collision_monitor.close()
             if self.solver_session is not None:

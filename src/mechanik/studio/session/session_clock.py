@@ -150,12 +150,12 @@ class SessionClock:
 
     def _tell(self, now: float) -> None:
         session = self._session
-        if (found := session.alternatives.poll()) is not None:
+        if (found := session.background.alternatives.poll()) is not None:
             session.output.broadcast(found)
         if self._words.is_due(now):
             self._tell_words()
-        if session.comparison.methods and self._rows.is_due(now):
-            told = session.comparison.info()
+        if session.background.comparison.methods and self._rows.is_due(now):
+            told = session.background.comparison.info()
             if self._compared is None or without_timings(told) != without_timings(self._compared):
                 self._compared = told
                 session.output.broadcast(told)
