@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mechanik.errors import InvalidOperation
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
 from mechanik.studio.session.edit_state import EditState, SessionSnapshot
 from mechanik.studio.session.solve_spec import Drag
+from mechanik.studio.session.solver_session import DragStep
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -84,20 +85,6 @@ DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "freedom", DRAG_OBSTACLE: "obstacle"}
 DRAG_KIND_CODES = {kind: number for number, kind in DRAG_KINDS.items()}
 
 
-class DragStep(NamedTuple):
-    """Undo step of the present drag.
-
-    Attributes:
-        label: text of the step.
-        before: state at the start of the drag.
-        is_change: whether it is a step even if the drag itself has moved nothing.
-    """
-
-    label: str
-    before: SessionSnapshot
-    is_change: bool = False
-
-
 class Dragging:
     """Drags of goals, dofs and obstacles; a part of `Session`."""
 
@@ -109,8 +96,10 @@ class Dragging:
                 return
             stage, held = session.active, session.active.drag
             kind = DRAG_KINDS[update.kind]
-            is_late = held is None and session.last_drag == (update.kind, update.number)
-            is_gone = session.last_drag_reverted or all(goal.number != update.number for goal in stage.edit_state.goals)
+            is_late = held is None and stage.drag_state.last == (update.kind, update.number)
+            is_gone = stage.drag_state.last_was_reverted or all(
+                goal.number != update.number for goal in stage.edit_state.goals
+            )
             if is_late and (kind != "goal" or is_gone):
                 return  # it was sent before the release arrived, and there is nothing left to move
             if not is_late and (held is None or (held.kind, held.number) != (kind, update.number)):
@@ -132,7 +121,7 @@ class Dragging:
         session.end_drag()
         before = session.snapshot()
         session.active.apply(session.active.edit_state if edit_state is None else edit_state, drag)
-        session.drag_step = DragStep(label, before)
+        session.active.drag_state.step = DragStep(label, before)
 
     def end_drag(self, reverts: bool = False) -> None:
         """End the present drag; goals that moved with their links stay where they are.
@@ -144,8 +133,8 @@ class Dragging:
         stage = session.state.solver_session
         if stage is None or stage.drag is None:
             return
-        held, since = stage.drag, session.drag_step
-        session.drag_step = None
+        held, since = stage.drag, stage.drag_state.step
+        stage.drag_state.step = None
         if reverts and since is not None:
             with stage.paused(resumes=False):
                 stage.apply(stage.edit_state)
@@ -157,8 +146,8 @@ class Dragging:
             goals = tuple(goal for goal in stage.frame_packer.carried_goals(stage.q) if not goal.is_pull)
             stage.apply(replace(stage.edit_state, goals=goals))
             session.background.set_spec(stage.solve_spec)
-        session.last_drag_reverted = reverts
-        session.last_drag = DRAG_KIND_CODES[held.kind], held.number
+        drag_state = session.active.drag_state
+        drag_state.last, drag_state.last_was_reverted = (DRAG_KIND_CODES[held.kind], held.number), reverts
         if since is not None and not reverts and (since.is_change or since.before.has_moved(session.snapshot())):
             session.push_step(since.label, since.before)
         session.broadcast_goals()

@@ -187,9 +187,8 @@ class ModelLoading:
         return stage
 
     def clear_motions(self) -> None:
-        """Drop drag, recording, comparison and alternative solutions of the previous model."""
+        """Drop recording, comparison and alternative solutions of the previous model."""
         session = cast("Session", self)
-        session.drag_step = session.last_drag = None
         session.recorder.clear()
         session.background.stop()
 

@@ -151,7 +151,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     session.slider_drag = slider if goes_on and request.is_dragging else None
     if goes_on and not request.is_dragging and values.get(request.name) == request.value:
         return  # the slider is released where it was
-    before, since = session.snapshot(), session.drag_step
+    before, since = session.snapshot(), session.active.drag_state.step
     try:
         with session.broadcasting_scene(), session.scene_active():
             scene.set(request.name, request.value)
@@ -165,8 +165,8 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     is_same = stage.model is before.model and stage.edit_state is before.edit_state and values == control_values(scene)
     if goes_on or (is_same and control.kind != "button"):
         return
-    if since is not None and since is session.drag_step:  # part of the present drag
-        session.drag_step = since._replace(is_change=True)
+    if since is not None and since is stage.drag_state.step:  # part of the present drag
+        stage.drag_state.step = since._replace(is_change=True)
         return
     if since is not None:  # the drag belonged to a mechanism that is gone
         before = since.before
@@ -436,14 +436,12 @@ def set_collisions(session: Session, request: requests.SetCollisions) -> None:
 
 
 def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
-    stage = session.active
+    stage, alternatives = session.active, session.background.alternatives
     if request.max_count == 0:
-        session.background.alternatives.cancel()
-        session.output.broadcast(
-            session.background.alternatives.empty()
-        )  # at once, although the next tick may repeat it
+        alternatives.cancel()
+        session.output.broadcast(alternatives.empty())  # at once, although the next tick may repeat it
         return
-    session.background.alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
+    alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
 
 
 def compare(session: Session, request: requests.Compare) -> None:

@@ -17,7 +17,7 @@ from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, PageOutput, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
-from mechanik.studio.session.dragging import Dragging, DragStep, UndoSteps
+from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
 from mechanik.studio.session.interactive_goals import InteractiveGoal, objective_target
 from mechanik.studio.session.model_loading import ModelLoading
@@ -51,7 +51,6 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         downloads: exported files.
         background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
-        drag_step: undo step of the present drag.
         revision, goal_order: numbers of the last `Model` and `Goals` events.
         solver_session_count: number of solver sessions made so far.
 
@@ -85,12 +84,10 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         self.clock = SessionClock(self)
         self.goal_listeners: list[GoalListener] = []
         self.state_subscribers = StateSubscribers()
-        self.drag_step: DragStep | None = None
         self.slider_drag: SliderDrag | None = None
-        self.last_drag: tuple[int, int] | None = None
         self.next_goal_number = 1
         self.revision = self.goal_order = self.solver_session_count = self.next_open_id = 0
-        self.is_closed = self.is_scene_active = self.last_drag_reverted = False
+        self.is_closed = self.is_scene_active = False
 
     # ---- state ------------------------------------------------------------------------------
 

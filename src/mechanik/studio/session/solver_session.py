@@ -26,6 +26,7 @@ from mechanik.studio.session.collision_monitor import ColliderCache, CollisionSn
 from mechanik.studio.session.edit_state import (
     EditState,
     SceneProtocol,
+    SessionSnapshot,
     goal_terrains,
     same_goal_settings,
     same_limits,
@@ -201,6 +202,35 @@ SETTLE_SECONDS = 0.25
 """Maximum wait for the solver at the end of a drag, s."""
 
 
+class DragStep(NamedTuple):
+    """Undo step of the present drag.
+
+    Attributes:
+        label: text of the step.
+        before: state at the start of the drag.
+        is_change: whether it is a step even if the drag itself has moved nothing.
+    """
+
+    label: str
+    before: SessionSnapshot
+    is_change: bool = False
+
+
+@dataclass(slots=True)
+class DragState:
+    """Progress of drags in a solver session; a new mechanism starts with a new one.
+
+    Attributes:
+        step: undo step of the present drag.
+        last: kind code and number of the last drag that ended, so that its late updates are recognised.
+        last_was_reverted: whether that drag was undone at its end.
+    """
+
+    step: DragStep | None = None
+    last: tuple[int, int] | None = None
+    last_was_reverted: bool = False
+
+
 class SolverSession:
     """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
 
@@ -211,6 +241,7 @@ class SolverSession:
         edit_state: goals, limits and settings.
         running: whether it solves; if not, goals can move and the mechanism does not.
         drag: what is dragged, or None.
+        drag_state: undo step of the present drag, and the last drag.
         latest_state: newest state of the solver.
         tag: tag of the newest drag update; states that include the update carry it.
         adaptation_text: what the method cannot do as requested; see `adapt_to_method`.
@@ -232,6 +263,7 @@ class SolverSession:
     ) -> None:
         self.model, self.edit_state, self.running, self.tag = model, edit_state, running, tag
         self.drag: Drag | None = None
+        self.drag_state = DragState()
         self.latest_state: LiveState | None = None
         self._ticket, self._stillness = 0, 0
         self._show, self._heard, self._look, self._announce = callbacks
