@@ -1,4 +1,4 @@
-"""Output of a session: state subscribers of programs, and the events that keep pages up to date.
+"""Output of a session: state subscribers of programs, the events that keep pages up to date, and the model they show.
 
 Subscribers run in a thread of their own. In the thread of the solver they could deadlock, since they may call session
 methods that wait for that thread.
@@ -13,25 +13,24 @@ from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
 
 from mechanik.collision import Obstacle
 from mechanik.model import HalfSpace, HeightField, ShapeInstance
 from mechanik.motion.live import LiveState
 from mechanik.objectives import Terrain
+from mechanik.spatial.array import Array
 from mechanik.studio.messages import events
-from mechanik.studio.messages.events import Event, ObstacleInfo, TerrainInfo
+from mechanik.studio.messages.events import ControlInfo, Event, ObstacleInfo, TerrainInfo
 from mechanik.studio.messages.requests import Value
-from mechanik.studio.session.collision_monitor import CollisionSettings
-from mechanik.studio.session.edit_state import EditState, SceneProtocol
+from mechanik.studio.session.background_solvers import BackgroundSolvers
+from mechanik.studio.session.collision_monitor import CollisionMonitor, CollisionSettings
+from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
 from mechanik.studio.session.interactive_goals import pose_to_numbers
-from mechanik.studio.session.loaded_model import MeshStore, bounding_sphere, model_info
+from mechanik.studio.session.loaded_model import LoadedModel, MeshStore, bounding_sphere, model_info
 from mechanik.studio.session.model_index import dof_infos
 from mechanik.studio.session.motion_recorder import MotionRecorder
-
-if TYPE_CHECKING:
-    from mechanik.studio.session.session import Session
-
+from mechanik.studio.session.solver_session import SessionState, SolverCallbacks, SolverSession
 
 StateSubscriber = Callable[[LiveState], object]
 StateNumber = tuple[int, int]
@@ -134,20 +133,35 @@ class PageOutput:
 
 
 class Broadcaster:
-    """Events to pages; a part of `Session`."""
+    """Sends the events that keep pages up to date with the state of a session; call with the session's lock held.
+
+    Attributes:
+        revision, goal_order: numbers of the last `Model` and `Goals` events.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        output: PageOutput,
+        history: UndoHistory,
+        recorder: MotionRecorder,
+        background: BackgroundSolvers,
+        collision_monitor: CollisionMonitor,
+    ) -> None:
+        self._state, self._output, self._history, self._recorder = state, output, history, recorder
+        self._background, self._monitor = background, collision_monitor
+        self.revision = self.goal_order = 0
 
     def send_everything(self) -> None:
         """Send the whole state to a page that has just connected."""
-        session = cast("Session", self)
-        with session.lock:
-            session.broadcast_scene()
-            session.output.broadcast(session.recorder.info())
-            session.output.broadcast(session.history.info())
-            if session.state.solver_session is not None:
-                session.broadcast_model(resets_view=True, is_new=False)  # same order: other pages may be connected
-                session.state.solver_session.send_frame()
-            else:
-                session.broadcast_solving()
+        self.broadcast_scene()
+        self._output.broadcast(self._recorder.info())
+        self._output.broadcast(self._history.info())
+        if self._state.solver_session is not None:
+            self.broadcast_model(resets_view=True, is_new=False)  # same order: other pages may be connected
+            self._state.solver_session.send_frame()
+        else:
+            self.broadcast_solving()
 
     def broadcast_model(self, resets_view: bool, is_new: bool = True) -> None:
         """Send the model, its goals and the solver settings.
@@ -156,126 +170,166 @@ class Broadcaster:
             resets_view: whether the camera moves so that everything is visible.
             is_new: whether the model has changed and gets a new revision.
         """
-        session = cast("Session", self)
-        stage = session.active
+        active = self._state.active
         if is_new:
-            session.revision += 1
-            stage.set_revision(session.revision)
-        session.state.model_radius = bounding_sphere(stage.model.mechanism, stage.model.index.link_poses(stage.q))[1]
-        session.output.broadcast(self.model_event(resets_view))
-        session.broadcast_goals(is_new)
-        session.broadcast_solving()
+            self.revision += 1
+            active.set_revision(self.revision)
+        self._output.broadcast(self.model_event(resets_view))
+        self.broadcast_goals(is_new)
+        self.broadcast_solving()
         self.broadcast_collisions()
         if not is_new:
-            session.output.broadcast(session.collision_monitor.info())
-        session.output.broadcast(session.background.comparison.info())
+            self._output.broadcast(self._monitor.info())
+        self._output.broadcast(self._background.comparison.info())
         if is_new:
-            session.output.broadcast(session.history.info())
-            session.output.broadcast(session.recorder.info())
-            stage.send_frame()
+            self._output.broadcast(self._history.info())
+            self._output.broadcast(self._recorder.info())
+            active.send_frame()
 
     def model_event(self, resets_view: bool = True) -> events.Model:
         """Return the `Model` event of the present model."""
-        session = cast("Session", self)
-        stage = session.active
-        setup = stage.edit_state
-        return model_info(stage.model, stage.q, session.revision, setup.locked, setup.hidden, resets_view)
+        active = self._state.active
+        edit_state = active.edit_state
+        return model_info(active.model, active.q, self.revision, edit_state.locked, edit_state.hidden, resets_view)
 
     def broadcast_goals(self, is_new: bool = True) -> None:
         """Send all goals of the present edit state."""
-        session = cast("Session", self)
-        stage = session.active
-        session.goal_order -= not is_new
-        stage.set_goal_order(self.broadcast_goals_of(stage.edit_state), sends=is_new)
+        active = self._state.active
+        self.goal_order -= not is_new
+        active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
         """Send the goals of an edit state, and return the order that frames with them carry."""
-        session = cast("Session", self)
-        session.goal_order += 1
-        links = session.active.model.index.link_numbers
-        session.output.broadcast(
-            events.Goals(session.goal_order, [goal.info(links[goal.link]) for goal in edit_state.goals])
-        )
-        return session.goal_order
+        self.goal_order += 1
+        links = self._state.active.model.index.link_numbers
+        goals = [goal.info(links[goal.link]) for goal in edit_state.goals]
+        self._output.broadcast(events.Goals(self.goal_order, goals))
+        return self.goal_order
 
     def broadcast_dofs(self) -> None:
-        session = cast("Session", self)
-        stage = session.active
-        session.output.broadcast(
-            events.DofsChanged(dof_infos(session.mechanism, stage.model.index.dofs, stage.edit_state.locked))
-        )
+        active = self._state.active
+        dofs = dof_infos(active.model.mechanism, active.model.index.dofs, active.edit_state.locked)
+        self._output.broadcast(events.DofsChanged(dofs))
 
     def broadcast_solving(self) -> None:
-        session = cast("Session", self)
-        setup, said = (
-            (EditState(), "")
-            if session.state.solver_session is None
-            else (session.state.solver_session.edit_state, session.state.solver_session.adaptation_text)
-        )
-        session.output.broadcast(events.Solving(session.running, setup.solver, dict(setup.options), said))
+        solver_session = self._state.solver_session
+        if solver_session is None:
+            edit_state, text, running = EditState(), "", True
+        else:
+            edit_state, text = solver_session.edit_state, solver_session.adaptation_text
+            running = solver_session.running
+        self._output.broadcast(events.Solving(running, edit_state.solver, dict(edit_state.options), text))
 
     def broadcast_collisions(self, before: CollisionSettings | None = None) -> None:
         """Send collision settings and obstacles; with `before`, only what has changed since."""
-        session = cast("Session", self)
-        stage = session.active
-        now = stage.edit_state.collisions
+        active = self._state.active
+        now = active.edit_state.collisions
         if before is None or now.obstacles is not before.obstacles:
-            stage.model.meshes.add_shapes(one.shape for one in now.obstacles)
-            session.output.broadcast(self.obstacles_event())
+            active.model.meshes.add_shapes(obstacle.shape for obstacle in now.obstacles)
+            self._output.broadcast(self.obstacles_event())
         if before is None or (now.mode, now.clearance) != (before.mode, before.clearance):
-            session.output.broadcast(events.Collisions(now.mode, now.clearance))
+            self._output.broadcast(events.Collisions(now.mode, now.clearance))
 
     def obstacles_event(self) -> events.Obstacles:
         """Return the `Obstacles` event of the present edit state."""
-        stage = cast("Session", self).active
-        return events.Obstacles(
-            [obstacle_info(one, stage.model.meshes) for one in stage.edit_state.collisions.obstacles]
-        )
+        active = self._state.active
+        obstacles = active.edit_state.collisions.obstacles
+        return events.Obstacles([obstacle_info(obstacle, active.model.meshes) for obstacle in obstacles])
 
     def broadcast_scene(self) -> None:
-        session = cast("Session", self)
-        scene, terrain = (
-            session.state.scene,
-            None if session.state.solver_session is None else session.state.solver_session.edit_state.terrain,
-        )
+        scene, curves = self._state.scene, list(self._state.curves)
+        terrain = terrain_info(self._terrain)
         if scene is None:
-            session.output.broadcast(
-                events.Scene("", "", "", [], list(session.state.curves), terrain_info(terrain), False)
+            event = events.Scene("", "", "", [], curves, terrain, False)
+        else:
+            event = events.Scene(
+                scene.name, scene.title, scene.about, scene.controls(), curves, terrain, scene.shows_collisions
             )
-            return
-        ground = terrain_info(terrain)
-        told = events.Scene(
-            scene.name,
-            scene.title,
-            scene.about,
-            scene.controls(),
-            list(session.state.curves),
-            ground,
-            scene.shows_collisions,
-        )
-        session.output.broadcast(told)
+        self._output.broadcast(event)
 
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
         """Send the scene after the context if it has changed, and the values of its controls in any case."""
-        session = cast("Session", self)
-        before = self._scene_without_values()
+        before, controls_before = self._scene_objects(), self._controls_without_values()
         yield
-        after = self._scene_without_values()
-        if any(one is not other for one, other in zip(before[:3], after[:3], strict=True)) or before[3] != after[3]:
-            session.broadcast_scene()
-        if session.state.scene is not None:
-            session.output.broadcast(events.Controls(control_values(session.state.scene)))
+        after, controls_after = self._scene_objects(), self._controls_without_values()
+        if any(a is not b for a, b in zip(before, after, strict=True)) or controls_before != controls_after:
+            self.broadcast_scene()
+        if self._state.scene is not None:
+            self._output.broadcast(events.Controls(control_values(self._state.scene)))
 
-    def _scene_without_values(self) -> tuple[Any, ...]:
-        """Return the scene, its curves, its terrain, and its controls without values."""
-        session = cast("Session", self)
-        scene, terrain = (
-            session.state.scene,
-            None if session.state.solver_session is None else session.state.solver_session.edit_state.terrain,
+    def _scene_objects(self) -> tuple[object, ...]:
+        """Return the scene, its curves and its terrain."""
+        return self._state.scene, self._state.curves, self._terrain
+
+    def _controls_without_values(self) -> list[ControlInfo]:
+        scene = self._state.scene
+        return [] if scene is None else [replace(control, value=0.0) for control in scene.controls()]
+
+    @property
+    def _terrain(self) -> Terrain | None:
+        return None if self._state.solver_session is None else self._state.solver_session.edit_state.terrain
+
+
+class ModelSlot:
+    """Makes solver sessions, and installs them as the present one of a session; call with the session's lock held.
+
+    Attributes:
+        solver_session_count: number of solver sessions made so far.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        output: PageOutput,
+        recorder: MotionRecorder,
+        subscribers: StateSubscribers,
+        background: BackgroundSolvers,
+        collision_monitor: CollisionMonitor,
+        broadcaster: Broadcaster,
+    ) -> None:
+        self._state, self._output, self._recorder, self._subscribers = state, output, recorder, subscribers
+        self._background, self._monitor, self._broadcaster = background, collision_monitor, broadcaster
+        self.solver_session_count = 0
+
+    def make(self, model: LoadedModel, edit_state: EditState, q: Array, running: bool) -> SolverSession:
+        """Return a new solver session at q (nq,), which does not run yet.
+
+        Raises:
+            MechanikError: the solver rejects the problem.
+        """
+        before = self._state.solver_session
+        callbacks = SolverCallbacks(
+            send_frame=self._output.send_frame,
+            on_state=partial(self._on_state, self.solver_session_count + 1),
+            check_collisions=self._monitor.submit,
+            broadcast_goals=self._broadcaster.broadcast_goals_of,
         )
-        controls = [] if scene is None else [replace(control, value=0.0) for control in scene.controls()]
-        return scene, session.state.curves, terrain, controls
+        tag = 0 if before is None else before.tag
+        made = SolverSession(model, edit_state, q, self._broadcaster.revision, callbacks, running, tag)
+        self.solver_session_count += 1
+        return made
+
+    def install(self, solver_session: SolverSession, resets_view: bool) -> None:
+        """Replace the present solver session, drop the recording of its mechanism, and send the new model.
+
+        Args:
+            solver_session: from `make`; the caller starts it.
+            resets_view: whether the camera moves so that everything is visible.
+        """
+        before, self._state.solver_session = self._state.solver_session, solver_session
+        if before is not None:
+            before.close()
+        self._recorder.clear()
+        self._background.stop()
+        model = solver_session.model
+        self._state.model_radius = bounding_sphere(model.mechanism, model.index.link_poses(solver_session.q))[1]
+        self._broadcaster.broadcast_model(resets_view)
+
+    def _on_state(self, solver_session_number: int, state: LiveState) -> None:
+        """Handle a state of the solver, in the thread of the solver, which never takes the session's lock."""
+        self._recorder.add(state.q)
+        self._subscribers.publish((solver_session_number, state.sequence), state)
 
 
 def control_values(scene: SceneProtocol) -> dict[str, Value]:

@@ -60,19 +60,14 @@ class UndoSteps:
         stage = session.active
         is_another = snapshot.model is not stage.model
         other = (
-            session.make_solver_session(snapshot.model, snapshot.edit_state, snapshot.q, stage.running)
-            if is_another
-            else stage
+            session.slot.make(snapshot.model, snapshot.edit_state, snapshot.q, stage.running) if is_another else stage
         )
-        with session.broadcasting_scene():
+        with session.broadcaster.broadcasting_scene():
             session.state.scene, session.state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
             if is_another:
-                session.state.solver_session = other
-                stage.close()
-                session.clear_motions()
-                session.broadcast_model(resets_view=snapshot.open_id != session.state.open_id)
+                session.slot.install(other, resets_view=snapshot.open_id != session.state.open_id)
             else:
                 with stage.paused(resumes=False):
                     session.apply_edit(snapshot.edit_state)
@@ -150,5 +145,5 @@ class Dragging:
         drag_state.last, drag_state.last_was_reverted = (DRAG_KIND_CODES[held.kind], held.number), reverts
         if since is not None and not reverts and (since.is_change or since.before.has_moved(session.snapshot())):
             session.push_step(since.label, since.before)
-        session.broadcast_goals()
+        session.broadcaster.broadcast_goals()
         session.output.broadcast(session.history.info())

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -31,7 +30,6 @@ from mechanik.studio.session.loaded_model import (
     check_upload_size,
     is_planar_linkage,
 )
-from mechanik.studio.session.solver_session import SolverCallbacks, SolverSession
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -99,7 +97,7 @@ class ModelLoading:
             session.state.scene = scene
             with self.scene_active():
                 scene.open(session)
-            session.broadcast_scene()
+            session.broadcaster.broadcast_scene()
 
     @contextmanager
     def replacing_model(self, title: str) -> Generator[None]:
@@ -139,7 +137,7 @@ class ModelLoading:
         if session.state.scene is None and not session.state.curves:
             return
         session.state.scene, session.state.curves = None, []
-        session.broadcast_scene()
+        session.broadcaster.broadcast_scene()
 
     def load_model(
         self, model: LoadedModel, q: Array, initial_goals: Sequence[DefaultGoal], resets_view: bool = True
@@ -164,33 +162,9 @@ class ModelLoading:
         made = tuple(
             session.make_goal(fresh, model, X, h.kind, h.link, at=h.at, pinned=h.pinned) for h in initial_goals
         )
-        stage = self.make_solver_session(model, replace(fresh, goals=made), q, running=before is None or before.running)
-        if before is not None:
-            before.close()
-        session.state.solver_session = stage
-        self.clear_motions()
-        session.broadcast_model(resets_view=resets_view)
+        stage = session.slot.make(model, replace(fresh, goals=made), q, running=before is None or before.running)
+        session.slot.install(stage, resets_view)
         stage.resume()
-
-    def make_solver_session(self, model: LoadedModel, edit_state: EditState, q: Array, running: bool) -> SolverSession:
-        """Return a new solver session; the caller installs it as `Session.solver_session`."""
-        session = cast("Session", self)
-        tag = 0 if session.state.solver_session is None else session.state.solver_session.tag
-        ways_out = SolverCallbacks(
-            session.output.send_frame,
-            partial(session.on_state, session.solver_session_count + 1),
-            session.collision_monitor.submit,
-            session.broadcast_goals_of,
-        )
-        stage = SolverSession(model, edit_state, q, session.revision, ways_out, running, tag)
-        session.solver_session_count += 1
-        return stage
-
-    def clear_motions(self) -> None:
-        """Drop recording, comparison and alternative solutions of the previous model."""
-        session = cast("Session", self)
-        session.recorder.clear()
-        session.background.stop()
 
 
 BONE_THICKNESS_SHARE = 0.035
@@ -249,17 +223,14 @@ def replace_model_from_text(session: Session, kind: EditKind, text: str) -> None
     before, q = session.snapshot(), transfer_configuration(old, stage.q, mechanism)
     setup = transfer_edit_state(session, stage.edit_state, old, table, q, keeps_goals=is_like_before)
     try:
-        other = session.make_solver_session(table, setup, q, stage.running)
+        other = session.slot.make(table, setup, q, stage.running)
     except MechanikError:
         showing = replace(setup.collisions, mode="show") if setup.collisions.mode == "avoid" else setup.collisions
-        other = session.make_solver_session(
+        other = session.slot.make(
             table, replace(setup, solver="lm", options={}, objectives={}, collisions=showing), q, stage.running
         )
-    session.state.solver_session = other
-    stage.close()
-    session.clear_motions()
-    session.push_step("edit model", before)
-    session.broadcast_model(resets_view=not is_like_before)
+    session.history.push("edit model", before, table)
+    session.slot.install(other, resets_view=not is_like_before)
     other.resume()
 
 

@@ -299,7 +299,7 @@ class DownloadStore:
 def record_motion(session: Session, request: requests.RecordMotion) -> None:
     recorder, stage = session.recorder, session.active
     if request.on:
-        recorder.start(stage.model, stage.q, (session.obstacles_event(), session.collision_monitor.info()))
+        recorder.start(stage.model, stage.q, (session.broadcaster.obstacles_event(), session.collision_monitor.info()))
     else:
         recorder.stop(stage.q)
     session.output.broadcast(recorder.info())
@@ -342,5 +342,5 @@ def seek(session: Session, request: requests.Seek) -> None:
 
 def export(session: Session, request: requests.Export) -> None:
     stage = session.active
-    file = export_file(request.kind, stage.model, stage.q, session.recorder, session.model_event())
+    file = export_file(request.kind, stage.model, stage.q, session.recorder, session.broadcaster.model_event())
     session.output.broadcast(session.downloads.add(file))

@@ -235,7 +235,7 @@ class PythonApi:
         session = cast("Session", self)
         with session.lock:
             session.active.set_running(running)
-            session.broadcast_solving()
+            session.broadcaster.broadcast_solving()
 
     def set_configuration(self, q: ArrayLike) -> None:
         """Move to q (nq,), clamped to the limits; the goals stay, and the solver continues from there."""
@@ -283,7 +283,7 @@ class PythonApi:
         session = cast("Session", self)
         with session.lock:
             session.state.curves = list(curves)
-            session.broadcast_scene()
+            session.broadcaster.broadcast_scene()
 
     def set_terrain(self, terrain: Terrain | None) -> None:
         """Set the terrain that is drawn and that goals of kind `on_terrain` stand on."""

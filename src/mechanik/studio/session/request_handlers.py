@@ -153,7 +153,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
         return  # the slider is released where it was
     before, since = session.snapshot(), session.active.drag_state.step
     try:
-        with session.broadcasting_scene(), session.scene_active():
+        with session.broadcaster.broadcasting_scene(), session.scene_active():
             scene.set(request.name, request.value)
     except BaseException:
         stage = session.active
@@ -232,7 +232,7 @@ def move_goal(session: Session, request: requests.MoveGoal) -> None:
     X = parse_pose(numbers_to_pose(request.pose))
     with session.undo_step("move goal"):
         session.move_goal(request.goal, X)
-        session.broadcast_goals()
+        session.broadcaster.broadcast_goals()
 
 
 def remove_goal(session: Session, request: requests.RemoveGoal) -> None:
@@ -256,7 +256,7 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
     setup = replace(stage.edit_state, goals=(*stage.edit_state.goals, pull))
     session.start_drag(Drag("goal", LINK_DRAG_GOAL, session.carried_link_poses()), f"pull {request.link}", setup)
-    session.broadcast_goals()
+    session.broadcaster.broadcast_goals()
 
 
 def release_drag(session: Session, request: requests.EndDrag) -> None:

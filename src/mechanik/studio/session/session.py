@@ -8,14 +8,14 @@ from typing import Any
 
 from mechanik.errors import InvalidOperation
 from mechanik.model import Mechanism
-from mechanik.motion.live import LiveSolver, LiveState
+from mechanik.motion.live import LiveSolver
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, Event
 from mechanik.studio.messages.requests import PageRequest
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, PageOutput, StateSubscribers
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
@@ -30,7 +30,7 @@ from mechanik.studio.session.solver_session import SessionState, SolverSession
 GoalListener = Callable[[int, Array], None]
 
 
-class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Broadcaster):
+class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
     """One mechanism with goals and a background solver, controlled by pages, programs and scenes.
 
     Pages use `handle_request` and `drag_to`; programs and scenes use the methods of `PythonApi` and `ObstacleCommands`.
@@ -51,8 +51,8 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         downloads: exported files.
         background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
-        revision, goal_order: numbers of the last `Model` and `Goals` events.
-        solver_session_count: number of solver sessions made so far.
+        broadcaster: sends the events that keep pages up to date.
+        slot: makes and installs solver sessions.
 
     Example:
         >>> from mechanik.studio.session import Session
@@ -84,9 +84,21 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         self.clock = SessionClock(self)
         self.goal_listeners: list[GoalListener] = []
         self.state_subscribers = StateSubscribers()
+        self.broadcaster = Broadcaster(
+            self.state, self.output, self.history, self.recorder, self.background, self.collision_monitor
+        )
+        self.slot = ModelSlot(
+            self.state,
+            self.output,
+            self.recorder,
+            self.state_subscribers,
+            self.background,
+            self.collision_monitor,
+            self.broadcaster,
+        )
         self.slider_drag: SliderDrag | None = None
         self.next_goal_number = 1
-        self.revision = self.goal_order = self.solver_session_count = self.next_open_id = 0
+        self.next_open_id = 0
         self.is_closed = self.is_scene_active = False
 
     # ---- state ------------------------------------------------------------------------------
@@ -126,6 +138,11 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         return self.background.alternatives
 
     @property
+    def solver_session_count(self) -> int:
+        """Number of solver sessions made so far."""
+        return self.slot.solver_session_count
+
+    @property
     def mechanism(self) -> Mechanism:
         """The mechanism."""
         return self.active.model.mechanism
@@ -162,6 +179,11 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
 
     # ---- requests ---------------------------------------------------------------------------
 
+    def send_everything(self) -> None:
+        """Send the whole state to a page that has just connected."""
+        with self.lock:
+            self.broadcaster.send_everything()
+
     def handle_request(self, request: PageRequest) -> None:
         """Carry out a request; a request that fails changes nothing.
 
@@ -178,16 +200,16 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
     def apply_edit(self, edit_state: EditState) -> None:
         """Apply a new edit state, and broadcast what has changed."""
         stage = self.active
-        before, order, said = stage.edit_state, self.goal_order, stage.adaptation_text
+        before, order, said = stage.edit_state, self.broadcaster.goal_order, stage.adaptation_text
         stage.apply(edit_state, stage.drag)
-        if edit_state.goals is not before.goals and order == self.goal_order:
-            self.broadcast_goals()
+        if edit_state.goals is not before.goals and order == self.broadcaster.goal_order:
+            self.broadcaster.broadcast_goals()
         if (edit_state.bounds, edit_state.rest_values, edit_state.locked) != (
             before.bounds,
             before.rest_values,
             before.locked,
         ):
-            self.broadcast_dofs()
+            self.broadcaster.broadcast_dofs()
         if edit_state.hidden != before.hidden:
             self.output.broadcast(
                 events.VisibilityChanged([name not in edit_state.hidden for name in self.mechanism.links])
@@ -197,11 +219,11 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
             or edit_state.options is not before.options
             or stage.adaptation_text != said
         ):
-            self.broadcast_solving()
+            self.broadcaster.broadcast_solving()
         if edit_state.terrain is not before.terrain:
-            self.broadcast_scene()
+            self.broadcaster.broadcast_scene()
         if edit_state.collisions is not before.collisions:
-            self.broadcast_collisions(before.collisions)
+            self.broadcaster.broadcast_collisions(before.collisions)
         self.background.set_spec(stage.solve_spec)
 
     def move_goal_frames(self, goals: Mapping[int, InteractiveGoal]) -> None:
@@ -250,13 +272,3 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
             self.collision_monitor.close()
             if self.solver_session is not None:
                 self.solver_session.close()
-
-    def on_state(self, solver_session_number: int, state: LiveState) -> None:
-        """Handle a state of the solver, in the thread of the solver.
-
-        Args:
-            solver_session_number: number of its solver session, see `solver_session_count`.
-            state: the state.
-        """
-        self.recorder.add(state.q)
-        self.state_subscribers.publish((solver_session_number, state.sequence), state)
