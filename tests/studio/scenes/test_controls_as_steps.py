@@ -42,7 +42,7 @@ def all_of(played):
         "solver": (setup.solver, setup.options),
         "objectives": dict(setup.objectives),
         "ground": setup.terrain,
-        "curves": list(session.curves),
+        "curves": list(session.state.curves),
         "phase": scene.get("phase"),
         "numbers of goals": {name: dict(one) if isinstance(one, dict) else one for name, one in scene.items()
                              if name in ("goal", "feet", "hands", "platform", "body", "target", "look", "pelvis")},
@@ -60,7 +60,7 @@ def is_told(played):
         values == controls
         and [goal.pose for goal in goals.goals] == [goal.pose for goal in played.session.goals]
         and scene.name == played.scene.name
-        and scene.curves == list(played.session.curves)
+        and scene.curves == list(played.session.state.curves)
     )
 
 

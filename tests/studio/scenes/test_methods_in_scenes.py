@@ -30,7 +30,7 @@ def nudge(played, by):
     session = played.session
     for goal in session.goals:
         if goal.enabled and not goal.pinned:
-            session.move_goal(goal.number, goal.X[:3, 3] + by * session.model_radius)
+            session.move_goal(goal.number, goal.X[:3, 3] + by * session.state.model_radius)
             break
     session.tick(played.now)
 

@@ -327,13 +327,13 @@ def test_what_is_not_there_or_is_no_pose_is_refused_and_changes_nothing(desk, re
 
 
 def test_a_hand_that_has_not_taken_it_is_refused_and_one_that_is_late_is_passed_over(desk):
-    with pytest.raises(InvalidOperation, match="not in the hand"):
+    with pytest.raises(InvalidOperation, match="not being dragged"):
         hold(desk, "box 1", OFF)
     drag(desk, "box 1", (1.0, 0.0, 0.5, *STRAIGHT))
     hold(desk, "box 1", OFF)
     assert poses(desk)["box 1"][0, 3] == 1.0
     desk.ask(StartGoalDrag(desk.session.goals[0].number))
-    with pytest.raises(InvalidOperation, match="not in the hand"):
+    with pytest.raises(InvalidOperation, match="not being dragged"):
         desk.hold_obstacle(5, OFF)
 
 

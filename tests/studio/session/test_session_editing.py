@@ -84,10 +84,10 @@ def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
 )
 def test_a_text_that_cannot_be_read_changes_nothing(kind: str, text: str) -> None:
     with Desk("planar_3r") as desk:
-        stage, told = desk.session.solver_session, len(desk.all(Model))
+        stage, told = desk.session.state.solver_session, len(desk.all(Model))
         with pytest.raises(MechanikError):
             desk.ask(EditModel(kind, text))  # type: ignore[arg-type]
-        assert desk.session.solver_session is stage
+        assert desk.session.state.solver_session is stage
         assert len(desk.all(Model)) == told
 
 

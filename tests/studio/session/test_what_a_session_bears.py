@@ -62,10 +62,10 @@ def tied(bodies: int) -> str:
 )
 def test_a_text_of_too_large_a_mechanism_is_refused_and_changes_nothing(text, what) -> None:
     with Desk("planar_3r") as desk:
-        before = desk.session.solver_session
+        before = desk.session.state.solver_session
         with pytest.raises(FormatError, match=what):
             desk.ask(requests.EditModel("urdf", text))
-        assert desk.session.solver_session is before
+        assert desk.session.state.solver_session is before
 
 
 def test_loops_are_counted(monkeypatch) -> None:

@@ -305,7 +305,7 @@ class DhArmScene(AnimatedScene):
         values = [float(value) for value in np.concatenate([
             np.atleast_1d(value) for value in self.session.mechanism.values(self.q).values()
         ])]  # fmt: skip
-        kind, text = self.session.active.model.source
+        kind, text = self.session.model_source
         return dh_row_texts(text, values) if kind == "dh" else []
 
     def _solve(self) -> None:

@@ -104,12 +104,12 @@ class BoxArmScene(AnimatedScene):
     def sync_controls(self) -> None:
         for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
             self.set_value_clamped(name, place)
-        now = self.session.active.edit_state.collisions
+        now = self.session.edit_state.collisions
         self.set_value("avoids", now.mode == "avoid")
         self.set_value("walls", any(one.name in WALL_NAMES for one in now.obstacles))
 
     def make_readouts(self) -> list[str]:
-        bumping = self.session.collision_monitor.text
+        bumping = self.session.collision_text
         return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
 
     def _mode(self) -> CollisionMode:
@@ -117,7 +117,7 @@ class BoxArmScene(AnimatedScene):
 
     def _build_walls(self) -> None:
         """Add both walls at their initial positions or remove them; other obstacles stay."""
-        standing = [one.name for one in self.session.active.edit_state.collisions.obstacles if one.name in WALL_NAMES]
+        standing = [one.name for one in self.session.edit_state.collisions.obstacles if one.name in WALL_NAMES]
         if self.is_on("walls"):
             self.session.add_obstacle(*(one for one in walls() if one.name not in standing))
         else:
@@ -211,7 +211,7 @@ class TableScene(AnimatedScene):
         self.move_goals({self.goal: make_pose(turn, self.centre + self._around())})
 
     def sync_controls(self) -> None:
-        now = self.session.active.edit_state.collisions
+        now = self.session.edit_state.collisions
         self.set_value("avoids", now.mode == "avoid")
         self.set_value_clamped("clearance", now.clearance / MILLIMETRES)
         for one in now.obstacles:
@@ -219,7 +219,7 @@ class TableScene(AnimatedScene):
                 self.set_value_clamped("post", float(one.pose.position[1]))
 
     def make_readouts(self) -> list[str]:
-        bumping = self.session.collision_monitor.text
+        bumping = self.session.collision_text
         return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
 
     def _mode(self) -> CollisionMode:
@@ -227,7 +227,7 @@ class TableScene(AnimatedScene):
 
     def _move_post(self) -> None:
         """Move the post along y from where users have put it; add it again if they have removed it."""
-        standing = {one.name: one for one in self.session.active.edit_state.collisions.obstacles}
+        standing = {one.name: one for one in self.session.edit_state.collisions.obstacles}
         if "post" not in standing:
             self.session.add_obstacle(*(one for one in table_obstacles(self.number("post")) if one.name == "post"))
             return

@@ -259,7 +259,7 @@ class StudioScene:
         enabled: bool | None = None,
     ) -> None:
         """Change kind, free directions or use of a goal; None: unchanged. Do nothing if a user has removed it."""
-        setup = self.session.active.edit_state
+        setup = self.session.edit_state
         given: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
         changes = {name: value for name, value in given.items() if value is not None}
         for goal in setup.goals:
@@ -279,13 +279,13 @@ class StudioScene:
     def remove_objective(self, name: str) -> None:
         """Remove the objective with this name, if it exists."""
         self._demands.pop(name, None)
-        if name in self.session.active.edit_state.objectives:
+        if name in self.session.edit_state.objectives:
             self.session.remove_objective(name)
 
     def set_targets(self, targets: Mapping[str, Any]) -> None:
         """Set new targets of objectives, by name; objectives that an undo has removed are added again."""
         self._demands.update({name: self._demands[name].with_target(target) for name, target in targets.items()})
-        there = self.session.active.edit_state.objectives
+        there = self.session.edit_state.objectives
         if all(name in there for name in targets):
             self.session.set_targets(targets)
         else:

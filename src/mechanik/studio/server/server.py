@@ -19,8 +19,7 @@ from mechanik.studio.messages.events import Event
 from mechanik.studio.messages.requests import OpenGallery, OpenScene
 from mechanik.studio.scenes import SCENES, start_page_entries
 from mechanik.studio.server.server_limits import ServerLimits
-from mechanik.studio.session.edit_state import SceneProtocol
-from mechanik.studio.session.session import Session
+from mechanik.studio.session.session import OpenableScene, Session
 
 if TYPE_CHECKING:
     import uvicorn
@@ -154,7 +153,7 @@ def is_loopback(host: str) -> bool:
 def _maker(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[bytes], None], str], Session]:
     def make(tell: Callable[[Event], None], show: Callable[[bytes], None], key: str) -> Session:
         scenes = cast(
-            "Mapping[str, Callable[[], SceneProtocol]]", SCENES
+            "Mapping[str, Callable[[], OpenableScene]]", SCENES
         )  # pyright does not accept a class variable as a property
         session = Session(tell, show, scenes=scenes, key=key)
         try:

@@ -1,122 +1,159 @@
-"""Drags and undo steps of a session; a drag from start to release is a single undo step."""
+"""Undo steps and drags of a session; a drag from start to release is a single undo step."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from mechanik.errors import InvalidOperation
+from mechanik.spatial.array import Array
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
-from mechanik.studio.session.edit_state import EditState, SessionSnapshot
+from mechanik.studio.session.background_solvers import BackgroundSolvers
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
+from mechanik.studio.session.edit_state import EditState, SessionSnapshot, UndoHistory
+from mechanik.studio.session.session_editor import ObstacleEditor, SessionEditor
 from mechanik.studio.session.solve_spec import Drag
-from mechanik.studio.session.solver_session import DragStep
-
-if TYPE_CHECKING:
-    from mechanik.studio.session.session import Session
+from mechanik.studio.session.solver_session import DragStep, SessionState
 
 
 class UndoSteps:
-    """Snapshots and undo steps; a part of `Session`."""
+    """Snapshots and undo steps of a session; call with the session's lock held."""
+
+    def __init__(
+        self,
+        history: UndoHistory,
+        state: SessionState,
+        output: PageOutput,
+        background: BackgroundSolvers,
+        broadcaster: Broadcaster,
+        slot: ModelSlot,
+        editor: SessionEditor,
+    ) -> None:
+        self._history, self._state, self._output, self._background = history, state, output, background
+        self._broadcaster, self._slot, self._editor = broadcaster, slot, editor
 
     @contextmanager
-    def undo_step(self, label: str) -> Generator[None]:
+    def step(self, label: str) -> Generator[None]:
         """Make the changes inside the context a single undo step; no step if it raises."""
-        session = cast("Session", self)
-        before = session.snapshot()
+        before = self.snapshot()
         yield
-        session.push_step(label, before)
-        session.output.broadcast(session.history.info())
+        self.push(label, before)
+        self._output.broadcast(self._history.info())
 
-    def push_step(self, label: str, before: SessionSnapshot) -> None:
+    def push(self, label: str, before: SessionSnapshot) -> None:
         """Add an undo step from `before` to the present state."""
-        session = cast("Session", self)
-        session.history.push(label, before, session.active.model)
+        self._history.push(label, before, self._state.active.model)
 
     def snapshot(self) -> SessionSnapshot:
-        session = cast("Session", self)
-        stage, scene = session.active, session.state.scene
-        kept = None if scene is None else scene.snapshot()
-        q, state = stage.q, stage.latest_state
-        is_there = state is not None and np.array_equal(state.q, q)
+        active, scene = self._state.active, self._state.scene
+        q, state = active.q, active.latest_state
+        is_state_of_q = state is not None and np.array_equal(state.q, q)
         return SessionSnapshot(
-            model=stage.model,
-            edit_state=stage.edit_state,
+            model=active.model,
+            edit_state=active.edit_state,
             q=q,
-            is_at_rest=stage.is_at_rest,
-            state=state if is_there else None,
-            open_id=session.state.open_id,
+            is_at_rest=active.is_at_rest,
+            state=state if is_state_of_q else None,
+            open_id=self._state.open_id,
             scene=scene,
-            scene_state=kept,
-            curves=session.state.curves,
+            scene_state=None if scene is None else scene.snapshot(),
+            curves=self._state.curves,
         )
 
     def restore(self, snapshot: SessionSnapshot) -> None:
         """Restore a snapshot, bit for bit."""
-        session = cast("Session", self)
-        stage = session.active
-        is_another = snapshot.model is not stage.model
-        other = (
-            session.slot.make(snapshot.model, snapshot.edit_state, snapshot.q, stage.running) if is_another else stage
-        )
-        with session.broadcaster.broadcasting_scene():
-            session.state.scene, session.state.curves = snapshot.scene, snapshot.curves
+        active = before = self._state.active
+        if snapshot.model is not before.model:
+            active = self._slot.make(snapshot.model, snapshot.edit_state, snapshot.q, before.running)
+        with self._broadcaster.broadcasting_scene():
+            self._state.scene, self._state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
-            if is_another:
-                session.slot.install(other, resets_view=snapshot.open_id != session.state.open_id)
+            if active is not before:
+                self._slot.install(active, resets_view=snapshot.open_id != self._state.open_id)
             else:
-                with stage.paused(resumes=False):
-                    session.apply_edit(snapshot.edit_state)
-            session.state.open_id = snapshot.open_id
-            other.set_configuration(snapshot.q, resumes=not snapshot.is_at_rest, state=snapshot.state)
-            session.background.comparison.move_to(snapshot.q)
+                with active.paused(resumes=False):
+                    self._editor.apply_edit(snapshot.edit_state)
+            self._state.open_id = snapshot.open_id
+            active.set_configuration(snapshot.q, resumes=not snapshot.is_at_rest, state=snapshot.state)
+            self._background.comparison.move_to(snapshot.q)
+
+    def undo(self) -> None:
+        """Undo the last step.
+
+        Raises:
+            InvalidOperation: there is nothing to undo.
+        """
+        self.restore(self._history.undo(self.snapshot()))
+        self._output.broadcast(self._history.info())
+
+    def redo(self) -> None:
+        """Redo the step that was undone last.
+
+        Raises:
+            InvalidOperation: there is nothing to redo.
+        """
+        self.restore(self._history.redo(self.snapshot()))
+        self._output.broadcast(self._history.info())
 
 
-DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "freedom", DRAG_OBSTACLE: "obstacle"}
+DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "dof", DRAG_OBSTACLE: "obstacle"}
 DRAG_KIND_CODES = {kind: number for number, kind in DRAG_KINDS.items()}
+GoalListener = Callable[[int, Array], None]
+"""Receives number and frame (4, 4) of a goal that a page drags."""
 
 
 class Dragging:
-    """Drags of goals, dofs and obstacles; a part of `Session`."""
+    """Drags of goals, dofs and obstacles; call with the session's lock held.
+
+    Attributes:
+        goal_listeners: called with each goal that a page drags.
+    """
+
+    def __init__(
+        self,
+        history: UndoHistory,
+        state: SessionState,
+        output: PageOutput,
+        background: BackgroundSolvers,
+        broadcaster: Broadcaster,
+        obstacles: ObstacleEditor,
+        undo: UndoSteps,
+    ) -> None:
+        self._history, self._state, self._output, self._background = history, state, output, background
+        self._broadcaster, self._obstacles, self._undo = broadcaster, obstacles, undo
+        self.goal_listeners: list[GoalListener] = []
 
     def drag_to(self, update: DragUpdate) -> None:
         """Apply a drag update; the first state that includes it carries its tag."""
-        session = cast("Session", self)
-        with session.lock:
-            if session.is_closed:
-                return
-            stage, held = session.active, session.active.drag
-            kind = DRAG_KINDS[update.kind]
-            is_late = held is None and stage.drag_state.last == (update.kind, update.number)
-            is_gone = stage.drag_state.last_was_reverted or all(
-                goal.number != update.number for goal in stage.edit_state.goals
-            )
-            if is_late and (kind != "goal" or is_gone):
-                return  # it was sent before the release arrived, and there is nothing left to move
-            if not is_late and (held is None or (held.kind, held.number) != (kind, update.number)):
-                raise InvalidOperation(f"{kind} {update.number} is not in the hand; take it first")
-            stage.tag = max(stage.tag, update.tag)
-            if kind == "freedom":
-                stage.drag_dof(update.numbers)
-            elif kind == "obstacle":
-                session.drag_obstacle(update.numbers)
-            else:
-                goal = stage.edit_state.goal(update.number)
-                session.move_goal_frames({goal.number: goal.with_pose(update.numbers)})
-                for watcher in tuple(session.goal_listeners):
-                    watcher(update.number, stage.edit_state.goal(update.number).X)
+        active = self._state.active
+        drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]
+        is_late = drag is None and drag_state.last == (update.kind, update.number)
+        is_gone = drag_state.last_was_reverted or all(goal.number != update.number for goal in active.edit_state.goals)
+        if is_late and (kind != "goal" or is_gone):
+            return  # it was sent before the release arrived, and there is nothing left to move
+        if not is_late and (drag is None or (drag.kind, drag.number) != (kind, update.number)):
+            raise InvalidOperation(f"{kind} {update.number} is not being dragged; start a drag first")
+        active.tag = max(active.tag, update.tag)
+        if kind == "dof":
+            active.drag_dof(update.numbers)
+        elif kind == "obstacle":
+            self._obstacles.drag_obstacle(update.numbers)
+        else:
+            goal = active.edit_state.goal(update.number)
+            self._background.set_targets(active, active.move_goals([goal.with_pose(update.numbers)]))
+            for listener in tuple(self.goal_listeners):
+                listener(update.number, active.edit_state.goal(update.number).X)
 
     def start_drag(self, drag: Drag, label: str, edit_state: EditState | None = None) -> None:
         """Start a drag; everything until `end_drag` is a single undo step."""
-        session = cast("Session", self)
-        session.end_drag()
-        before = session.snapshot()
-        session.active.apply(session.active.edit_state if edit_state is None else edit_state, drag)
-        session.active.drag_state.step = DragStep(label, before)
+        self.end_drag()
+        before, active = self._undo.snapshot(), self._state.active
+        active.apply(active.edit_state if edit_state is None else edit_state, drag)
+        active.drag_state.step = DragStep(label, before)
 
     def end_drag(self, reverts: bool = False) -> None:
         """End the present drag; goals that moved with their links stay where they are.
@@ -124,26 +161,30 @@ class Dragging:
         Args:
             reverts: whether to restore the state before the drag instead.
         """
-        session = cast("Session", self)
-        stage = session.state.solver_session
-        if stage is None or stage.drag is None:
+        active = self._state.solver_session
+        if active is None or active.drag is None:
             return
-        held, since = stage.drag, stage.drag_state.step
-        stage.drag_state.step = None
-        if reverts and since is not None:
-            with stage.paused(resumes=False):
-                stage.apply(stage.edit_state)
-            session.restore(since.before)
-        elif held.kind == "obstacle" or (held.kind == "goal" and held.number != LINK_DRAG_GOAL):
-            stage.apply(stage.edit_state)
+        drag, step = active.drag, active.drag_state.step
+        active.drag_state.step = None
+        if reverts and step is not None:
+            with active.paused(resumes=False):
+                active.apply(active.edit_state)
+            self._undo.restore(step.before)
+        elif drag.kind == "obstacle" or (drag.kind == "goal" and drag.number != LINK_DRAG_GOAL):
+            active.apply(active.edit_state)
         else:
-            stage.settle()
-            goals = tuple(goal for goal in stage.frame_packer.carried_goals(stage.q) if not goal.is_pull)
-            stage.apply(replace(stage.edit_state, goals=goals))
-            session.background.set_spec(stage.solve_spec)
-        drag_state = session.active.drag_state
-        drag_state.last, drag_state.last_was_reverted = (DRAG_KIND_CODES[held.kind], held.number), reverts
-        if since is not None and not reverts and (since.is_change or since.before.has_moved(session.snapshot())):
-            session.push_step(since.label, since.before)
-        session.broadcaster.broadcast_goals()
-        session.output.broadcast(session.history.info())
+            active.settle()
+            goals = tuple(goal for goal in active.frame_packer.carried_goals(active.q) if not goal.is_pull)
+            active.apply(replace(active.edit_state, goals=goals))
+            self._background.set_spec(active.solve_spec)
+        drag_state = self._state.active.drag_state
+        drag_state.last, drag_state.last_was_reverted = (DRAG_KIND_CODES[drag.kind], drag.number), reverts
+        if step is not None and not reverts and (step.is_change or step.before.has_moved(self._undo.snapshot())):
+            self._undo.push(step.label, step.before)
+        self._broadcaster.broadcast_goals()
+        self._output.broadcast(self._history.info())
+
+    def add_goal_listener(self, listener: GoalListener) -> Callable[[], None]:
+        """Call `listener` with each goal that a page drags; return a function that removes it."""
+        self.goal_listeners.append(listener)
+        return lambda: self.goal_listeners.remove(listener) if listener in self.goal_listeners else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mechanik.errors import InvalidOperation, UnknownName
 from mechanik.model import Mechanism
@@ -22,10 +22,6 @@ from mechanik.studio.session.collision_monitor import DEFAULT_COLLISION_SETTINGS
 from mechanik.studio.session.interactive_goals import InteractiveGoal
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import IndexedDof
-
-if TYPE_CHECKING:
-    from mechanik.studio.session.session import Session
-
 
 Bounds = tuple[float, float]
 
@@ -125,7 +121,7 @@ def goal_terrains(edit_state: EditState) -> dict[int, Terrain]:
 
 
 class SceneProtocol(Protocol):
-    """What a session needs of a scene; the scenes themselves are in a higher layer.
+    """What the parts of a session need of a scene; the scenes themselves are in a higher layer.
 
     Attributes:
         name: identifier.
@@ -145,10 +141,6 @@ class SceneProtocol(Protocol):
     @property
     def is_moving(self) -> bool:
         """Whether `tick` moves anything at present."""
-        ...
-
-    def open(self, session: Session) -> None:
-        """Load the mechanism and the goals of the scene into the session."""
         ...
 
     def controls(self) -> list[ControlInfo]: ...

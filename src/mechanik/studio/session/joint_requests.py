@@ -70,8 +70,9 @@ def _movable(session: Session, number: int) -> IndexedDof:
 def start_joint_drag(session: Session, request: requests.StartJointDrag) -> None:
     one = _movable(session, request.dof)
     stage = session.active
-    session.start_drag(
-        Drag("freedom", request.dof, session.carried_link_poses(), _numbers(stage, one, stage.q)), _move_words(one)
+    session.dragging.start_drag(
+        Drag("dof", request.dof, session.active.carried_link_poses(), _numbers(stage, one, stage.q)),
+        _move_words(one),
     )
 
 
@@ -96,8 +97,8 @@ def set_spherical_value(session: Session, request: requests.SetJointRotation) ->
 def _set(session: Session, number: int, numbers: tuple[float, ...]) -> None:
     one = _movable(session, number)
     q = _driven_to(session, number, one, numbers)
-    with session.undo_step(f"set {one.name}"):
-        session.move_with_goals(q)
+    with session.undo.step(f"set {one.name}"):
+        session.editor.move_with_goals(q)
 
 
 def _numbers(stage: SolverSession, one: IndexedDof, q: Array) -> tuple[float, ...]:
@@ -113,7 +114,7 @@ def _driven_to(session: Session, number: int, one: IndexedDof, numbers: tuple[fl
     freedoms = stage.model.index.dofs
     q = np.array(stage.q)
     start = _numbers(stage, one, q)
-    held = Drag("freedom", number, session.carried_link_poses(), start)
+    held = Drag("dof", number, session.active.carried_link_poses(), start)
     asked = make_solve_spec(stage.edit_state, freedoms, held)
     solver = Solver(session.mechanism, asked.goals, lock=asked.lock, rest=asked.rest, restarts=0)
     stride = MAX_JOINT_STEP if one.is_rotational else MAX_JOINT_STEP * session.state.model_radius
@@ -176,8 +177,8 @@ def set_limits(session: Session, request: requests.SetLimits) -> None:
     bounds = list(stage.edit_state.bounds)
     bounds[request.dof] = lower, upper
     _check_no_ball(session, one, bounds)
-    with session.undo_step(f"limit {one.name}"):
-        session.apply_edit(replace(stage.edit_state, bounds=tuple(bounds)))
+    with session.undo.step(f"limit {one.name}"):
+        session.editor.apply_edit(replace(stage.edit_state, bounds=tuple(bounds)))
 
 
 def _check_no_ball(session: Session, one: IndexedDof, bounds: list[tuple[float, float]]) -> None:
@@ -204,8 +205,8 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
     locked = stage.edit_state.locked | {request.dof} if request.locked else stage.edit_state.locked - {request.dof}
     if locked == stage.edit_state.locked:
         return
-    with session.undo_step(f"{'lock' if request.locked else 'unlock'} {one.name}"):
-        session.apply_edit(replace(stage.edit_state, locked=locked))
+    with session.undo.step(f"{'lock' if request.locked else 'unlock'} {one.name}"):
+        session.editor.apply_edit(replace(stage.edit_state, locked=locked))
 
 
 def set_rest(session: Session, request: requests.SetRest) -> None:
@@ -219,8 +220,8 @@ def set_rest(session: Session, request: requests.SetRest) -> None:
         rest = min(max(rest, lower), upper)
     rests = list(stage.edit_state.rest_values)
     rests[request.dof] = rest
-    with session.undo_step(f"{'rest' if rest is not None else 'free'} {one.name}"):
-        session.apply_edit(replace(stage.edit_state, rest_values=tuple(rests)))
+    with session.undo.step(f"{'rest' if rest is not None else 'free'} {one.name}"):
+        session.editor.apply_edit(replace(stage.edit_state, rest_values=tuple(rests)))
 
 
 def go_to_configuration(session: Session, request: requests.GoTo) -> None:
@@ -234,8 +235,8 @@ def go_to_configuration(session: Session, request: requests.GoTo) -> None:
         q = _somewhere(session)
     else:
         raise UnknownName("configuration", name, known)
-    with session.undo_step(f"go to {name}"):
-        session.move_with_goals(q)
+    with session.undo.step(f"go to {name}"):
+        session.editor.move_with_goals(q)
 
 
 def _somewhere(session: Session) -> Array:

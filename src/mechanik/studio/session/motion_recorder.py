@@ -1,4 +1,4 @@
-"""Motion recorder of a session: record, play, seek, and export of files."""
+"""Motion recorder of a session, and the export of recordings and mechanisms to files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +18,10 @@ from mechanik.errors import InvalidOperation, UnknownName
 from mechanik.formats import write_json, write_urdf
 from mechanik.motion import record
 from mechanik.spatial.array import Array
-from mechanik.studio.messages import requests
 from mechanik.studio.messages.events import ContactsChanged, Download, Event, Model, ObstacleMoved, Obstacles, Recording
 from mechanik.studio.messages.message_codec import event_to_dict, to_plain_data
 from mechanik.studio.messages.requests import FileKind
 from mechanik.studio.session.loaded_model import LoadedModel
-
-if TYPE_CHECKING:
-    from mechanik.studio.session.session import Session
-
 
 MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
 """Maximum duration (s), number of states and number of values of a recording; it stops there."""
@@ -294,53 +288,3 @@ class DownloadStore:
         if file is None:
             raise UnknownName("file", key, ())
         return file.data, file.media_type, file.name
-
-
-def record_motion(session: Session, request: requests.RecordMotion) -> None:
-    recorder, stage = session.recorder, session.active
-    if request.on:
-        recorder.start(stage.model, stage.q, (session.broadcaster.obstacles_event(), session.collision_monitor.info()))
-    else:
-        recorder.stop(stage.q)
-    session.output.broadcast(recorder.info())
-
-
-def play(session: Session, request: requests.Play) -> None:
-    recorder, stage = session.recorder, session.active
-    if not request.on:
-        if recorder.is_playing:
-            stop_playing(session)
-        return
-    if recorder.is_recording:
-        recorder.stop(stage.q)
-    recorder.play(request.speed, request.looped)
-    stage.set_muted(True)
-    session.clock.restart()
-    session.output.broadcast(recorder.info())
-
-
-def stop_playing(session: Session) -> None:
-    """Stop playback; the mechanism stays where it was shown last, with the goals that are not pinned."""
-    recorder, stage = session.recorder, session.active
-    recorder.is_playing = False
-    session.move_with_goals(recorder.configuration_at(recorder.time))
-    stage.set_muted(False)
-    session.output.broadcast(recorder.info())
-
-
-def seek(session: Session, request: requests.Seek) -> None:
-    recorder, stage = session.recorder, session.active
-    if recorder.is_recording:
-        raise InvalidOperation("it records; end the recording first")
-    q = recorder.configuration_at(request.time)
-    if recorder.is_playing:
-        stage.send_preview(q, session.carried_link_poses())
-    else:
-        session.move_with_goals(q)
-    session.output.broadcast(recorder.info())
-
-
-def export(session: Session, request: requests.Export) -> None:
-    stage = session.active
-    file = export_file(request.kind, stage.model, stage.q, session.recorder, session.broadcaster.model_event())
-    session.output.broadcast(session.downloads.add(file))

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mechanik.collision import Obstacle
-from mechanik.errors import InvalidOperation, LimitsError
+from mechanik.errors import InvalidOperation
 from mechanik.model import Box, Capsule, Cylinder, Sphere
 from mechanik.model.shapes import Shape
-from mechanik.solver.methods.method_registry import find_method, make_method, option_names
-from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
+from mechanik.solver.methods.method_registry import find_method
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
-from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Value, Vector
+from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Vector
 from mechanik.studio.session import joint_requests as on_joints
-from mechanik.studio.session import motion_recorder as on_recorder
 from mechanik.studio.session.broadcast import control_values
 from mechanik.studio.session.edit_state import SessionSnapshot
 from mechanik.studio.session.interactive_goals import (
@@ -40,8 +38,9 @@ from mechanik.studio.session.loaded_model import (
     is_planar_linkage,
     view_direction,
 )
-from mechanik.studio.session.model_loading import replace_model_from_text
-from mechanik.studio.session.solve_spec import Drag
+from mechanik.studio.session.motion_recorder import export_file
+from mechanik.studio.session.session_editor import GoalTemplate
+from mechanik.studio.session.solve_spec import Drag, parse_solver_options
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -98,7 +97,7 @@ def _bodies(table: LoadedModel, X: Array) -> list[Array]:
 
 
 def open_gallery(session: Session, request: requests.OpenGallery) -> None:
-    session.open_gallery(request.name)
+    session.loader.open_gallery(request.name)
 
 
 def open_scene(session: Session, request: requests.OpenScene) -> None:
@@ -106,7 +105,7 @@ def open_scene(session: Session, request: requests.OpenScene) -> None:
 
 
 def edit_model(session: Session, request: requests.EditModel) -> None:
-    replace_model_from_text(session, request.kind, request.text)
+    session.loader.replace_model_from_text(request.kind, request.text)
 
 
 def show_links(session: Session, request: requests.ShowLinks) -> None:
@@ -116,18 +115,16 @@ def show_links(session: Session, request: requests.ShowLinks) -> None:
     hidden = setup.hidden - {*request.links} if request.visible else setup.hidden | {*request.links}
     if hidden == setup.hidden:
         return
-    with session.undo_step("show links" if request.visible else "hide links"):
-        session.apply_edit(replace(setup, hidden=frozenset(hidden)))
+    with session.undo.step("show links" if request.visible else "hide links"):
+        session.editor.apply_edit(replace(setup, hidden=frozenset(hidden)))
 
 
 def undo(session: Session, request: requests.Undo) -> None:
-    session.restore(session.history.undo(session.snapshot()))
-    session.output.broadcast(session.history.info())
+    session.undo.undo()
 
 
 def redo(session: Session, request: requests.Redo) -> None:
-    session.restore(session.history.redo(session.snapshot()))
-    session.output.broadcast(session.history.info())
+    session.undo.redo()
 
 
 class SliderDrag(NamedTuple):
@@ -151,14 +148,14 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     session.slider_drag = slider if goes_on and request.is_dragging else None
     if goes_on and not request.is_dragging and values.get(request.name) == request.value:
         return  # the slider is released where it was
-    before, since = session.snapshot(), session.active.drag_state.step
+    before, since = session.undo.snapshot(), session.active.drag_state.step
     try:
-        with session.broadcaster.broadcasting_scene(), session.scene_active():
+        with session.broadcaster.broadcasting_scene(), session.loader.scene_active():
             scene.set(request.name, request.value)
     except BaseException:
         stage = session.active
         if stage.model is not before.model or stage.edit_state is not before.edit_state:
-            session.restore(before)
+            session.undo.restore(before)
         raise
     control = next(one for one in scene.controls() if one.name == request.name)
     stage = session.active
@@ -170,7 +167,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
         return
     if since is not None:  # the drag belonged to a mechanism that is gone
         before = since.before
-    session.push_step(_words(control), before)
+    session.undo.push(_words(control), before)
     session.slider_drag = SliderDrag(request.name, before) if request.is_dragging else None
     session.output.broadcast(session.history.info())
 
@@ -185,8 +182,8 @@ def _words(control: ControlInfo) -> str:
 def add_goal(session: Session, request: requests.AddGoal) -> None:
     words = f"pin {request.link}" if request.pinned else f"add {GOAL_KIND_INFOS[request.kind].label} goal"
     pose = None if request.pose is None else numbers_to_pose(request.pose)
-    with session.undo_step(words):
-        session.add_goal(request.kind, request.link, at=request.at, pose=pose, pinned=request.pinned)
+    with session.undo.step(words):
+        session.editor.add_goal(GoalTemplate(request.kind, request.link, request.at, pose, request.pinned))
 
 
 def change_goal(session: Session, request: requests.ChangeGoal) -> None:
@@ -208,8 +205,8 @@ def change_goal(session: Session, request: requests.ChangeGoal) -> None:
         changed = _refitted(session, goal, changed, request)
     make_objective(changed, stage.edit_state.terrain).relations(session.mechanism)
     words = "pin goal" if request.pinned else "unpin goal" if request.pinned is False else "change goal"
-    with session.undo_step(words):
-        session.apply_edit(stage.edit_state.with_goal(changed))
+    with session.undo.step(words):
+        session.editor.apply_edit(stage.edit_state.with_goal(changed))
 
 
 def _refitted(
@@ -230,20 +227,20 @@ def _refitted(
 def move_goal(session: Session, request: requests.MoveGoal) -> None:
     session.active.edit_state.goal(request.goal)
     X = parse_pose(numbers_to_pose(request.pose))
-    with session.undo_step("move goal"):
-        session.move_goal(request.goal, X)
+    with session.undo.step("move goal"):
+        session.editor.move_goals({request.goal: X})
         session.broadcaster.broadcast_goals()
 
 
 def remove_goal(session: Session, request: requests.RemoveGoal) -> None:
     session.active.edit_state.goal(request.goal)
-    with session.undo_step("remove goal"):
-        session.remove_goal(request.goal)
+    with session.undo.step("remove goal"):
+        session.editor.remove_goal(request.goal)
 
 
 def start_goal_drag(session: Session, request: requests.StartGoalDrag) -> None:
     goal = session.active.edit_state.goal(request.goal)
-    session.start_drag(Drag("goal", goal.number), f"move {goal.name}")
+    session.dragging.start_drag(Drag("goal", goal.number), f"move {goal.name}")
 
 
 def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
@@ -255,12 +252,14 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
     pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
     setup = replace(stage.edit_state, goals=(*stage.edit_state.goals, pull))
-    session.start_drag(Drag("goal", LINK_DRAG_GOAL, session.carried_link_poses()), f"pull {request.link}", setup)
+    session.dragging.start_drag(
+        Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"pull {request.link}", setup
+    )
     session.broadcaster.broadcast_goals()
 
 
 def release_drag(session: Session, request: requests.EndDrag) -> None:
-    session.end_drag(reverts=request.cancel)
+    session.dragging.end_drag(reverts=request.cancel)
 
 
 def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
@@ -277,12 +276,14 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
         X = numbers_to_pose(request.pose)  # rejects a zero quaternion
         place, wxyz = X[:3, 3].tolist(), request.pose[3:]
     name = next(name for k in range(1, len(taken) + 2) if (name := f"{request.kind} {k}") not in taken)
-    with session.undo_step(f"add {name}"), stage.paused():
-        session.add_obstacle(Obstacle(shape, place, wxyz, name=name))
+    with session.undo.step(f"add {name}"), stage.paused():
+        session.obstacles.add_obstacles([Obstacle(shape, place, wxyz, name=name)])
         now = stage.edit_state.collisions
         if now.mode == "off":
             itself = now.self_collision and not is_planar_linkage(session.mechanism, stage.q)
-            session.apply_edit(replace(stage.edit_state, collisions=replace(now, mode="show", self_collision=itself)))
+            session.editor.apply_edit(
+                replace(stage.edit_state, collisions=replace(now, mode="show", self_collision=itself))
+            )
 
 
 def default_shape(kind: ObstacleKind, radius: float) -> Shape:
@@ -305,8 +306,8 @@ def default_shape(kind: ObstacleKind, radius: float) -> Shape:
 def move_obstacle(session: Session, request: requests.MoveObstacle) -> None:
     X = numbers_to_pose(request.pose)
     session.active.edit_state.collisions.obstacle(request.obstacle)
-    with session.undo_step(f"move {request.obstacle}"):
-        session.move_obstacle(request.obstacle, X)
+    with session.undo.step(f"move {request.obstacle}"):
+        session.obstacles.move_obstacle(request.obstacle, X)
 
 
 def resize_obstacle(session: Session, request: requests.ResizeObstacle) -> None:
@@ -316,8 +317,8 @@ def resize_obstacle(session: Session, request: requests.ResizeObstacle) -> None:
     if shape == before.shape:
         return
     changed = Obstacle(shape, before.pose.position, before.pose.wxyz, name=before.name)
-    with session.undo_step(f"resize {request.obstacle}"):
-        session.apply_edit(replace(setup, collisions=setup.collisions.with_obstacle(changed)))
+    with session.undo.step(f"resize {request.obstacle}"):
+        session.editor.apply_edit(replace(setup, collisions=setup.collisions.with_obstacle(changed)))
 
 
 def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
@@ -348,59 +349,14 @@ def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
 
 def remove_obstacle(session: Session, request: requests.RemoveObstacle) -> None:
     session.active.edit_state.collisions.obstacle(request.obstacle)
-    with session.undo_step(f"remove {request.obstacle}"):
-        session.remove_obstacle(request.obstacle)
+    with session.undo.step(f"remove {request.obstacle}"):
+        session.obstacles.remove_obstacles([request.obstacle])
 
 
 def start_obstacle_drag(session: Session, request: requests.StartObstacleDrag) -> None:
     obstacles = session.active.edit_state.collisions.obstacles
     held = session.active.edit_state.collisions.obstacle(request.obstacle)
-    session.start_drag(Drag("obstacle", obstacles.index(held), obstacle_name=held.name), f"move {held.name}")
-
-
-MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
-"""Maximum values of integer options.
-
-The solver checks its time limit only after each iteration, and an iteration with a large population is long.
-"""
-MAX_OPTION_VALUES = {"max_iterations": MAX_ITERATIONS, "restarts": MAX_RESTARTS}
-
-
-def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> dict[str, Value | None]:
-    """Return the validated options of a method; None values are left out.
-
-    Raises:
-        InvalidOperation: the method does not take these values.
-        LimitsError: a value is too large.
-    """
-    kind = find_method(solver)
-    check_option_names(options, option_names(kind))
-    given = {name: value for name, value in options.items() if value is not None}
-    if "max_seconds" in given:
-        raise InvalidOperation("each tick has a time of its own here, so max_seconds cannot be set")
-    for name, value in given.items():
-        if isinstance(value, float) and value.is_integer() and _is_whole(kind, name):
-            given[name] = value = int(value)
-        most = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
-        if isinstance(value, int) and not isinstance(value, bool) and value > most:
-            raise LimitsError(f"{name} is at most {most} here, not {value}")
-    try:
-        _, common = make_method(solver, dict(given))
-        Options(**common)  # type: ignore[arg-type]
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InvalidOperation(f"{solver} cannot take these options: {error}") from None
-    return dict(given)
-
-
-def _is_whole(kind: type, name: str) -> bool:
-    """Return whether an option is an integer by its annotation; JSON does not distinguish 3.0 from 3."""
-    hints: dict[str, str] = {}
-    for one in (Options, *reversed(kind.__mro__)):
-        hints |= {key: str(hint) for key, hint in getattr(one, "__annotations__", {}).items()}
-    hint = hints.get(name, "")
-    return name in ("restarts", "max_iterations") or (
-        name not in OPTION_NAMES and "int" in hint and "float" not in hint
-    )
+    session.dragging.start_drag(Drag("obstacle", obstacles.index(held), obstacle_name=held.name), f"move {held.name}")
 
 
 def set_solver(session: Session, request: requests.SetSolver) -> None:
@@ -409,12 +365,12 @@ def set_solver(session: Session, request: requests.SetSolver) -> None:
     if (request.solver, options) == (stage.edit_state.solver, stage.edit_state.options):
         return
     words = "change solver" if request.solver != stage.edit_state.solver else "change options"
-    with session.undo_step(words):
-        session.apply_edit(replace(stage.edit_state, solver=request.solver, options=options))
+    with session.undo.step(words):
+        session.editor.apply_edit(replace(stage.edit_state, solver=request.solver, options=options))
 
 
 def set_running(session: Session, request: requests.SetRunning) -> None:
-    session.set_running(request.running)
+    session.editor.set_running(request.running)
 
 
 def single_step(session: Session, request: requests.SingleStep) -> None:
@@ -430,9 +386,9 @@ def set_collisions(session: Session, request: requests.SetCollisions) -> None:
     if (request.mode, request.clearance) == (before.mode, before.clearance):
         return
     words = "set collisions" if request.mode != before.mode else "set clearance"
-    with session.undo_step(words):
+    with session.undo.step(words):
         collisions = replace(before, mode=request.mode, clearance=request.clearance)
-        session.apply_edit(replace(setup, collisions=collisions))
+        session.editor.apply_edit(replace(setup, collisions=collisions))
 
 
 def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
@@ -450,6 +406,28 @@ def compare(session: Session, request: requests.Compare) -> None:
     stage = session.active
     session.background.comparison.start(stage, list(dict.fromkeys(request.solvers)))
     session.output.broadcast(session.background.comparison.info())
+
+
+def record_motion(session: Session, request: requests.RecordMotion) -> None:
+    session.playback.record(request.on)
+
+
+def play(session: Session, request: requests.Play) -> None:
+    if request.on:
+        session.playback.start(request.speed, request.looped)
+        session.clock.restart()
+    elif session.recorder.is_playing:
+        session.playback.stop()
+
+
+def seek(session: Session, request: requests.Seek) -> None:
+    session.playback.seek(request.time)
+
+
+def export(session: Session, request: requests.Export) -> None:
+    active = session.active
+    file = export_file(request.kind, active.model, active.q, session.recorder, session.broadcaster.model_event())
+    session.output.broadcast(session.downloads.add(file))
 
 
 HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
@@ -485,10 +463,10 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.StartObstacleDrag: start_obstacle_drag,
     requests.ShowAlternatives: show_alternatives,
     requests.Compare: compare,
-    requests.RecordMotion: on_recorder.record_motion,
-    requests.Play: on_recorder.play,
-    requests.Seek: on_recorder.seek,
-    requests.Export: on_recorder.export,
+    requests.RecordMotion: record_motion,
+    requests.Play: play,
+    requests.Seek: seek,
+    requests.Export: export,
 }
 ALLOWED_DURING_DRAG = (
     requests.EndDrag, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.SingleStep,
@@ -504,7 +482,7 @@ def handle_request(session: Session, request: PageRequest) -> None:
     if handler is None:
         raise InvalidOperation(f"a session does not know how to carry out {type(request).__name__}")
     if not isinstance(request, ALLOWED_DURING_DRAG):
-        session.end_drag()
+        session.dragging.end_drag()
     if session.recorder.is_playing and not isinstance(request, ALLOWED_DURING_PLAYBACK):
-        on_recorder.stop_playing(session)
+        session.playback.stop()
     handler(session, request)

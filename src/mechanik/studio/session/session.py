@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from mechanik.errors import InvalidOperation
+from mechanik.collision import Obstacle
+from mechanik.collision.collision_pairs import Avoid
+from mechanik.errors import InvalidOperation, UnknownName
 from mechanik.model import Mechanism
-from mechanik.motion.live import LiveSolver
-from mechanik.spatial.array import Array
-from mechanik.studio.messages import events
-from mechanik.studio.messages.events import CurveInfo, Event
-from mechanik.studio.messages.requests import PageRequest
+from mechanik.motion.live import LiveSolver, LiveState
+from mechanik.objectives import Objective, Terrain
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.messages.events import CurveInfo, Event, Notice
+from mechanik.studio.messages.message_codec import DragUpdate
+from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PageRequest, Value, Vector
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
-from mechanik.studio.session.dragging import Dragging, UndoSteps
+from mechanik.studio.session.default_goals import DefaultGoal
+from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
 from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
-from mechanik.studio.session.interactive_goals import InteractiveGoal, objective_target
-from mechanik.studio.session.model_loading import ModelLoading
+from mechanik.studio.session.interactive_goals import InteractiveGoal, PoseLike
+from mechanik.studio.session.loaded_model import ModelSource
+from mechanik.studio.session.model_loading import ModelLoader
 from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorder
-from mechanik.studio.session.python_api import ObstacleCommands, PythonApi
 from mechanik.studio.session.request_handlers import SliderDrag
-from mechanik.studio.session.session_clock import SessionClock
+from mechanik.studio.session.session_clock import Playback, SessionClock
+from mechanik.studio.session.session_editor import GoalTemplate, ObstacleEditor, SessionEditor
 from mechanik.studio.session.solver_session import SessionState, SolverSession
 
-GoalListener = Callable[[int, Array], None]
+
+class OpenableScene(SceneProtocol, Protocol):
+    """A scene that can be opened in a session."""
+
+    def open(self, session: Session) -> None:
+        """Load the mechanism and the goals of the scene into the session."""
+        ...
 
 
-class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
+class Session:
     """One mechanism with goals and a background solver, controlled by pages, programs and scenes.
 
-    Pages use `handle_request` and `drag_to`; programs and scenes use the methods of `PythonApi` and `ObstacleCommands`.
-    All methods take `lock`, or are called from one thread at a time. States arrive from the thread of the solver, which
-    never takes that lock.
+    Pages use `handle_request` and `drag_to`; programs and scenes use the other methods, which make no undo steps.
+    Methods that change anything take `lock`; the parts of the session rely on that and take no lock of their own.
+    States arrive from the thread of the solver, which never takes it.
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
@@ -44,15 +55,25 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
 
     Attributes:
         lock: guards all changes.
+        is_closed: whether requests are rejected.
+        slider_drag: the slider of a scene that a user is dragging.
         state: what is open.
-        output: sends events and frames to pages.
         history: undo steps.
         recorder: motion recorder.
         downloads: exported files.
+        output: sends events and frames to pages.
         background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
+        state_subscribers: subscribers of programs.
         broadcaster: sends the events that keep pages up to date.
         slot: makes and installs solver sessions.
+        editor: goals, objectives and solver settings.
+        obstacles: collision settings and obstacles.
+        undo: snapshots and undo steps.
+        dragging: drags.
+        loader: opens mechanisms and scenes.
+        playback: records and plays motions.
+        clock: animations and periodic events.
 
     Example:
         >>> from mechanik.studio.session import Session
@@ -69,37 +90,32 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
         send_event: Callable[[Event], None],
         send_frame: Callable[[bytes], None],
         *,
-        scenes: Mapping[str, Callable[[], SceneProtocol]] | None = None,
+        scenes: Mapping[str, Callable[[], OpenableScene]] | None = None,
         key: str = "",
     ) -> None:
         self.lock = threading.RLock()
-        self.key = key
-        self.scenes: Mapping[str, Callable[[], SceneProtocol]] = {} if scenes is None else scenes
-        self.state = SessionState()
-        self.history, self.recorder = UndoHistory(), MotionRecorder()
-        self.output = PageOutput(send_event, send_frame, self.recorder)
-        self.downloads = DownloadStore(key)
-        self.background = BackgroundSolvers(send_frame)
-        self.collision_monitor = CollisionMonitor(self.output.broadcast)
-        self.clock = SessionClock(self)
-        self.goal_listeners: list[GoalListener] = []
-        self.state_subscribers = StateSubscribers()
-        self.broadcaster = Broadcaster(
-            self.state, self.output, self.history, self.recorder, self.background, self.collision_monitor
-        )
-        self.slot = ModelSlot(
-            self.state,
-            self.output,
-            self.recorder,
-            self.state_subscribers,
-            self.background,
-            self.collision_monitor,
-            self.broadcaster,
-        )
+        self.is_closed = False
         self.slider_drag: SliderDrag | None = None
-        self.next_goal_number = 1
-        self.next_open_id = 0
-        self.is_closed = self.is_scene_active = False
+        self._scenes: Mapping[str, Callable[[], OpenableScene]] = {} if scenes is None else scenes
+        self.state = state = SessionState()
+        self.history = history = UndoHistory()
+        self.recorder = recorder = MotionRecorder()
+        self.downloads = DownloadStore(key)
+        self.state_subscribers = StateSubscribers()
+        self.output = output = PageOutput(send_event, send_frame, recorder)
+        self.background = background = BackgroundSolvers(send_frame)
+        self.collision_monitor = monitor = CollisionMonitor(output.broadcast)
+        self.broadcaster = broadcaster = Broadcaster(state, output, history, recorder, background, monitor)
+        self.slot = ModelSlot(state, output, recorder, self.state_subscribers, background, monitor, broadcaster)
+        self.editor = SessionEditor(state, output, broadcaster, background)
+        self.obstacles = ObstacleEditor(state, output, background, self.editor)
+        self.undo = UndoSteps(history, state, output, background, broadcaster, self.slot, self.editor)
+        self.dragging = Dragging(history, state, output, background, broadcaster, self.obstacles, self.undo)
+        self.loader = ModelLoader(
+            key, history, state, output, broadcaster, self.slot, self.editor, self.undo, self.dragging
+        )
+        self.playback = Playback(recorder, state, output, monitor, broadcaster, self.editor)
+        self.clock = SessionClock(recorder, state, output, background, monitor, self.loader, self.playback)
 
     # ---- state ------------------------------------------------------------------------------
 
@@ -113,24 +129,9 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
         return self.state.active
 
     @property
-    def solver_session(self) -> SolverSession | None:
-        """The solver session; None until a mechanism is opened."""
-        return self.state.solver_session
-
-    @property
-    def scene(self) -> SceneProtocol | None:
-        """The running scene."""
-        return self.state.scene
-
-    @property
-    def curves(self) -> Sequence[CurveInfo]:
-        """The polylines in the world."""
-        return self.state.curves
-
-    @property
-    def model_radius(self) -> float:
-        """Radius of the bounding sphere of the mechanism, m."""
-        return self.state.model_radius
+    def solver_session_count(self) -> int:
+        """Number of solver sessions made so far."""
+        return self.slot.solver_session_count
 
     @property
     def alternatives(self) -> AlternativeSearch:
@@ -138,51 +139,62 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
         return self.background.alternatives
 
     @property
-    def solver_session_count(self) -> int:
-        """Number of solver sessions made so far."""
-        return self.slot.solver_session_count
+    def scene(self) -> SceneProtocol | None:
+        """The running scene."""
+        return self.state.scene
 
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism."""
-        return self.active.model.mechanism
+        return self.state.active.model.mechanism
+
+    @property
+    def model_source(self) -> ModelSource:
+        """Kind and text from which `EditModel` would make the mechanism."""
+        return self.state.active.model.source
+
+    @property
+    def edit_state(self) -> EditState:
+        """Goals, limits and settings."""
+        return self.state.active.edit_state
 
     @property
     def goals(self) -> tuple[InteractiveGoal, ...]:
         """The goals."""
-        return self.active.edit_state.goals
+        return self.state.active.edit_state.goals
 
     @property
     def live(self) -> LiveSolver:
         """The background solver."""
-        return self.active.live
+        return self.state.active.live
 
     @property
     def q(self) -> Array:
         """Present configuration, (nq,), read-only."""
-        return self.active.q
+        return self.state.active.q
 
     @property
     def running(self) -> bool:
         """Whether the solver runs; True if no mechanism is open."""
-        return self.solver_session is None or self.solver_session.running
+        return self.state.solver_session is None or self.state.solver_session.running
+
+    @property
+    def collision_text(self) -> str:
+        """Description of the deepest collision of the newest check; empty: none."""
+        return self.collision_monitor.text
 
     @property
     def is_animated(self) -> bool:
         """Whether `tick` should be called at display rate."""
-        return self.recorder.is_playing or (self.scene is not None and self.scene.is_moving)
+        return self.recorder.is_playing or (self.state.scene is not None and self.state.scene.is_moving)
 
     @property
     def file_bytes(self) -> int:
         """Size of the mesh files of the mechanism and of those in the undo history, bytes."""
-        return 0 if self.solver_session is None else self.history.file_bytes(self.solver_session.model)
+        solver_session = self.state.solver_session
+        return 0 if solver_session is None else self.history.file_bytes(solver_session.model)
 
-    # ---- requests ---------------------------------------------------------------------------
-
-    def send_everything(self) -> None:
-        """Send the whole state to a page that has just connected."""
-        with self.lock:
-            self.broadcaster.send_everything()
+    # ---- pages ------------------------------------------------------------------------------
 
     def handle_request(self, request: PageRequest) -> None:
         """Carry out a request; a request that fails changes nothing.
@@ -195,55 +207,16 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
                 raise InvalidOperation("this session is closed")
             handlers.handle_request(self, request)
 
-    # ---- changes ----------------------------------------------------------------------------
+    def drag_to(self, update: DragUpdate) -> None:
+        """Apply a drag update; the first state that includes it carries its tag."""
+        with self.lock:
+            if not self.is_closed:
+                self.dragging.drag_to(update)
 
-    def apply_edit(self, edit_state: EditState) -> None:
-        """Apply a new edit state, and broadcast what has changed."""
-        stage = self.active
-        before, order, said = stage.edit_state, self.broadcaster.goal_order, stage.adaptation_text
-        stage.apply(edit_state, stage.drag)
-        if edit_state.goals is not before.goals and order == self.broadcaster.goal_order:
-            self.broadcaster.broadcast_goals()
-        if (edit_state.bounds, edit_state.rest_values, edit_state.locked) != (
-            before.bounds,
-            before.rest_values,
-            before.locked,
-        ):
-            self.broadcaster.broadcast_dofs()
-        if edit_state.hidden != before.hidden:
-            self.output.broadcast(
-                events.VisibilityChanged([name not in edit_state.hidden for name in self.mechanism.links])
-            )
-        if (
-            edit_state.solver != before.solver
-            or edit_state.options is not before.options
-            or stage.adaptation_text != said
-        ):
-            self.broadcaster.broadcast_solving()
-        if edit_state.terrain is not before.terrain:
-            self.broadcaster.broadcast_scene()
-        if edit_state.collisions is not before.collisions:
-            self.broadcaster.broadcast_collisions(before.collisions)
-        self.background.set_spec(stage.solve_spec)
-
-    def move_goal_frames(self, goals: Mapping[int, InteractiveGoal]) -> None:
-        """Apply goals of which only the frames have changed, by number."""
-        stage = self.active
-        targets: dict[str, Any] = {}
-        setup, is_new = stage.edit_state, False
-        for number, goal in goals.items():
-            before = setup.goal(number)
-            setup = setup.with_goal(goal)
-            target = objective_target(goal, before)
-            targets[goal.name] = target
-            is_new |= target is None and goal.enabled and goal.kind != "on_terrain"
-        if is_new:
-            stage.apply(setup, stage.drag)
-        else:
-            stage.set_targets(setup, {name: target for name, target in targets.items() if target is not None})
-        self.background.set_targets(stage, targets)
-
-    # ---- time, files, closing ---------------------------------------------------------------
+    def send_everything(self) -> None:
+        """Send the whole state to a page that has just connected."""
+        with self.lock:
+            self.broadcaster.send_everything()
 
     def tick(self, now: float) -> None:
         """Advance animations, playback and status texts.
@@ -252,12 +225,12 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
             now: monotonic time, s.
         """
         with self.lock:
-            if not self.is_closed and self.solver_session is not None:
+            if not self.is_closed and self.state.solver_session is not None:
                 self.clock.tick(now)
 
     def read_mesh(self, number: int) -> tuple[bytes, str]:
         """Return the bytes of a mesh file and its media type."""
-        return self.active.model.meshes.read(number)
+        return self.state.active.model.meshes.read(number)
 
     def read_download(self, key: str) -> tuple[bytes, str, str]:
         """Return the bytes of an exported file, its media type and its name."""
@@ -270,5 +243,224 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps):
             self.background.close()
             self.state_subscribers.close()
             self.collision_monitor.close()
-            if self.solver_session is not None:
-                self.solver_session.close()
+            if self.state.solver_session is not None:
+                self.state.solver_session.close()
+
+    # ---- mechanisms and scenes --------------------------------------------------------------
+
+    def open(
+        self,
+        mechanism: Mechanism,
+        *,
+        title: str = "",
+        files: Mapping[str, bytes] | None = None,
+        source: ModelSource = ("", ""),
+        goals: Sequence[DefaultGoal] | None = None,
+        q: ArrayLike | None = None,
+        resets_view: bool = True,
+    ) -> None:
+        """Open a copy of a mechanism; undo restores the previous one.
+
+        Args:
+            mechanism: the mechanism.
+            title: title for users; default: its name.
+            files: mesh files, by the path or uri in the meshes. If given, no file of this machine is read; None: files
+                that a file reader has found are read.
+            source: kind and text from which `EditModel` would make it.
+            goals: initial goals; None: `default_goals`.
+            q: configuration, (nq,), clamped to the limits; None: the present one of the mechanism.
+            resets_view: whether the camera moves so that everything is visible.
+        """
+        with self.lock:
+            self.loader.open(
+                mechanism, title=title, files=files, source=source, goals=goals, q=q, resets_view=resets_view
+            )
+
+    def open_gallery(self, name: str) -> None:
+        """Open a mechanism of the gallery, in its configuration "home" if it has one."""
+        with self.lock:
+            self.loader.open_gallery(name)
+
+    def open_scene(self, name: str) -> None:
+        """Open a scene.
+
+        Raises:
+            UnknownName: there is no such scene.
+        """
+        if name not in self._scenes:
+            raise UnknownName("scene", name, self._scenes)
+        scene = self._scenes[name]()
+        with self.lock, self.loader.opening_scene(scene):
+            scene.open(self)
+
+    # ---- goals and objectives ---------------------------------------------------------------
+
+    def add_goal(
+        self,
+        kind: GoalKind,
+        link: str,
+        *,
+        at: Vector = (0.0, 0.0, 0.0),
+        pose: PoseLike | None = None,
+        pinned: bool = False,
+        name: str = "",
+        weight: float = 1.0,
+        level: int = 1,
+        sizes: Vector | None = None,
+        free: Sequence[Direction] = (),
+    ) -> int:
+        """Add a goal for a link.
+
+        Args:
+            kind: kind of the goal.
+            link: name of the link.
+            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in the link, z if
+                zero.
+            pose: frame of the goal in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,); None: as
+                the link is now.
+            pinned: whether it has priority over all other goals and stays in place when joints are dragged.
+            name: label; default: the name of the link.
+            weight: weight within its level.
+            level: priority level; 0 is the highest.
+            sizes: parameters of the kind, see `ChangeGoal.sizes`; None: defaults.
+            free: directions of a pose, in the frame of the goal, that are not constrained.
+
+        Returns:
+            The number of the goal.
+
+        Raises:
+            UnknownName: there is no such link.
+            InvalidOperation: there are too many goals.
+        """
+        template = GoalTemplate(kind, link, at, pose, pinned, name, weight, level, sizes, free)
+        with self.lock:
+            return self.editor.add_goal(template)
+
+    def move_goal(self, number: int, pose: PoseLike) -> None:
+        """Move a goal; a position (3,) keeps its orientation."""
+        self.move_goals({number: pose})
+
+    def move_goals(self, poses: Mapping[int, PoseLike]) -> None:
+        """Move several goals at once, by number."""
+        with self.lock:
+            self.editor.move_goals(poses)
+
+    def remove_goal(self, number: int) -> None:
+        """Remove a goal."""
+        with self.lock:
+            self.editor.remove_goal(number)
+
+    def on_goal_moved(self, listener: GoalListener) -> Callable[[], None]:
+        """Call `listener` with number and frame (4, 4) of each goal that a page drags.
+
+        Returns:
+            A function that removes the listener.
+        """
+        return self.dragging.add_goal_listener(listener)
+
+    def add_objective(self, *objectives: Objective) -> None:
+        """Add objectives that are not shown as goals; an objective of the same name is replaced.
+
+        Raises:
+            InvalidOperation: an objective has no name, or a goal has the same name.
+        """
+        with self.lock:
+            self.editor.add_objectives(objectives)
+
+    def remove_objective(self, *names: str) -> None:
+        """Remove added objectives, by name."""
+        with self.lock:
+            self.editor.remove_objectives(names)
+
+    def set_targets(self, targets: Mapping[str, Any]) -> None:
+        """Set new targets of added objectives, by name, in the form that `Objective.with_target` takes."""
+        with self.lock:
+            self.editor.set_targets(targets)
+
+    def apply_edit(self, edit_state: EditState) -> None:
+        """Apply a new edit state, and send what has changed."""
+        with self.lock:
+            self.editor.apply_edit(edit_state)
+
+    # ---- solver and configuration -----------------------------------------------------------
+
+    def set_solver(self, solver: str, **options: Value | None) -> None:
+        """Select a method and its options; options that are not named have their default values."""
+        with self.lock:
+            self.editor.set_solver(solver, options)
+
+    def set_running(self, running: bool) -> None:
+        """Run or pause the solver."""
+        with self.lock:
+            self.editor.set_running(running)
+
+    def set_configuration(self, q: ArrayLike) -> None:
+        """Move to q (nq,), clamped to the limits; the goals stay, and the solver continues from there."""
+        with self.lock:
+            self.editor.set_configuration(q)
+
+    def move_with_goals(self, q: ArrayLike) -> None:
+        """Move to q (nq,), clamped to the limits; goals that are not pinned move with their links."""
+        with self.lock:
+            self.editor.move_with_goals(q)
+
+    # ---- collisions and display -------------------------------------------------------------
+
+    def set_collision_avoidance(
+        self,
+        avoid: Avoid | None = None,
+        *,
+        mode: CollisionMode | None = None,
+        clearance: float | None = None,
+        allow: Iterable[tuple[str, str]] | None = None,
+        forbid: Iterable[tuple[str, str]] | None = None,
+    ) -> None:
+        """Set which collisions are checked, and whether they are shown or avoided; None: unchanged.
+
+        Args:
+            avoid: "self", obstacles or both; obstacles are drawn.
+            mode: "off", "show" or "avoid".
+            clearance: distance that avoidance keeps, m.
+            allow, forbid: pairs of names, see `Collider`.
+        """
+        with self.lock:
+            self.obstacles.set_collision_avoidance(avoid, mode=mode, clearance=clearance, allow=allow, forbid=forbid)
+
+    def add_obstacle(self, *obstacles: Obstacle) -> None:
+        """Add obstacles; each has a name that no link and no other obstacle has."""
+        with self.lock:
+            self.obstacles.add_obstacles(obstacles)
+
+    def remove_obstacle(self, *names: str) -> None:
+        """Remove obstacles, by name."""
+        with self.lock:
+            self.obstacles.remove_obstacles(names)
+
+    def move_obstacle(self, name: str, pose: PoseLike) -> None:
+        """Move an obstacle; a position (3,) keeps its orientation."""
+        with self.lock:
+            self.obstacles.move_obstacle(name, pose)
+
+    def set_curves(self, curves: Sequence[CurveInfo]) -> None:
+        """Set the polylines that are drawn in the world."""
+        with self.lock:
+            self.editor.set_curves(curves)
+
+    def set_terrain(self, terrain: Terrain | None) -> None:
+        """Set the terrain that is drawn and that goals of kind `on_terrain` stand on."""
+        with self.lock:
+            self.editor.set_terrain(terrain)
+
+    def notify(self, text: str) -> None:
+        """Show a message to the user."""
+        self.output.broadcast(Notice("info", text))
+
+    def subscribe(self, subscriber: Callable[[LiveState], object]) -> Callable[[], None]:
+        """Call `subscriber` with each state, in a separate thread that may call any method.
+
+        A subscriber that raises is removed. A slow subscriber misses states.
+
+        Returns:
+            A function that removes the subscriber.
+        """
+        return self.state_subscribers.add(subscriber)

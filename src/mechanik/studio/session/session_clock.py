@@ -1,20 +1,21 @@
-"""Clock of a session: status texts, animated scenes, playback, and rate-limited events."""
+"""Clock of a session: status texts, playback of recordings, animated scenes, and rate-limited events."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from mechanik.errors import MechanikError
+from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.motion.live import LiveState
 from mechanik.solver.solution import Status
 from mechanik.studio.messages.events import ComparisonChanged, Controls, Notice, Recording, StatusText
-from mechanik.studio.session.background_solvers import without_timings
-from mechanik.studio.session.solver_session import SolverSession, status_name
-
-if TYPE_CHECKING:
-    from mechanik.studio.session.session import Session
-
+from mechanik.studio.session.background_solvers import BackgroundSolvers, without_timings
+from mechanik.studio.session.broadcast import Broadcaster, PageOutput, control_values
+from mechanik.studio.session.collision_monitor import CollisionMonitor
+from mechanik.studio.session.model_loading import ModelLoader
+from mechanik.studio.session.motion_recorder import MotionRecorder
+from mechanik.studio.session.session_editor import SessionEditor
+from mechanik.studio.session.solver_session import SessionState, SolverSession, status_name
 
 MAX_LIMITS_NAMED = 4
 
@@ -26,55 +27,116 @@ def status_text(solver_session: SolverSession, collision_text: str = "") -> tupl
         solver_session: the solver.
         collision_text: description of a collision; empty: none.
     """
-    status, text = _of_the_solver(solver_session)
+    status, text = _solver_status(solver_session)
     if not collision_text:
         return status, text
     state = solver_session.latest_state
     if state is not None and state.status is Status.IN_COLLISION:
         text = ""  # it would repeat the collision
-    bumps = f"In collision: {collision_text}. {text}".rstrip()
-    return (status, bumps) if status in ("PAUSED", "PROBLEM") else ("IN_COLLISION", bumps)
+    text = f"In collision: {collision_text}. {text}".rstrip()
+    return (status, text) if status in ("PAUSED", "PROBLEM") else ("IN_COLLISION", text)
 
 
-def _of_the_solver(stage: SolverSession) -> tuple[str, str]:
-    if not stage.running:
+def _solver_status(solver_session: SolverSession) -> tuple[str, str]:
+    if not solver_session.running:
         return "PAUSED", "Paused: goals can be moved, and the mechanism stays. One step makes one iteration."
-    state = stage.latest_state
+    state = solver_session.latest_state
     if state is None:
         return "IDLE", ""
     if state.problem:
         return "PROBLEM", f"This cannot be solved: {state.problem}"
-    if not stage.solve_spec.goals:
+    if not solver_session.solve_spec.goals:
         return "IDLE", "Nothing is asked of it: right click on a link to give it a goal."
-    return status_name(state), _said(state)
+    return status_name(state), _solution_text(state)
 
 
-def _said(state: LiveState) -> str:
+def _solution_text(state: LiveState) -> str:
     solution = state.solution
     if solution is None:
         return ""
-    if solution.success:
-        limits = _at_limits(state)
-        return _sentence(solution.message) + (f" At a limit: {limits}." if limits else "")
-    return _sentence(solution.message)
+    text = _sentence(solution.message)
+    limits = _limits_text(list(solution.active_limits)) if solution.success else ""
+    return f"{text} At a limit: {limits}." if limits else text
 
 
-def _at_limits(state: LiveState) -> str:
-    assert state.solution is not None
-    at = list(state.solution.active_limits)
-    more = f" and {len(at) - MAX_LIMITS_NAMED} more" if len(at) > MAX_LIMITS_NAMED else ""
-    return ", ".join(at[:MAX_LIMITS_NAMED]) + more
+def _limits_text(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_LIMITS_NAMED} more" if len(names) > MAX_LIMITS_NAMED else ""
+    return ", ".join(names[:MAX_LIMITS_NAMED]) + more
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
+class Playback:
+    """Records motions of a session and plays them; call with the session's lock held."""
+
+    def __init__(
+        self,
+        recorder: MotionRecorder,
+        state: SessionState,
+        output: PageOutput,
+        collision_monitor: CollisionMonitor,
+        broadcaster: Broadcaster,
+        editor: SessionEditor,
+    ) -> None:
+        self._recorder, self._state, self._output = recorder, state, output
+        self._monitor, self._broadcaster, self._editor = collision_monitor, broadcaster, editor
+
+    def record(self, on: bool) -> None:
+        """Start a new recording, or end the present one."""
+        active = self._state.active
+        if on:
+            known_events = self._broadcaster.obstacles_event(), self._monitor.info()
+            self._recorder.start(active.model, active.q, known_events)
+        else:
+            self._recorder.stop(active.q)
+        self._output.broadcast(self._recorder.info())
+
+    def start(self, speed: float, looped: bool) -> None:
+        """Play the recording from the present time, and suspend the solver."""
+        active = self._state.active
+        if self._recorder.is_recording:
+            self._recorder.stop(active.q)
+        self._recorder.play(speed, looped)
+        active.set_muted(True)
+        self._output.broadcast(self._recorder.info())
+
+    def stop(self) -> None:
+        """Stop playback; the mechanism stays where it was shown last, with the goals that are not pinned."""
+        active = self._state.active
+        self._recorder.is_playing = False
+        self._editor.move_with_goals(self._recorder.configuration_at(self._recorder.time))
+        active.set_muted(False)
+        self._output.broadcast(self._recorder.info())
+
+    def seek(self, time: float) -> None:
+        """Show the recording at a time, s."""
+        active = self._state.active
+        if self._recorder.is_recording:
+            raise InvalidOperation("it records; end the recording first")
+        q = self._recorder.configuration_at(time)
+        if self._recorder.is_playing:
+            active.send_preview(q, active.carried_link_poses())
+        else:
+            self._editor.move_with_goals(q)
+        self._output.broadcast(self._recorder.info())
+
+    def tick(self, seconds: float) -> None:
+        """Advance playback by `seconds`, if it runs."""
+        if not self._recorder.is_playing:
+            return
+        active = self._state.active
+        active.send_preview(self._recorder.tick(seconds), active.carried_link_poses())
+        if not self._recorder.is_playing:
+            self.stop()
+
+
 class RateLimiter:
     """Limits how often something happens per second."""
 
     def __init__(self, max_per_second: float) -> None:
-        self._apart, self._last = 1.0 / max_per_second, -math.inf
+        self._interval, self._last = 1.0 / max_per_second, -math.inf
 
     def is_due(self, now: float) -> bool:
         """Return whether it may happen now.
@@ -82,7 +144,7 @@ class RateLimiter:
         Args:
             now: monotonic time, s.
         """
-        if now - self._last < self._apart:
+        if now - self._last < self._interval:
             return False
         self._last = now
         return True
@@ -97,98 +159,93 @@ MAX_READ_TRIES = 3
 
 
 class SessionClock:
-    """Advances the animations of a session and sends its periodic events."""
+    """Advances the animations of a session and sends its periodic events; call with the session's lock held."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._last: float | None = None
-        self._words, self._rows, self._tape = (
-            RateLimiter(STATUS_RATE),
-            RateLimiter(COMPARISON_RATE),
-            RateLimiter(RECORDING_RATE),
-        )
-        self._said: StatusText | None = None
-        self._set: Controls | None = None
-        self._compared: ComparisonChanged | None = None
-        self._taped: Recording | None = None
-        self._sequence = -1
+    def __init__(
+        self,
+        recorder: MotionRecorder,
+        state: SessionState,
+        output: PageOutput,
+        background: BackgroundSolvers,
+        collision_monitor: CollisionMonitor,
+        loader: ModelLoader,
+        playback: Playback,
+    ) -> None:
+        self._recorder, self._state, self._output, self._background = recorder, state, output, background
+        self._monitor, self._loader, self._playback = collision_monitor, loader, playback
+        self._last_time: float | None = None
+        self._status_limiter = RateLimiter(STATUS_RATE)
+        self._comparison_limiter = RateLimiter(COMPARISON_RATE)
+        self._recording_limiter = RateLimiter(RECORDING_RATE)
+        self._last_status: StatusText | None = None
+        self._last_controls: Controls | None = None
+        self._last_comparison: ComparisonChanged | None = None
+        self._last_recording: Recording | None = None
 
     def tick(self, now: float) -> None:
+        """Advance playback and the scene to `now` (monotonic time, s), and send what is due."""
         # clocks of processor cores may differ; time must never run backwards or count twice
-        last = now if self._last is None else max(now, self._last)
-        seconds = 0.0 if self._last is None else last - self._last
-        self._last = last
-        self._play(seconds)
-        self._move(min(seconds, MAX_SCENE_STEP_SECONDS))
-        self._tell(now)
+        last = now if self._last_time is None else max(now, self._last_time)
+        seconds = 0.0 if self._last_time is None else last - self._last_time
+        self._last_time = last
+        self._playback.tick(seconds)
+        self._tick_scene(min(seconds, MAX_SCENE_STEP_SECONDS))
+        self._send_due(now)
 
     def restart(self) -> None:
         """Ignore the time since the last tick."""
-        self._last = None
+        self._last_time = None
 
-    def _play(self, seconds: float) -> None:
-        session = self._session
-        if not session.recorder.is_playing:
-            return
-        session.active.send_preview(session.recorder.tick(seconds), session.carried_link_poses())
-        if not session.recorder.is_playing:
-            from mechanik.studio.session.motion_recorder import stop_playing
-
-            stop_playing(session)
-
-    def _move(self, seconds: float) -> None:
-        session = self._session
-        scene = session.state.scene
-        if scene is None or not scene.is_moving or session.recorder.is_playing or not session.running:
+    def _tick_scene(self, seconds: float) -> None:
+        scene = self._state.scene
+        if scene is None or not scene.is_moving or self._recorder.is_playing or not self._state.active.running:
             return
         try:
-            with session.scene_active():
+            with self._loader.scene_active():
                 scene.tick(seconds)
         except MechanikError as error:
-            session.close_scene()
-            session.output.broadcast(Notice("warning", f"The scene was stopped, for it could not go on: {error}"))
+            self._loader.close_scene()
+            self._output.broadcast(Notice("warning", f"The scene was stopped, for it could not go on: {error}"))
 
-    def _tell(self, now: float) -> None:
-        session = self._session
-        if (found := session.background.alternatives.poll()) is not None:
-            session.output.broadcast(found)
-        if self._words.is_due(now):
-            self._tell_words()
-        if session.background.comparison.methods and self._rows.is_due(now):
-            told = session.background.comparison.info()
-            if self._compared is None or without_timings(told) != without_timings(self._compared):
-                self._compared = told
-                session.output.broadcast(told)
-        if self._tape.is_due(now):
-            tape = session.recorder.info()
-            if tape != self._taped:
-                self._taped = tape
-                session.output.broadcast(tape)
-            if session.recorder.is_full:
-                session.recorder.is_full = False
-                session.output.broadcast(Notice("warning", "The recording is as long as one can be, so it was ended."))
+    def _send_due(self, now: float) -> None:
+        if (alternatives := self._background.alternatives.poll()) is not None:
+            self._output.broadcast(alternatives)
+        if self._status_limiter.is_due(now):
+            self._send_status()
+        comparison = self._background.comparison
+        if comparison.methods and self._comparison_limiter.is_due(now):
+            rows = comparison.info()
+            if self._last_comparison is None or without_timings(rows) != without_timings(self._last_comparison):
+                self._last_comparison = rows
+                self._output.broadcast(rows)
+        if self._recording_limiter.is_due(now):
+            recording = self._recorder.info()
+            if recording != self._last_recording:
+                self._last_recording = recording
+                self._output.broadcast(recording)
+            if self._recorder.is_full:
+                self._recorder.is_full = False
+                self._output.broadcast(Notice("warning", "The recording is as long as one can be, so it was ended."))
 
-    def _tell_words(self) -> None:
-        session = self._session
-        words = self._words_now()
-        if words != self._said:
-            self._said = words
-            session.output.broadcast(words)
-        if session.state.scene is not None:  # an animated scene may move its own sliders
-            controls = Controls({control.name: control.value for control in session.state.scene.controls()})
-            if controls != self._set:
-                self._set = controls
-                session.output.broadcast(controls)
+    def _send_status(self) -> None:
+        status = self._make_status()
+        if status != self._last_status:
+            self._last_status = status
+            self._output.broadcast(status)
+        scene = self._state.scene
+        if scene is not None:  # an animated scene may move its own sliders
+            controls = Controls(control_values(scene))
+            if controls != self._last_controls:
+                self._last_controls = controls
+                self._output.broadcast(controls)
 
-    def _words_now(self) -> StatusText:
+    def _make_status(self) -> StatusText:
         """Return the status sentence and the lines of the scene, both of the same state."""
-        session, stage = self._session, self._session.active
+        active, scene = self._state.active, self._state.scene
         tries = 0
         while True:
-            state, tries = stage.latest_state, tries + 1
-            words = StatusText(
-                *status_text(stage, session.collision_monitor.text),
-                session.state.scene.readouts() if session.state.scene is not None else [],
-            )
-            if stage.latest_state is state or tries == MAX_READ_TRIES:
-                return words
+            state, tries = active.latest_state, tries + 1
+            name, text = status_text(active, self._monitor.text)
+            status = StatusText(name, text, scene.readouts() if scene is not None else [])
+            if active.latest_state is state or tries == MAX_READ_TRIES:
+                return status

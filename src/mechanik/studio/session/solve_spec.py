@@ -8,18 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, Unpack
 
 from mechanik.collision import Collider
-from mechanik.errors import InvalidOperation
+from mechanik.errors import InvalidOperation, LimitsError
 from mechanik.model import Mechanism
 from mechanik.motion.live import LiveSolver
 from mechanik.objectives import JointValues, Objective
 from mechanik.objectives.joint_goals import JointObjective, JointTarget, spherical_joint_target
 from mechanik.objectives.objective import ObjectiveOptions
 from mechanik.objectives.target_validation import as_quaternion
-from mechanik.solver.methods.method_registry import find_method
-from mechanik.solver.options import OPTION_NAMES, Options
+from mechanik.solver.methods.method_registry import find_method, make_method, option_names
+from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
+from mechanik.studio.messages.requests import Value
 from mechanik.studio.session.collision_monitor import DEFAULT_COLLISION_SETTINGS, CollisionSettings, errors_for_users
 from mechanik.studio.session.edit_state import EditState, write_limits
 from mechanik.studio.session.interactive_goals import make_objective
@@ -69,7 +70,7 @@ class Drag:
     """What is dragged.
 
     Attributes:
-        kind: goal, dof ("freedom") or obstacle.
+        kind: goal, dof or obstacle.
         number: number of the goal (`LINK_DRAG_GOAL` for a dragged link), index of the dof, or index of the obstacle at
             the start of the drag.
         carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
@@ -77,7 +78,7 @@ class Drag:
         obstacle_name: name of the obstacle.
     """
 
-    kind: Literal["goal", "freedom", "obstacle"]
+    kind: Literal["goal", "dof", "obstacle"]
     number: int
     carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
     values: tuple[float, ...] = (0.0,)
@@ -138,9 +139,9 @@ def make_solve_spec(
         if goal.enabled and goal.number not in riding
     ]
     wanted += edit_state.objectives.values()
-    if drag is not None and drag.kind == "freedom":
+    if drag is not None and drag.kind == "dof":
         wanted.append(drag_objective(dofs, drag.number, drag.values))
-    by_hand = drag is not None and (drag.kind == "freedom" or drag.number == LINK_DRAG_GOAL)
+    by_hand = drag is not None and (drag.kind == "dof" or drag.number == LINK_DRAG_GOAL)
     lock = tuple(dofs[k].name for k in sorted(edit_state.locked))
     options = {} if by_hand else {name: value for name, value in edit_state.options.items() if value is not None}
     rest = any(one is not None for one in edit_state.rest_values)
@@ -217,7 +218,7 @@ def same_problem(one: EditState, other: EditState) -> bool:
 def drag_changes_problem(drag: Drag | None, before: Drag | None) -> bool:
     """Return whether a change of the drag changes the problem; a dragged goal is an objective like any other."""
     return drag is not before and any(
-        one is not None and (one.kind == "freedom" or one.carried_from) for one in (drag, before)
+        one is not None and (one.kind == "dof" or one.carried_from) for one in (drag, before)
     )
 
 
@@ -280,6 +281,51 @@ def _stronger(levels: list[int], times: float) -> str:
     if len(levels) == 2 and levels[0] == 0:
         return f"pins count {times:.3g} times as much as other goals"
     return f"each level counts {times:.3g} times as much as the next"
+
+
+MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
+"""Maximum values of integer options.
+
+The solver checks its time limit only after each iteration, and an iteration with a large population is long.
+"""
+MAX_OPTION_VALUES = {"max_iterations": MAX_ITERATIONS, "restarts": MAX_RESTARTS}
+
+
+def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> dict[str, Value | None]:
+    """Return the validated options of a method; None values are left out.
+
+    Raises:
+        InvalidOperation: the method does not take these values.
+        LimitsError: a value is too large.
+    """
+    kind = find_method(solver)
+    check_option_names(options, option_names(kind))
+    given = {name: value for name, value in options.items() if value is not None}
+    if "max_seconds" in given:
+        raise InvalidOperation("each tick has a time of its own here, so max_seconds cannot be set")
+    for name, value in given.items():
+        if isinstance(value, float) and value.is_integer() and _is_whole(kind, name):
+            given[name] = value = int(value)
+        most = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
+        if isinstance(value, int) and not isinstance(value, bool) and value > most:
+            raise LimitsError(f"{name} is at most {most} here, not {value}")
+    try:
+        _, common = make_method(solver, dict(given))
+        Options(**common)  # type: ignore[arg-type]
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InvalidOperation(f"{solver} cannot take these options: {error}") from None
+    return dict(given)
+
+
+def _is_whole(kind: type, name: str) -> bool:
+    """Return whether an option is an integer by its annotation; JSON does not distinguish 3.0 from 3."""
+    hints: dict[str, str] = {}
+    for owner in (Options, *reversed(kind.__mro__)):
+        hints |= {key: str(hint) for key, hint in getattr(owner, "__annotations__", {}).items()}
+    hint = hints.get(name, "")
+    return name in ("restarts", "max_iterations") or (
+        name not in OPTION_NAMES and "int" in hint and "float" not in hint
+    )
 
 
 DEFAULT_OPTIONS: dict[str, Any] = {name: getattr(Options(), name) for name in OPTION_NAMES if name != "max_seconds"} | {

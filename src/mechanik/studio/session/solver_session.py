@@ -7,7 +7,7 @@ it without a lock. `SolverSession` applies edits and drags to the `LiveSolver` a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -31,7 +31,13 @@ from mechanik.studio.session.edit_state import (
     same_goal_settings,
     same_limits,
 )
-from mechanik.studio.session.interactive_goals import InteractiveGoal, carried_frame, goal_error, poses_to_array
+from mechanik.studio.session.interactive_goals import (
+    InteractiveGoal,
+    carried_frame,
+    goal_error,
+    objective_target,
+    poses_to_array,
+)
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import ModelIndex
 from mechanik.studio.session.solve_spec import (
@@ -309,6 +315,12 @@ class SolverSession:
         """Whether the configuration is that of the newest solver state: running, and not set from outside since."""
         return self.running and self._placed is None and self.latest_state is not None
 
+    def carried_link_poses(self) -> dict[int, Array]:
+        """Return the link poses (4, 4) of all goals that move with a dragged mechanism, by goal number."""
+        X, links = self.model.index.link_poses(self.q), self.model.index.link_numbers
+        carried = [goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_pull]
+        return {goal.number: X[links[goal.link]] for goal in carried}
+
     def set_configuration(self, q: Array, resumes: bool = True, state: LiveState | None = None) -> None:
         """Move to q (nq,).
 
@@ -440,6 +452,25 @@ class SolverSession:
             raise
         self._shifted |= targets
         self._go_on(shows=not new)
+
+    def move_goals(self, goals: Iterable[InteractiveGoal]) -> dict[str, Any]:
+        """Apply goals of which only the frames have changed.
+
+        Returns:
+            The targets by name of the goal; None: the objective was made again, since no target can express the change.
+        """
+        edit_state, needs_new_objective = self.edit_state, False
+        targets: dict[str, Any] = {}
+        for goal in goals:
+            target = objective_target(goal, edit_state.goal(goal.number))
+            edit_state = edit_state.with_goal(goal)
+            targets[goal.name] = target
+            needs_new_objective |= target is None and goal.enabled and goal.kind != "on_terrain"
+        if needs_new_objective:
+            self.apply(edit_state, self.drag)
+        else:
+            self.set_targets(edit_state, {name: target for name, target in targets.items() if target is not None})
+        return targets
 
     def drag_dof(self, values: tuple[float, ...]) -> None:
         """Set the value of the dragged dof; see `Drag.values`."""

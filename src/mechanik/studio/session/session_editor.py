@@ -1,0 +1,306 @@
+"""Changes of the edit state of a session: goals, objectives, solver settings, obstacles; no undo steps.
+
+`SessionEditor` applies edit states and sends what has changed; `ObstacleEditor` does so for collision settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mechanik.collision import Obstacle
+from mechanik.collision.collision_pairs import Avoid
+from mechanik.errors import InvalidOperation, UnknownName
+from mechanik.objectives import Objective, Terrain
+from mechanik.spatial import Pose
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.messages import events
+from mechanik.studio.messages.events import CurveInfo, ObstacleMoved
+from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, Value, Vector
+from mechanik.studio.session.background_solvers import BackgroundSolvers
+from mechanik.studio.session.broadcast import Broadcaster, PageOutput, obstacle_info
+from mechanik.studio.session.collision_monitor import check_body_count
+from mechanik.studio.session.edit_state import EditState
+from mechanik.studio.session.interactive_goals import (
+    InteractiveGoal,
+    PoseLike,
+    default_sizes,
+    initial_frame,
+    make_objective,
+    numbers_to_pose,
+    parse_pose,
+)
+from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.solve_spec import parse_solver_options
+from mechanik.studio.session.solver_session import SessionState
+from mechanik.validation import as_number
+
+MAX_GOALS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoalTemplate:
+    """A goal that is to be made; see `Session.add_goal` for the fields."""
+
+    kind: GoalKind
+    link: str
+    at: Vector = (0.0, 0.0, 0.0)
+    pose: PoseLike | None = None
+    pinned: bool = False
+    name: str = ""
+    weight: float = 1.0
+    level: int = 1
+    sizes: Vector | None = None
+    free: Sequence[Direction] = ()
+
+
+class SessionEditor:
+    """Goals, objectives and solver settings of a session; call with the session's lock held.
+
+    Attributes:
+        next_goal_number: number of the next goal; numbers are never reused.
+    """
+
+    def __init__(
+        self, state: SessionState, output: PageOutput, broadcaster: Broadcaster, background: BackgroundSolvers
+    ) -> None:
+        self._state, self._output, self._broadcaster, self._background = state, output, broadcaster, background
+        self.next_goal_number = 1
+
+    def apply_edit(self, edit_state: EditState) -> None:
+        """Apply a new edit state, and send what has changed."""
+        active, broadcaster = self._state.active, self._broadcaster
+        before, order, text = active.edit_state, broadcaster.goal_order, active.adaptation_text
+        active.apply(edit_state, active.drag)
+        if edit_state.goals is not before.goals and order == broadcaster.goal_order:
+            broadcaster.broadcast_goals()
+        if (edit_state.bounds, edit_state.rest_values, edit_state.locked) != (
+            before.bounds,
+            before.rest_values,
+            before.locked,
+        ):
+            broadcaster.broadcast_dofs()
+        if edit_state.hidden != before.hidden:
+            links = active.model.mechanism.links
+            self._output.broadcast(events.VisibilityChanged([name not in edit_state.hidden for name in links]))
+        if (
+            edit_state.solver != before.solver
+            or edit_state.options is not before.options
+            or active.adaptation_text != text
+        ):
+            broadcaster.broadcast_solving()
+        if edit_state.terrain is not before.terrain:
+            broadcaster.broadcast_scene()
+        if edit_state.collisions is not before.collisions:
+            broadcaster.broadcast_collisions(before.collisions)
+        self._background.set_spec(active.solve_spec)
+
+    # ---- goals ------------------------------------------------------------------------------
+
+    def add_goal(self, template: GoalTemplate) -> int:
+        """Add a goal and return its number; see `Session.add_goal`."""
+        active = self._state.active
+        X = active.model.index.link_poses(active.q)
+        goal = self.make_goal(template, active.edit_state, active.model, X, self._state.model_radius)
+        self.apply_edit(replace(active.edit_state, goals=(*active.edit_state.goals, goal)))
+        return goal.number
+
+    def make_goal(
+        self, template: GoalTemplate, edit_state: EditState, model: LoadedModel, X: Array, model_radius: float
+    ) -> InteractiveGoal:
+        """Return a new goal without adding it.
+
+        Args:
+            template: the goal; see `Session.add_goal`.
+            edit_state: its goals and objectives determine which names are in use.
+            model: the mechanism.
+            X: poses of all links in the world, (L, 4, 4).
+            model_radius: radius of the bounding sphere of the mechanism, m.
+        """
+        kind, link, index = template.kind, template.link, model.index
+        if link not in index.link_numbers:
+            raise UnknownName("link", link, index.link_names)
+        if len(edit_state.goals) >= MAX_GOALS:
+            raise InvalidOperation(f"there are {MAX_GOALS} goals already, and no more are followed; remove some first")
+        X_link = X[index.link_numbers[link]]
+        sizes = default_sizes(kind, X_link, model_radius) if template.sizes is None else template.sizes
+        centre = index.centre_of_mass(X) if kind == "centre_of_mass" else None
+        frame = initial_frame(kind, X_link, template.at, sizes, model_radius, centre)
+        if template.pose is not None:
+            frame = parse_pose(template.pose, frame[:3, :3])
+        taken = {goal.name for goal in edit_state.goals} | set(edit_state.objectives)
+        self.next_goal_number += 1
+        goal = InteractiveGoal(
+            number=self.next_goal_number - 1,
+            name=_unused_name(template.name or link, taken),
+            kind=kind,
+            link=link,
+            X=frame,
+            at=template.at,
+            weight=template.weight,
+            level=template.level,
+            pinned=template.pinned,
+            sizes=sizes,
+            free=tuple(template.free),
+        )
+        make_objective(goal, edit_state.terrain).relations(model.mechanism)  # raises if it does not fit the mechanism
+        return goal
+
+    def move_goals(self, poses: Mapping[int, PoseLike]) -> None:
+        """Move several goals at once, by number; a position (3,) keeps the orientation."""
+        active = self._state.active
+        goals = {number: active.edit_state.goal(number) for number in poses}
+        moved = [goal.with_frame(parse_pose(poses[number], goal.X[:3, :3])) for number, goal in goals.items()]
+        self._background.set_targets(active, active.move_goals(moved))
+
+    def remove_goal(self, number: int) -> None:
+        edit_state = self._state.active.edit_state
+        removed = edit_state.goal(number)
+        self.apply_edit(replace(edit_state, goals=tuple(goal for goal in edit_state.goals if goal is not removed)))
+
+    # ---- objectives -------------------------------------------------------------------------
+
+    def add_objectives(self, objectives: Iterable[Objective]) -> None:
+        """Add objectives that are not shown as goals; see `Session.add_objective`."""
+        edit_state = self._state.active.edit_state
+        by_name = dict(edit_state.objectives)
+        for objective in objectives:
+            if not objective.name:
+                raise InvalidOperation(f"{objective!r} needs a name here, such as name='balance'")
+            if objective.name in {goal.name for goal in edit_state.goals}:
+                raise InvalidOperation(f"a goal is called {objective.name!r} already; give the objective another name")
+            by_name[objective.name] = objective
+        self.apply_edit(replace(edit_state, objectives=by_name))
+
+    def remove_objectives(self, names: Iterable[str]) -> None:
+        """Remove added objectives, by name."""
+        edit_state = self._state.active.edit_state
+        remaining = dict(edit_state.objectives)
+        for name in dict.fromkeys(names):
+            if name not in remaining:
+                raise UnknownName("objective", name, edit_state.objectives)
+            del remaining[name]
+        self.apply_edit(replace(edit_state, objectives=remaining))
+
+    def set_targets(self, targets: Mapping[str, Any]) -> None:
+        """Set new targets of added objectives, by name, in the form that `Objective.with_target` takes."""
+        active = self._state.active
+        by_name = dict(active.edit_state.objectives)
+        for name, target in targets.items():
+            if name not in by_name:
+                raise UnknownName("objective", name, by_name)
+            by_name[name] = by_name[name].with_target(target)
+        active.set_targets(replace(active.edit_state, objectives=by_name), targets)
+        self._background.set_targets(active, targets)
+
+    # ---- solver, configuration, display -----------------------------------------------------
+
+    def set_solver(self, solver: str, options: Mapping[str, Value | None]) -> None:
+        """Select a method and its options; options that are not named have their default values."""
+        given = parse_solver_options(solver, options)
+        self.apply_edit(replace(self._state.active.edit_state, solver=solver, options=given))
+
+    def set_running(self, running: bool) -> None:
+        """Run or pause the solver."""
+        self._state.active.set_running(running)
+        self._broadcaster.broadcast_solving()
+
+    def set_configuration(self, q: ArrayLike) -> None:
+        """Move to q (nq,), clamped to the limits; the goals stay, and the solver continues from there."""
+        active = self._state.active
+        mechanism = active.model.mechanism
+        active.set_configuration(mechanism.clamp(mechanism._single_q(q)))
+
+    def move_with_goals(self, q: ArrayLike) -> None:
+        """Move to q (nq,), clamped to the limits; goals that are not pinned move with their links."""
+        active = self._state.active
+        mechanism = active.model.mechanism
+        q_inside = mechanism.clamp(mechanism._single_q(q))
+        goals = replace(active.frame_packer, carried_from=active.carried_link_poses()).carried_goals(q_inside)
+        with active.paused():
+            self.apply_edit(replace(active.edit_state, goals=goals))
+            active.set_configuration(q_inside)
+
+    def set_curves(self, curves: Sequence[CurveInfo]) -> None:
+        """Set the polylines that are drawn in the world."""
+        self._state.curves = list(curves)
+        self._broadcaster.broadcast_scene()
+
+    def set_terrain(self, terrain: Terrain | None) -> None:
+        """Set the terrain that is drawn and that goals of kind `on_terrain` stand on."""
+        self.apply_edit(replace(self._state.active.edit_state, terrain=terrain))
+
+
+def _unused_name(name: str, taken: set[str]) -> str:
+    """Return the name, with a number appended if it is taken."""
+    number, unused = 1, name
+    while unused in taken:
+        number += 1
+        unused = f"{name} {number}"
+    return unused
+
+
+class ObstacleEditor:
+    """Collision settings and obstacles of a session; call with the session's lock held."""
+
+    def __init__(
+        self, state: SessionState, output: PageOutput, background: BackgroundSolvers, editor: SessionEditor
+    ) -> None:
+        self._state, self._output, self._background, self._editor = state, output, background, editor
+
+    def set_collision_avoidance(
+        self,
+        avoid: Avoid | None,
+        *,
+        mode: CollisionMode | None,
+        clearance: float | None,
+        allow: Iterable[tuple[str, str]] | None,
+        forbid: Iterable[tuple[str, str]] | None,
+    ) -> None:
+        """Set which collisions are checked; see `Session.set_collision_avoidance`."""
+        active = self._state.active
+        collisions = active.edit_state.collisions
+        if avoid is not None:
+            collisions = collisions.with_avoided(active.model.mechanism, avoid)
+        given: dict[str, Any] = {
+            "mode": mode,
+            "clearance": None if clearance is None else as_number(clearance, "clearance"),
+            "allow": None if allow is None else tuple(allow),
+            "forbid": None if forbid is None else tuple(forbid),
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        self._editor.apply_edit(replace(active.edit_state, collisions=replace(collisions, **changes)))
+
+    def add_obstacles(self, obstacles: Iterable[Obstacle]) -> None:
+        """Add obstacles; each has a name that no link and no other obstacle has."""
+        active = self._state.active
+        before = active.edit_state.collisions
+        collisions = before.with_avoided(active.model.mechanism, [*before.avoid, *obstacles])
+        check_body_count(active.model, collisions)
+        self._editor.apply_edit(replace(active.edit_state, collisions=collisions))
+
+    def remove_obstacles(self, names: Iterable[str]) -> None:
+        """Remove obstacles, by name."""
+        edit_state = self._state.active.edit_state
+        self._editor.apply_edit(replace(edit_state, collisions=edit_state.collisions.without_obstacles(*names)))
+
+    def move_obstacle(self, name: str, pose: PoseLike) -> None:
+        """Move an obstacle; a position (3,) keeps its orientation."""
+        active = self._state.active
+        collisions = active.edit_state.collisions
+        before = collisions.obstacle(name)
+        X = parse_pose(pose, before.pose.matrix[:3, :3], "pose of an obstacle")
+        moved = before.moved_to(Pose.from_matrix(X))
+        # before the solver is updated: the state that it computes must not arrive first
+        self._output.broadcast(ObstacleMoved(obstacle_info(moved, active.model.meshes)))
+        active.move_obstacles(replace(active.edit_state, collisions=collisions.with_obstacle(moved)))
+        self._background.set_spec(active.solve_spec)
+
+    def drag_obstacle(self, pose: tuple[float, ...]) -> None:
+        """Move the dragged obstacle to a pose (position in m, wxyz); do nothing if it was removed during the drag."""
+        active = self._state.active
+        assert active.drag is not None
+        name = active.drag.obstacle_name
+        if any(obstacle.name == name for obstacle in active.edit_state.collisions.obstacles):
+            self.move_obstacle(name, numbers_to_pose(pose))
