@@ -27,7 +27,7 @@ from mechanik.solver import Solution
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.requests import GoalKind
 from mechanik.studio.server.server import LOOPBACK, Server, serve
-from mechanik.studio.session.interactive_goals import InteractiveGoal, PoseLike, parse_pose
+from mechanik.studio.session.edit_state import InteractiveGoal, PoseLike, parse_pose
 from mechanik.studio.session.session import Session
 from mechanik.validation import read_only
 

@@ -13,8 +13,13 @@ from mechanik.errors import InvalidOperation
 from mechanik.solver import METHODS
 from mechanik.studio.messages.events import Solving
 from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetDofValue, SetRest, SetSolver, Undo
-from mechanik.studio.session.collision_monitor import errors_for_users, rewrite_for_users
-from mechanik.studio.session.solve_spec import MAX_WEIGHT_RATIO, SolveSpec, adapt_to_method
+from mechanik.studio.session.solve_spec import (
+    MAX_WEIGHT_RATIO,
+    SolveSpec,
+    adapt_to_method,
+    errors_for_users,
+    rewrite_for_users,
+)
 
 PANDA = mk.gallery.make("panda")
 

@@ -14,13 +14,9 @@ import mechanik as mk
 from mechanik.errors import MechanikError
 from mechanik.spatial import make_pose, rotation
 from mechanik.studio.messages.requests import AddGoal, ChangeGoal, GoalKind, MoveGoal, RemoveGoal, SetLimits, Undo
-from mechanik.studio.session.interactive_goals import (
-    InteractiveGoal,
-    goal_error,
-    make_objective,
-    objective_target,
-    pose_to_numbers,
-)
+from mechanik.studio.session.edit_state import InteractiveGoal, pose_to_numbers
+from mechanik.studio.session.frame_packer import goal_error
+from mechanik.studio.session.solve_spec import make_objective, objective_target
 from mechanik.validation import read_only
 
 KINDS: tuple[GoalKind, ...] = get_args(GoalKind)

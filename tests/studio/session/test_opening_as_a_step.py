@@ -21,7 +21,7 @@ from mechanik.studio.messages.requests import (
 )
 from mechanik.studio.scenes import SCENES
 from mechanik.studio.session import Session
-from mechanik.studio.session import edit_state as history
+from mechanik.studio.session import undo_history as history
 
 
 def stands(desk: Desk) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ from mechanik.studio.messages.events import (
 )
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.session import Session
-from mechanik.studio.session.edit_state import MAX_STEPS
+from mechanik.studio.session.undo_history import MAX_STEPS
 
 
 class Swing:

@@ -15,9 +15,6 @@ from mechanik.studio.session import (
     background_solvers as ghosts,
 )
 from mechanik.studio.session import (
-    edit_state as history,
-)
-from mechanik.studio.session import (
     joint_requests as on_joints,
 )
 from mechanik.studio.session import (
@@ -28,6 +25,9 @@ from mechanik.studio.session import (
 )
 from mechanik.studio.session import (
     motion_recorder as recorder,
+)
+from mechanik.studio.session import (
+    undo_history as history,
 )
 from mechanik.studio.session.default_goals import default_goals
 from mechanik.studio.session.loaded_model import LoadedModel, describe

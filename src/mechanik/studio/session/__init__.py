@@ -4,7 +4,7 @@ Requests and drag updates (`studio.messages`) come in; events and state frames g
 session receives. Sessions have no web code. They may import every layer below the studio and `studio.messages`.
 """
 
-from mechanik.studio.session.interactive_goals import InteractiveGoal
+from mechanik.studio.session.edit_state import InteractiveGoal
 from mechanik.studio.session.session import Session
 
 __all__ = ["InteractiveGoal", "Session"]

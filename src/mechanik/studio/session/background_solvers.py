@@ -19,11 +19,11 @@ from mechanik.solver import Solver
 from mechanik.solver.methods.method_registry import find_method
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Alternatives, CompareRow, ComparisonChanged
-from mechanik.studio.session.collision_monitor import errors_for_users
-from mechanik.studio.session.interactive_goals import poses_to_array
+from mechanik.studio.session.edit_state import poses_to_array
+from mechanik.studio.session.frame_packer import FrameStatus, status_name
 from mechanik.studio.session.loaded_model import LoadedModel, can_analyse
-from mechanik.studio.session.solve_spec import SolveSpec, adapt_to_method
-from mechanik.studio.session.solver_session import FrameStatus, SolverSession, status_name
+from mechanik.studio.session.solve_spec import SolveSpec, adapt_to_method, errors_for_users
+from mechanik.studio.session.solver_session import SolverSession
 
 ASSEMBLY_SECONDS = 2.0
 """Time limit of the search for assembly modes, s."""

@@ -24,13 +24,13 @@ from mechanik.studio.messages import events
 from mechanik.studio.messages.events import ControlInfo, Event, ObstacleInfo, TerrainInfo
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.session.background_solvers import BackgroundSolvers
-from mechanik.studio.session.collision_monitor import CollisionMonitor, CollisionSettings
-from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
-from mechanik.studio.session.interactive_goals import pose_to_numbers
+from mechanik.studio.session.collision_monitor import CollisionMonitor
+from mechanik.studio.session.edit_state import CollisionSettings, EditState, pose_to_numbers
 from mechanik.studio.session.loaded_model import LoadedModel, MeshStore, bounding_sphere, model_info
 from mechanik.studio.session.model_index import dof_infos
 from mechanik.studio.session.motion_recorder import MotionRecorder
 from mechanik.studio.session.solver_session import SessionState, SolverCallbacks, SolverSession
+from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
 
 StateSubscriber = Callable[[LiveState], object]
 StateNumber = tuple[int, int]

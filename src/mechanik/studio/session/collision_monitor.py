@@ -1,121 +1,30 @@
-"""Collision settings of a session, the cached collider of the solver, and the monitor that shows collisions.
+"""Colliders of a session: the cached collider of the solver, and the monitor that shows collisions.
 
 The monitor checks the newest configuration in a thread of its own, so that neither solving nor drawing waits for it.
 """
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mechanik.collision import Collider, Contact, Obstacle
 from mechanik.collision.collision_meshes import hull_points
-from mechanik.collision.collision_pairs import SELF, Avoid, parse_avoid
-from mechanik.errors import FormatError, InvalidOperation, MechanikError, UnknownName
+from mechanik.errors import FormatError, InvalidOperation, MechanikError
 from mechanik.model import ConvexMesh, Mechanism, Mesh, ShapeInstance
 from mechanik.model.shapes import is_flat
-from mechanik.solver.methods.method_registry import METHODS, find_method
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ContactsChanged, Event
-from mechanik.studio.messages.requests import CollisionMode
+from mechanik.studio.session.edit_state import CollisionSettings
 from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.solve_spec import errors_for_users
 from mechanik.tiers import is_compiling
-
-ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)
-OPTION_PATTERN = re.compile(r" with (?P<option>\w+)='(?P<value>\w+)'")
-OBJECTIVE_PATTERN = re.compile(r"<(?P<kind>\w+)(?: '(?P<name>[^']*)')?[^<>]*>", re.DOTALL)
-
-
-@contextmanager
-def errors_for_users() -> Generator[None]:
-    """Rewrite the errors of solver methods inside the context for users of the page, who see no arguments."""
-    try:
-        yield
-    except InvalidOperation as error:
-        raise InvalidOperation(rewrite_for_users(str(error))) from error
-
-
-def rewrite_for_users(text: str) -> str:
-    """Return the text of an error with objects and advice in terms of the page."""
-    text = OBJECTIVE_PATTERN.sub(
-        lambda found: f"the goal '{found['name']}'" if found["name"] else "one of the goals", text
-    )
-    found = ADVICE_PATTERN.search(text)
-    if found is None or found["name"] not in METHODS:
-        return text
-    option = OPTION_PATTERN.match(found["more"])
-    advice = f"choose {find_method(found['name']).title}, which can"
-    if option is not None:
-        advice = f"set its option {option['option']} to {option['value']}"
-    return f"{text[: found.start()]}; {advice}"
-
 
 MAX_BODIES = 200
 """Maximum number of links and obstacles that are checked; the set-up time of pairs grows with its square."""
-NamePairs = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CollisionSettings:
-    """Which collisions are checked and what is done about them; immutable, as everything that undo restores.
-
-    Attributes:
-        mode: "off", "show" (mark colliding bodies) or "avoid" (the solver avoids them too).
-        clearance: distance that avoidance keeps, m.
-        self_collision: whether links are checked against each other.
-        obstacles: obstacles, each with a name.
-        allow, forbid: pairs of names, see `Collider`.
-    """
-
-    mode: CollisionMode = "show"
-    clearance: float = 0.0
-    self_collision: bool = True
-    obstacles: tuple[Obstacle, ...] = ()
-    allow: NamePairs = ()
-    forbid: NamePairs = ()
-
-    @property
-    def avoid(self) -> tuple[str | Obstacle, ...]:
-        """The argument `avoid` of `Collider`."""
-        return (SELF, *self.obstacles) if self.self_collision else self.obstacles
-
-    def has_same_pairs(self, other: CollisionSettings) -> bool:
-        """Return whether both settings check the same pairs, wherever the obstacles are."""
-        return (self.self_collision, self.allow, self.forbid) == (other.self_collision, other.allow, other.forbid)
-
-    def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
-        """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
-        read = parse_avoid(avoid, mechanism.links)
-        return replace(self, self_collision=read.self_collisions, obstacles=read.obstacles)
-
-    def obstacle(self, name: str) -> Obstacle:
-        for one in self.obstacles:
-            if one.name == name:
-                return one
-        raise UnknownName("obstacle", name, [one.name for one in self.obstacles])
-
-    def with_obstacle(self, changed: Obstacle) -> CollisionSettings:
-        """Return the settings with the obstacle of the same name replaced."""
-        return replace(self, obstacles=tuple(changed if one.name == changed.name else one for one in self.obstacles))
-
-    def without_obstacles(self, *names: str) -> CollisionSettings:
-        """Return the settings without these obstacles and without the pairs that name them."""
-        gone = {self.obstacle(name).name for name in names}
-        left = tuple(one for one in self.obstacles if one.name not in gone)
-        allow, forbid = (tuple(pair for pair in pairs if not gone & {*pair}) for pairs in (self.allow, self.forbid))
-        return replace(self, obstacles=left, allow=allow, forbid=forbid)
-
-    def make_collider(self, mechanism: Mechanism) -> Collider:
-        return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)
-
-
-DEFAULT_COLLISION_SETTINGS = CollisionSettings()
-"""Self-collisions are checked and shown."""
 
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:

@@ -13,10 +13,11 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
 from mechanik.studio.session.background_solvers import BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
-from mechanik.studio.session.edit_state import EditState, SessionSnapshot, UndoHistory
+from mechanik.studio.session.edit_state import EditState
 from mechanik.studio.session.session_editor import ObstacleEditor, SessionEditor
 from mechanik.studio.session.solve_spec import Drag
 from mechanik.studio.session.solver_session import DragStep, SessionState
+from mechanik.studio.session.undo_history import SessionSnapshot, UndoHistory
 
 
 class UndoSteps:

@@ -1,27 +1,255 @@
-"""Immutable edit state of a session, the interface of scenes, and the undo history.
+"""Immutable edit state of a session: goals, limits, collision settings and solver settings.
 
-The edit state is everything that undo restores besides the mechanism and its configuration.
+The edit state is everything that undo restores besides the mechanism and its configuration. A goal is a kind, a frame
+in the world, a weight and a priority level.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, replace
 
-from mechanik.errors import InvalidOperation, UnknownName
+import numpy as np
+
+from mechanik.collision import Collider, Obstacle
+from mechanik.collision.collision_pairs import SELF, Avoid, parse_avoid
+from mechanik.errors import (
+    NotARotation,
+    NotFinite,
+    ShapeError,
+    UnknownName,
+)
 from mechanik.model import Mechanism
-from mechanik.motion.live import LiveState
-from mechanik.objectives import Objective, Terrain
-from mechanik.spatial.array import Array
-from mechanik.studio.messages import events
-from mechanik.studio.messages.events import ControlInfo
-from mechanik.studio.messages.requests import Value
-from mechanik.studio.session.collision_monitor import DEFAULT_COLLISION_SETTINGS, CollisionSettings
-from mechanik.studio.session.interactive_goals import InteractiveGoal
-from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.objectives import (
+    Objective,
+    Terrain,
+)
+from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.messages.events import GoalInfo
+from mechanik.studio.messages.requests import (
+    MAX_MAGNITUDE,
+    CollisionMode,
+    Direction,
+    GoalKind,
+    PoseNumbers,
+    Value,
+    Vector,
+)
 from mechanik.studio.session.model_index import IndexedDof
+from mechanik.validation import read_only
+
+PoseLike = ArrayLike | Pose
+"""A pose matrix (4, 4), a `Pose`, position and wxyz (7,), or a position (3,)."""
+
+
+def pose_to_numbers(X: Array) -> PoseNumbers:
+    """Return a pose (4, 4) as position and wxyz."""
+    (x, y, z), (a, b, c, d) = X[:3, 3].tolist(), quaternion.from_matrix(X[:3, :3]).tolist()
+    return x, y, z, a, b, c, d
+
+
+def poses_to_array(X: Array) -> Array:
+    """Return poses (n, 4, 4) as positions and quaternions wxyz (n, 7)."""
+    rows = np.empty((len(X), 7))
+    rows[:, :3] = X[:, :3, 3]
+    rows[:, 3:] = quaternion.from_matrix(X[:, :3, :3])
+    return rows
+
+
+def numbers_to_pose(numbers: Sequence[float]) -> Array:
+    """Return a pose matrix (4, 4), read-only, from position and wxyz; the quaternion is normalised.
+
+    Raises:
+        ShapeError: there are not seven numbers.
+        NotFinite: a number is not finite or exceeds `MAX_MAGNITUDE`.
+        NotARotation: the quaternion is zero.
+    """
+    if len(numbers) != 7:
+        raise ShapeError(f"a pose has 7 numbers, position and wxyz, not {len(numbers)}")
+    if not all(math.isfinite(one) and abs(one) <= MAX_MAGNITUDE for one in numbers):
+        raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
+    length = math.hypot(*numbers[3:])
+    if length < 1e-6:
+        raise NotARotation("the turn of a pose is a zero quaternion; no turn at all is (1, 0, 0, 0)")
+    wxyz = np.array(numbers[3:]) / length
+    return read_only(from_position_wxyz(np.array(numbers[:3], dtype=np.float64), wxyz))
+
+
+def parse_pose(pose: PoseLike, default_rotation: Array | None = None, label: str = "pose of a goal") -> Array:
+    """Validate a pose given by a program and return it as a read-only matrix (4, 4).
+
+    Args:
+        pose: see `PoseLike`.
+        default_rotation: rotation (3, 3) for a bare position; None: the identity.
+        label: name of the value in error texts.
+    """
+    if not isinstance(pose, Pose):
+        shape = np.shape(pose)
+        if shape == (7,):
+            return numbers_to_pose(np.asarray(pose, dtype=np.float64).tolist())
+        if shape == (3,):
+            X = np.eye(4)
+            X[:3, :3] = np.eye(3) if default_rotation is None else default_rotation
+            X[:3, 3] = np.asarray(pose, dtype=np.float64)
+            pose = X
+    X = as_pose_matrix(pose, label)
+    if X.shape != (4, 4):
+        raise ShapeError(f"one pose is needed, not an array of shape {X.shape}")
+    if np.abs(X).max() > MAX_MAGNITUDE:
+        raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
+    return read_only(X.copy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InteractiveGoal:
+    """A goal of a session, immutable.
+
+    Attributes:
+        number: identifier; never reused within a session.
+        name: label, and name of its objective.
+        kind: what is constrained, see `GoalKind`.
+        link: name of the link.
+        X: frame of the goal in the world, (4, 4), read-only.
+        at: point of the link, in the frame of the link, m.
+        weight: weight within its level.
+        level: priority level; a pinned goal has level 0 whatever this says.
+        enabled: whether the solver uses it.
+        pinned: whether it has priority over all other goals and stays in place when joints are dragged.
+        sizes: parameters of the kind, see `ChangeGoal.sizes`.
+        free: directions of a pose, in the frame of the goal, that are not constrained.
+        is_pull: whether it is the temporary goal of a link drag.
+
+    Example:
+        >>> from mechanik.studio.session import InteractiveGoal
+        >>> goal = InteractiveGoal(1, "target", "point", "tool", np.eye(4), pinned=True)
+        >>> goal.effective_level, goal.pose
+        (0, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0))
+    """
+
+    number: int
+    name: str
+    kind: GoalKind
+    link: str
+    X: Array
+    at: Vector = (0.0, 0.0, 0.0)
+    weight: float = 1.0
+    level: int = 1
+    enabled: bool = True
+    pinned: bool = False
+    sizes: Vector = (0.0, 0.0, 0.0)
+    free: tuple[Direction, ...] = ()
+    is_pull: bool = False
+    pose: PoseNumbers = field(init=False)
+    """The frame `X` as position (m) and wxyz."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pose", pose_to_numbers(self.X))
+
+    def with_frame(self, X: Array) -> InteractiveGoal:
+        """Return the goal with its frame at X (4, 4), read-only."""
+        return replace(self, X=X)
+
+    def with_pose(self, numbers: tuple[float, ...]) -> InteractiveGoal:
+        """Return the goal with its frame at a pose given as position (m) and wxyz."""
+        return replace(self, X=numbers_to_pose(numbers))
+
+    @property
+    def effective_level(self) -> int:
+        """Priority level for the solver; 0 for a pinned goal."""
+        return 0 if self.pinned else self.level
+
+    def has_same_settings(self, other: InteractiveGoal) -> bool:
+        """Return whether the goals differ at most in their frames."""
+        return all(getattr(self, name) == getattr(other, name) for name in SETTING_FIELDS)
+
+    def info(self, link: int) -> GoalInfo:
+        """Return the goal as pages receive it.
+
+        Args:
+            link: index of the link.
+        """
+        return GoalInfo(
+            number=self.number,
+            name=self.name,
+            kind=self.kind,
+            link=link,
+            at=self.at,
+            pose=self.pose,
+            weight=self.weight,
+            level=self.effective_level,
+            enabled=self.enabled,
+            pinned=self.pinned,
+            sizes=self.sizes,
+            free=list(self.free),
+            is_link_drag=self.is_pull,
+        )
+
+
+SETTING_FIELDS = tuple(one.name for one in fields(InteractiveGoal) if one.name not in ("X", "pose"))
+
+
+NamePairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollisionSettings:
+    """Which collisions are checked and what is done about them; immutable, as everything that undo restores.
+
+    Attributes:
+        mode: "off", "show" (mark colliding bodies) or "avoid" (the solver avoids them too).
+        clearance: distance that avoidance keeps, m.
+        self_collision: whether links are checked against each other.
+        obstacles: obstacles, each with a name.
+        allow, forbid: pairs of names, see `Collider`.
+    """
+
+    mode: CollisionMode = "show"
+    clearance: float = 0.0
+    self_collision: bool = True
+    obstacles: tuple[Obstacle, ...] = ()
+    allow: NamePairs = ()
+    forbid: NamePairs = ()
+
+    @property
+    def avoid(self) -> tuple[str | Obstacle, ...]:
+        """The argument `avoid` of `Collider`."""
+        return (SELF, *self.obstacles) if self.self_collision else self.obstacles
+
+    def has_same_pairs(self, other: CollisionSettings) -> bool:
+        """Return whether both settings check the same pairs, wherever the obstacles are."""
+        return (self.self_collision, self.allow, self.forbid) == (other.self_collision, other.allow, other.forbid)
+
+    def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
+        """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
+        read = parse_avoid(avoid, mechanism.links)
+        return replace(self, self_collision=read.self_collisions, obstacles=read.obstacles)
+
+    def obstacle(self, name: str) -> Obstacle:
+        for one in self.obstacles:
+            if one.name == name:
+                return one
+        raise UnknownName("obstacle", name, [one.name for one in self.obstacles])
+
+    def with_obstacle(self, changed: Obstacle) -> CollisionSettings:
+        """Return the settings with the obstacle of the same name replaced."""
+        return replace(self, obstacles=tuple(changed if one.name == changed.name else one for one in self.obstacles))
+
+    def without_obstacles(self, *names: str) -> CollisionSettings:
+        """Return the settings without these obstacles and without the pairs that name them."""
+        gone = {self.obstacle(name).name for name in names}
+        left = tuple(one for one in self.obstacles if one.name not in gone)
+        allow, forbid = (tuple(pair for pair in pairs if not gone & {*pair}) for pairs in (self.allow, self.forbid))
+        return replace(self, obstacles=left, allow=allow, forbid=forbid)
+
+    def make_collider(self, mechanism: Mechanism) -> Collider:
+        return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)
+
+
+DEFAULT_COLLISION_SETTINGS = CollisionSettings()
+"""Self-collisions are checked and shown."""
+
 
 Bounds = tuple[float, float]
 
@@ -118,159 +346,3 @@ def goal_terrains(edit_state: EditState) -> dict[int, Terrain]:
         for goal in edit_state.goals
         if goal.kind == "on_terrain"
     }
-
-
-class SceneProtocol(Protocol):
-    """What the parts of a session need of a scene; the scenes themselves are in a higher layer.
-
-    Attributes:
-        name: identifier.
-        title: title.
-        about: description, two to four sentences.
-        shows_collisions: whether collision shapes are drawn from the start.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def about(self) -> str: ...
-    @property
-    def shows_collisions(self) -> bool: ...
-    @property
-    def is_moving(self) -> bool:
-        """Whether `tick` moves anything at present."""
-        ...
-
-    def controls(self) -> list[ControlInfo]: ...
-    def set(self, name: str, value: Value) -> None:
-        """Set a control; a value that is not valid raises and changes nothing."""
-        ...
-
-    def snapshot(self) -> object:
-        """Return the state of the scene for `restore`; later changes do not affect it."""
-        ...
-
-    def restore(self, state: Any) -> None:
-        """Restore a state from `snapshot`; the session itself restores mechanism, goals and curves."""
-        ...
-
-    def tick(self, seconds: float) -> None:
-        """Advance the scene by `seconds`."""
-        ...
-
-    def readouts(self) -> list[str]:
-        """Return lines for the display."""
-        ...
-
-
-MAX_STEPS = 200
-MAX_STORED_LINKS = 5_000
-"""Maximum number of links of all mechanisms in the history besides the last one; edited mechanisms are stored whole."""
-MAX_STORED_BYTES = 64_000_000
-"""Maximum size of the files of mechanisms in the history, bytes."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SessionSnapshot:
-    """State of a session for undo.
-
-    Attributes:
-        model: the mechanism, by reference, since its structure never changes.
-        edit_state: goals, limits and settings.
-        q: configuration, (nq,).
-        is_at_rest: whether it stays at q; if not, the solver continues from there.
-        state: solver state at q; None if q was set otherwise.
-        open_id: identifies what was opened; the camera resets if it differs.
-        scene, scene_state: the scene and its state (`SceneProtocol.snapshot`).
-        curves: polylines in the world.
-    """
-
-    model: LoadedModel
-    edit_state: EditState
-    q: Array
-    is_at_rest: bool
-    state: LiveState | None
-    open_id: int
-    scene: SceneProtocol | None
-    scene_state: object
-    curves: Sequence[events.CurveInfo]
-
-    def has_moved(self, now: SessionSnapshot) -> bool:
-        """Return whether q, a goal or an obstacle differs from `now`."""
-        if self.q.shape != now.q.shape or (self.q != now.q).any():
-            return True
-        if obstacle_poses(self.edit_state) != obstacle_poses(now.edit_state):
-            return True
-        one, other = self.edit_state.goals, now.edit_state.goals
-        return len(one) != len(other) or any(a.pose != b.pose for a, b in zip(one, other, strict=True))
-
-
-def obstacle_poses(edit_state: EditState) -> dict[str, bytes]:
-    """Return the exact poses of the obstacles as bytes, by name."""
-    return {one.name: one.pose.matrix.tobytes() for one in edit_state.collisions.obstacles}
-
-
-class UndoHistory:
-    """Undo and redo steps, each with a label such as "move goal"."""
-
-    def __init__(self) -> None:
-        self._back: deque[tuple[str, SessionSnapshot]] = deque(maxlen=MAX_STEPS)
-        self._forth: list[tuple[str, SessionSnapshot]] = []
-
-    def __len__(self) -> int:
-        return len(self._back)
-
-    def push(self, label: str, before: SessionSnapshot, now: LoadedModel) -> None:
-        """Add an undo step and clear the redo steps.
-
-        Args:
-            label: text of the step.
-            before: state before the step.
-            now: the present model.
-        """
-        self._back.append((label, before))
-        self._forth.clear()
-        self._forget_the_oldest(now)
-
-    def _forget_the_oldest(self, now: LoadedModel) -> None:
-        """Remove the oldest steps while their mechanisms have too many links or too large files."""
-        links: dict[LoadedModel, int] = {}
-        files = {id(now.files): 0}
-        for at in reversed(range(len(self._back))):
-            table = self._back[at][1].model
-            if table in links:
-                continue
-            links[table] = len(table.index.link_names) if links else 0
-            files.setdefault(id(table.files), table.file_bytes)
-            if sum(links.values()) > MAX_STORED_LINKS or sum(files.values()) > MAX_STORED_BYTES:
-                for _ in range(at + 1):
-                    self._back.popleft()
-                return
-
-    def is_last(self, before: SessionSnapshot) -> bool:
-        """Return whether the last step started from this snapshot."""
-        return bool(self._back) and self._back[-1][1] is before
-
-    def file_bytes(self, now: LoadedModel) -> int:
-        """Return the size of the files of all mechanisms in the history and of the present one, bytes."""
-        tables = [now, *(step[1].model for step in (*self._back, *self._forth))]
-        return sum({id(table.files): table.file_bytes for table in tables}.values())
-
-    def undo(self, now: SessionSnapshot) -> SessionSnapshot:
-        if not self._back:
-            raise InvalidOperation("there is nothing to undo")
-        words, before = self._back.pop()
-        self._forth.append((words, now))
-        return before
-
-    def redo(self, now: SessionSnapshot) -> SessionSnapshot:
-        if not self._forth:
-            raise InvalidOperation("there is nothing to redo")
-        words, after = self._forth.pop()
-        self._back.append((words, now))
-        return after
-
-    def info(self) -> events.History:
-        return events.History(self._back[-1][0] if self._back else "", self._forth[-1][0] if self._forth else "")

@@ -21,7 +21,7 @@ from mechanik.spatial import Pose, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ClosureInfo, JointInfo, LinkInfo, Model, ShapeInfo
 from mechanik.studio.messages.requests import Vector
-from mechanik.studio.session.interactive_goals import pose_to_numbers
+from mechanik.studio.session.edit_state import pose_to_numbers
 from mechanik.studio.session.model_index import ModelIndex, dof_infos
 
 MAX_UPLOAD_LINKS = 1_000

@@ -20,18 +20,15 @@ from mechanik.objectives import Objective
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.requests import EditKind
 from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
-from mechanik.studio.session.collision_monitor import CollisionSettings
 from mechanik.studio.session.default_goals import DefaultGoal, default_goals
 from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import (
+    CollisionSettings,
     EditState,
-    SceneProtocol,
-    SessionSnapshot,
-    UndoHistory,
+    InteractiveGoal,
     read_bounds,
     read_rest_values,
 )
-from mechanik.studio.session.interactive_goals import InteractiveGoal, make_objective
 from mechanik.studio.session.loaded_model import (
     LoadedModel,
     ModelSource,
@@ -40,7 +37,9 @@ from mechanik.studio.session.loaded_model import (
     is_planar_linkage,
 )
 from mechanik.studio.session.session_editor import GoalTemplate, SessionEditor
+from mechanik.studio.session.solve_spec import make_objective
 from mechanik.studio.session.solver_session import SessionState
+from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot, UndoHistory
 
 BONE_THICKNESS_SHARE = 0.035
 """Radius of the shapes of an arm, as a share of its length."""

@@ -22,15 +22,8 @@ from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
 from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Vector
 from mechanik.studio.session import joint_requests as on_joints
 from mechanik.studio.session.broadcast import control_values
-from mechanik.studio.session.edit_state import SessionSnapshot
-from mechanik.studio.session.interactive_goals import (
-    InteractiveGoal,
-    default_sizes,
-    initial_frame,
-    make_objective,
-    numbers_to_pose,
-    parse_pose,
-)
+from mechanik.studio.session.edit_state import InteractiveGoal, numbers_to_pose, parse_pose
+from mechanik.studio.session.frame_packer import default_sizes, initial_frame
 from mechanik.studio.session.loaded_model import (
     DEFAULT_VIEW,
     LoadedModel,
@@ -40,7 +33,8 @@ from mechanik.studio.session.loaded_model import (
 )
 from mechanik.studio.session.motion_recorder import export_file
 from mechanik.studio.session.session_editor import GoalTemplate
-from mechanik.studio.session.solve_spec import Drag, parse_solver_options
+from mechanik.studio.session.solve_spec import Drag, make_objective, parse_solver_options
+from mechanik.studio.session.undo_history import SessionSnapshot
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session

@@ -22,8 +22,7 @@ from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.default_goals import DefaultGoal
 from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
-from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
-from mechanik.studio.session.interactive_goals import InteractiveGoal, PoseLike
+from mechanik.studio.session.edit_state import EditState, InteractiveGoal, PoseLike
 from mechanik.studio.session.loaded_model import ModelSource
 from mechanik.studio.session.model_loading import ModelLoader
 from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorder
@@ -31,6 +30,7 @@ from mechanik.studio.session.request_handlers import SliderDrag
 from mechanik.studio.session.session_clock import Playback, SessionClock
 from mechanik.studio.session.session_editor import GoalTemplate, ObstacleEditor, SessionEditor
 from mechanik.studio.session.solver_session import SessionState, SolverSession
+from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
 
 
 class OpenableScene(SceneProtocol, Protocol):

@@ -12,10 +12,11 @@ from mechanik.studio.messages.events import ComparisonChanged, Controls, Notice,
 from mechanik.studio.session.background_solvers import BackgroundSolvers, without_timings
 from mechanik.studio.session.broadcast import Broadcaster, PageOutput, control_values
 from mechanik.studio.session.collision_monitor import CollisionMonitor
+from mechanik.studio.session.frame_packer import status_name
 from mechanik.studio.session.model_loading import ModelLoader
 from mechanik.studio.session.motion_recorder import MotionRecorder
 from mechanik.studio.session.session_editor import SessionEditor
-from mechanik.studio.session.solver_session import SessionState, SolverSession, status_name
+from mechanik.studio.session.solver_session import SessionState, SolverSession
 
 MAX_LIMITS_NAMED = 4
 

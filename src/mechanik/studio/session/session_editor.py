@@ -21,18 +21,10 @@ from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind
 from mechanik.studio.session.background_solvers import BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, PageOutput, obstacle_info
 from mechanik.studio.session.collision_monitor import check_body_count
-from mechanik.studio.session.edit_state import EditState
-from mechanik.studio.session.interactive_goals import (
-    InteractiveGoal,
-    PoseLike,
-    default_sizes,
-    initial_frame,
-    make_objective,
-    numbers_to_pose,
-    parse_pose,
-)
+from mechanik.studio.session.edit_state import EditState, InteractiveGoal, PoseLike, numbers_to_pose, parse_pose
+from mechanik.studio.session.frame_packer import default_sizes, initial_frame
 from mechanik.studio.session.loaded_model import LoadedModel
-from mechanik.studio.session.solve_spec import parse_solver_options
+from mechanik.studio.session.solve_spec import make_objective, parse_solver_options
 from mechanik.studio.session.solver_session import SessionState
 from mechanik.validation import as_number
 

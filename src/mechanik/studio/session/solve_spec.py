@@ -1,31 +1,173 @@
-"""Problem of the background solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`."""
+"""Problem of the background solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`.
+
+`make_objective` and `objective_target` convert a goal for the solver.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, Unpack
 
+import numpy as np
+
 from mechanik.collision import Collider
-from mechanik.errors import InvalidOperation, LimitsError
+from mechanik.errors import (
+    InvalidOperation,
+    LimitsError,
+    ObjectiveError,
+)
 from mechanik.model import Mechanism
+from mechanik.model.dof import ALL_DOFS
 from mechanik.motion.live import LiveSolver
-from mechanik.objectives import JointValues, Objective
+from mechanik.objectives import (
+    AxisGoal,
+    CentreOfMass,
+    Distance,
+    HingeGoal,
+    InBand,
+    InBox,
+    InCone,
+    JointValues,
+    LookAt,
+    Objective,
+    OnLine,
+    OnPlane,
+    OnTerrain,
+    OrientationGoal,
+    PoseGoal,
+    PositionGoal,
+    SurfaceGoal,
+    Terrain,
+)
 from mechanik.objectives.joint_goals import JointObjective, JointTarget, spherical_joint_target
 from mechanik.objectives.objective import ObjectiveOptions
 from mechanik.objectives.target_validation import as_quaternion
-from mechanik.solver.methods.method_registry import find_method, make_method, option_names
+from mechanik.solver.methods.method_registry import METHODS, find_method, make_method, option_names
 from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
-from mechanik.studio.messages.requests import Value
-from mechanik.studio.session.collision_monitor import DEFAULT_COLLISION_SETTINGS, CollisionSettings, errors_for_users
-from mechanik.studio.session.edit_state import EditState, write_limits
-from mechanik.studio.session.interactive_goals import make_objective
+from mechanik.studio.messages.requests import (
+    GoalKind,
+    Value,
+)
+from mechanik.studio.session.edit_state import (
+    DEFAULT_COLLISION_SETTINGS,
+    CollisionSettings,
+    EditState,
+    InteractiveGoal,
+    write_limits,
+)
+from mechanik.studio.session.frame_packer import link_axis
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import IndexedDof
+
+
+def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Objective:
+    """Return the objective of a goal.
+
+    Args:
+        goal: the goal.
+        terrain: terrain of the scene, for `on_terrain`.
+
+    Raises:
+        ObjectiveError: the goal needs a terrain and there is none.
+    """
+    wish: ObjectiveOptions = {"weight": goal.weight, "level": goal.effective_level, "name": goal.name}
+    if goal.kind == "on_terrain":
+        if terrain is None:
+            raise ObjectiveError("there is no ground here to stand on; open a scene that has some, such as the rover")
+        return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **wish)
+    return _MAKERS[goal.kind](goal, wish)
+
+
+def _pose(goal: InteractiveGoal, wish: ObjectiveOptions) -> Objective:
+    wanted = [dof for dof in ALL_DOFS if dof.name not in goal.free]
+    return PoseGoal(goal.link, goal.X, at=goal.at, dof=wanted, **wish)
+
+
+def _p(goal: InteractiveGoal) -> Array:
+    return goal.X[:3, 3]
+
+
+def _z(goal: InteractiveGoal) -> Array:
+    return goal.X[:3, 2]
+
+
+_MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]] = {
+    "point": lambda goal, wish: PositionGoal(goal.link, _p(goal), goal.at, **wish),
+    "pose": _pose,
+    "orientation": lambda goal, wish: OrientationGoal(goal.link, goal.X[:3, :3], **wish),
+    "axis": lambda goal, wish: AxisGoal(goal.link, _z(goal), link_axis(goal), **wish),
+    "hinge": lambda goal, wish: HingeGoal(goal.link, _p(goal), _z(goal), goal.at, **wish),
+    "surface": lambda goal, wish: SurfaceGoal(goal.link, _p(goal), _z(goal), goal.at, **wish),
+    "on_line": lambda goal, wish: OnLine(goal.link, _p(goal), _z(goal), goal.at, **wish),
+    "on_plane": lambda goal, wish: OnPlane(goal.link, _p(goal), _z(goal), goal.at, **wish),
+    "look_at": lambda goal, wish: LookAt(goal.link, _p(goal), link_axis(goal), goal.at, **wish),
+    "distance": lambda goal, wish: Distance(goal.link, at=goal.at, other_at=_p(goal), equal=goal.sizes[0], **wish),
+    "in_box": lambda goal, wish: InBox(goal.link, -np.array(goal.sizes), goal.sizes, goal.X, goal.at, **wish),
+    "in_cone": lambda goal, wish: InCone(goal.link, link_axis(goal), _z(goal), goal.sizes[0], **wish),
+    "in_band": lambda goal, wish: InBand(goal.link, "z", goal.sizes[0], goal.sizes[1], goal.X, goal.at, **wish),
+    "centre_of_mass": lambda goal, wish: CentreOfMass(_p(goal), **wish),
+}
+
+
+def objective_target(goal: InteractiveGoal, before: InteractiveGoal) -> Any:
+    """Return the argument of `Objective.with_target` that turns the objective of `before` into that of `goal`.
+
+    The goals differ only in their frames. None: no target can express the change, so the objective must be made again.
+    """
+    turned = not np.array_equal(goal.X[:3, :3], before.X[:3, :3])
+    match goal.kind:
+        case "point" | "look_at" | "centre_of_mass":
+            return goal.X[:3, 3]
+        case "pose" | "in_box" | "in_band":
+            return goal.X
+        case "orientation":
+            return goal.X[:3, :3]
+        case "axis" | "in_cone":
+            return goal.X[:3, 2]
+        case "hinge" | "surface" | "on_line" | "on_plane":
+            return None if turned else goal.X[:3, 3]
+        case _:
+            return None
+
+
+ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)
+
+
+OPTION_PATTERN = re.compile(r" with (?P<option>\w+)='(?P<value>\w+)'")
+
+
+OBJECTIVE_PATTERN = re.compile(r"<(?P<kind>\w+)(?: '(?P<name>[^']*)')?[^<>]*>", re.DOTALL)
+
+
+@contextmanager
+def errors_for_users() -> Generator[None]:
+    """Rewrite the errors of solver methods inside the context for users of the page, who see no arguments."""
+    try:
+        yield
+    except InvalidOperation as error:
+        raise InvalidOperation(rewrite_for_users(str(error))) from error
+
+
+def rewrite_for_users(text: str) -> str:
+    """Return the text of an error with objects and advice in terms of the page."""
+    text = OBJECTIVE_PATTERN.sub(
+        lambda found: f"the goal '{found['name']}'" if found["name"] else "one of the goals", text
+    )
+    found = ADVICE_PATTERN.search(text)
+    if found is None or found["name"] not in METHODS:
+        return text
+    option = OPTION_PATTERN.match(found["more"])
+    advice = f"choose {find_method(found['name']).title}, which can"
+    if option is not None:
+        advice = f"set its option {option['option']} to {option['value']}"
+    return f"{text[: found.start()]}; {advice}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,7 +1,7 @@
-"""Mechanism and background solver of a session, and the state frames that show them.
+"""Mechanism and background solver of a session.
 
-`FramePacker` holds everything that a frame needs besides q. It is immutable, so that the thread of the solver can use
-it without a lock. `SolverSession` applies edits and drags to the `LiveSolver` and sends a frame for each of its states.
+`SolverSession` applies edits and drags to a `LiveSolver` and sends a frame for each of its states. `SessionState` holds
+the present solver session and the scene.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -17,29 +17,18 @@ import numpy as np
 
 from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.motion.live import LiveState
-from mechanik.objectives import Terrain
-from mechanik.solver.solution import Status
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import CurveInfo
-from mechanik.studio.messages.message_codec import MAIN_LAYER, STATE, STATUSES, StateHeader, write_state
 from mechanik.studio.session.collision_monitor import ColliderCache, CollisionSnapshot
 from mechanik.studio.session.edit_state import (
     EditState,
-    SceneProtocol,
-    SessionSnapshot,
+    InteractiveGoal,
     goal_terrains,
     same_goal_settings,
     same_limits,
 )
-from mechanik.studio.session.interactive_goals import (
-    InteractiveGoal,
-    carried_frame,
-    goal_error,
-    objective_target,
-    poses_to_array,
-)
+from mechanik.studio.session.frame_packer import FramePacker, FrameStatus
 from mechanik.studio.session.loaded_model import LoadedModel
-from mechanik.studio.session.model_index import ModelIndex
 from mechanik.studio.session.solve_spec import (
     Drag,
     SolveSpec,
@@ -47,142 +36,15 @@ from mechanik.studio.session.solve_spec import (
     drag_changes_problem,
     make_live_solver,
     make_solve_spec,
+    objective_target,
     same_problem,
     update_limits_and_solver,
     update_live_solver,
     with_drag,
     with_spec_targets,
 )
+from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 from mechanik.validation import read_only
-
-
-@dataclass(frozen=True, slots=True)
-class FrameStatus:
-    """Solver status for the header of a frame; see `StateHeader`."""
-
-    status: str = "IDLE"
-    tag: int = 0
-    layer: int = MAIN_LAYER
-    is_at_rest: bool = True
-    iterations: int = 0
-    seconds: float = 0.0
-    solves_per_second: float = 0.0
-
-    @staticmethod
-    def from_state(state: LiveState, tag: int, layer: int = MAIN_LAYER, status: str | None = None) -> FrameStatus:
-        """Return the status of a solver state; `status` replaces its name."""
-        return FrameStatus(
-            status_name(state) if status is None else status,
-            tag,
-            layer,
-            state.is_at_rest,
-            state.iterations,
-            state.seconds,
-            state.ticks_per_second,
-        )
-
-    @staticmethod
-    def at_rest(state: LiveState | None, tag: int, running: bool) -> FrameStatus:
-        """Return the status of a mechanism at rest; `state` is the newest solver state, or None."""
-        status = "PAUSED" if not running else "IDLE" if state is None else status_name(state)
-        if state is None:
-            return FrameStatus(status, tag)
-        return FrameStatus(status, tag, iterations=state.iterations, seconds=state.seconds)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FramePacker:
-    """Packs state frames of one model and goal list.
-
-    Attributes:
-        revision, goal_order: numbers of the `Model` and `Goals` events that the frames belong to.
-        index: kinematics of the model.
-        goals: the goals.
-        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
-        terrain: terrain of each `on_terrain` goal, by goal number, offset by its radius.
-    """
-
-    revision: int
-    goal_order: int
-    index: ModelIndex
-    goals: tuple[InteractiveGoal, ...] = ()
-    carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
-    terrain: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
-
-    def with_edit_state(
-        self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
-    ) -> FramePacker:
-        """Return the packer for another edit state, and for another goal order if given."""
-        terrain = self.terrain
-        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in edit_state.goals):
-            terrain = goal_terrains(edit_state)
-        goal_order = self.goal_order if goal_order is None else goal_order
-        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain)
-
-    def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
-        """Return the state frame of the mechanism at q (nq,)."""
-        anatomy = self.index
-        X = anatomy.link_poses(q)
-        measured = anatomy.measure_closures(X)
-        goals = self.goal_rows(X)
-        wanted = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
-        header = StateHeader(
-            kind=STATE,
-            revision=self.revision,
-            order=self.goal_order,
-            sequence=sequence,
-            tag=status.tag,
-            layer=status.layer,
-            status=STATUSES.index(status.status),
-            is_at_rest=status.is_at_rest,
-            iterations=status.iterations,
-            seconds=status.seconds,
-            solves_per_second=status.solves_per_second,
-            residual=max(wanted, default=0.0),
-            links=len(X),
-            values=anatomy.value_count,
-            goals=len(goals),
-            closures=len(measured.gaps),
-        )
-        return write_state(header, poses_to_array(X), anatomy.dof_values(q, measured), goals, measured.gaps)
-
-    def goal_rows(self, X: Array) -> Array:
-        """Return frames and errors of the goals, (G, 9), for link poses X (L, 4, 4)."""
-        rows = np.empty((len(self.goals), 9))
-        centre = self._centre(X)
-        for row, goal in zip(rows, self.goals, strict=True):
-            X_link = X[self.index.link_numbers[goal.link]]
-            here = self._along(goal, X_link, centre)
-            row[:7] = here.pose
-            row[7:] = goal_error(here, X_link, centre, self.terrain.get(goal.number))
-        return rows
-
-    def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
-        """Return the goals at q, with new frames for those that move with their links."""
-        if not self.carried_from:
-            return self.goals
-        X = self.index.link_poses(q)
-        centre = self._centre(X)
-        return tuple(self._along(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
-
-    def _along(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
-        before = self.carried_from.get(goal.number)
-        if before is None:
-            return goal
-        return goal.with_frame(carried_frame(goal, before, X_link, centre, self.terrain.get(goal.number)))
-
-    def _centre(self, X: Array) -> Array | None:
-        wants = any(goal.kind == "centre_of_mass" for goal in self.goals)
-        return self.index.centre_of_mass(X) if wants else None
-
-
-def status_name(state: LiveState) -> str:
-    """Return the name of the status in `STATUSES`."""
-    if state.problem:
-        return "PROBLEM"
-    if state.status is Status.PENDING:
-        return "IDLE"
-    return state.status.name if state.status.name in STATUSES else "PROBLEM"
 
 
 class SolverCallbacks(NamedTuple):

@@ -1,0 +1,340 @@
+"""State frames of a mechanism, and the geometry of its goals: frames, errors and default sizes.
+
+`goal_error` computes distance and angle error of a goal from a link pose, in scalar arithmetic for speed.
+`initial_frame` and `carried_frame` place a goal on its link. `FramePacker` holds everything that a frame needs besides
+q; it is immutable, so that the thread of the solver can use it without a lock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mechanik.model.dof import ROTATIONS
+from mechanik.motion.live import LiveState
+from mechanik.objectives import (
+    Terrain,
+)
+from mechanik.objectives.pose_constraints import PERPENDICULAR_PAIRS
+from mechanik.solver.solution import Status
+from mechanik.spatial import inverse, make_pose, rotation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
+from mechanik.studio.messages.message_codec import MAIN_LAYER, STATE, STATUSES, StateHeader, write_state
+from mechanik.studio.messages.requests import (
+    GoalKind,
+    Vector,
+)
+from mechanik.studio.session.edit_state import (
+    EditState,
+    InteractiveGoal,
+    goal_terrains,
+    poses_to_array,
+)
+from mechanik.studio.session.model_index import ModelIndex
+from mechanik.validation import read_only
+
+X_AXIS: Vector = (1.0, 0.0, 0.0)
+
+
+Z_AXIS: Vector = (0.0, 0.0, 1.0)
+
+
+UPRIGHT_COSINE = 0.75
+"""Cosine to the z axis of the world above which the z axis of a link counts as up, so that the link looks along x."""
+
+
+def link_axis(goal: InteractiveGoal) -> Vector:
+    """Return the direction, in the frame of the link, that an axis, cone or look-at goal constrains.
+
+    For an axis or a cone it is `at`, for a look-at goal `sizes` (see `default_sizes`); z if that is zero.
+    """
+    given = goal.sizes if goal.kind == "look_at" else goal.at
+    return given if math.hypot(*given) > 1e-9 else Z_AXIS
+
+
+def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
+    """Return the sizes of a new goal of a kind, see `ChangeGoal.sizes`.
+
+    Args:
+        X_world_link: pose of the link in the world, (4, 4).
+        radius: of the mechanism, m.
+
+    Returns:
+        Lengths in m, angles in rad. For a look-at goal the viewing axis of the link: z, or x if z points up, as in
+            heads and bodies.
+    """
+    if kind == "look_at":
+        return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
+    parameters = GOAL_KIND_INFOS[kind].sizes
+    scaled = [info.default * (radius if info.quantity == "length" else 1.0) for info in parameters]
+    a, b, c = scaled + [0.0] * (3 - len(scaled))
+    return a, b, c
+
+
+def goal_error(
+    goal: InteractiveGoal, X_world_link: Array, centre: Array | None, terrain: Terrain | None
+) -> tuple[float, float]:
+    """Return distance (m) and angle (rad) between a link and its goal.
+
+    Args:
+        goal: the goal.
+        X_world_link: pose of the link in the world, (4, 4).
+        centre: centre of mass in the world, (3,), m; None if no link has mass.
+        terrain: for `on_terrain`, offset by the radius of the sphere of the goal.
+    """
+    R, p = X_world_link[:3, :3], X_world_link[:3, 3] + X_world_link[:3, :3] @ goal.at
+    x, y, z = (goal.X[:3, :3].T @ (p - goal.X[:3, 3])).tolist()  # the point in the frame of the goal
+    sizes = goal.sizes
+    match goal.kind:
+        case "point":
+            return math.hypot(x, y, z), 0.0
+        case "pose":
+            off = [one for one, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
+            return math.hypot(*off), _turn(goal.X[:3, :3].T @ R, goal)
+        case "orientation":
+            return 0.0, rotation_angle(goal.X[:3, :3].T @ R)
+        case "axis":
+            return 0.0, _between(R @ link_axis(goal), goal.X[:3, 2])
+        case "hinge":
+            return math.hypot(x, y, z), _between(R[:, 2], goal.X[:3, 2])
+        case "surface":
+            return abs(z), _between(R[:, 2], goal.X[:3, 2])
+        case "on_line":
+            return math.hypot(x, y), 0.0
+        case "on_plane":
+            return abs(z), 0.0
+        case "look_at":
+            return 0.0, _between(R @ link_axis(goal), goal.X[:3, 3] - p)
+        case "distance":
+            return abs(math.hypot(x, y, z) - sizes[0]), 0.0
+        case "in_box":
+            return math.hypot(*(max(abs(one) - size, 0.0) for one, size in zip((x, y, z), sizes, strict=True))), 0.0
+        case "in_cone":
+            return 0.0, max(0.0, _between(R @ link_axis(goal), goal.X[:3, 2]) - sizes[0])
+        case "in_band":
+            return max(sizes[0] - z, z - sizes[1], 0.0), 0.0
+        case "centre_of_mass":
+            return (0.0 if centre is None else float(np.linalg.norm(centre - goal.X[:3, 3]))), 0.0
+        case "on_terrain":
+            return (0.0 if terrain is None else abs(float(p[2] - terrain.height(p[0], p[1])))), 0.0
+
+
+def rotation_angle(R: Array) -> float:
+    """Return the angle of a rotation (3, 3), rad, accurate near 0 and near pi."""
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R.ravel().tolist()
+    return math.atan2(math.hypot(zy - yz, xz - zx, yx - xy), xx + yy + zz - 1.0)
+
+
+def _between(a: Array, b: Array) -> float:
+    """Return the angle between two vectors, rad; 0 if a vector is zero."""
+    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    cross = math.hypot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+    return math.atan2(cross, ax * bx + ay * by + az * bz)
+
+
+def _turn(R: Array, goal: InteractiveGoal) -> float:
+    """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it."""
+    turns = [dof for dof in ROTATIONS if dof.name not in goal.free]
+    match len(turns):
+        case 3:
+            return rotation_angle(R)
+        case 2:
+            k = next(dof for dof in ROTATIONS if dof not in turns).axis_index
+            return math.atan2(math.hypot(R[(k + 1) % 3, k], R[(k + 2) % 3, k]), R[k, k])
+        case 1:
+            of_link, of_goal = PERPENDICULAR_PAIRS[turns[0]]
+            return abs(math.asin(max(-1.0, min(1.0, float(R[of_goal, of_link])))))
+        case _:
+            return 0.0
+
+
+LOOK_AT_DISTANCE = 0.8
+"""Distance of a new look-at target from its link, in radii of the mechanism."""
+
+
+def initial_frame(
+    kind: GoalKind, X_world_link: Array, at: Vector, sizes: Vector, radius: float, centre: Array | None
+) -> Array:
+    """Return the frame (4, 4) of a new goal that is met in the present configuration, so that nothing jumps.
+
+    Args:
+        X_world_link: pose of the link in the world, (4, 4).
+        at: point of the link, in the frame of the link, m.
+        sizes: see `default_sizes`.
+        radius: of the mechanism, m.
+        centre: centre of mass in the world, (3,), m; None if no link has mass.
+    """
+    R, p = X_world_link[:3, :3], X_world_link[:3, :3] @ at + X_world_link[:3, 3]
+    match kind:
+        case "look_at":
+            return read_only(make_pose(R, p + LOOK_AT_DISTANCE * radius * (R @ sizes)))
+        case "axis" | "in_cone":
+            way = R @ (at if math.hypot(*at) > 1e-9 else Z_AXIS)
+            return read_only(make_pose(rotation.between(np.array(Z_AXIS), way), X_world_link[:3, 3]))
+        case "distance":
+            return read_only(make_pose(R, p - sizes[0] * R[:, 2]))
+        case "in_box" | "in_band" | "centre_of_mass" | "on_terrain":
+            return read_only(make_pose(np.eye(3), p if kind != "centre_of_mass" or centre is None else centre))
+        case _:
+            return read_only(make_pose(R, p))
+
+
+def carried_frame(
+    goal: InteractiveGoal, X_before: Array, X_now: Array, centre: Array | None, terrain: Terrain | None
+) -> Array:
+    """Return the frame (4, 4) of a goal that moves with its link.
+
+    The frame of a point, pose or orientation goal follows the link itself. Lines, planes, boxes and similar frames move
+    rigidly with the link. A centre-of-mass goal follows the centre of mass, and a goal on terrain stays on the terrain.
+
+    Args:
+        X_before, X_now: poses of the link in the world, at the start of the drag and now, (4, 4).
+        centre: centre of mass in the world, (3,), m; None if no link has mass.
+        terrain: for `on_terrain`.
+    """
+    R, p = X_now[:3, :3], X_now[:3, :3] @ goal.at + X_now[:3, 3]
+    match goal.kind:
+        case "point":
+            return make_pose(goal.X[:3, :3], p)
+        case "pose" | "orientation":
+            return make_pose(R, p)
+        case "centre_of_mass":
+            return goal.X if centre is None else make_pose(goal.X[:3, :3], centre)
+        case "on_terrain":
+            height = p[2] if terrain is None else float(terrain.height(p[0], p[1]))
+            return make_pose(goal.X[:3, :3], np.array([p[0], p[1], height]))
+        case _:
+            return X_now @ inverse(X_before) @ goal.X
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStatus:
+    """Solver status for the header of a frame; see `StateHeader`."""
+
+    status: str = "IDLE"
+    tag: int = 0
+    layer: int = MAIN_LAYER
+    is_at_rest: bool = True
+    iterations: int = 0
+    seconds: float = 0.0
+    solves_per_second: float = 0.0
+
+    @staticmethod
+    def from_state(state: LiveState, tag: int, layer: int = MAIN_LAYER, status: str | None = None) -> FrameStatus:
+        """Return the status of a solver state; `status` replaces its name."""
+        return FrameStatus(
+            status_name(state) if status is None else status,
+            tag,
+            layer,
+            state.is_at_rest,
+            state.iterations,
+            state.seconds,
+            state.ticks_per_second,
+        )
+
+    @staticmethod
+    def at_rest(state: LiveState | None, tag: int, running: bool) -> FrameStatus:
+        """Return the status of a mechanism at rest; `state` is the newest solver state, or None."""
+        status = "PAUSED" if not running else "IDLE" if state is None else status_name(state)
+        if state is None:
+            return FrameStatus(status, tag)
+        return FrameStatus(status, tag, iterations=state.iterations, seconds=state.seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FramePacker:
+    """Packs state frames of one model and goal list.
+
+    Attributes:
+        revision, goal_order: numbers of the `Model` and `Goals` events that the frames belong to.
+        index: kinematics of the model.
+        goals: the goals.
+        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
+        terrain: terrain of each `on_terrain` goal, by goal number, offset by its radius.
+    """
+
+    revision: int
+    goal_order: int
+    index: ModelIndex
+    goals: tuple[InteractiveGoal, ...] = ()
+    carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    terrain: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
+
+    def with_edit_state(
+        self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
+    ) -> FramePacker:
+        """Return the packer for another edit state, and for another goal order if given."""
+        terrain = self.terrain
+        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in edit_state.goals):
+            terrain = goal_terrains(edit_state)
+        goal_order = self.goal_order if goal_order is None else goal_order
+        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain)
+
+    def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
+        """Return the state frame of the mechanism at q (nq,)."""
+        anatomy = self.index
+        X = anatomy.link_poses(q)
+        measured = anatomy.measure_closures(X)
+        goals = self.goal_rows(X)
+        wanted = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
+        header = StateHeader(
+            kind=STATE,
+            revision=self.revision,
+            order=self.goal_order,
+            sequence=sequence,
+            tag=status.tag,
+            layer=status.layer,
+            status=STATUSES.index(status.status),
+            is_at_rest=status.is_at_rest,
+            iterations=status.iterations,
+            seconds=status.seconds,
+            solves_per_second=status.solves_per_second,
+            residual=max(wanted, default=0.0),
+            links=len(X),
+            values=anatomy.value_count,
+            goals=len(goals),
+            closures=len(measured.gaps),
+        )
+        return write_state(header, poses_to_array(X), anatomy.dof_values(q, measured), goals, measured.gaps)
+
+    def goal_rows(self, X: Array) -> Array:
+        """Return frames and errors of the goals, (G, 9), for link poses X (L, 4, 4)."""
+        rows = np.empty((len(self.goals), 9))
+        centre = self._centre(X)
+        for row, goal in zip(rows, self.goals, strict=True):
+            X_link = X[self.index.link_numbers[goal.link]]
+            here = self._along(goal, X_link, centre)
+            row[:7] = here.pose
+            row[7:] = goal_error(here, X_link, centre, self.terrain.get(goal.number))
+        return rows
+
+    def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
+        """Return the goals at q, with new frames for those that move with their links."""
+        if not self.carried_from:
+            return self.goals
+        X = self.index.link_poses(q)
+        centre = self._centre(X)
+        return tuple(self._along(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
+
+    def _along(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
+        before = self.carried_from.get(goal.number)
+        if before is None:
+            return goal
+        return goal.with_frame(carried_frame(goal, before, X_link, centre, self.terrain.get(goal.number)))
+
+    def _centre(self, X: Array) -> Array | None:
+        wants = any(goal.kind == "centre_of_mass" for goal in self.goals)
+        return self.index.centre_of_mass(X) if wants else None
+
+
+def status_name(state: LiveState) -> str:
+    """Return the name of the status in `STATUSES`."""
+    if state.problem:
+        return "PROBLEM"
+    if state.status is Status.PENDING:
+        return "IDLE"
+    return state.status.name if state.status.name in STATUSES else "PROBLEM"
