@@ -193,6 +193,18 @@ def test_ghosts_that_are_drawn_go_when_the_goal_moves() -> None:
         assert [bool(found.poses) for found in desk.all(Alternatives)] == [True, False], "and it is said once"
 
 
+def test_drawn_alternatives_go_when_the_goal_moves_twice_between_two_ticks() -> None:
+    """The second move dropped the empty result of the first one, and pages kept the old solutions."""
+    with Desk("ur5") as desk:
+        desk.ask(ShowAlternatives(4))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
+        goal = desk.session.goals[0]
+        for k in range(2):
+            desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01 * k, 0.0, 0.01)))  # type: ignore[arg-type]
+        desk.tick()
+        assert [bool(event.poses) for event in desk.all(Alternatives)] == [True, False]
+
+
 def test_compared_methods_follow_the_same_goal_each_on_its_layer() -> None:
     with Desk("ur5") as desk:
         desk.ask(Compare(["dls", "ccd", "closed_form"]))

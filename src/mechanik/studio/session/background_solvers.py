@@ -56,15 +56,15 @@ class AlternativeSearch:
         self._number = 0
         self._next: _Question | None = None
         self._is_busy = self._is_closed = False
-        self._found: tuple[int, Alternatives] | None = None
+        self._result: tuple[int, Alternatives] | None = None
         self._thread: threading.Thread | None = None
-        self._is_asked = False
+        self._is_requested = False
 
     def start(self, model: LoadedModel, spec: SolveSpec, q: Array, limit: int) -> None:
         with self._lock:
             self._number += 1
             self._next = _Question(self._number, model, spec, q, limit)
-            self._is_asked = True
+            self._is_requested = True
             if not self._is_busy and not self._is_closed:
                 self._is_busy = True
                 self._thread = threading.Thread(target=self._work, name="mechanik ghosts", daemon=True)
@@ -73,10 +73,12 @@ class AlternativeSearch:
     def cancel(self) -> None:
         """Drop the present search and its result."""
         with self._lock:
+            if not self._is_requested:
+                return  # an empty result that is not polled yet must stay
             self._number += 1
             self._next = None
-            self._found = (self._number, self.empty()) if self._is_asked else None
-            self._is_asked = False
+            self._result = self._number, self.empty()
+            self._is_requested = False
 
     def close(self) -> None:
         """Start no further search."""
@@ -91,8 +93,8 @@ class AlternativeSearch:
     def poll(self) -> Alternatives | None:
         """Return the result found since the last call, if it is still valid."""
         with self._lock:
-            found, self._found = self._found, None
-            return found[1] if found is not None and found[0] == self._number else None
+            result, self._result = self._result, None
+            return result[1] if result is not None and result[0] == self._number else None
 
     @staticmethod
     def empty() -> Alternatives:
@@ -113,7 +115,7 @@ class AlternativeSearch:
                 answer = Alternatives([], "other solutions could not be looked for here")
             with self._lock:
                 if question.number == self._number:
-                    self._found = question.number, answer
+                    self._result = question.number, answer
 
 
 def _searched(question: _Question) -> Alternatives:
