@@ -328,7 +328,8 @@ class ModelSlot:
 
     def _on_state(self, solver_session_number: int, state: LiveState) -> None:
         """Handle a state of the solver, in the thread of the solver, which never takes the session's lock."""
-        self._recorder.add(state.q)
+        if self._recorder.is_recording:
+            self._recorder.add(state.q)
         self._subscribers.publish((solver_session_number, state.sequence), state)
 
 

@@ -73,8 +73,6 @@ class MotionRecorder:
 
     def add(self, q: Array) -> None:
         """Record the configuration q (nq,), if the recorder runs."""
-        if not self.is_recording:
-            return
         with self._lock:
             now = self._now()
             if not self.is_recording or self.model is None or len(q) != self.model.index.nq:
