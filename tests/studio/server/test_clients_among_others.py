@@ -152,7 +152,7 @@ def test_meshes_of_all_sessions_are_bounded_together_and_those_that_go_make_plac
 def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch):
     """Searches went on after their sessions, as many as somebody cared to begin."""
     begun, may_end = threading.Event(), threading.Event()
-    monkeypatch.setattr(ghosts, "_searched", lambda _: begun.set() or may_end.wait(PATIENCE))
+    monkeypatch.setattr(ghosts, "_find_alternatives", lambda _: begun.set() or may_end.wait(PATIENCE))
 
     def make(tell, show, key):
         session = Session(tell, show, key=key)

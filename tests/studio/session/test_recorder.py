@@ -162,7 +162,7 @@ def test_a_clock_that_runs_back_and_forth_does_not_play_faster() -> None:
     with Desk("planar_2r") as desk:
         recorder = desk.session.recorder
         recorder.start(desk.session.active.model, desk.session.q)
-        recorder._clock = lambda: recorder._begun + 9.0
+        recorder._clock = lambda: recorder._start_time + 9.0
         recorder.stop(desk.session.q + 0.1)
         desk.ask(Play(True))
         for now in (100.0, 100.05, 100.044, 100.05, 100.044, 100.05, 100.1):

@@ -163,7 +163,7 @@ def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(mon
 
 def test_a_search_that_is_under_way_can_be_waited_for_after_the_end(monkeypatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
-    monkeypatch.setattr(ghosts, "_searched", lambda _: begun.set() or may_end.wait(PATIENCE))
+    monkeypatch.setattr(ghosts, "_find_alternatives", lambda _: begun.set() or may_end.wait(PATIENCE))
     desk = Desk("planar_3r")
     desk.ask(requests.ShowAlternatives(4))
     assert begun.wait(PATIENCE)

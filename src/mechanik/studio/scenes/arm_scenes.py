@@ -380,8 +380,8 @@ class CcdArmScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         match name:
             case "free" | "hinges":
-                other = "hinges" if name == "free" else "free"
-                self.set_value(other, not self.is_on(name))
+                opposite = "hinges" if name == "free" else "free"
+                self.set_value(opposite, not self.is_on(name))
                 self._put(self.goal_pose(self.goal))
             case "limits" | "direction":
                 self._put(self.goal_pose(self.goal))

@@ -104,24 +104,26 @@ class BoxArmScene(AnimatedScene):
     def sync_controls(self) -> None:
         for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
             self.set_value_clamped(name, place)
-        now = self.session.edit_state.collisions
-        self.set_value("avoids", now.mode == "avoid")
-        self.set_value("walls", any(one.name in WALL_NAMES for one in now.obstacles))
+        collisions = self.session.edit_state.collisions
+        self.set_value("avoids", collisions.mode == "avoid")
+        self.set_value("walls", any(obstacle.name in WALL_NAMES for obstacle in collisions.obstacles))
 
     def make_readouts(self) -> list[str]:
-        bumping = self.session.collision_text
-        return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
+        collision_text = self.session.collision_text
+        return [f"Hit: {collision_text}" if collision_text else "Nothing is hit"]
 
     def _mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"
 
     def _build_walls(self) -> None:
         """Add both walls at their initial positions or remove them; other obstacles stay."""
-        standing = [one.name for one in self.session.edit_state.collisions.obstacles if one.name in WALL_NAMES]
+        present = [
+            obstacle.name for obstacle in self.session.edit_state.collisions.obstacles if obstacle.name in WALL_NAMES
+        ]
         if self.is_on("walls"):
-            self.session.add_obstacle(*(one for one in walls() if one.name not in standing))
+            self.session.add_obstacle(*(obstacle for obstacle in walls() if obstacle.name not in present))
         else:
-            self.session.remove_obstacle(*standing)
+            self.session.remove_obstacle(*present)
 
     def _sliders(self) -> Array:
         """Return the target position of the sliders, (3,), m."""
@@ -211,27 +213,29 @@ class TableScene(AnimatedScene):
         self.move_goals({self.goal: make_pose(turn, self.centre + self._around())})
 
     def sync_controls(self) -> None:
-        now = self.session.edit_state.collisions
-        self.set_value("avoids", now.mode == "avoid")
-        self.set_value_clamped("clearance", now.clearance / MILLIMETRES)
-        for one in now.obstacles:
-            if one.name == "post":
-                self.set_value_clamped("post", float(one.pose.position[1]))
+        collisions = self.session.edit_state.collisions
+        self.set_value("avoids", collisions.mode == "avoid")
+        self.set_value_clamped("clearance", collisions.clearance / MILLIMETRES)
+        for obstacle in collisions.obstacles:
+            if obstacle.name == "post":
+                self.set_value_clamped("post", float(obstacle.pose.position[1]))
 
     def make_readouts(self) -> list[str]:
-        bumping = self.session.collision_text
-        return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
+        collision_text = self.session.collision_text
+        return [f"Hit: {collision_text}" if collision_text else "Nothing is hit"]
 
     def _mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"
 
     def _move_post(self) -> None:
         """Move the post along y from where users have put it; add it again if they have removed it."""
-        standing = {one.name: one for one in self.session.edit_state.collisions.obstacles}
-        if "post" not in standing:
-            self.session.add_obstacle(*(one for one in table_obstacles(self.number("post")) if one.name == "post"))
+        present = {obstacle.name: obstacle for obstacle in self.session.edit_state.collisions.obstacles}
+        if "post" not in present:
+            self.session.add_obstacle(
+                *(obstacle for obstacle in table_obstacles(self.number("post")) if obstacle.name == "post")
+            )
             return
-        x, _, z = standing["post"].pose.position.tolist()
+        x, _, z = present["post"].pose.position.tolist()
         self.session.move_obstacle("post", (x, self.number("post"), z))
 
     def _around(self) -> Array:

@@ -34,12 +34,12 @@ class PartialGoalScene(AnimatedScene):
     )
 
     def make_controls(self) -> list[ControlInfo]:
-        asked = [switch(name, title, True, "Asked for") for name, title in DIRECTIONS.items()]
+        constrained = [switch(name, title, True, "Asked for") for name, title in DIRECTIONS.items()]
         return [
             choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "Who moves the goal."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
             slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 it goes out of reach."),
-            *asked,
+            *constrained,
         ]
 
     def build(self) -> None:
@@ -68,8 +68,8 @@ class PartialGoalScene(AnimatedScene):
         self.move_goals({self.goal: translation(shift) @ self.home @ make_pose(rotation.exp(turn), np.zeros(3))})
 
     def make_readouts(self) -> list[str]:
-        asked = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
-        return [f"asked for: {', '.join(asked) or 'nothing'}", f"freedoms left over: {7 - len(asked)}"]
+        constrained = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
+        return [f"asked for: {', '.join(constrained) or 'nothing'}", f"freedoms left over: {7 - len(constrained)}"]
 
 
 FORWARD = (1.0, 0.0, 0.0)
@@ -156,12 +156,12 @@ class LookAtScene(AnimatedScene):
                 self.set_targets({RIGHT_EYE_OBJECTIVE: seen} | ({"head looks": seen} if self.is_on("head") else {}))
 
     def make_readouts(self) -> list[str]:
-        off = [
-            one
-            for one in (self.objective_error(LEFT_EYE_GOAL), self.objective_error(RIGHT_EYE_OBJECTIVE))
-            if one is not None
+        errors = [
+            error
+            for error in (self.objective_error(LEFT_EYE_GOAL), self.objective_error(RIGHT_EYE_OBJECTIVE))
+            if error is not None
         ]
-        return ["eyes off the target, degrees: " + "  ".join(f"{math.degrees(one.rotation):.2f}" for one in off)]
+        return ["eyes off the target, degrees: " + "  ".join(f"{math.degrees(error.rotation):.2f}" for error in errors)]
 
     def _draw(self) -> None:
         points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])

@@ -321,7 +321,7 @@ class JansenScene(AnimatedScene):
             self._put()
         elif name == "walks":
             self.x = 0.0
-            self._show_way()
+            self._show_foot_paths()
             self.set_targets({"place of the chassis": {"ride": self._ride()}})
         elif name == "turns":
             if self.is_moving:
@@ -364,7 +364,7 @@ class JansenScene(AnimatedScene):
         mechanism.configurations["home"] = mechanism.q
         self.load_mechanism(mechanism)
         self.add_objective(*self._drives())
-        self._show_way()
+        self._show_foot_paths()
 
     def _drives(self) -> list[JointValues]:
         ride = JointValues({"ride": self._ride()}, level=0, name="place of the chassis")
@@ -384,7 +384,7 @@ class JansenScene(AnimatedScene):
         x, z = (np.interp(own % (2 * math.pi), turns, self.foot_path[:, k]) for k in (0, 1))
         return np.where([turned for turned, *_ in self.leg_mounts], -x, x), z
 
-    def _show_way(self) -> None:
+    def _show_foot_paths(self) -> None:
         """Draw the foot curves while the chassis hangs still."""
         curves: list[CurveInfo] = []
         for k, (turned, _, y) in enumerate(self.leg_mounts, start=1):

@@ -45,8 +45,8 @@ def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> t
     The distance from the crank tip to the rocker pivot must lie between |coupler - rocker| and coupler + rocker.
     """
 
-    def angle(way: float) -> float:
-        cosine = (ground**2 + crank**2 - way**2) / (2 * ground * crank)
+    def angle(distance: float) -> float:
+        cosine = (ground**2 + crank**2 - distance**2) / (2 * ground * crank)
         return math.acos(min(1.0, max(-1.0, cosine)))
 
     least, most = angle(abs(coupler - rocker)), angle(coupler + rocker)
@@ -77,8 +77,8 @@ def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, up:
     ground, crank, coupler, rocker = lengths
     knee = crank * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     to_far = np.array([ground, 0.0]) - knee
-    way = np.linalg.norm(to_far, axis=-1)
-    cosine = (coupler**2 + way**2 - rocker**2) / (2 * coupler * way)
+    distance = np.linalg.norm(to_far, axis=-1)
+    cosine = (coupler**2 + distance**2 - rocker**2) / (2 * coupler * distance)
     bend = np.arccos(np.clip(cosine, -1.0, 1.0))
     heading = np.arctan2(to_far[:, 1], to_far[:, 0]) + (bend if up else -bend)
     c, s = np.cos(heading), np.sin(heading)
@@ -93,7 +93,7 @@ def coupler_curve(lengths: Lengths, at: tuple[float, float], up: bool = True) ->
         return coupler_points(lengths, at, np.linspace(low, high, CURVE_SAMPLES + 1)[:-1], up)
     # cosine spacing: near the ends of the range the point moves fast for a small crank step
     angles = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0.0, math.pi, CURVE_SAMPLES // 2 + 1))
-    there, back = (coupler_points(lengths, at, angles[::way], up == (way > 0)) for way in (1, -1))
+    there, back = (coupler_points(lengths, at, angles[::direction], up == (direction > 0)) for direction in (1, -1))
     return np.concatenate([there[:-1], back[:-1]])
 
 
@@ -244,7 +244,7 @@ def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
     ahead = _steps(mechanism, start, step)
     back = [] if len(ahead) == CRANK_SAMPLES else _steps(mechanism, start, -step)
     q = [*back[:0:-1], *ahead]
-    points = read_only(np.array([apply(mechanism.pose(drawing.link, one), drawing.at) for one in q]))
+    points = read_only(np.array([apply(mechanism.pose(drawing.link, q_row), drawing.at) for q_row in q]))
     if len(ahead) == CRANK_SAMPLES:
         return points, (start, start + 2 * math.pi)
     return points, (start - step * (len(back) - 1), start + step * (len(ahead) - 1))
@@ -252,13 +252,15 @@ def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
 
 def _steps(mechanism: Mechanism, start: float, step: float) -> list[Array]:
     """Return q at each step of the crank, up to its limit or to a full rotation."""
-    found, last = [mechanism.q], None
-    while len(found) < CRANK_SAMPLES:
-        last = mechanism.assemble({"crank_joint": start + step * len(found)}, mechanism.q if last is None else last)
+    configurations, last = [mechanism.q], None
+    while len(configurations) < CRANK_SAMPLES:
+        last = mechanism.assemble(
+            {"crank_joint": start + step * len(configurations)}, mechanism.q if last is None else last
+        )
         if not last.success:
             break
-        found.append(last.q)
-    return found
+        configurations.append(last.q)
+    return configurations
 
 
 class CrankScene(AnimatedScene):

@@ -48,8 +48,8 @@ def make_terrain(height: float, roughness: float, seed: int) -> Terrain:
     for waves in (0.5, 0.8, 1.2, 1.8, 2.7):  # wave numbers in rad/m: wavelengths from 12 m to 2.3 m
         share = 1.0 if waves < 1.0 else roughness
         for _ in range(3):
-            way, shift = rng.uniform(0.0, 2 * math.pi, 2)
-            field += share / waves * np.sin(waves * (x * math.cos(way) + y * math.sin(way)) + shift)
+            heading, shift = rng.uniform(0.0, 2 * math.pi, 2)
+            field += share / waves * np.sin(waves * (x * math.cos(heading) + y * math.sin(heading)) + shift)
     field -= field.min()
     return Terrain(height * field / field.max(), TERRAIN_CELL, (-TERRAIN_HALF_SIDE, -TERRAIN_HALF_SIDE))
 

@@ -53,10 +53,10 @@ class StudioScene:
 
     def __init__(self) -> None:
         self._controls = {control.name: control for control in self.make_controls()}
-        self._demands: dict[str, Objective] = {}
+        self._objectives: dict[str, Objective] = {}
         self._poses: dict[int, Array] = {}
         self._is_open = self._is_built = False
-        self._seen: LiveState | None = None
+        self._readout_state: LiveState | None = None
 
     # ---- defined by subclasses --------------------------------------------------------------
 
@@ -128,14 +128,14 @@ class StudioScene:
 
     def readouts(self) -> list[str]:
         """Return lines for the display, all from the same state; none if a user has replaced the mechanism."""
-        stage = self.session.active
-        self._seen = stage.latest_state if stage.follows_solver else None
+        active = self.session.active
+        self._readout_state = active.latest_state if active.follows_solver else None
         try:
             return self.make_readouts()
         except KeyError:
             return []
         finally:
-            self._seen = None
+            self._readout_state = None
 
     # ---- helpers for subclasses -------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class StudioScene:
 
         Inside `make_readouts` it is that of one state for all lines, the state that the status text describes.
         """
-        return self.session.q if self._seen is None else self._seen.q
+        return self.session.q if self._readout_state is None else self._readout_state.q
 
     def link_pose(self, link: str) -> Array:
         """Return the pose of a link in the world at `q`, (4, 4)."""
@@ -193,17 +193,17 @@ class StudioScene:
         It is the error of the newest state against the target of that state, or of the present target while nothing is
         solved.
         """
-        stage = self.session.active
-        solution = None if self._seen is None else self._seen.solution
-        asked, q = (stage.solve_spec.goals, stage.q) if solution is None else (solution.objectives, solution.q)
-        for one in asked:
-            if one.name == name:
-                return one.error(self.session.mechanism, q)
+        active = self.session.active
+        solution = None if self._readout_state is None else self._readout_state.solution
+        objectives, q = (active.solve_spec.goals, active.q) if solution is None else (solution.objectives, solution.q)
+        for objective in objectives:
+            if objective.name == name:
+                return objective.error(self.session.mechanism, q)
         return None
 
     def load_mechanism(self, mechanism: Mechanism, source: ModelSource = ("", "")) -> None:
         """Open a mechanism without goals, in its own configuration; the camera resets only the first time."""
-        self._demands, self._poses = {}, {}
+        self._objectives, self._poses = {}, {}
         self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
         self._is_open = True
 
@@ -245,8 +245,8 @@ class StudioScene:
     def move_goals(self, poses: Mapping[int, Array]) -> None:
         """Move goals to frames (4, 4), by number; goals that users have removed are ignored."""
         self._poses.update(poses)
-        there = {goal.number for goal in self.session.goals}
-        moved = {number: pose for number, pose in poses.items() if number in there}
+        present = {goal.number for goal in self.session.goals}
+        moved = {number: pose for number, pose in poses.items() if number in present}
         if moved:
             self.session.move_goals(moved)
 
@@ -259,12 +259,12 @@ class StudioScene:
         enabled: bool | None = None,
     ) -> None:
         """Change kind, free directions or use of a goal; None: unchanged. Do nothing if a user has removed it."""
-        setup = self.session.edit_state
+        edit_state = self.session.edit_state
         given: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
         changes = {name: value for name, value in given.items() if value is not None}
-        for goal in setup.goals:
+        for goal in edit_state.goals:
             if goal.number == number:
-                self.session.apply_edit(setup.with_goal(replace(goal, **changes)))
+                self.session.apply_edit(edit_state.with_goal(replace(goal, **changes)))
 
     def remove_goal(self, number: int) -> None:
         """Remove a goal, if it exists."""
@@ -274,30 +274,30 @@ class StudioScene:
     def add_objective(self, *objectives: Objective) -> None:
         """Add objectives that are not shown as goals; an objective of the same name is replaced."""
         self.session.add_objective(*objectives)
-        self._demands.update({one.name: one for one in objectives})
+        self._objectives.update({objective.name: objective for objective in objectives})
 
     def remove_objective(self, name: str) -> None:
         """Remove the objective with this name, if it exists."""
-        self._demands.pop(name, None)
+        self._objectives.pop(name, None)
         if name in self.session.edit_state.objectives:
             self.session.remove_objective(name)
 
     def set_targets(self, targets: Mapping[str, Any]) -> None:
         """Set new targets of objectives, by name; objectives that an undo has removed are added again."""
-        self._demands.update({name: self._demands[name].with_target(target) for name, target in targets.items()})
-        there = self.session.edit_state.objectives
-        if all(name in there for name in targets):
+        self._objectives.update({name: self._objectives[name].with_target(target) for name, target in targets.items()})
+        present = self.session.edit_state.objectives
+        if all(name in present for name in targets):
             self.session.set_targets(targets)
         else:
-            self.session.add_objective(*(self._demands[name] for name in targets))
+            self.session.add_objective(*(self._objectives[name] for name in targets))
 
 
 def copy_dicts(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes, with copies of the dictionaries among them."""
-    found: dict[str, Any] = {}
+    copied: dict[str, Any] = {}
     for name, value in attributes.items():
-        found[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
-    return found
+        copied[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
+    return copied
 
 
 class AnimatedScene(StudioScene):

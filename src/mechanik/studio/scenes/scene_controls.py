@@ -78,4 +78,4 @@ def make_curve(
 def compact_json(data: Any) -> str:
     """Return JSON with each list of plain values on one line, so that a table row is one line."""
     text = json.dumps(data, indent=2)
-    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", text)

@@ -36,12 +36,12 @@ SAME_SOLUTION_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Question:
+class _Search:
     number: int
-    table: LoadedModel
-    asked: SolveSpec
+    model: LoadedModel
+    spec: SolveSpec
     q: Array
-    most: int
+    max_count: int
 
 
 class AlternativeSearch:
@@ -54,7 +54,7 @@ class AlternativeSearch:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._number = 0
-        self._next: _Question | None = None
+        self._next: _Search | None = None
         self._is_busy = self._is_closed = False
         self._result: tuple[int, Alternatives] | None = None
         self._thread: threading.Thread | None = None
@@ -63,11 +63,11 @@ class AlternativeSearch:
     def start(self, model: LoadedModel, spec: SolveSpec, q: Array, limit: int) -> None:
         with self._lock:
             self._number += 1
-            self._next = _Question(self._number, model, spec, q, limit)
+            self._next = _Search(self._number, model, spec, q, limit)
             self._is_requested = True
             if not self._is_busy and not self._is_closed:
                 self._is_busy = True
-                self._thread = threading.Thread(target=self._work, name="mechanik ghosts", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="mechanik alternatives", daemon=True)
                 self._thread.start()
 
     def cancel(self) -> None:
@@ -100,59 +100,61 @@ class AlternativeSearch:
     def empty() -> Alternatives:
         return Alternatives([], "")
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._lock:
-                question, self._next = self._next, None
-                if question is None or self._is_closed:
+                search, self._next = self._next, None
+                if search is None or self._is_closed:
                     self._is_busy = False
                     return
             try:
-                answer = _searched(question)
+                answer = _find_alternatives(search)
             except MechanikError as error:
                 answer = Alternatives([], str(error))
             except Exception:
                 answer = Alternatives([], "other solutions could not be looked for here")
             with self._lock:
-                if question.number == self._number:
-                    self._result = question.number, answer
+                if search.number == self._number:
+                    self._result = search.number, answer
 
 
-def _searched(question: _Question) -> Alternatives:
-    mechanism = question.table.mechanism.copy()  # the original may be edited during the search
-    mechanism.q = question.q
+def _find_alternatives(search: _Search) -> Alternatives:
+    mechanism = search.model.mechanism.copy()  # the original may be edited during the search
+    mechanism.q = search.q
     if not can_analyse(mechanism):
         return Alternatives(
             [], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for"
         )
     if mechanism.closures or mechanism.joint_constraints:
-        found, why = _modes(mechanism, question)
-    elif not question.asked.goals:
+        configurations, why = _find_assembly_modes(mechanism, search)
+    elif not search.spec.goals:
         return Alternatives([], "there is no goal, so any configuration would do")
     elif mechanism.nv > MAX_SEARCHED_DOFS:
         return Alternatives([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
     else:
-        asked = question.asked
-        keeping: dict[str, Any] = {}
-        if asked.collider is not None:
-            keeping = {"avoid": asked.collisions.make_collider(mechanism), "clearance": asked.collisions.clearance}
-        solver = Solver(mechanism, asked.goals, lock=asked.lock, **keeping)
-        all_of_them = solver.solve_all(
-            q0=question.q, limit=question.most + 1, tries=CHAIN_TRIES, samples=SELF_MOTION_SAMPLES
+        spec = search.spec
+        avoidance: dict[str, Any] = {}
+        if spec.collider is not None:
+            avoidance = {"avoid": spec.collisions.make_collider(mechanism), "clearance": spec.collisions.clearance}
+        solver = Solver(mechanism, spec.goals, lock=spec.lock, **avoidance)
+        solutions = solver.solve_all(
+            q0=search.q, limit=search.max_count + 1, tries=CHAIN_TRIES, samples=SELF_MOTION_SAMPLES
         )
-        found, why = all_of_them.q, all_of_them.why
-    others = [
-        q for q in found if np.abs(mechanism.difference(question.q, q)).max(initial=0.0) > SAME_SOLUTION_TOLERANCE
+        configurations, why = solutions.q, solutions.why
+    other_solutions = [
+        q
+        for q in configurations
+        if np.abs(mechanism.difference(search.q, q)).max(initial=0.0) > SAME_SOLUTION_TOLERANCE
     ]
-    poses = [poses_to_array(mechanism.poses(q)).ravel().tolist() for q in others[: question.most]]
+    poses = [poses_to_array(mechanism.poses(q)).ravel().tolist() for q in other_solutions[: search.max_count]]
     return Alternatives(poses, f"{len(poses)} other solutions: {why}" if poses else f"no other solution: {why}")
 
 
-def _modes(mechanism: Mechanism, question: _Question) -> tuple[Array, str]:
+def _find_assembly_modes(mechanism: Mechanism, search: _Search) -> tuple[Array, str]:
     """Return the assembly modes for the present values of the driven joints, and an explanation."""
-    values = mechanism.values(question.q)
+    values = mechanism.values(search.q)
     drives = {name: values[name] for name in structure(mechanism).inputs if name in values}
-    modes = mechanism.assembly_modes(drives or None, question.q, limit=question.most + 1, max_seconds=ASSEMBLY_SECONDS)
+    modes = mechanism.assembly_modes(drives or None, search.q, limit=search.max_count + 1, max_seconds=ASSEMBLY_SECONDS)
     return modes.q, modes.why
 
 
@@ -168,29 +170,40 @@ class ComparedMethod:
     def __init__(
         self, solver: str, layer: int, solver_session: SolverSession, send_frame: Callable[[bytes], None]
     ) -> None:
-        self.solver, self.layer, self._stage, self._show = solver, layer, solver_session, send_frame
+        self.solver, self.layer, self._solver_session, self._send_frame = solver, layer, solver_session, send_frame
         self.refusal = ""
         self.live: LiveSolver | None = None
         self._sequence = count(1)
         self._seconds: deque[float] = deque(maxlen=TIMED_SOLVES)
-        self._asked = self._reached = 0
+        self._solve_count = self._success_count = 0
         self._state: LiveState | None = None
-        self._plan = solver_session.solve_spec
+        self._spec = solver_session.solve_spec
 
     def set_spec(self, spec: SolveSpec, q: Array) -> None:
         """Track these objectives, starting at q if the solver does not run yet."""
-        fit = self._plan = adapt_to_method(spec, self.solver)
+        adapted = self._spec = adapt_to_method(spec, self.solver)
         try:
             with errors_for_users():
                 if self.live is None:
                     self.live = LiveSolver(
-                        self._stage.model.mechanism, fit.goals, fit.solver, q0=q, budget=TICK_SECONDS, lock=fit.lock,
-                        rest=fit.rest, on_state=self._arrived, **fit.avoidance_arguments,
-                    )  # fmt: skip
+                        self._solver_session.model.mechanism,
+                        adapted.goals,
+                        adapted.solver,
+                        q0=q,
+                        budget=TICK_SECONDS,
+                        lock=adapted.lock,
+                        rest=adapted.rest,
+                        on_state=self._on_state,
+                        **adapted.avoidance_arguments,
+                    )
                     self.live.start()
                 else:
                     self.live.set(
-                        goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **fit.avoidance_arguments
+                        goals=adapted.goals,
+                        solver=adapted.solver,
+                        lock=adapted.lock,
+                        rest=adapted.rest,
+                        **adapted.avoidance_arguments,
                     )
             self.refusal = ""
         except MechanikError as error:
@@ -199,9 +212,9 @@ class ComparedMethod:
 
     def set_targets(self, targets: Mapping[str, Any]) -> None:
         """Set new targets by name; names of objectives that this method does not track are ignored."""
-        known = {one.name: targets[one.name] for one in self._plan.goals if one.name in targets}
+        known = {objective.name: targets[objective.name] for objective in self._spec.goals if objective.name in targets}
         if self.live is not None and known:
-            self.live.set_targets(self._plan.format_targets(known))
+            self.live.set_targets(self._spec.format_targets(known))
 
     def stop(self) -> None:
         if self.live is not None:
@@ -218,49 +231,49 @@ class ComparedMethod:
             error=0.0 if state is None else state.error,
             iterations=0 if state is None else state.iterations,
             microseconds=1e6 * statistics.median(self._seconds) if self._seconds else 0.0,
-            solved=self._reached / self._asked if self._asked else 0.0,
+            solved=self._success_count / self._solve_count if self._solve_count else 0.0,
             refusal=self.refusal,
-            message="" if self.refusal else self._plan.adaptation_text,
+            message="" if self.refusal else self._spec.adaptation_text,
         )
 
-    def _arrived(self, state: LiveState) -> None:
+    def _on_state(self, state: LiveState) -> None:
         """Handle a state, in the thread of the solver."""
         self._state = state
         self._seconds.append(state.seconds)
         if state.is_at_rest and state.solution is not None:
-            self._asked += 1
-            self._reached += state.solution.success
-        picture = self._stage.frame_packer
-        if len(state.q) == picture.index.nq:
-            moment = FrameStatus.from_state(state, state.tag, self.layer)
-            self._show(picture.pack(state.q, next(self._sequence), moment))
+            self._solve_count += 1
+            self._success_count += state.solution.success
+        packer = self._solver_session.frame_packer
+        if len(state.q) == packer.index.nq:
+            status = FrameStatus.from_state(state, state.tag, self.layer)
+            self._send_frame(packer.pack(state.q, next(self._sequence), status))
 
 
 class MethodComparison:
     """The methods that run beside the main solver; none if no comparison runs."""
 
     def __init__(self, send_frame: Callable[[bytes], None]) -> None:
-        self._show = send_frame
+        self._send_frame = send_frame
         self.methods: tuple[ComparedMethod, ...] = ()
 
     def start(self, solver_session: SolverSession, solvers: list[str]) -> None:
         self.stop()
         self.methods = tuple(
-            ComparedMethod(name, layer, solver_session, self._show) for layer, name in enumerate(solvers, 1)
+            ComparedMethod(name, layer, solver_session, self._send_frame) for layer, name in enumerate(solvers, 1)
         )
-        for runner in self.methods:
-            runner.set_spec(solver_session.solve_spec, solver_session.q)
+        for method in self.methods:
+            method.set_spec(solver_session.solve_spec, solver_session.q)
 
     def stop(self) -> None:
-        for runner in self.methods:
-            runner.stop()
+        for method in self.methods:
+            method.stop()
         self.methods = ()
 
     def set_spec(self, spec: SolveSpec) -> None:
         """Give all methods another problem."""
-        for runner in self.methods:
-            q = runner._stage.q if runner.live is None else runner.live.state.q
-            runner.set_spec(spec, q)
+        for method in self.methods:
+            q = method._solver_session.q if method.live is None else method.live.state.q
+            method.set_spec(spec, q)
 
     def set_targets(self, solver_session: SolverSession, targets: Mapping[str, Any]) -> None:
         """Set new targets by name; a target None means that the objective must be made again."""
@@ -269,17 +282,17 @@ class MethodComparison:
         if any(target is None for target in targets.values()):
             self.set_spec(solver_session.solve_spec)
             return
-        for runner in self.methods:
-            runner.set_targets(targets)
+        for method in self.methods:
+            method.set_targets(targets)
 
     def move_to(self, q: Array) -> None:
         """Restart all methods at q (nq,)."""
-        for runner in self.methods:
-            if runner.live is not None:
-                runner.live.move(np.array(q))
+        for method in self.methods:
+            if method.live is not None:
+                method.live.move(np.array(q))
 
     def info(self) -> ComparisonChanged:
-        return ComparisonChanged([runner.row() for runner in self.methods])
+        return ComparisonChanged([method.row() for method in self.methods])
 
 
 def without_timings(comparison: ComparisonChanged) -> ComparisonChanged:

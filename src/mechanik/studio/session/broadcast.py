@@ -44,72 +44,75 @@ class StateSubscribers:
     """Calls subscribers with each state, in a thread that starts with the first subscriber and ends with `close`."""
 
     def __init__(self) -> None:
-        self._watchers: list[StateSubscriber] = []
+        self._subscribers: list[StateSubscriber] = []
         self._states: deque[tuple[StateNumber, LiveState]] = deque(maxlen=MAX_QUEUED_STATES)
-        self._heard: StateNumber = (0, -1)
-        self._news = threading.Condition()
+        self._last_published: StateNumber = (0, -1)
+        self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
     def add(self, subscriber: StateSubscriber) -> Callable[[], None]:
         """Add a subscriber; return a function that removes it."""
-        with self._news:
-            self._watchers.append(subscriber)
+        with self._condition:
+            self._subscribers.append(subscriber)
             if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._work, name="mechanik watchers", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="mechanik state subscribers", daemon=True)
                 self._thread.start()
 
-        def end() -> None:
-            with self._news:
-                if subscriber in self._watchers:
-                    self._watchers.remove(subscriber)
+        def remove() -> None:
+            with self._condition:
+                if subscriber in self._subscribers:
+                    self._subscribers.remove(subscriber)
 
-        return end
+        return remove
 
     def publish(self, number: StateNumber, state: LiveState) -> None:
         """Queue a new state; never waits for a subscriber."""
-        with self._news:
+        with self._condition:
             if self._thread is None:
-                self._heard = number
+                self._last_published = number
             else:
                 self._states.append((number, state))
-                self._news.notify_all()
+                self._condition.notify_all()
 
     def wait(self, number: StateNumber, timeout: float) -> None:
         """Wait until all subscribers have received this state or a newer one, at most `timeout` s.
 
         Subscribers must not call it.
         """
-        until = time.monotonic() + timeout
-        with self._news:
-            while self._heard < number and not self._is_closed and (left := until - time.monotonic()) > 0:
-                self._news.wait(left)
+        deadline = time.monotonic() + timeout
+        with self._condition:
+            while self._last_published < number and not self._is_closed:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0.0:
+                    return
+                self._condition.wait(remaining)
 
     def close(self) -> None:
         """Start no further call."""
-        with self._news:
+        with self._condition:
             self._is_closed = True
-            self._news.notify_all()
+            self._condition.notify_all()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
-            with self._news:
+            with self._condition:
                 while not self._states and not self._is_closed:
-                    self._news.wait()
+                    self._condition.wait()
                 if self._is_closed:
                     return
-                (number, state), watchers = self._states.popleft(), tuple(self._watchers)
-            for watcher in watchers:
+                (number, state), subscribers = self._states.popleft(), tuple(self._subscribers)
+            for subscriber in subscribers:
                 try:
-                    watcher(state)
+                    subscriber(state)
                 except Exception as error:
                     log.error("a callback is not called again: %s: %s", type(error).__name__, error)
-                    with self._news:
-                        if watcher in self._watchers:
-                            self._watchers.remove(watcher)
-            with self._news:
-                self._heard = number
-                self._news.notify_all()
+                    with self._condition:
+                        if subscriber in self._subscribers:
+                            self._subscribers.remove(subscriber)
+            with self._condition:
+                self._last_published = number
+                self._condition.notify_all()
 
 
 class PageOutput:

@@ -29,13 +29,13 @@ MAX_BODIES = 200
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
     """Move the obstacles of a collider to new poses; return False and do nothing if names or shapes differ."""
-    wanted = {one.name: one for one in obstacles}
-    known = {one.name: one for one in collider.obstacles}
-    if wanted.keys() != known.keys() or any(known[name].shape != one.shape for name, one in wanted.items()):
+    new = {obstacle.name: obstacle for obstacle in obstacles}
+    old = {obstacle.name: obstacle for obstacle in collider.obstacles}
+    if new.keys() != old.keys() or any(old[name].shape != obstacle.shape for name, obstacle in new.items()):
         return False
-    for name, one in wanted.items():
-        if not np.array_equal(known[name].pose.matrix, one.pose.matrix):
-            collider.move(name, one.pose)
+    for name, obstacle in new.items():
+        if not np.array_equal(old[name].pose.matrix, obstacle.pose.matrix):
+            collider.move(name, obstacle.pose)
     return True
 
 
@@ -61,7 +61,7 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
     if model.may_read_disk:
         return
     for name, link in model.mechanism.links.items():
-        if any(isinstance(placed.shape, Mesh) for placed in link.collisions):
+        if any(isinstance(instance.shape, Mesh) for instance in link.collisions):
             raise InvalidOperation(
                 f"link {name!r} bumps with a mesh that came with the page: what it hits is shown, but can be avoided "
                 "only from a program, or with boxes and capsules in its place"
@@ -72,25 +72,25 @@ class ColliderCache:
     """Makes the collider of the solver, and reuses it as long as only obstacles move."""
 
     def __init__(self, model: LoadedModel) -> None:
-        self._table = model
-        self._kept: tuple[CollisionSettings, Collider] | None = None
+        self._model = model
+        self._cached: tuple[CollisionSettings, Collider] | None = None
 
     def get(self, settings: CollisionSettings) -> Collider | None:
         """Return the collider for these settings; None if nothing is avoided."""
         if settings.mode != "avoid":
             return None
         if (
-            self._kept is not None
-            and self._kept[0].has_same_pairs(settings)
-            and move_collider_obstacles(self._kept[1], settings.obstacles)
+            self._cached is not None
+            and self._cached[0].has_same_pairs(settings)
+            and move_collider_obstacles(self._cached[1], settings.obstacles)
         ):
-            self._kept = settings, self._kept[1]
+            self._cached = settings, self._cached[1]
         else:
-            check_body_count(self._table, settings)
-            check_no_uploaded_meshes(self._table)
+            check_body_count(self._model, settings)
+            check_no_uploaded_meshes(self._model)
             with errors_for_users():
-                self._kept = settings, settings.make_collider(self._table.mechanism)
-        return self._kept[1]
+                self._cached = settings, settings.make_collider(self._model.mechanism)
+        return self._cached[1]
 
 
 NEW_MODEL_DELAY_SECONDS = 0.1
@@ -133,107 +133,111 @@ class CollisionMonitor:
     """
 
     def __init__(self, send_event: Callable[[Event], None]) -> None:
-        self._tell = send_event
-        self._news = threading.Condition()
+        self._send_event = send_event
+        self._condition = threading.Condition()
         self._next: CollisionSnapshot | None = None
         self._thread: threading.Thread | None = None
         self._is_busy = self._is_closed = False
-        self._told, self._words = NO_CONTACTS, ""
-        self._watch: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
+        self._last_event, self._text = NO_CONTACTS, ""
+        self._checked: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
 
     def submit(self, snapshot: CollisionSnapshot) -> None:
         """Submit a configuration, from any thread; never waits for a check."""
-        is_idle = not _can_bump(snapshot)
-        with self._news:
+        is_idle = not _can_collide(snapshot)
+        with self._condition:
             if self._is_closed or (is_idle and self._thread is None):
                 return
             self._next = snapshot
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="mechanik lookout", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="mechanik collision monitor", daemon=True)
                 self._thread.start()
-            self._news.notify_all()
+            self._condition.notify_all()
 
     def info(self) -> ContactsChanged:
         """Return the event that was sent last."""
-        return self._told
+        return self._last_event
 
     @property
     def text(self) -> str:
         """Description of the deepest collision of the newest check; empty: none."""
-        return self._words
+        return self._text
 
     def wait(self, seconds: float) -> bool:
         """Wait until the newest snapshot is checked, at most `seconds`; return whether it is."""
-        with self._news:
-            return self._news.wait_for(lambda: self._is_closed or not (self._is_busy or self._next), seconds)
+        with self._condition:
+            return self._condition.wait_for(lambda: self._is_closed or not (self._is_busy or self._next), seconds)
 
     def close(self) -> None:
-        with self._news:
+        with self._condition:
             self._is_closed = True
-            self._news.notify_all()
+            self._condition.notify_all()
 
     # ---- monitor thread ---------------------------------------------------------------------
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
-            with self._news:
+            with self._condition:
                 self._is_busy = False
-                self._news.notify_all()
+                self._condition.notify_all()
                 while self._next is None and not self._is_closed:
-                    self._news.wait()
-                sight, self._next = self._next, None
-                if self._is_closed or sight is None:
+                    self._condition.wait()
+                snapshot, self._next = self._next, None
+                if self._is_closed or snapshot is None:
                     return
                 self._is_busy = True
-                if self._watch is None or self._watch[0] is not sight.model:
-                    self._news.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
-                    sight, self._next = self._next or sight, None
-            while _can_bump(sight) and is_compiling(COLLISION_KERNEL):
-                self._say(ContactsChanged(sight.revision, [], [], KERNELS_COMPILING), "")
-                with self._news:
-                    self._news.wait_for(lambda: self._is_closed, COMPILE_POLL_SECONDS)
+                if self._checked is None or self._checked[0] is not snapshot.model:
+                    self._condition.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
+                    snapshot, self._next = self._next or snapshot, None
+            while _can_collide(snapshot) and is_compiling(COLLISION_KERNEL):
+                self._broadcast(ContactsChanged(snapshot.revision, [], [], KERNELS_COMPILING), "")
+                with self._condition:
+                    self._condition.wait_for(lambda: self._is_closed, COMPILE_POLL_SECONDS)
                     if self._is_closed:
                         return
-                    sight, self._next = self._next or sight, None
-            self._look_at(sight)
+                    snapshot, self._next = self._next or snapshot, None
+            self._check(snapshot)
 
-    def _look_at(self, sight: CollisionSnapshot) -> None:
-        clashes, why = (), ""
-        if _can_bump(sight):
+    def _check(self, snapshot: CollisionSnapshot) -> None:
+        contacts, reason = (), ""
+        if _can_collide(snapshot):
             try:
-                clashes, why = self._seen(sight)
+                contacts, reason = self._find_contacts(snapshot)
             except MechanikError as error:
-                why = str(error)
+                reason = str(error)
             except Exception:
-                why = CHECK_FAILED
-        links = sight.model.index.link_numbers
-        names = {name for clash in clashes for name in (clash.a, clash.b)}
-        told = ContactsChanged(
-            sight.revision, sorted(links[name] for name in names if name in links), sorted(names - links.keys()), why
+                reason = CHECK_FAILED
+        links = snapshot.model.index.link_numbers
+        names = {name for contact in contacts for name in (contact.a, contact.b)}
+        event = ContactsChanged(
+            snapshot.revision,
+            sorted(links[name] for name in names if name in links),
+            sorted(names - links.keys()),
+            reason,
         )
-        self._say(told, contacts_text(clashes))
+        self._broadcast(event, contacts_text(contacts))
 
-    def _say(self, told: ContactsChanged, words: str) -> None:
+    def _broadcast(self, event: ContactsChanged, text: str) -> None:
         """Broadcast the result if it has changed."""
-        self._words = words
-        if told != (
-            self._told if self._told.revision == told.revision else replace(NO_CONTACTS, revision=told.revision)
-        ):
-            self._tell(told)
-        self._told = told
+        self._text = text
+        before = self._last_event
+        if before.revision != event.revision:
+            before = replace(NO_CONTACTS, revision=event.revision)
+        if event != before:
+            self._send_event(event)
+        self._last_event = event
 
-    def _seen(self, sight: CollisionSnapshot) -> tuple[tuple[Contact, ...], str]:
-        watch = self._watch
-        goes_on = watch is not None and watch[0] is sight.model and _watches(watch, sight.collisions)
-        collider = watch[2] if watch is not None and goes_on else _made(sight)
-        self._watch = sight.model, sight.collisions, collider
+    def _find_contacts(self, snapshot: CollisionSnapshot) -> tuple[tuple[Contact, ...], str]:
+        checked = self._checked
+        is_reusable = checked is not None and checked[0] is snapshot.model and _fits(checked, snapshot.collisions)
+        collider = checked[2] if checked is not None and is_reusable else _make_collider(snapshot)
+        self._checked = snapshot.model, snapshot.collisions, collider
         if isinstance(collider, str):
             return (), collider
-        return (() if collider.is_free(sight.q) else collider.contacts(sight.q)), ""
+        return (() if collider.is_free(snapshot.q) else collider.contacts(snapshot.q)), ""
 
 
-def _can_bump(sight: CollisionSnapshot) -> bool:
-    return sight.collisions.mode != "off" and sight.model.has_collision_shapes
+def _can_collide(snapshot: CollisionSnapshot) -> bool:
+    return snapshot.collisions.mode != "off" and snapshot.model.has_collision_shapes
 
 
 def contacts_text(contacts: tuple[Contact, ...]) -> str:
@@ -244,41 +248,41 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
     return f"{contacts[0]}" + (f", and {more} other pair{'s' if more > 1 else ''} bump" if more else "")
 
 
-def _watches(watch: tuple[LoadedModel, CollisionSettings, Collider | str], wanted: CollisionSettings) -> bool:
+def _fits(checked: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings) -> bool:
     """Return whether a collider fits the wanted settings, after moving its obstacles if necessary."""
-    _, known, collider = watch
-    if isinstance(collider, str) or known.obstacles is wanted.obstacles:
-        return known.obstacles is wanted.obstacles and known.has_same_pairs(wanted)
-    return known.has_same_pairs(wanted) and move_collider_obstacles(collider, wanted.obstacles)
+    _, checked_settings, collider = checked
+    if isinstance(collider, str) or checked_settings.obstacles is settings.obstacles:
+        return checked_settings.obstacles is settings.obstacles and checked_settings.has_same_pairs(settings)
+    return checked_settings.has_same_pairs(settings) and move_collider_obstacles(collider, settings.obstacles)
 
 
-def _made(sight: CollisionSnapshot) -> Collider | str:
+def _make_collider(snapshot: CollisionSnapshot) -> Collider | str:
     """Return the collider, or the reason why there is none."""
     try:
-        check_body_count(sight.model, sight.collisions)
-        return sight.collisions.make_collider(_copied(sight.model))
+        check_body_count(snapshot.model, snapshot.collisions)
+        return snapshot.collisions.make_collider(_copy_mechanism(snapshot.model))
     except MechanikError as error:
         return str(error)
 
 
-def _copied(table: LoadedModel) -> Mechanism:
+def _copy_mechanism(model: LoadedModel) -> Mechanism:
     """Return a copy of the mechanism, since the original may be edited.
 
     In an uploaded model hulls replace the meshes, so that no file of this machine is read.
     """
-    mechanism = table.mechanism.copy()
-    if table.may_read_disk:
+    mechanism = model.mechanism.copy()
+    if model.may_read_disk:
         return mechanism
     for name, link in mechanism.links.items():
-        link.collisions = tuple(_without_file(placed, name, table) for placed in link.collisions)
+        link.collisions = tuple(_without_mesh_file(instance, name, model) for instance in link.collisions)
     return mechanism
 
 
-def _without_file(placed: ShapeInstance, link: str, table: LoadedModel) -> ShapeInstance:
+def _without_mesh_file(instance: ShapeInstance, link: str, model: LoadedModel) -> ShapeInstance:
     """Return the shape with an uploaded mesh replaced by its convex hull."""
-    if not isinstance(placed.shape, Mesh):
-        return placed
-    points = table.meshes.mesh_points(placed.shape)
+    if not isinstance(instance.shape, Mesh):
+        return instance
+    points = model.meshes.mesh_points(instance.shape)
     if points is None or is_flat(points):
         raise FormatError(f"link {link!r}: the mesh that it bumps with did not come along, or holds no volume")
-    return replace(placed, shape=ConvexMesh(hull_points(points)))
+    return replace(instance, shape=ConvexMesh(hull_points(points)))

@@ -36,8 +36,8 @@ def default_tool_point(link: Link) -> Vector:
     boxes = [box for placed in link.visuals if (box := _box(placed)) is not None]
     if not boxes:
         return 0.0, 0.0, 0.0
-    low = np.min([one for one, _ in boxes], axis=0)
-    high = np.max([other for _, other in boxes], axis=0)
+    low = np.min([corner for corner, _ in boxes], axis=0)
+    high = np.max([corner for _, corner in boxes], axis=0)
     sides = np.concatenate([-low, high])
     farthest = int(np.argmax(sides))
     if sides[farthest] <= END_DISTANCE_RATIO * np.delete(sides, farthest).max():
@@ -105,7 +105,7 @@ def default_goals(mechanism: Mechanism) -> tuple[DefaultGoal, ...]:
 
 def _at_end(mechanism: Mechanism, name: str) -> DefaultGoal:
     link = mechanism.links[name]
-    kind = _kind(_freedoms(mechanism, name))
+    kind = _kind(_dof_count(mechanism, name))
     is_moved_by_its_joint = isinstance(link.parent, Joint) and len(link.parent.dof) > 0
     return DefaultGoal(
         name, kind, at=default_tool_point(link) if kind == "point" and is_moved_by_its_joint else (0.0, 0.0, 0.0)
@@ -116,16 +116,16 @@ def _on_body(mechanism: Mechanism, body: str) -> tuple[DefaultGoal, ...]:
     ends = _leaves(mechanism) if mechanism.closures else _limbs(mechanism)
     feet = [end for end in ends if _is_called(end, FOOT_WORDS)]
     hands = [end for end in ends if end not in feet] if feet and not mechanism.closures else []
-    handles = [DefaultGoal(end, _kind(_freedoms(mechanism, end, above=body))) for end in hands[:MAX_DEFAULT_GOALS]]
+    handles = [DefaultGoal(end, _kind(_dof_count(mechanism, end, above=body))) for end in hands[:MAX_DEFAULT_GOALS]]
     pins = [
-        DefaultGoal(end, _kind(_freedoms(mechanism, end, above=body)), pinned=True) for end in feet[:MAX_DEFAULT_GOALS]
+        DefaultGoal(end, _kind(_dof_count(mechanism, end, above=body)), pinned=True) for end in feet[:MAX_DEFAULT_GOALS]
     ]
     handles.sort(key=lambda handle: handle.kind != "pose")  # end effectors with six dofs before heads
     return (*(handles or [DefaultGoal(body, "pose")]), *pins)
 
 
-def _kind(freedoms: int) -> GoalKind:
-    return "pose" if freedoms >= 6 else "point"
+def _kind(dof_count: int) -> GoalKind:
+    return "pose" if dof_count >= 6 else "point"
 
 
 def _is_called(name: str, words: tuple[str, ...]) -> bool:
@@ -134,7 +134,7 @@ def _is_called(name: str, words: tuple[str, ...]) -> bool:
     return any(part.strip("0123456789") in words for part in parts)
 
 
-def _freedoms(mechanism: Mechanism, name: str, above: str = "") -> int:
+def _dof_count(mechanism: Mechanism, name: str, above: str = "") -> int:
     """Return the number of dofs that carry a link; only those below the link `above`, if given."""
     stop = mechanism.links[above] if above else None
     count = 0
@@ -164,16 +164,16 @@ def _leaves(mechanism: Mechanism) -> list[str]:
 
 def _limbs(mechanism: Mechanism) -> list[str]:
     """Return the ends of all limbs that move; limbs that part at their last dof, as fingers do, count as one."""
-    found: dict[str, None] = {}
+    ends: dict[str, None] = {}
     for name in _leaves(mechanism):
-        if not _freedoms(mechanism, name):
+        if not _dof_count(mechanism, name):
             continue
         fork = _fork(mechanism, name)
-        if fork is not None and _freedoms(mechanism, name, above=fork) <= 1 and _freedoms(mechanism, fork):
-            found[_still_at(mechanism, fork)] = None
+        if fork is not None and _dof_count(mechanism, name, above=fork) <= 1 and _dof_count(mechanism, fork):
+            ends[_still_at(mechanism, fork)] = None
         else:
-            found[name] = None
-    return list(found)
+            ends[name] = None
+    return list(ends)
 
 
 def _fork(mechanism: Mechanism, name: str) -> str | None:
@@ -187,13 +187,13 @@ def _fork(mechanism: Mechanism, name: str) -> str | None:
 def _still_at(mechanism: Mechanism, fork: str) -> str:
     """Return the last leaf fixed to the link `fork`, as a tool on a hand with fingers; `fork` if there is none."""
     for name in reversed(_leaves(mechanism)):
-        if _fork(mechanism, name) == fork and _freedoms(mechanism, name, above=fork) == 0:
+        if _fork(mechanism, name) == fork and _dof_count(mechanism, name, above=fork) == 0:
             return name
     return fork
 
 
 def _end_of_loops(mechanism: Mechanism) -> str:
-    ends = [name for name in _leaves(mechanism) if _freedoms(mechanism, name)]
+    ends = [name for name in _leaves(mechanism) if _dof_count(mechanism, name)]
     for word in TOOL_WORDS:
         named = [name for name in ends if _is_called(name, (word,))]
         if named:
@@ -209,8 +209,8 @@ def _end_of_loops(mechanism: Mechanism) -> str:
     waiting = deque(far)
     while waiting:
         link = waiting.popleft()
-        for other in near[link]:
-            if other not in far:
-                far[other] = far[link] + 1
-                waiting.append(other)
+        for neighbour in near[link]:
+            if neighbour not in far:
+                far[neighbour] = far[link] + 1
+                waiting.append(neighbour)
     return mechanism.name_of(max(far, key=lambda link: far[link]))

@@ -68,7 +68,7 @@ def numbers_to_pose(numbers: Sequence[float]) -> Array:
     """
     if len(numbers) != 7:
         raise ShapeError(f"a pose has 7 numbers, position and wxyz, not {len(numbers)}")
-    if not all(math.isfinite(one) and abs(one) <= MAX_MAGNITUDE for one in numbers):
+    if not all(math.isfinite(number) and abs(number) <= MAX_MAGNITUDE for number in numbers):
         raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
     length = math.hypot(*numbers[3:])
     if length < 1e-6:
@@ -160,9 +160,9 @@ class InteractiveGoal:
         """Priority level for the solver; 0 for a pinned goal."""
         return 0 if self.pinned else self.level
 
-    def has_same_settings(self, other: InteractiveGoal) -> bool:
+    def has_same_settings(self, other_goal: InteractiveGoal) -> bool:
         """Return whether the goals differ at most in their frames."""
-        return all(getattr(self, name) == getattr(other, name) for name in SETTING_FIELDS)
+        return all(getattr(self, name) == getattr(other_goal, name) for name in SETTING_FIELDS)
 
     def info(self, link: int) -> GoalInfo:
         """Return the goal as pages receive it.
@@ -187,7 +187,7 @@ class InteractiveGoal:
         )
 
 
-SETTING_FIELDS = tuple(one.name for one in fields(InteractiveGoal) if one.name not in ("X", "pose"))
+SETTING_FIELDS = tuple(item.name for item in fields(InteractiveGoal) if item.name not in ("X", "pose"))
 
 
 NamePairs = tuple[tuple[str, str], ...]
@@ -217,9 +217,13 @@ class CollisionSettings:
         """The argument `avoid` of `Collider`."""
         return (SELF, *self.obstacles) if self.self_collision else self.obstacles
 
-    def has_same_pairs(self, other: CollisionSettings) -> bool:
+    def has_same_pairs(self, other_settings: CollisionSettings) -> bool:
         """Return whether both settings check the same pairs, wherever the obstacles are."""
-        return (self.self_collision, self.allow, self.forbid) == (other.self_collision, other.allow, other.forbid)
+        return (self.self_collision, self.allow, self.forbid) == (
+            other_settings.self_collision,
+            other_settings.allow,
+            other_settings.forbid,
+        )
 
     def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
         """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
@@ -227,21 +231,23 @@ class CollisionSettings:
         return replace(self, self_collision=read.self_collisions, obstacles=read.obstacles)
 
     def obstacle(self, name: str) -> Obstacle:
-        for one in self.obstacles:
-            if one.name == name:
-                return one
-        raise UnknownName("obstacle", name, [one.name for one in self.obstacles])
+        for obstacle in self.obstacles:
+            if obstacle.name == name:
+                return obstacle
+        raise UnknownName("obstacle", name, [obstacle.name for obstacle in self.obstacles])
 
     def with_obstacle(self, changed: Obstacle) -> CollisionSettings:
         """Return the settings with the obstacle of the same name replaced."""
-        return replace(self, obstacles=tuple(changed if one.name == changed.name else one for one in self.obstacles))
+        return replace(
+            self, obstacles=tuple(changed if obstacle.name == changed.name else obstacle for obstacle in self.obstacles)
+        )
 
     def without_obstacles(self, *names: str) -> CollisionSettings:
         """Return the settings without these obstacles and without the pairs that name them."""
-        gone = {self.obstacle(name).name for name in names}
-        left = tuple(one for one in self.obstacles if one.name not in gone)
-        allow, forbid = (tuple(pair for pair in pairs if not gone & {*pair}) for pairs in (self.allow, self.forbid))
-        return replace(self, obstacles=left, allow=allow, forbid=forbid)
+        removed = {self.obstacle(name).name for name in names}
+        remaining = tuple(obstacle for obstacle in self.obstacles if obstacle.name not in removed)
+        allow, forbid = (tuple(pair for pair in pairs if not removed & {*pair}) for pairs in (self.allow, self.forbid))
+        return replace(self, obstacles=remaining, allow=allow, forbid=forbid)
 
     def make_collider(self, mechanism: Mechanism) -> Collider:
         return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)
@@ -294,12 +300,12 @@ class EditState:
 
 def read_bounds(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tuple[Bounds, ...]:
     """Return the limits of all dofs from the joints of a mechanism."""
-    free = float("-inf"), float("inf")
-    return tuple(free if one.dof is None else mechanism.joints[one.joint].limits(one.dof) for one in dofs)
+    unlimited = float("-inf"), float("inf")
+    return tuple(unlimited if dof.dof is None else mechanism.joints[dof.joint].limits(dof.dof) for dof in dofs)
 
 
 def read_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tuple[float | None, ...]:
-    return tuple(None if one.dof is None else mechanism.joints[one.joint].rest_value(one.dof) for one in dofs)
+    return tuple(None if dof.dof is None else mechanism.joints[dof.joint].rest_value(dof.dof) for dof in dofs)
 
 
 def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state: EditState) -> None:
@@ -307,33 +313,34 @@ def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state:
 
     If a value is not valid, this raises, and the joints before it have changed already.
     """
-    for one, bounds, rest in zip(dofs, edit_state.bounds, edit_state.rest_values, strict=True):
-        joint = mechanism.joints[one.joint]
-        if one.dof is None:
+    for indexed, bounds, rest in zip(dofs, edit_state.bounds, edit_state.rest_values, strict=True):
+        joint = mechanism.joints[indexed.joint]
+        if indexed.dof is None:
             continue
-        if joint.limits(one.dof) != bounds:
-            joint.set_limit(one.dof, *bounds)
-        if joint.rest_value(one.dof) == rest:
+        if joint.limits(indexed.dof) != bounds:
+            joint.set_limit(indexed.dof, *bounds)
+        if joint.rest_value(indexed.dof) == rest:
             continue
         if rest is None:  # a joint can only clear all its rest values together
-            kept = {dof: joint.rest_value(dof) for dof in joint.dof if dof is not one.dof}
+            other_rests = {dof: joint.rest_value(dof) for dof in joint.dof if dof is not indexed.dof}
             joint.clear_rest_pose()
-            for dof, value in kept.items():
+            for dof, value in other_rests.items():
                 if value is not None:
                     joint.set_rest_value(dof, value)
         else:
-            joint.set_rest_value(one.dof, rest)
+            joint.set_rest_value(indexed.dof, rest)
 
 
-def same_limits(one: EditState, other: EditState) -> bool:
+def same_limits(a: EditState, b: EditState) -> bool:
     """Return whether limits and rest values are equal."""
-    return one.bounds == other.bounds and one.rest_values == other.rest_values
+    return a.bounds == b.bounds and a.rest_values == b.rest_values
 
 
-def same_goal_settings(goals: tuple[InteractiveGoal, ...], others: tuple[InteractiveGoal, ...]) -> bool:
+def same_goal_settings(goals: tuple[InteractiveGoal, ...], other_goals: tuple[InteractiveGoal, ...]) -> bool:
     """Return whether two lists of goals differ at most in the frames."""
-    return len(goals) == len(others) and all(
-        one is other or one.has_same_settings(other) for one, other in zip(goals, others, strict=True)
+    return len(goals) == len(other_goals) and all(
+        goal is other_goal or goal.has_same_settings(other_goal)
+        for goal, other_goal in zip(goals, other_goals, strict=True)
     )
 
 

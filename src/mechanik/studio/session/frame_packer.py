@@ -93,8 +93,8 @@ def goal_error(
         case "point":
             return math.hypot(x, y, z), 0.0
         case "pose":
-            off = [one for one, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
-            return math.hypot(*off), _turn(goal.X[:3, :3].T @ R, goal)
+            off = [coordinate for coordinate, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
+            return math.hypot(*off), _rotation_error(goal.X[:3, :3].T @ R, goal)
         case "orientation":
             return 0.0, rotation_angle(goal.X[:3, :3].T @ R)
         case "axis":
@@ -112,7 +112,9 @@ def goal_error(
         case "distance":
             return abs(math.hypot(x, y, z) - sizes[0]), 0.0
         case "in_box":
-            return math.hypot(*(max(abs(one) - size, 0.0) for one, size in zip((x, y, z), sizes, strict=True))), 0.0
+            return math.hypot(
+                *(max(abs(coordinate) - size, 0.0) for coordinate, size in zip((x, y, z), sizes, strict=True))
+            ), 0.0
         case "in_cone":
             return 0.0, max(0.0, _between(R @ link_axis(goal), goal.X[:3, 2]) - sizes[0])
         case "in_band":
@@ -136,7 +138,7 @@ def _between(a: Array, b: Array) -> float:
     return math.atan2(cross, ax * bx + ay * by + az * bz)
 
 
-def _turn(R: Array, goal: InteractiveGoal) -> float:
+def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
     """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it."""
     turns = [dof for dof in ROTATIONS if dof.name not in goal.free]
     match len(turns):
@@ -173,8 +175,8 @@ def initial_frame(
         case "look_at":
             return read_only(make_pose(R, p + LOOK_AT_DISTANCE * radius * (R @ sizes)))
         case "axis" | "in_cone":
-            way = R @ (at if math.hypot(*at) > 1e-9 else Z_AXIS)
-            return read_only(make_pose(rotation.between(np.array(Z_AXIS), way), X_world_link[:3, 3]))
+            direction = R @ (at if math.hypot(*at) > 1e-9 else Z_AXIS)
+            return read_only(make_pose(rotation.between(np.array(Z_AXIS), direction), X_world_link[:3, 3]))
         case "distance":
             return read_only(make_pose(R, p - sizes[0] * R[:, 2]))
         case "in_box" | "in_band" | "centre_of_mass" | "on_terrain":
@@ -276,11 +278,11 @@ class FramePacker:
 
     def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
         """Return the state frame of the mechanism at q (nq,)."""
-        anatomy = self.index
-        X = anatomy.link_poses(q)
-        measured = anatomy.measure_closures(X)
+        index = self.index
+        X = index.link_poses(q)
+        closures = index.measure_closures(X)
         goals = self.goal_rows(X)
-        wanted = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
+        errors = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
         header = StateHeader(
             kind=STATE,
             revision=self.revision,
@@ -293,13 +295,13 @@ class FramePacker:
             iterations=status.iterations,
             seconds=status.seconds,
             solves_per_second=status.solves_per_second,
-            residual=max(wanted, default=0.0),
+            residual=max(errors, default=0.0),
             links=len(X),
-            values=anatomy.value_count,
+            values=index.value_count,
             goals=len(goals),
-            closures=len(measured.gaps),
+            closures=len(closures.gaps),
         )
-        return write_state(header, poses_to_array(X), anatomy.dof_values(q, measured), goals, measured.gaps)
+        return write_state(header, poses_to_array(X), index.dof_values(q, closures), goals, closures.gaps)
 
     def goal_rows(self, X: Array) -> Array:
         """Return frames and errors of the goals, (G, 9), for link poses X (L, 4, 4)."""
@@ -307,7 +309,7 @@ class FramePacker:
         centre = self._centre(X)
         for row, goal in zip(rows, self.goals, strict=True):
             X_link = X[self.index.link_numbers[goal.link]]
-            here = self._along(goal, X_link, centre)
+            here = self._carried(goal, X_link, centre)
             row[:7] = here.pose
             row[7:] = goal_error(here, X_link, centre, self.terrain.get(goal.number))
         return rows
@@ -318,9 +320,9 @@ class FramePacker:
             return self.goals
         X = self.index.link_poses(q)
         centre = self._centre(X)
-        return tuple(self._along(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
+        return tuple(self._carried(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
 
-    def _along(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
+    def _carried(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
         before = self.carried_from.get(goal.number)
         if before is None:
             return goal

@@ -50,10 +50,10 @@ def check_upload_size(mechanism: Mechanism) -> None:
         ("freedoms", mechanism.nv, MAX_UPLOAD_DOFS),
         ("loops", len(mechanism.closures), MAX_UPLOAD_LOOPS),
     )
-    for what, count, most in counted:
-        if count > most:
+    for label, count, limit in counted:
+        if count > limit:
             raise FormatError(
-                f"this has {count} {what}; at most {most} are taken from a page. In Python, mk.Studio takes more"
+                f"this has {count} {label}; at most {limit} are taken from a page. In Python, mk.Studio takes more"
             )
 
 
@@ -91,9 +91,9 @@ class MeshStore:
 
     def __init__(self, mechanism: Mechanism, files: Mapping[str, bytes], may_read_disk: bool, address: str) -> None:
         self._files, self._may_read = dict(files), may_read_disk
-        self._made: dict[HeightField | ConvexMesh, str] = {}
+        self._generated: dict[HeightField | ConvexMesh, str] = {}
         self._numbers: dict[str, int] = {}
-        self._beside: dict[str, dict[str, str]] = {}
+        self._dependencies: dict[str, dict[str, str]] = {}
         self._addresses: dict[str, str] = {}
         self._address = address
         links = mechanism.links.values()
@@ -104,30 +104,30 @@ class MeshStore:
         new: list[str] = []
         for shape in shapes:
             name = None
-            if isinstance(shape, HeightField | ConvexMesh) and shape not in self._made:
-                name = self._made[shape] = f"made/{len(self._made)}.stl"
+            if isinstance(shape, HeightField | ConvexMesh) and shape not in self._generated:
+                name = self._generated[shape] = f"made/{len(self._generated)}.stl"
                 self._files[name] = _stl(shape)
             elif isinstance(shape, Mesh):
-                name = self._found(shape)
+                name = self._file_name(shape)
             if name is not None and name not in self._numbers:
                 self._numbers[name] = len(self._numbers)
                 new.append(name)
-        beside = MeshDependencies(self.read_file)
+        dependencies = MeshDependencies(self.read_file)
         for name in list(new):
-            self._beside[name] = (
-                beside.files_of(name, self.read_file(name) or b"")
+            self._dependencies[name] = (
+                dependencies.files_of(name, self.read_file(name) or b"")
                 if file_extension(name) in FORMATS_WITH_REFERENCES
                 else {}
             )
-            for place in self._beside[name].values():
-                if place not in self._numbers:
-                    self._numbers[place] = len(self._numbers)
-                    new.append(place)
-        self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._tag(name)}" for name in new}
+            for path in self._dependencies[name].values():
+                if path not in self._numbers:
+                    self._numbers[path] = len(self._numbers)
+                    new.append(path)
+        self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new}
 
     def shape_info(self, placed: ShapeInstance) -> ShapeInfo:
         """Return a shape as pages receive it."""
-        shape, mesh, ending, beside = placed.shape, None, "", dict[str, str]()
+        shape, mesh, extension, dependencies = placed.shape, None, "", dict[str, str]()
         pose = placed.pose
         match shape:
             case Box():
@@ -143,17 +143,22 @@ class MeshStore:
                 pose = Pose.from_matrix(pose.matrix @ translation((0.0, 0.0, -0.5 * HALF_SPACE_THICKNESS)))
             case HeightField() | ConvexMesh():
                 kind, sizes = "mesh", [1.0, 1.0, 1.0]
-                mesh, ending = self._addresses[self._made[shape]], "stl"
+                mesh, extension = self._addresses[self._generated[shape]], "stl"
             case Mesh():
                 kind, sizes = "mesh", list(shape.scale)
-                name = self._found(shape)
+                name = self._file_name(shape)
                 mesh = None if name is None else self._addresses[name]
-                ending = file_extension(shape.uri)
-                beside = {said: self._addresses[place] for said, place in self._beside.get(name or "", {}).items()}
+                extension = file_extension(shape.uri)
+                dependencies = {
+                    reference: self._addresses[path]
+                    for reference, path in self._dependencies.get(name or "", {}).items()
+                }
         x, y, z = pose.position.tolist()
         w, a, b, c = pose.wxyz.tolist()
         rgba = None if placed.material is None else placed.material.rgba
-        return ShapeInfo(kind, [float(one) for one in sizes], (x, y, z, w, a, b, c), rgba, mesh, ending, beside)
+        return ShapeInfo(
+            kind, [float(size) for size in sizes], (x, y, z, w, a, b, c), rgba, mesh, extension, dependencies
+        )
 
     def read(self, number: int) -> tuple[bytes, str]:
         """Return the bytes of a mesh file and its media type.
@@ -174,11 +179,11 @@ class MeshStore:
 
     def all_files(self) -> dict[str, bytes]:
         """Return every mesh that can be read and the files they refer to, by address."""
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         for name, address in self._addresses.items():
             if (data := self.read_file(name)) is not None:
-                found[address] = data
-        return found
+                files[address] = data
+        return files
 
     def read_file(self, name: str) -> bytes | None:
         """Return the content of an uploaded file, or of a file on this machine if that is allowed; else None."""
@@ -190,22 +195,23 @@ class MeshStore:
                 return path.read_bytes()
         return None
 
-    def _tag(self, name: str) -> str:
+    def _checksum(self, name: str) -> str:
         """Return a checksum for the address: browsers cache files, and each model numbers its meshes from 0."""
         return f"{zlib.crc32(self.read_file(name) or b''):x}"
 
     def mesh_points(self, mesh: Mesh) -> Array | None:
         """Return the scaled vertices of a mesh, (n, 3), m; None if its file is not available or cannot be parsed."""
-        name = self._found(mesh)
+        name = self._file_name(mesh)
         data = None if name is None else self.read_file(name)
         if name is None or data is None:
             return None
         with contextlib.suppress(FormatError, InvalidOperation):
             surfaces = read_surfaces(name, data)
-            return np.concatenate([np.zeros((0, 3)), *(one.vertices for one in surfaces)]) * np.array(mesh.scale)
+            points = np.concatenate([np.zeros((0, 3)), *(surface.vertices for surface in surfaces)])
+            return points * np.array(mesh.scale)
         return None
 
-    def _found(self, mesh: Mesh) -> str | None:
+    def _file_name(self, mesh: Mesh) -> str | None:
         """Return the name under which the bytes of a mesh are available, or None."""
         for name in (mesh.path, mesh.uri):
             if name is not None and name in self._files:
@@ -304,25 +310,25 @@ def model_info(
     )
 
 
-def _links(table: LoadedModel, hidden: frozenset[str]) -> list[LinkInfo]:
-    joints = {joint: k for k, joint in enumerate(table.mechanism.joints.values())}
+def _links(model: LoadedModel, hidden: frozenset[str]) -> list[LinkInfo]:
+    joints = {joint: k for k, joint in enumerate(model.mechanism.joints.values())}
     return [
         LinkInfo(
             name=name,
             parent=joints.get(link.parent, -1),  # type: ignore[arg-type]
-            visuals=[table.meshes.shape_info(shape) for shape in link.visuals],
-            collisions=[table.meshes.shape_info(shape) for shape in link.collisions],
+            visuals=[model.meshes.shape_info(shape) for shape in link.visuals],
+            collisions=[model.meshes.shape_info(shape) for shape in link.collisions],
             visible=name not in hidden,
         )
-        for name, link in table.mechanism.links.items()
+        for name, link in model.mechanism.links.items()
     ]
 
 
-def _joints(table: LoadedModel) -> list[JointInfo]:
-    links = {link: k for k, link in enumerate(table.mechanism.links.values())}
-    freedoms: dict[int, list[int]] = {}
-    for k, one in enumerate(table.index.dofs):
-        freedoms.setdefault(one.joint_number, []).append(k)
+def _joints(model: LoadedModel) -> list[JointInfo]:
+    links = {link: k for k, link in enumerate(model.mechanism.links.values())}
+    dofs: dict[int, list[int]] = {}
+    for k, dof in enumerate(model.index.dofs):
+        dofs.setdefault(dof.joint_number, []).append(k)
     return [
         JointInfo(
             name=name,
@@ -330,14 +336,14 @@ def _joints(table: LoadedModel) -> list[JointInfo]:
             parent=links.get(joint.parent, -1),  # type: ignore[arg-type]
             child=-1 if joint.is_closure or joint.child is None else links[joint.child],
             pose=pose_to_numbers(joint.matrix),
-            dofs=freedoms.get(number, []),
+            dofs=dofs.get(number, []),
         )
-        for number, (name, joint) in enumerate(table.mechanism.joints.items())
+        for number, (name, joint) in enumerate(model.mechanism.joints.items())
     ]
 
 
-def _closures(table: LoadedModel) -> list[ClosureInfo]:
-    links = {link: k for k, link in enumerate(table.mechanism.links.values())}
+def _closures(model: LoadedModel) -> list[ClosureInfo]:
+    links = {link: k for k, link in enumerate(model.mechanism.links.values())}
     return [
         ClosureInfo(
             name=name,
@@ -347,7 +353,7 @@ def _closures(table: LoadedModel) -> list[ClosureInfo]:
             link_b=links[closure.link],
             pose_b=pose_to_numbers(closure.at.matrix),
         )
-        for name, closure in table.mechanism.closures.items()
+        for name, closure in model.mechanism.closures.items()
     ]
 
 
@@ -368,9 +374,9 @@ def describe(mechanism: Mechanism) -> list[str]:
     else:
         name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
         first = f"{name} has {mechanism.nv} freedoms and {loops} loops: too many to work out its mobility here."
-    odd = [str(one) for one in mechanism.warnings]
-    more = [f"And {len(odd) - MAX_WARNINGS} more such remarks."] if len(odd) > MAX_WARNINGS else []
-    return [first, *odd[:MAX_WARNINGS], *more]
+    warnings = [str(warning) for warning in mechanism.warnings]
+    more = [f"And {len(warnings) - MAX_WARNINGS} more such remarks."] if len(warnings) > MAX_WARNINGS else []
+    return [first, *warnings[:MAX_WARNINGS], *more]
 
 
 def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
@@ -383,7 +389,7 @@ def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
         for shape in (*link.visuals, *link.collisions):
             if not isinstance(shape.shape, Mesh):
                 places.append(X_link[:3, :3] @ shape.pose.position + X_link[:3, 3])
-                sizes.append(_reach(shape))
+                sizes.append(_shape_radius(shape))
     points, radii = np.array(places[1:] or places), np.array(sizes[1:] or sizes)[:, None]
     low, high = (points - radii).min(axis=0), (points + radii).max(axis=0)
     centre = (low + high) / 2
@@ -392,7 +398,7 @@ def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
     return (x, y, z), max(radius, MIN_RADIUS)
 
 
-def _reach(placed: ShapeInstance) -> float:
+def _shape_radius(placed: ShapeInstance) -> float:
     """Return the distance of the farthest point of a shape from its origin, m."""
     shape = placed.shape
     if isinstance(shape, ConvexMesh):
@@ -416,7 +422,7 @@ def view_direction(mechanism: Mechanism, q: Array) -> Vector:
             slides.append(J[:3, np.linalg.norm(J[:3], axis=0) > PARALLEL_TOLERANCE])
         elif not _is_in_plane(axis, axes, J[:3]):
             return DEFAULT_VIEW
-    if axis is None or not all(_is_in_plane(axis, None, one) for one in slides):
+    if axis is None or not all(_is_in_plane(axis, None, velocities) for velocities in slides):
         return DEFAULT_VIEW
     # so that x is to the right and z up, or y up when seen from above
     against = axis @ np.array([1.0, -1.0, 1.0]) < 0.0

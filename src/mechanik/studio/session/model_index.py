@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,9 +69,9 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
     """Return all dofs that have a value, with those of closing joints, in the order of the joints."""
     slots, names = mechanism.kinematics.joint_indices, list(mechanism.joints)
     closures = list(mechanism.closures)
-    found: list[IndexedDof] = []
-    heads: dict[tuple[Joint, DoF], int] = {}
-    width = 0
+    dofs: list[IndexedDof] = []
+    leaders: dict[tuple[Joint, DoF], int] = {}
+    value_count = 0
     for number, (name, joint) in enumerate(mechanism.joints.items()):
         slot = slots.get(joint)
         closes = closures.index(name) if joint.is_closure else -1
@@ -84,58 +84,60 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
         for dof in singles:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             x, y, z = axes[:, dof.axis_index].tolist()
-            place = -1 if slot is None else slot.q.get(dof, -1)
-            heads[joint, dof] = len(found)
-            found.append(
-                IndexedDof(label, name, number, dof, (x, y, z), width, place, closure=closes, other_dofs=others)
+            q_index = -1 if slot is None else slot.q.get(dof, -1)
+            leaders[joint, dof] = len(dofs)
+            dofs.append(
+                IndexedDof(label, name, number, dof, (x, y, z), value_count, q_index, closure=closes, other_dofs=others)
             )
-            width += 1
+            value_count += 1
         if is_ball:
             label = name if not singles else f"{name}.turn"
             x, y, z = axes[:, 2].tolist()
-            place = -1 if slot is None or slot.quaternion_q is None else slot.quaternion_q
-            found.append(
-                IndexedDof(label, name, number, None, (x, y, z), width, place, closure=closes, other_dofs=others)
+            q_index = -1 if slot is None or slot.quaternion_q is None else slot.quaternion_q
+            dofs.append(
+                IndexedDof(
+                    label, name, number, None, (x, y, z), value_count, q_index, closure=closes, other_dofs=others
+                )
             )
-            width += 3
-    return tuple(_led(one, mechanism.joints[names[one.joint_number]], heads, found) for one in found)
+            value_count += 3
+    return tuple(_with_leader(dof, mechanism.joints[names[dof.joint_number]], leaders, dofs) for dof in dofs)
 
 
-def _led(one: IndexedDof, joint: Joint, heads: dict[tuple[Joint, DoF], int], found: Sequence[IndexedDof]) -> IndexedDof:
+def _with_leader(
+    indexed: IndexedDof, joint: Joint, leaders: dict[tuple[Joint, DoF], int], dofs: Sequence[IndexedDof]
+) -> IndexedDof:
     """Return the dof with the data of its leader, if it is a mimic dof."""
-    coupling = next((some for some in joint.couplings if some.dof is one.dof), None)
+    coupling = next((coupling for coupling in joint.couplings if coupling.dof is indexed.dof), None)
     if coupling is None:
-        return one
+        return indexed
     leader, dof, ratio, offset = coupling.resolve()
-    head = heads[leader, dof]
-    return IndexedDof(
-        one.name, one.joint, one.joint_number, one.dof, one.axis, one.value_index, found[head].q_index, ratio,
-        offset, head,
-        other_dofs=one.other_dofs,
-    )  # fmt: skip
+    leader_index = leaders[leader, dof]
+    return replace(
+        indexed, q_index=dofs[leader_index].q_index, ratio=ratio, offset=offset, leader=leader_index, closure=-1
+    )
 
 
 def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked: frozenset[int]) -> list[DofInfo]:
     """Return the dofs as pages receive them."""
-    return [_info(mechanism.joints[one.joint], one, k in locked) for k, one in enumerate(dofs)]
+    return [_dof_info(mechanism.joints[dof.joint], dof, k in locked) for k, dof in enumerate(dofs)]
 
 
-def _info(joint: Joint, one: IndexedDof, locked: bool) -> DofInfo:
+def _dof_info(joint: Joint, dof: IndexedDof, locked: bool) -> DofInfo:
     lower, upper, rest = -math.inf, math.inf, None
-    if one.dof is not None:
-        lower, upper = joint.effective_limits(one.dof)
-        rest = joint.rest_value(one.dof)
+    if dof.dof is not None:
+        lower, upper = joint.effective_limits(dof.dof)
+        rest = joint.rest_value(dof.dof)
     return DofInfo(
-        name=one.name,
-        joint=one.joint_number,
-        kind="spherical" if one.dof is None else "rotation" if one.dof.is_rotation else "translation",
-        axis=one.axis,
-        value=one.value_index,
+        name=dof.name,
+        joint=dof.joint_number,
+        kind="spherical" if dof.dof is None else "rotation" if dof.dof.is_rotation else "translation",
+        axis=dof.axis,
+        value=dof.value_index,
         lower=lower if math.isfinite(lower) else None,
         upper=upper if math.isfinite(upper) else None,
         rest=rest,
         locked=locked,
-        mimics=one.leader,
+        mimics=dof.leader,
     )
 
 
@@ -143,29 +145,29 @@ class DofValueReader:
     """Computes the values of all dofs, (V,), from q and from the closure measurements."""
 
     def __init__(self, dofs: Sequence[IndexedDof]) -> None:
-        tree = [one for one in dofs if one.closure < 0 and not one.is_spherical]
-        balls = [one for one in dofs if one.closure < 0 and one.is_spherical]
-        closing = [one for one in dofs if one.closure >= 0 and one.dof is not None]
-        closing_balls = [one for one in dofs if one.closure >= 0 and one.is_spherical]
-        self.count = sum(3 if one.is_spherical else 1 for one in dofs)
-        self._to = np.array([one.value_index for one in tree], dtype=np.int64)
-        self._from = np.array([one.q_index for one in tree], dtype=np.int64)
-        self._ratio, self._offset = np.array([one.ratio for one in tree]), np.array([one.offset for one in tree])
+        tree = [dof for dof in dofs if dof.closure < 0 and not dof.is_spherical]
+        balls = [dof for dof in dofs if dof.closure < 0 and dof.is_spherical]
+        closing = [dof for dof in dofs if dof.closure >= 0 and dof.dof is not None]
+        closing_balls = [dof for dof in dofs if dof.closure >= 0 and dof.is_spherical]
+        self.count = sum(3 if dof.is_spherical else 1 for dof in dofs)
+        self._to = np.array([dof.value_index for dof in tree], dtype=np.int64)
+        self._from = np.array([dof.q_index for dof in tree], dtype=np.int64)
+        self._ratio, self._offset = np.array([dof.ratio for dof in tree]), np.array([dof.offset for dof in tree])
         self._ball_to = np.array(
-            [range(one.value_index, one.value_index + 3) for one in balls], dtype=np.int64
+            [range(dof.value_index, dof.value_index + 3) for dof in balls], dtype=np.int64
         ).reshape(-1, 3)
-        self._ball_from = np.array([range(one.q_index, one.q_index + 4) for one in balls], dtype=np.int64).reshape(
+        self._ball_from = np.array([range(dof.q_index, dof.q_index + 4) for dof in balls], dtype=np.int64).reshape(
             -1, 4
         )
-        self._closing_to = np.array([one.value_index for one in closing], dtype=np.int64)
+        self._closing_to = np.array([dof.value_index for dof in closing], dtype=np.int64)
         self._closing_at = (
-            np.array([one.closure for one in closing], dtype=np.int64),
-            np.array([int(one.dof or 0) for one in closing], dtype=np.int64),
+            np.array([dof.closure for dof in closing], dtype=np.int64),
+            np.array([int(dof.dof or 0) for dof in closing], dtype=np.int64),
         )
         self._turned_to = np.array(
-            [range(one.value_index, one.value_index + 3) for one in closing_balls], dtype=np.int64
+            [range(dof.value_index, dof.value_index + 3) for dof in closing_balls], dtype=np.int64
         ).reshape(-1, 3)
-        self._turned_at = np.array([one.closure for one in closing_balls], dtype=np.int64)
+        self._turned_at = np.array([dof.closure for dof in closing_balls], dtype=np.int64)
 
     def read(self, q: Array, measured: Array, rotation_vectors: Array) -> Array:
         """Return the values of all dofs, (V,), m and rad.
@@ -226,7 +228,7 @@ class ClosureMeter:
         free = np.array([[dof in closure.free_dof for dof in DoF] for closure in closures], dtype=bool).reshape(-1, 6)
         self._shifts = free[:, :3]
         self._balls = np.array(
-            [isinstance(one.joint, Joint) and one.joint.has_quaternion for one in closures], dtype=bool
+            [isinstance(closure.joint, Joint) and closure.joint.has_quaternion for closure in closures], dtype=bool
         )
         ranges = [closure.joint._values_and_limits() for closure in closures]
         self._lower = np.array([lower for _, lower, _ in ranges]).reshape(-1, 6)
@@ -260,33 +262,41 @@ class ClosureMeter:
         values[:, :3] = np.where(self._shifts, np.clip(p, self._lower[:, :3], self._upper[:, :3]), 0.0)
         gaps[:, 0] = np.sqrt(((p - values[:, :3]) ** 2).sum(axis=1))
         for k, rows in self._by_one:
-            i, j, one = (k + 1) % 3, (k + 2) % 3, R[rows]
-            values[rows, 3 + k] = self._unwound(_about(k, one), rows, 3 + k)
-            gaps[rows, 1] = np.arctan2(np.hypot(one[:, i, k], one[:, j, k]), one[:, k, k])
+            i, j, R_rows = (k + 1) % 3, (k + 2) % 3, R[rows]
+            values[rows, 3 + k] = self._unwrap(_about(k, R_rows), rows, 3 + k)
+            gaps[rows, 1] = np.arctan2(np.hypot(R_rows[:, i, k], R_rows[:, j, k]), R_rows[:, k, k])
         for two, rows in self._by_two:
             angles, turn = TWO_ROTATIONS[two](R[rows])
             for k in two:
-                values[rows, k] = self._unwound(angles[k], rows, k)
+                values[rows, k] = self._unwrap(angles[k], rows, k)
             gaps[rows, 1] = _angles(R[rows] @ turn.swapaxes(1, 2))
         if self._welded.size:
             gaps[self._welded, 1] = _angles(R[self._welded])
         for k in self._others:
-            found = joint_values_from_pose(
+            joint_values = joint_values_from_pose(
                 make_pose(R[k], p[k]), self._free[k], self._near[k], self._lower[k], self._upper[k]
             )
-            values[k, 3:] = found[3:]
-            turn = rotation.about_z(found[5]) @ rotation.about_y(found[4]) @ rotation.about_x(found[3])
+            values[k, 3:] = joint_values[3:]
+            turn = (
+                rotation.about_z(joint_values[5])
+                @ rotation.about_y(joint_values[4])
+                @ rotation.about_x(joint_values[3])
+            )
             gaps[k, 1] = _angles((R[k] @ turn.T)[None])[0]
         if self._balls.any():
             turned[self._balls] = rotation.log(R[self._balls])
         return ClosureState(gaps, values, turned)
 
-    def _unwound(self, angle: Array, rows: Indices, k: int) -> Array:
+    def _unwrap(self, angle: Array, rows: Indices, k: int) -> Array:
         """Return the angles plus full rotations, near to those at construction and inside the limits if possible."""
         near, lower, upper = (side[rows][:, k] for side in (self._near, self._lower, self._upper))
-        found: Array = angle + FULL_ROTATION * np.round((near - angle) / FULL_ROTATION)
-        found = np.where((found < lower) & (found + FULL_ROTATION <= upper), found + FULL_ROTATION, found)
-        return np.where((found > upper) & (found - FULL_ROTATION >= lower), found - FULL_ROTATION, found)
+        unwrapped: Array = angle + FULL_ROTATION * np.round((near - angle) / FULL_ROTATION)
+        unwrapped = np.where(
+            (unwrapped < lower) & (unwrapped + FULL_ROTATION <= upper), unwrapped + FULL_ROTATION, unwrapped
+        )
+        return np.where(
+            (unwrapped > upper) & (unwrapped - FULL_ROTATION >= lower), unwrapped - FULL_ROTATION, unwrapped
+        )
 
 
 def _about(k: int, R: Array) -> Array:

@@ -44,7 +44,7 @@ class MotionRecorder:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._begun = self._latest = 0.0
+        self._start_time = self._latest = 0.0
         self._times: list[float] = []
         self._q: list[Array] = []
         self._events: list[tuple[float, Event]] = []
@@ -66,7 +66,7 @@ class MotionRecorder:
             known_events: obstacles and collisions that pages show at the start.
         """
         with self._lock:
-            self.model, self._begun, self._latest = model, self._clock(), 0.0
+            self.model, self._start_time, self._latest = model, self._clock(), 0.0
             self._times, self._q = [0.0], [np.array(q)]
             self._events = [(0.0, event) for event in known_events]
             self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
@@ -96,7 +96,7 @@ class MotionRecorder:
 
     def _now(self) -> float:
         """Return the time since the start, s; it never decreases, although clocks of processor cores may differ."""
-        self._latest = max(self._latest, self._clock() - self._begun)
+        self._latest = max(self._latest, self._clock() - self._start_time)
         return self._latest
 
     def stop(self, q: Array) -> None:
@@ -227,27 +227,29 @@ def export_file(
             f"this recording is too long for a .{kind} file; record a shorter one, or take csv, json or npz"
         )
     recorded = record.Motion(loaded_model.mechanism, times, states, loaded_model.mechanism.name)
-    return ExportedFile(_written(kind, recorded, loaded_model, model_event, recorder.events()), media, name + ending)
+    return ExportedFile(_file_bytes(kind, recorded, loaded_model, model_event, recorder.events()), media, name + ending)
 
 
-def _written(kind: FileKind, recorded: record.Motion, table: LoadedModel, model: Model, events: TimedEvents) -> bytes:
+def _file_bytes(
+    kind: FileKind, motion: record.Motion, loaded_model: LoadedModel, model: Model, events: TimedEvents
+) -> bytes:
     match kind:
         case "json":
-            return record.to_json(recorded)
+            return record.to_json(motion)
         case "csv":
-            return record.to_csv(recorded)
+            return record.to_csv(motion)
         case "npz":
-            return record.to_npz(recorded)
+            return record.to_npz(motion)
         case "bvh":
-            return record.to_bvh(recorded)
+            return record.to_bvh(motion)
         case "glb":
-            return record.to_gltf(recorded, table.meshes.read_file)
+            return record.to_gltf(motion, loaded_model.meshes.read_file)
         case _:
-            script, meshes = player_script(), table.meshes.all_files()
-            told = [(when, event_to_dict(event)) for when, event in events]
+            script, meshes = player_script(), loaded_model.meshes.all_files()
+            timed_events = [(when, event_to_dict(event)) for when, event in events]
             if sum(map(len, meshes.values())) > MAX_MESH_BYTES:
                 raise InvalidOperation("the meshes are too large for a page that plays by itself; take glb or json")
-            return record.to_html(recorded, script, to_plain_data(model), meshes, told)
+            return record.to_html(motion, script, to_plain_data(model), meshes, timed_events)
 
 
 def player_script() -> str:

@@ -63,17 +63,17 @@ def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -
     mechanism, X = model.mechanism, model.index.link_poses(q)
     centre, radius = bounding_sphere(mechanism, X)
     normal = view_direction(mechanism, q)
-    across, along = _sides(np.array((0.0, 0.0, 1.0) if normal is DEFAULT_VIEW else normal))
+    across, along = _perpendicular_axes(np.array((0.0, 0.0, 1.0) if normal is DEFAULT_VIEW else normal))
     angles = np.arange(RING_POINTS) * 2 * math.pi / RING_POINTS
     directions = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), along)
     ring: Array = np.array(centre) + RING_RADIUS_SHARE * radius * directions
-    taken = np.array([*_bodies(model, X), *(one.pose.position for one in obstacles)]).reshape(-1, 3)
+    taken = np.array([*_body_origins(model, X), *(obstacle.pose.position for obstacle in obstacles)]).reshape(-1, 3)
     gaps = np.linalg.norm(ring[:, None] - taken, axis=2).min(axis=1, initial=math.inf)
     x, y, z = ring[int(np.argmax(gaps))].tolist()
     return round(x, DIGITS), round(y, DIGITS), round(z, DIGITS)
 
 
-def _sides(normal: Array) -> tuple[Array, Array]:
+def _perpendicular_axes(normal: Array) -> tuple[Array, Array]:
     """Return two unit vectors (3,) normal to a unit vector, the first as near to x as possible."""
     first = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
     across: Array = first - normal * (normal @ first)
@@ -81,13 +81,15 @@ def _sides(normal: Array) -> tuple[Array, Array]:
     return across, np.asarray(np.cross(normal, across), dtype=np.float64)
 
 
-def _bodies(table: LoadedModel, X: Array) -> list[Array]:
+def _body_origins(model: LoadedModel, X: Array) -> list[Array]:
     """Return the origins (3,) of links and of their shapes, for link poses X (L, 4, 4)."""
-    found: list[Array] = []
-    for X_link, link in zip(X, table.mechanism.links.values(), strict=True):
-        found.append(X_link[:3, 3])
-        found += [X_link[:3, :3] @ one.pose.position + X_link[:3, 3] for one in (*link.visuals, *link.collisions)]
-    return found
+    origins: list[Array] = []
+    for X_link, link in zip(X, model.mechanism.links.values(), strict=True):
+        origins.append(X_link[:3, 3])
+        origins += [
+            X_link[:3, :3] @ instance.pose.position + X_link[:3, 3] for instance in (*link.visuals, *link.collisions)
+        ]
+    return origins
 
 
 def open_gallery(session: Session, request: requests.OpenGallery) -> None:
@@ -105,12 +107,12 @@ def edit_model(session: Session, request: requests.EditModel) -> None:
 def show_links(session: Session, request: requests.ShowLinks) -> None:
     for name in request.links:
         session.mechanism.link(name)
-    setup = session.active.edit_state
-    hidden = setup.hidden - {*request.links} if request.visible else setup.hidden | {*request.links}
-    if hidden == setup.hidden:
+    edit_state = session.active.edit_state
+    hidden = edit_state.hidden - {*request.links} if request.visible else edit_state.hidden | {*request.links}
+    if hidden == edit_state.hidden:
         return
     with session.undo.step("show links" if request.visible else "hide links"):
-        session.editor.apply_edit(replace(setup, hidden=frozenset(hidden)))
+        session.editor.apply_edit(replace(edit_state, hidden=frozenset(hidden)))
 
 
 def undo(session: Session, request: requests.Undo) -> None:
@@ -138,35 +140,37 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     if scene is None:
         raise InvalidOperation("no scene is open, so there is nothing of that kind to set")
     values = control_values(scene)
-    goes_on = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
-    session.slider_drag = slider if goes_on and request.is_dragging else None
-    if goes_on and not request.is_dragging and values.get(request.name) == request.value:
+    continues = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
+    session.slider_drag = slider if continues and request.is_dragging else None
+    if continues and not request.is_dragging and values.get(request.name) == request.value:
         return  # the slider is released where it was
-    before, since = session.undo.snapshot(), session.active.drag_state.step
+    before, drag_step = session.undo.snapshot(), session.active.drag_state.step
     try:
         with session.broadcaster.broadcasting_scene(), session.loader.scene_active():
             scene.set(request.name, request.value)
     except BaseException:
-        stage = session.active
-        if stage.model is not before.model or stage.edit_state is not before.edit_state:
+        active = session.active
+        if active.model is not before.model or active.edit_state is not before.edit_state:
             session.undo.restore(before)
         raise
-    control = next(one for one in scene.controls() if one.name == request.name)
-    stage = session.active
-    is_same = stage.model is before.model and stage.edit_state is before.edit_state and values == control_values(scene)
-    if goes_on or (is_same and control.kind != "button"):
+    control = next(control for control in scene.controls() if control.name == request.name)
+    active = session.active
+    is_same = (
+        active.model is before.model and active.edit_state is before.edit_state and values == control_values(scene)
+    )
+    if continues or (is_same and control.kind != "button"):
         return
-    if since is not None and since is stage.drag_state.step:  # part of the present drag
-        stage.drag_state.step = since._replace(is_change=True)
+    if drag_step is not None and drag_step is active.drag_state.step:  # part of the present drag
+        active.drag_state.step = drag_step._replace(is_change=True)
         return
-    if since is not None:  # the drag belonged to a mechanism that is gone
-        before = since.before
-    session.undo.push(_words(control), before)
+    if drag_step is not None:  # the drag belonged to a mechanism that is gone
+        before = drag_step.before
+    session.undo.push(_control_label(control), before)
     session.slider_drag = SliderDrag(request.name, before) if request.is_dragging else None
     session.output.broadcast(session.history.info())
 
 
-def _words(control: ControlInfo) -> str:
+def _control_label(control: ControlInfo) -> str:
     """Return the label of the undo step: the title without unit, in lower case."""
     title = control.title.partition(",")[0]
     title = title[:1].lower() + title[1:]
@@ -174,15 +178,15 @@ def _words(control: ControlInfo) -> str:
 
 
 def add_goal(session: Session, request: requests.AddGoal) -> None:
-    words = f"pin {request.link}" if request.pinned else f"add {GOAL_KIND_INFOS[request.kind].label} goal"
+    label = f"pin {request.link}" if request.pinned else f"add {GOAL_KIND_INFOS[request.kind].label} goal"
     pose = None if request.pose is None else numbers_to_pose(request.pose)
-    with session.undo.step(words):
+    with session.undo.step(label):
         session.editor.add_goal(GoalTemplate(request.kind, request.link, request.at, pose, request.pinned))
 
 
 def change_goal(session: Session, request: requests.ChangeGoal) -> None:
-    stage = session.active
-    goal = stage.edit_state.goal(request.goal)
+    active = session.active
+    goal = active.edit_state.goal(request.goal)
     changes = {
         name: getattr(request, name)
         for name in ("kind", "link", "at", "weight", "level", "enabled", "pinned", "sizes")
@@ -196,24 +200,24 @@ def change_goal(session: Session, request: requests.ChangeGoal) -> None:
         session.mechanism.link(changes["link"])
     changed = replace(goal, **changes)
     if {"kind", "link", "at"} & changes.keys():
-        changed = _refitted(session, goal, changed, request)
-    make_objective(changed, stage.edit_state.terrain).relations(session.mechanism)
-    words = "pin goal" if request.pinned else "unpin goal" if request.pinned is False else "change goal"
-    with session.undo.step(words):
-        session.editor.apply_edit(stage.edit_state.with_goal(changed))
+        changed = _refit_goal(session, goal, changed, request)
+    make_objective(changed, active.edit_state.terrain).relations(session.mechanism)
+    label = "pin goal" if request.pinned else "unpin goal" if request.pinned is False else "change goal"
+    with session.undo.step(label):
+        session.editor.apply_edit(active.edit_state.with_goal(changed))
 
 
-def _refitted(
+def _refit_goal(
     session: Session, before: InteractiveGoal, changed: InteractiveGoal, request: requests.ChangeGoal
 ) -> InteractiveGoal:
     """Return the goal with sizes and frame for its new kind, link or point, met at present, so that nothing jumps."""
-    stage = session.active
-    X = stage.model.index.link_poses(stage.q)
-    X_link = X[stage.model.index.link_numbers[changed.link]]
+    active = session.active
+    X = active.model.index.link_poses(active.q)
+    X_link = X[active.model.index.link_numbers[changed.link]]
     sizes = changed.sizes
     if changed.kind != before.kind and request.sizes is None:
         sizes = default_sizes(changed.kind, X_link, session.state.model_radius)
-    centre = stage.model.index.centre_of_mass(X) if changed.kind == "centre_of_mass" else None
+    centre = active.model.index.centre_of_mass(X) if changed.kind == "centre_of_mass" else None
     frame = initial_frame(changed.kind, X_link, changed.at, sizes, session.state.model_radius, centre)
     return replace(changed, sizes=sizes, X=frame)
 
@@ -238,16 +242,16 @@ def start_goal_drag(session: Session, request: requests.StartGoalDrag) -> None:
 
 
 def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
-    stage = session.active
+    active = session.active
     session.mechanism.link(request.link)
-    if any(goal.number == LINK_DRAG_GOAL for goal in stage.edit_state.goals):
+    if any(goal.number == LINK_DRAG_GOAL for goal in active.edit_state.goals):
         raise InvalidOperation("a link is pulled already; let it go first")
-    X_link = stage.model.index.link_poses(stage.q)[stage.model.index.link_numbers[request.link]]
+    X_link = active.model.index.link_poses(active.q)[active.model.index.link_numbers[request.link]]
     frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
     pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
-    setup = replace(stage.edit_state, goals=(*stage.edit_state.goals, pull))
+    edit_state = replace(active.edit_state, goals=(*active.edit_state.goals, pull))
     session.dragging.start_drag(
-        Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"pull {request.link}", setup
+        Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"pull {request.link}", edit_state
     )
     session.broadcaster.broadcast_goals()
 
@@ -261,22 +265,25 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
 
     For a planar linkage self-collisions stay off, since its bars lie in layers.
     """
-    stage = session.active
-    taken = {*session.mechanism.links, *(one.name for one in stage.edit_state.collisions.obstacles)}
+    active = session.active
+    taken = {*session.mechanism.links, *(obstacle.name for obstacle in active.edit_state.collisions.obstacles)}
     shape = default_shape(request.kind, session.state.model_radius)
     if request.pose is None:
-        place, wxyz = free_position(stage.model, stage.q, stage.edit_state.collisions.obstacles), (1.0, 0.0, 0.0, 0.0)
+        position, wxyz = (
+            free_position(active.model, active.q, active.edit_state.collisions.obstacles),
+            (1.0, 0.0, 0.0, 0.0),
+        )
     else:
         X = numbers_to_pose(request.pose)  # rejects a zero quaternion
-        place, wxyz = X[:3, 3].tolist(), request.pose[3:]
+        position, wxyz = X[:3, 3].tolist(), request.pose[3:]
     name = next(name for k in range(1, len(taken) + 2) if (name := f"{request.kind} {k}") not in taken)
-    with session.undo.step(f"add {name}"), stage.paused():
-        session.obstacles.add_obstacles([Obstacle(shape, place, wxyz, name=name)])
-        now = stage.edit_state.collisions
-        if now.mode == "off":
-            itself = now.self_collision and not is_planar_linkage(session.mechanism, stage.q)
+    with session.undo.step(f"add {name}"), active.paused():
+        session.obstacles.add_obstacles([Obstacle(shape, position, wxyz, name=name)])
+        collisions = active.edit_state.collisions
+        if collisions.mode == "off":
+            self_collision = collisions.self_collision and not is_planar_linkage(session.mechanism, active.q)
             session.editor.apply_edit(
-                replace(stage.edit_state, collisions=replace(now, mode="show", self_collision=itself))
+                replace(active.edit_state, collisions=replace(collisions, mode="show", self_collision=self_collision))
             )
 
 
@@ -305,14 +312,14 @@ def move_obstacle(session: Session, request: requests.MoveObstacle) -> None:
 
 
 def resize_obstacle(session: Session, request: requests.ResizeObstacle) -> None:
-    setup = session.active.edit_state
-    before = setup.collisions.obstacle(request.obstacle)
+    edit_state = session.active.edit_state
+    before = edit_state.collisions.obstacle(request.obstacle)
     shape = resize_shape(before.shape, request.sizes)
     if shape == before.shape:
         return
     changed = Obstacle(shape, before.pose.position, before.pose.wxyz, name=before.name)
     with session.undo.step(f"resize {request.obstacle}"):
-        session.editor.apply_edit(replace(setup, collisions=setup.collisions.with_obstacle(changed)))
+        session.editor.apply_edit(replace(edit_state, collisions=edit_state.collisions.with_obstacle(changed)))
 
 
 def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
@@ -354,13 +361,13 @@ def start_obstacle_drag(session: Session, request: requests.StartObstacleDrag) -
 
 
 def set_solver(session: Session, request: requests.SetSolver) -> None:
-    stage = session.active
+    active = session.active
     options = parse_solver_options(request.solver, request.options)
-    if (request.solver, options) == (stage.edit_state.solver, stage.edit_state.options):
+    if (request.solver, options) == (active.edit_state.solver, active.edit_state.options):
         return
-    words = "change solver" if request.solver != stage.edit_state.solver else "change options"
-    with session.undo.step(words):
-        session.editor.apply_edit(replace(stage.edit_state, solver=request.solver, options=options))
+    label = "change solver" if request.solver != active.edit_state.solver else "change options"
+    with session.undo.step(label):
+        session.editor.apply_edit(replace(active.edit_state, solver=request.solver, options=options))
 
 
 def set_running(session: Session, request: requests.SetRunning) -> None:
@@ -368,37 +375,37 @@ def set_running(session: Session, request: requests.SetRunning) -> None:
 
 
 def single_step(session: Session, request: requests.SingleStep) -> None:
-    stage = session.active
-    if stage.running:
+    active = session.active
+    if active.running:
         raise InvalidOperation("it solves all the time; pause it first")
-    stage.step()
+    active.step()
 
 
 def set_collisions(session: Session, request: requests.SetCollisions) -> None:
-    setup = session.active.edit_state
-    before = setup.collisions
+    edit_state = session.active.edit_state
+    before = edit_state.collisions
     if (request.mode, request.clearance) == (before.mode, before.clearance):
         return
-    words = "set collisions" if request.mode != before.mode else "set clearance"
-    with session.undo.step(words):
+    label = "set collisions" if request.mode != before.mode else "set clearance"
+    with session.undo.step(label):
         collisions = replace(before, mode=request.mode, clearance=request.clearance)
-        session.editor.apply_edit(replace(setup, collisions=collisions))
+        session.editor.apply_edit(replace(edit_state, collisions=collisions))
 
 
 def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
-    stage, alternatives = session.active, session.background.alternatives
+    active, alternatives = session.active, session.background.alternatives
     if request.max_count == 0:
         alternatives.cancel()
         session.output.broadcast(alternatives.empty())  # at once, although the next tick may repeat it
         return
-    alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
+    alternatives.start(active.model, active.solve_spec, active.q, request.max_count)
 
 
 def compare(session: Session, request: requests.Compare) -> None:
     for name in request.solvers:
         find_method(name)
-    stage = session.active
-    session.background.comparison.start(stage, list(dict.fromkeys(request.solvers)))
+    active = session.active
+    session.background.comparison.start(active, list(dict.fromkeys(request.solvers)))
     session.output.broadcast(session.background.comparison.info())
 
 

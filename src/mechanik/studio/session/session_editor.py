@@ -121,11 +121,11 @@ class SessionEditor:
         frame = initial_frame(kind, X_link, template.at, sizes, model_radius, centre)
         if template.pose is not None:
             frame = parse_pose(template.pose, frame[:3, :3])
-        taken = {goal.name for goal in edit_state.goals} | set(edit_state.objectives)
+        used_names = {goal.name for goal in edit_state.goals} | set(edit_state.objectives)
         self.next_goal_number += 1
         goal = InteractiveGoal(
             number=self.next_goal_number - 1,
-            name=_unused_name(template.name or link, taken),
+            name=_unused_name(template.name or link, used_names),
             kind=kind,
             link=link,
             X=frame,
@@ -224,10 +224,10 @@ class SessionEditor:
         self.apply_edit(replace(self._state.active.edit_state, terrain=terrain))
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     """Return the name, with a number appended if it is taken."""
     number, unused = 1, name
-    while unused in taken:
+    while unused in used_names:
         number += 1
         unused = f"{name} {number}"
     return unused

@@ -77,17 +77,17 @@ def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Obj
     Raises:
         ObjectiveError: the goal needs a terrain and there is none.
     """
-    wish: ObjectiveOptions = {"weight": goal.weight, "level": goal.effective_level, "name": goal.name}
+    options: ObjectiveOptions = {"weight": goal.weight, "level": goal.effective_level, "name": goal.name}
     if goal.kind == "on_terrain":
         if terrain is None:
             raise ObjectiveError("there is no ground here to stand on; open a scene that has some, such as the rover")
-        return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **wish)
-    return _MAKERS[goal.kind](goal, wish)
+        return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **options)
+    return _MAKERS[goal.kind](goal, options)
 
 
-def _pose(goal: InteractiveGoal, wish: ObjectiveOptions) -> Objective:
-    wanted = [dof for dof in ALL_DOFS if dof.name not in goal.free]
-    return PoseGoal(goal.link, goal.X, at=goal.at, dof=wanted, **wish)
+def _pose(goal: InteractiveGoal, options: ObjectiveOptions) -> Objective:
+    constrained = [dof for dof in ALL_DOFS if dof.name not in goal.free]
+    return PoseGoal(goal.link, goal.X, at=goal.at, dof=constrained, **options)
 
 
 def _p(goal: InteractiveGoal) -> Array:
@@ -99,20 +99,22 @@ def _z(goal: InteractiveGoal) -> Array:
 
 
 _MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]] = {
-    "point": lambda goal, wish: PositionGoal(goal.link, _p(goal), goal.at, **wish),
+    "point": lambda goal, options: PositionGoal(goal.link, _p(goal), goal.at, **options),
     "pose": _pose,
-    "orientation": lambda goal, wish: OrientationGoal(goal.link, goal.X[:3, :3], **wish),
-    "axis": lambda goal, wish: AxisGoal(goal.link, _z(goal), link_axis(goal), **wish),
-    "hinge": lambda goal, wish: HingeGoal(goal.link, _p(goal), _z(goal), goal.at, **wish),
-    "surface": lambda goal, wish: SurfaceGoal(goal.link, _p(goal), _z(goal), goal.at, **wish),
-    "on_line": lambda goal, wish: OnLine(goal.link, _p(goal), _z(goal), goal.at, **wish),
-    "on_plane": lambda goal, wish: OnPlane(goal.link, _p(goal), _z(goal), goal.at, **wish),
-    "look_at": lambda goal, wish: LookAt(goal.link, _p(goal), link_axis(goal), goal.at, **wish),
-    "distance": lambda goal, wish: Distance(goal.link, at=goal.at, other_at=_p(goal), equal=goal.sizes[0], **wish),
-    "in_box": lambda goal, wish: InBox(goal.link, -np.array(goal.sizes), goal.sizes, goal.X, goal.at, **wish),
-    "in_cone": lambda goal, wish: InCone(goal.link, link_axis(goal), _z(goal), goal.sizes[0], **wish),
-    "in_band": lambda goal, wish: InBand(goal.link, "z", goal.sizes[0], goal.sizes[1], goal.X, goal.at, **wish),
-    "centre_of_mass": lambda goal, wish: CentreOfMass(_p(goal), **wish),
+    "orientation": lambda goal, options: OrientationGoal(goal.link, goal.X[:3, :3], **options),
+    "axis": lambda goal, options: AxisGoal(goal.link, _z(goal), link_axis(goal), **options),
+    "hinge": lambda goal, options: HingeGoal(goal.link, _p(goal), _z(goal), goal.at, **options),
+    "surface": lambda goal, options: SurfaceGoal(goal.link, _p(goal), _z(goal), goal.at, **options),
+    "on_line": lambda goal, options: OnLine(goal.link, _p(goal), _z(goal), goal.at, **options),
+    "on_plane": lambda goal, options: OnPlane(goal.link, _p(goal), _z(goal), goal.at, **options),
+    "look_at": lambda goal, options: LookAt(goal.link, _p(goal), link_axis(goal), goal.at, **options),
+    "distance": lambda goal, options: Distance(
+        goal.link, at=goal.at, other_at=_p(goal), equal=goal.sizes[0], **options
+    ),
+    "in_box": lambda goal, options: InBox(goal.link, -np.array(goal.sizes), goal.sizes, goal.X, goal.at, **options),
+    "in_cone": lambda goal, options: InCone(goal.link, link_axis(goal), _z(goal), goal.sizes[0], **options),
+    "in_band": lambda goal, options: InBand(goal.link, "z", goal.sizes[0], goal.sizes[1], goal.X, goal.at, **options),
+    "centre_of_mass": lambda goal, options: CentreOfMass(_p(goal), **options),
 }
 
 
@@ -158,16 +160,16 @@ def errors_for_users() -> Generator[None]:
 def rewrite_for_users(text: str) -> str:
     """Return the text of an error with objects and advice in terms of the page."""
     text = OBJECTIVE_PATTERN.sub(
-        lambda found: f"the goal '{found['name']}'" if found["name"] else "one of the goals", text
+        lambda match: f"the goal '{match['name']}'" if match["name"] else "one of the goals", text
     )
-    found = ADVICE_PATTERN.search(text)
-    if found is None or found["name"] not in METHODS:
+    match = ADVICE_PATTERN.search(text)
+    if match is None or match["name"] not in METHODS:
         return text
-    option = OPTION_PATTERN.match(found["more"])
-    advice = f"choose {find_method(found['name']).title}, which can"
+    option = OPTION_PATTERN.match(match["more"])
+    advice = f"choose {find_method(match['name']).title}, which can"
     if option is not None:
         advice = f"set its option {option['option']} to {option['value']}"
-    return f"{text[: found.start()]}; {advice}"
+    return f"{text[: match.start()]}; {advice}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -194,9 +196,9 @@ class SphericalJointValue(JointObjective):
         return (spherical_joint_target(self.joint, self.wxyz, self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
-        other = copy(self)
-        object.__setattr__(other, "wxyz", as_quaternion(target, f"turn of {self.joint!r}"))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "wxyz", as_quaternion(target, f"turn of {self.joint!r}"))
+        return changed
 
 
 DRAG_OBJECTIVE = "the hand"
@@ -254,8 +256,8 @@ class SolveSpec:
     @property
     def avoidance_arguments(self) -> dict[str, Any]:
         """The arguments `avoid` and `clearance` for `LiveSolver` and `Solver`."""
-        kept_off: dict[str, Any] = {"avoid": self.collider}
-        return kept_off if self.collider is None else {**kept_off, "clearance": self.collisions.clearance}
+        arguments: dict[str, Any] = {"avoid": self.collider}
+        return arguments if self.collider is None else {**arguments, "clearance": self.collisions.clearance}
 
     def format_targets(self, by_name: Mapping[str, Any]) -> Any:
         """Return new targets in the form that a solver takes.
@@ -274,21 +276,23 @@ def make_solve_spec(
     While a dof or a link is dragged, the method is "lm", which supports every objective, and goals that move with their
     links are left out.
     """
-    riding: Mapping[int, Array] = {} if drag is None else drag.carried_from
-    wanted = [
+    carried: Mapping[int, Array] = {} if drag is None else drag.carried_from
+    objectives = [
         make_objective(goal, edit_state.terrain)
         for goal in edit_state.goals
-        if goal.enabled and goal.number not in riding
+        if goal.enabled and goal.number not in carried
     ]
-    wanted += edit_state.objectives.values()
+    objectives += edit_state.objectives.values()
     if drag is not None and drag.kind == "dof":
-        wanted.append(drag_objective(dofs, drag.number, drag.values))
-    by_hand = drag is not None and (drag.kind == "dof" or drag.number == LINK_DRAG_GOAL)
+        objectives.append(drag_objective(dofs, drag.number, drag.values))
+    tracks_drag = drag is not None and (drag.kind == "dof" or drag.number == LINK_DRAG_GOAL)
     lock = tuple(dofs[k].name for k in sorted(edit_state.locked))
-    options = {} if by_hand else {name: value for name, value in edit_state.options.items() if value is not None}
-    rest = any(one is not None for one in edit_state.rest_values)
-    solver = "lm" if by_hand else edit_state.solver
-    return SolveSpec(tuple(wanted), solver, lock, rest, options, collisions=edit_state.collisions, collider=collider)
+    options = {} if tracks_drag else {name: value for name, value in edit_state.options.items() if value is not None}
+    rest = any(value is not None for value in edit_state.rest_values)
+    solver = "lm" if tracks_drag else edit_state.solver
+    return SolveSpec(
+        tuple(objectives), solver, lock, rest, options, collisions=edit_state.collisions, collider=collider
+    )
 
 
 def drag_objective(
@@ -313,9 +317,9 @@ def drag_objective(
             angle_tolerance=DRAG_TOLERANCE,
             name=DRAG_OBJECTIVE,
         )
-    freedom, number_there = leading_dof(dofs, number, values[0])
+    dof, leader_value = leading_dof(dofs, number, values[0])
     return JointValues(
-        {freedom.name: number_there},
+        {dof.name: leader_value},
         angle_mode="exact",
         level=1,
         tolerance=DRAG_TOLERANCE,
@@ -326,41 +330,41 @@ def drag_objective(
 
 def with_drag(spec: SolveSpec, dofs: tuple[IndexedDof, ...], drag: Drag) -> tuple[SolveSpec, dict[str, Any]]:
     """Return the problem with the new value of the dragged dof, and the target by name for the solver."""
-    wanted = drag_objective(dofs, drag.number, drag.values)
-    return replace(spec, goals=(*spec.goals[:-1], wanted)), {DRAG_OBJECTIVE: drag_target(wanted)}
+    objective = drag_objective(dofs, drag.number, drag.values)
+    return replace(spec, goals=(*spec.goals[:-1], objective)), {DRAG_OBJECTIVE: drag_target(objective)}
 
 
-def drag_target(wanted: JointValues | SphericalJointValue) -> Any:
+def drag_target(objective: JointValues | SphericalJointValue) -> Any:
     """Return the argument of `with_target` for an objective of a dragged dof."""
-    return wanted.wxyz if isinstance(wanted, SphericalJointValue) else dict(wanted.values)
+    return objective.wxyz if isinstance(objective, SphericalJointValue) else dict(objective.values)
 
 
 def leading_dof(dofs: tuple[IndexedDof, ...], number: int, value: float) -> tuple[IndexedDof, float]:
     """Return the independent dof that moves dof `number`, and the value it needs so that `number` has `value`."""
-    freedom = dofs[number]
-    if freedom.leader < 0:
-        return freedom, value
-    if freedom.ratio == 0.0:
-        raise InvalidOperation(f"{freedom.name} follows another joint by a ratio of 0 and cannot be moved")
-    return dofs[freedom.leader], (value - freedom.offset) / freedom.ratio
+    dof = dofs[number]
+    if dof.leader < 0:
+        return dof, value
+    if dof.ratio == 0.0:
+        raise InvalidOperation(f"{dof.name} follows another joint by a ratio of 0 and cannot be moved")
+    return dofs[dof.leader], (value - dof.offset) / dof.ratio
 
 
 def with_spec_targets(spec: SolveSpec, targets: Mapping[str, Any]) -> SolveSpec:
     """Return the problem with new targets, by name."""
     return replace(
-        spec, goals=tuple(one.with_target(targets[one.name]) if one.name in targets else one for one in spec.goals)
+        spec, goals=tuple(goal.with_target(targets[goal.name]) if goal.name in targets else goal for goal in spec.goals)
     )
 
 
-def same_problem(one: EditState, other: EditState) -> bool:
+def same_problem(a: EditState, b: EditState) -> bool:
     """Return whether two edit states give the solver the same problem."""
-    return all(getattr(one, name) is getattr(other, name) for name in PROBLEM_FIELDS)
+    return all(getattr(a, name) is getattr(b, name) for name in PROBLEM_FIELDS)
 
 
 def drag_changes_problem(drag: Drag | None, before: Drag | None) -> bool:
     """Return whether a change of the drag changes the problem; a dragged goal is an objective like any other."""
     return drag is not before and any(
-        one is not None and (one.kind == "dof" or one.carried_from) for one in (drag, before)
+        present is not None and (present.kind == "dof" or present.carried_from) for present in (drag, before)
     )
 
 
@@ -389,40 +393,38 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     kind = find_method(name)
     if name == FULL_METHOD:
         return spec
-    required = [one for one in spec.goals if one.required]
-    wishes = [one for one in spec.goals if not one.required]
+    required = [goal for goal in spec.goals if goal.required]
+    soft = [goal for goal in spec.goals if not goal.required]
     if not required and kind.supports_loops and not kind.supports_soft_objectives:
-        words = (
-            f"{kind.title} knows no wishes, and nothing else is asked: {find_method(FULL_METHOD).title} follows them"
-        )
-        return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=words if wishes or spec.rest else "")
-    levels = sorted({one.level for one in required})
-    said: list[str] = []
+        text = f"{kind.title} knows no wishes, and nothing else is asked: {find_method(FULL_METHOD).title} follows them"
+        return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft or spec.rest else "")
+    levels = sorted({goal.level for goal in required})
+    texts: list[str] = []
     if len(levels) > 1:
-        times = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
-        strength = {level: times**k for k, level in enumerate(reversed(levels))}
-        required = [_as(one, 0, one.weight * strength[one.level]) for one in required]
-        said.append(f"{kind.title} knows no levels: {_stronger(levels, times)}")
-    lowest = max((one.level for one in required), default=0)
-    wishes = [_as(one, lowest, one.weight) if one.level < lowest else one for one in wishes]
+        ratio = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
+        factors = {level: ratio**k for k, level in enumerate(reversed(levels))}
+        required = [_with_priority(goal, 0, goal.weight * factors[goal.level]) for goal in required]
+        texts.append(f"{kind.title} knows no levels: {_levels_text(levels, ratio)}")
+    lowest = max((goal.level for goal in required), default=0)
+    soft = [_with_priority(goal, lowest, goal.weight) if goal.level < lowest else goal for goal in soft]
     rest = spec.rest
-    if not kind.supports_soft_objectives and (wishes or rest):
-        wishes, rest = [], False
-        said.append(f"{'it' if said else kind.title} knows no rests or other wishes: they are left out")
-    return replace(spec, goals=(*required, *wishes), rest=rest, adaptation_text="; ".join(said))
+    if not kind.supports_soft_objectives and (soft or rest):
+        soft, rest = [], False
+        texts.append(f"{'it' if texts else kind.title} knows no rests or other wishes: they are left out")
+    return replace(spec, goals=(*required, *soft), rest=rest, adaptation_text="; ".join(texts))
 
 
-def _as(one: Objective, level: int, weight: float) -> Objective:
-    other = copy(one)
-    object.__setattr__(other, "level", level)
-    object.__setattr__(other, "weight", weight)
-    return other
+def _with_priority(objective: Objective, level: int, weight: float) -> Objective:
+    changed = copy(objective)
+    object.__setattr__(changed, "level", level)
+    object.__setattr__(changed, "weight", weight)
+    return changed
 
 
-def _stronger(levels: list[int], times: float) -> str:
+def _levels_text(levels: list[int], ratio: float) -> str:
     if len(levels) == 2 and levels[0] == 0:
-        return f"pins count {times:.3g} times as much as other goals"
-    return f"each level counts {times:.3g} times as much as the next"
+        return f"pins count {ratio:.3g} times as much as other goals"
+    return f"each level counts {ratio:.3g} times as much as the next"
 
 
 MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
@@ -446,11 +448,11 @@ def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> di
     if "max_seconds" in given:
         raise InvalidOperation("each tick has a time of its own here, so max_seconds cannot be set")
     for name, value in given.items():
-        if isinstance(value, float) and value.is_integer() and _is_whole(kind, name):
+        if isinstance(value, float) and value.is_integer() and _is_integer_option(kind, name):
             given[name] = value = int(value)
-        most = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
-        if isinstance(value, int) and not isinstance(value, bool) and value > most:
-            raise LimitsError(f"{name} is at most {most} here, not {value}")
+        limit = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
+        if isinstance(value, int) and not isinstance(value, bool) and value > limit:
+            raise LimitsError(f"{name} is at most {limit} here, not {value}")
     try:
         _, common = make_method(solver, dict(given))
         Options(**common)  # type: ignore[arg-type]
@@ -459,7 +461,7 @@ def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> di
     return dict(given)
 
 
-def _is_whole(kind: type, name: str) -> bool:
+def _is_integer_option(kind: type, name: str) -> bool:
     """Return whether an option is an integer by its annotation; JSON does not distinguish 3.0 from 3."""
     hints: dict[str, str] = {}
     for owner in (Options, *reversed(kind.__mro__)):
@@ -502,21 +504,23 @@ def update_live_solver(live: LiveSolver, spec: SolveSpec, before: SolveSpec) -> 
 
     A live solver keeps common options between calls, so options that are no longer given are reset to their defaults.
     """
-    fit = adapt_to_method(spec)
-    usual = {
-        name: DEFAULT_OPTIONS[name] for name in before.options if name in DEFAULT_OPTIONS and name not in fit.options
+    adapted = adapt_to_method(spec)
+    defaults = {
+        name: DEFAULT_OPTIONS[name]
+        for name in before.options
+        if name in DEFAULT_OPTIONS and name not in adapted.options
     }
     with errors_for_users():
         live.set(
-            goals=fit.goals,
-            solver=fit.solver,
-            lock=fit.lock,
-            rest=fit.rest,
-            **fit.avoidance_arguments,
-            **usual,
-            **fit.options,
+            goals=adapted.goals,
+            solver=adapted.solver,
+            lock=adapted.lock,
+            rest=adapted.rest,
+            **adapted.avoidance_arguments,
+            **defaults,
+            **adapted.options,
         )
-    return fit
+    return adapted
 
 
 def update_limits_and_solver(

@@ -102,7 +102,8 @@ class DragState:
 class SolverSession:
     """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
 
-    Methods are for one thread at a time. States arrive in the thread of the solver, which takes no lock but `_showing`.
+    Methods are for one thread at a time. States arrive in the thread of the solver, which takes no lock but that of
+    frames.
 
     Attributes:
         model: the mechanism.
@@ -133,36 +134,36 @@ class SolverSession:
         self.drag: Drag | None = None
         self.drag_state = DragState()
         self.latest_state: LiveState | None = None
-        self._ticket, self._stillness = 0, 0
-        self._show, self._heard, self._look, self._announce = callbacks
-        self._showing = threading.RLock()
+        self._ticket, self._pause_depth = 0, 0
+        self._send_packed, self._publish_state, self._check_collisions, self._broadcast_goals = callbacks
+        self._frame_lock = threading.RLock()
         self._sequence = count(1)
-        self._placed: Array | None = read_only(np.array(q))
+        self._q_set: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
-        self._keeper = ColliderCache(model)
-        self._asked = make_solve_spec(edit_state, model.index.dofs, None, self._keeper.get(edit_state.collisions))
-        self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
-        self._fit = adapt_to_method(self._asked)
-        self.adaptation_text = self._fit.adaptation_text
-        self.live = make_live_solver(model.mechanism, self._fit, q)
+        self._colliders = ColliderCache(model)
+        self._spec = make_solve_spec(edit_state, model.index.dofs, None, self._colliders.get(edit_state.collisions))
+        self._new_targets: dict[str, Any] = {}  # targets that are newer than those of `_spec`
+        self._adapted = adapt_to_method(self._spec)
+        self.adaptation_text = self._adapted.adaptation_text
+        self.live = make_live_solver(model.mechanism, self._adapted, q)
         self.frame_packer = FramePacker(revision, 0, model.index, edit_state.goals, {}, goal_terrains(edit_state))
-        self.live.subscribe(self._arrived)
-        self._aim(None)  # so that the first states carry the tag
+        self.live.subscribe(self._on_state)
+        self._set_live_targets(None)  # so that the first states carry the tag
 
     # ---- configuration ----------------------------------------------------------------------
 
     @property
     def q(self) -> Array:
         """Present configuration, (nq,), read-only."""
-        placed = self._placed
-        return self.live.state.q if placed is None else placed
+        q_set = self._q_set
+        return self.live.state.q if q_set is None else q_set
 
     @property
     def solve_spec(self) -> SolveSpec:
         """The present problem, before `adapt_to_method` adapts it to the selected method."""
-        if self._shifted:
-            self._asked, self._shifted = with_spec_targets(self._asked, self._shifted), {}
-        return self._asked
+        if self._new_targets:
+            self._spec, self._new_targets = with_spec_targets(self._spec, self._new_targets), {}
+        return self._spec
 
     @property
     def is_at_rest(self) -> bool:
@@ -170,12 +171,12 @@ class SolverSession:
         state = self.latest_state
         if not self.live.running:
             return True
-        return self._placed is None and state is not None and state.is_at_rest and state.tag == self._live_tag
+        return self._q_set is None and state is not None and state.is_at_rest and state.tag == self._live_tag
 
     @property
     def follows_solver(self) -> bool:
         """Whether the configuration is that of the newest solver state: running, and not set from outside since."""
-        return self.running and self._placed is None and self.latest_state is not None
+        return self.running and self._q_set is None and self.latest_state is not None
 
     def carried_link_poses(self) -> dict[int, Array]:
         """Return the link poses (4, 4) of all goals that move with a dragged mechanism, by goal number."""
@@ -194,16 +195,16 @@ class SolverSession:
         """
         self.live.stop()
         self.live.move(q)
-        self._aim(None)
-        self._placed = read_only(np.array(q, dtype=np.float64))
+        self._set_live_targets(None)
+        self._q_set = read_only(np.array(q, dtype=np.float64))
         if resumes:
             self.send_frame()
             self.resume()
         else:
-            state = LiveState(self._placed, is_at_rest=True) if state is None else state
+            state = LiveState(self._q_set, is_at_rest=True) if state is None else state
             self.latest_state = state = replace(state, sequence=self.live.state.sequence, tag=self._live_tag)
             self.send_frame()
-            self._heard(state)
+            self._publish_state(state)
 
     @contextmanager
     def paused(self, resumes: bool = True) -> Generator[None]:
@@ -214,21 +215,21 @@ class SolverSession:
         """
         was_running = self.live.running
         self.live.stop()
-        self._stillness += 1
+        self._pause_depth += 1
         try:
             yield
         except BaseException:
             resumes = was_running
             raise
         finally:
-            self._stillness -= 1
+            self._pause_depth -= 1
             if resumes:
                 self.resume()
 
     def resume(self) -> None:
         """Start the solver, unless it is paused, muted or closed."""
-        may = self.running and not self._is_muted and not self._is_closed and not self._stillness
-        if may and not self.live.running:
+        can_run = self.running and not self._is_muted and not self._is_closed and not self._pause_depth
+        if can_run and not self.live.running:
             self.live.start()
 
     def set_running(self, running: bool) -> None:
@@ -265,35 +266,35 @@ class SolverSession:
 
     def apply(self, edit_state: EditState, drag: Drag | None = None) -> None:
         """Apply another edit state or another drag; if the solver rejects it, nothing changes."""
-        before, asked = (
+        before, spec = (
             self.edit_state,
-            make_solve_spec(edit_state, self.model.index.dofs, drag, self._keeper.get(edit_state.collisions)),
+            make_solve_spec(edit_state, self.model.index.dofs, drag, self._colliders.get(edit_state.collisions)),
         )
         if (
             not drag_changes_problem(drag, self.drag)
             and same_problem(edit_state, before)
             and same_limits(edit_state, before)
         ):
-            self.edit_state, self.drag, self._asked, self._shifted = edit_state, drag, asked, {}
+            self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
             return
         try:
             if same_limits(edit_state, before):
-                self._ask(asked)
+                self._update_solver(spec)
             else:
-                self._edit(edit_state, asked)
+                self._update_limits(edit_state, spec)
         except MechanikError:
-            self._keeper.get(before.collisions)  # moves the obstacles of the cached collider back
+            self._colliders.get(before.collisions)  # moves the obstacles of the cached collider back
             raise
-        order = None if same_goal_settings(edit_state.goals, before.goals) else self._announce(edit_state)
-        self.edit_state, self.drag, self._asked, self._shifted = edit_state, drag, asked, {}
-        if asked.solver == edit_state.solver:  # and not the method that tracks a drag
-            self.adaptation_text = self._fit.adaptation_text
-        self._repaint(order)
-        self._aim(None)
-        inside = self.model.mechanism.clamp(self.q) if edit_state.bounds != before.bounds else self.q
-        if not np.array_equal(inside, self.q):
-            self.set_configuration(inside, resumes=False)
-        self._go_on()
+        order = None if same_goal_settings(edit_state.goals, before.goals) else self._broadcast_goals(edit_state)
+        self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
+        if spec.solver == edit_state.solver:  # and not the method that tracks a drag
+            self.adaptation_text = self._adapted.adaptation_text
+        self._update_packer(order)
+        self._set_live_targets(None)
+        q_inside = self.model.mechanism.clamp(self.q) if edit_state.bounds != before.bounds else self.q
+        if not np.array_equal(q_inside, self.q):
+            self.set_configuration(q_inside, resumes=False)
+        self._continue()
 
     def set_targets(self, edit_state: EditState, targets: Mapping[str, Any]) -> None:
         """Apply an edit state in which only targets of objectives are new.
@@ -303,17 +304,19 @@ class SolverSession:
             targets: new targets, by name of the objective.
         """
         before, self.edit_state = self.edit_state, edit_state
-        self._repaint()  # before the solver is updated: its next state must be shown with these goals
-        new = {one.name: targets[one.name] for one in self._fit.goals if one.name in targets}
+        self._update_packer()  # before the solver is updated: its next state must be shown with these goals
+        new = {
+            objective.name: targets[objective.name] for objective in self._adapted.goals if objective.name in targets
+        }
         try:
             if new:
-                self._aim(self._fit.format_targets(new))
+                self._set_live_targets(self._adapted.format_targets(new))
         except MechanikError:  # not a valid target
             self.edit_state = before
-            self._repaint()
+            self._update_packer()
             raise
-        self._shifted |= targets
-        self._go_on(shows=not new)
+        self._new_targets |= targets
+        self._continue(shows=not new)
 
     def move_goals(self, goals: Iterable[InteractiveGoal]) -> dict[str, Any]:
         """Apply goals of which only the frames have changed.
@@ -338,23 +341,23 @@ class SolverSession:
         """Set the value of the dragged dof; see `Drag.values`."""
         assert self.drag is not None
         self.drag = replace(self.drag, values=values)
-        self._asked, target = with_drag(self.solve_spec, self.model.index.dofs, self.drag)
-        self._fit = self._asked
-        self._aim(self._fit.format_targets(target))
-        self._go_on()
+        self._spec, target = with_drag(self.solve_spec, self.model.index.dofs, self.drag)
+        self._adapted = self._spec
+        self._set_live_targets(self._adapted.format_targets(target))
+        self._continue()
 
     def move_obstacles(self, edit_state: EditState) -> None:
         """Apply an edit state in which only poses of obstacles are new; the collider of the solver is kept."""
-        collider = self._keeper.get(edit_state.collisions)
-        self._asked = replace(self.solve_spec, collisions=edit_state.collisions, collider=collider)
-        self._fit = replace(self._fit, collisions=edit_state.collisions, collider=collider)
+        collider = self._colliders.get(edit_state.collisions)
+        self._spec = replace(self.solve_spec, collisions=edit_state.collisions, collider=collider)
+        self._adapted = replace(self._adapted, collisions=edit_state.collisions, collider=collider)
         self.edit_state = edit_state
-        self._aim(None)
-        self._go_on()
+        self._set_live_targets(None)
+        self._continue()
 
     def set_goal_order(self, order: int, sends: bool = False) -> None:
         """Let frames refer to the `Goals` event with this order; if `sends` and at rest, send a frame at once."""
-        with self._showing:  # else a last state could arrive in between and be sent with the old order
+        with self._frame_lock:  # else a last state could arrive in between and be sent with the old order
             self.frame_packer = replace(self.frame_packer, goal_order=order)
             if sends and self.is_at_rest:
                 self.send_frame()
@@ -367,9 +370,9 @@ class SolverSession:
 
     def send_frame(self, q: Array | None = None) -> None:
         """Send a frame of the present configuration, or of q."""
-        with self._showing:
+        with self._frame_lock:
             if not self._is_closed:
-                self._draw(
+                self._send(
                     self.frame_packer,
                     self.q if q is None else q,
                     FrameStatus.at_rest(self.latest_state, self.tag, self.running),
@@ -377,36 +380,36 @@ class SolverSession:
 
     def send_preview(self, q: Array, carried_from: Mapping[int, Array]) -> None:
         """Send a frame of the mechanism at q, with goals that move with their links; see `Drag.carried_from`."""
-        with self._showing:
-            self._draw(
+        with self._frame_lock:
+            self._send(
                 replace(self.frame_packer, carried_from=carried_from),
                 q,
                 FrameStatus("IDLE", self.tag, is_at_rest=False),
             )
 
-    def _arrived(self, state: LiveState) -> None:
+    def _on_state(self, state: LiveState) -> None:
         """Handle a state, in the thread of the solver."""
-        with self._showing:
+        with self._frame_lock:
             if self._is_closed or len(state.q) != self.frame_packer.index.nq:
                 return
-            status = None if self._asked.goals or state.problem else "IDLE"
-            self._draw(
+            status = None if self._spec.goals or state.problem else "IDLE"
+            self._send(
                 self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> TICKET_BITS, status=status)
             )
-            self.latest_state, self._placed = state, None
-        self._heard(state)
+            self.latest_state, self._q_set = state, None
+        self._publish_state(state)
 
-    def _draw(self, picture: FramePacker, q: Array, moment: FrameStatus) -> None:
-        self._show(picture.pack(q, next(self._sequence), moment))
-        self._look(CollisionSnapshot(self.model, self.edit_state.collisions, q, picture.revision))
+    def _send(self, packer: FramePacker, q: Array, status: FrameStatus) -> None:
+        self._send_packed(packer.pack(q, next(self._sequence), status))
+        self._check_collisions(CollisionSnapshot(self.model, self.edit_state.collisions, q, packer.revision))
 
-    def _repaint(self, order: int | None = None) -> None:
-        riding: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
-        self.frame_packer = self.frame_packer.with_edit_state(self.edit_state, riding, self.model.index, order)
+    def _update_packer(self, order: int | None = None) -> None:
+        carried: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
+        self.frame_packer = self.frame_packer.with_edit_state(self.edit_state, carried, self.model.index, order)
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _go_on(self, shows: bool = False) -> None:
+    def _continue(self, shows: bool = False) -> None:
         """Start the solver; send a frame if it does not run.
 
         Args:
@@ -416,7 +419,7 @@ class SolverSession:
         if shows or not self.live.running:
             self.send_frame()
 
-    def _aim(self, targets: Any) -> None:
+    def _set_live_targets(self, targets: Any) -> None:
         self._ticket = (self._ticket + 1) % (1 << TICKET_BITS)
         self.live.set_targets(targets, self._live_tag)
 
@@ -425,15 +428,17 @@ class SolverSession:
         """Tag of the newest change: the tag of the newest drag update, then a ticket that counts all changes."""
         return self.tag << TICKET_BITS | self._ticket
 
-    def _ask(self, asked: SolveSpec) -> None:
-        self._fit = update_live_solver(self.live, asked, self._fit)
+    def _update_solver(self, spec: SolveSpec) -> None:
+        self._adapted = update_live_solver(self.live, spec, self._adapted)
 
-    def _edit(self, setup: EditState, asked: SolveSpec) -> None:
+    def _update_limits(self, edit_state: EditState, spec: SolveSpec) -> None:
         """Change limits or rest values of the mechanism; restore them if the solver rejects the result."""
         try:
-            self._fit = update_limits_and_solver(self.live, self.model, setup, asked, self._fit)
+            self._adapted = update_limits_and_solver(self.live, self.model, edit_state, spec, self._adapted)
         except MechanikError:
-            self._fit = update_limits_and_solver(self.live, self.model, self.edit_state, self.solve_spec, self._fit)
+            self._adapted = update_limits_and_solver(
+                self.live, self.model, self.edit_state, self.solve_spec, self._adapted
+            )
             raise
         self.model.rebuild_index()
 

@@ -110,24 +110,24 @@ class SessionSnapshot:
             return True
         if obstacle_poses(self.edit_state) != obstacle_poses(now.edit_state):
             return True
-        one, other = self.edit_state.goals, now.edit_state.goals
-        return len(one) != len(other) or any(a.pose != b.pose for a, b in zip(one, other, strict=True))
+        goals, goals_now = self.edit_state.goals, now.edit_state.goals
+        return len(goals) != len(goals_now) or any(a.pose != b.pose for a, b in zip(goals, goals_now, strict=True))
 
 
 def obstacle_poses(edit_state: EditState) -> dict[str, bytes]:
     """Return the exact poses of the obstacles as bytes, by name."""
-    return {one.name: one.pose.matrix.tobytes() for one in edit_state.collisions.obstacles}
+    return {obstacle.name: obstacle.pose.matrix.tobytes() for obstacle in edit_state.collisions.obstacles}
 
 
 class UndoHistory:
     """Undo and redo steps, each with a label such as "move goal"."""
 
     def __init__(self) -> None:
-        self._back: deque[tuple[str, SessionSnapshot]] = deque(maxlen=MAX_STEPS)
-        self._forth: list[tuple[str, SessionSnapshot]] = []
+        self._undo_steps: deque[tuple[str, SessionSnapshot]] = deque(maxlen=MAX_STEPS)
+        self._redo_steps: list[tuple[str, SessionSnapshot]] = []
 
     def __len__(self) -> int:
-        return len(self._back)
+        return len(self._undo_steps)
 
     def push(self, label: str, before: SessionSnapshot, now: LoadedModel) -> None:
         """Add an undo step and clear the redo steps.
@@ -137,47 +137,49 @@ class UndoHistory:
             before: state before the step.
             now: the present model.
         """
-        self._back.append((label, before))
-        self._forth.clear()
-        self._forget_the_oldest(now)
+        self._undo_steps.append((label, before))
+        self._redo_steps.clear()
+        self._drop_oldest(now)
 
-    def _forget_the_oldest(self, now: LoadedModel) -> None:
+    def _drop_oldest(self, now: LoadedModel) -> None:
         """Remove the oldest steps while their mechanisms have too many links or too large files."""
         links: dict[LoadedModel, int] = {}
         files = {id(now.files): 0}
-        for at in reversed(range(len(self._back))):
-            table = self._back[at][1].model
-            if table in links:
+        for k in reversed(range(len(self._undo_steps))):
+            model = self._undo_steps[k][1].model
+            if model in links:
                 continue
-            links[table] = len(table.index.link_names) if links else 0
-            files.setdefault(id(table.files), table.file_bytes)
+            links[model] = len(model.index.link_names) if links else 0
+            files.setdefault(id(model.files), model.file_bytes)
             if sum(links.values()) > MAX_STORED_LINKS or sum(files.values()) > MAX_STORED_BYTES:
-                for _ in range(at + 1):
-                    self._back.popleft()
+                for _ in range(k + 1):
+                    self._undo_steps.popleft()
                 return
 
     def is_last(self, before: SessionSnapshot) -> bool:
         """Return whether the last step started from this snapshot."""
-        return bool(self._back) and self._back[-1][1] is before
+        return bool(self._undo_steps) and self._undo_steps[-1][1] is before
 
     def file_bytes(self, now: LoadedModel) -> int:
         """Return the size of the files of all mechanisms in the history and of the present one, bytes."""
-        tables = [now, *(step[1].model for step in (*self._back, *self._forth))]
-        return sum({id(table.files): table.file_bytes for table in tables}.values())
+        models = [now, *(step[1].model for step in (*self._undo_steps, *self._redo_steps))]
+        return sum({id(model.files): model.file_bytes for model in models}.values())
 
     def undo(self, now: SessionSnapshot) -> SessionSnapshot:
-        if not self._back:
+        if not self._undo_steps:
             raise InvalidOperation("there is nothing to undo")
-        words, before = self._back.pop()
-        self._forth.append((words, now))
+        label, before = self._undo_steps.pop()
+        self._redo_steps.append((label, now))
         return before
 
     def redo(self, now: SessionSnapshot) -> SessionSnapshot:
-        if not self._forth:
+        if not self._redo_steps:
             raise InvalidOperation("there is nothing to redo")
-        words, after = self._forth.pop()
-        self._back.append((words, now))
+        label, after = self._redo_steps.pop()
+        self._undo_steps.append((label, now))
         return after
 
     def info(self) -> events.History:
-        return events.History(self._back[-1][0] if self._back else "", self._forth[-1][0] if self._forth else "")
+        return events.History(
+            self._undo_steps[-1][0] if self._undo_steps else "", self._redo_steps[-1][0] if self._redo_steps else ""
+        )
