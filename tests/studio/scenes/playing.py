@@ -20,8 +20,8 @@ class Played:
     """A session with a scene on it; `frames` and `told` are what it sent."""
 
     def __init__(self, name):
-        self.frames, self.told = [], []
-        self.session = Session(self.told.append, self.frames.append, scenes=SCENES)
+        self.frames, self.events = [], []
+        self.session = Session(self.events.append, self.frames.append, scenes=SCENES)
         self.now = 0.0
         self.session.handle_request(OpenScene(name))
 
@@ -33,7 +33,7 @@ class Played:
 
     @property
     def scene(self):
-        assert self.session.scene is not None, [one.text for one in self.told if isinstance(one, Notice)]
+        assert self.session.scene is not None, [event.text for event in self.events if isinstance(event, Notice)]
         return self.session.scene
 
     @property
@@ -60,8 +60,10 @@ class Played:
         """Wait until the solver has done all that it can for the newest goals."""
         state = self.session.live.solve().result(PATIENCE)
         end = time.monotonic() + PATIENCE
-        stage = self.session.active
-        while stage.latest_state is None or not all(np.array_equal(q, state.q) for q in (self.q, stage.latest_state.q)):
+        active = self.session.active
+        while active.latest_state is None or not all(
+            np.array_equal(q, state.q) for q in (self.q, active.latest_state.q)
+        ):
             # the session hears of it a moment later
             assert time.monotonic() < end, "the session has not heard of it"
             time.sleep(1e-4)

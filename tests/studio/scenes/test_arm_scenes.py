@@ -20,15 +20,15 @@ def test_any_choice_of_directions_is_followed_for_as_long_as_one_likes(motion):
     """With rotation the demonstration that this is made after crashed at its ninth tick."""
     with Played("partial_goals") as played:
         played.set("motion", motion)
-        for asked in product((True, False), repeat=3):
-            for name, on in zip(("X", "EX", "EZ"), asked, strict=True):
+        for directions in product((True, False), repeat=3):
+            for name, on in zip(("X", "EX", "EZ"), directions, strict=True):
                 played.set(name, on)
             played.tick(12)
         played.rest()
         played.check()
 
 
-def test_nothing_asked_for_is_a_goal_that_does_not_count():
+def test_goal_without_constrained_directions_does_not_count():
     with Played("partial_goals") as played:
         for name in DIRECTIONS:
             played.set(name, False)
@@ -42,7 +42,7 @@ def test_nothing_asked_for_is_a_goal_that_does_not_count():
         assert set(played.session.goals[0].free) == {*DIRECTIONS} - {"EY"}
 
 
-def test_a_direction_that_is_not_asked_for_is_left_and_the_others_are_met():
+def test_free_direction_stays_and_constrained_directions_are_met():
     with Played("partial_goals") as played:
         played.set("Z", False)
         played.set("motion", "wander")

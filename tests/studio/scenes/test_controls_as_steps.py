@@ -44,18 +44,20 @@ def all_of(played):
         "ground": setup.terrain,
         "curves": list(session.state.curves),
         "phase": scene.get("phase"),
-        "numbers of goals": {name: dict(one) if isinstance(one, dict) else one for name, one in scene.items()
+        "numbers of goals": {name: dict(value) if isinstance(value, dict) else value for name, value in scene.items()
                              if name in ("goal", "feet", "hands", "platform", "body", "target", "look", "pelvis")},
     }  # fmt: skip
 
 
-def is_told(played):
+def is_broadcast(played):
     """Pages know of the controls, the goals and the curves as they are."""
-    controls = {one.name: one.value for one in played.scene.controls()}
-    told = next(one for one in reversed(played.told) if isinstance(one, events.Scene | events.Controls))
-    values = told.values if isinstance(told, events.Controls) else {one.name: one.value for one in told.controls}
-    goals = next(one for one in reversed(played.told) if isinstance(one, events.Goals))
-    scene = next(one for one in reversed(played.told) if isinstance(one, events.Scene))
+    controls = {control.name: control.value for control in played.scene.controls()}
+    last = next(event for event in reversed(played.events) if isinstance(event, events.Scene | events.Controls))
+    values = (
+        last.values if isinstance(last, events.Controls) else {control.name: control.value for control in last.controls}
+    )
+    goals = next(event for event in reversed(played.events) if isinstance(event, events.Goals))
+    scene = next(event for event in reversed(played.events) if isinstance(event, events.Scene))
     return (
         values == controls
         and [goal.pose for goal in goals.goals] == [goal.pose for goal in played.session.goals]
@@ -64,18 +66,18 @@ def is_told(played):
     )
 
 
-def other(control):
+def other_value(control):
     """A value that it does not have."""
     match control.kind:
         case "slider":
             low, high = control.low, control.high
             share = (low + (high - low) * 0.4, low + (high - low) * 0.6)
-            value = max(share, key=lambda one: abs(one - control.value))
+            value = max(share, key=lambda candidate: abs(candidate - control.value))
             return float(round(value)) if control.step >= 1.0 else value
         case "switch":
             return not control.value
         case "choice":
-            return next(one for one in control.choices if one != control.value)
+            return next(candidate for candidate in control.choices if candidate != control.value)
         case _:
             return True
 
@@ -94,7 +96,7 @@ def test_a_control_is_taken_back_with_all_that_it_changed_and_set_again_to_the_b
         for k in range(len(played.scene.controls())):
             control, before = played.scene.controls()[k], all_of(played)
             try:
-                played.set(control.name, other(control))
+                played.set(control.name, other_value(control))
             except StructureError:  # bars that do not fit together
                 assert all_of(played) == before
                 continue
@@ -103,10 +105,10 @@ def test_a_control_is_taken_back_with_all_that_it_changed_and_set_again_to_the_b
             assert after["controls"] != before["controls"] or control.kind == "button"
             played.session.handle_request(Undo())
             assert all_of(played) == before, control.name
-            assert is_told(played)
+            assert is_broadcast(played)
             played.session.handle_request(Redo())
             assert all_of(played) == after, control.name
-            assert is_told(played)
+            assert is_broadcast(played)
             steps.append(before)
         for before in reversed(steps):
             played.session.handle_request(Undo())
@@ -120,9 +122,9 @@ def test_a_control_is_taken_back_with_all_that_it_changed_and_set_again_to_the_b
 @pytest.mark.parametrize("name", SCENES)
 def test_what_moves_by_itself_goes_on_from_where_it_was(name):
     with Played(name) as played:
-        starter = next(one for one in played.scene.controls() if one.name == played.scene.motion_control)
+        starter = next(control for control in played.scene.controls() if control.name == played.scene.motion_control)
         if not played.scene.is_moving:
-            played.set(starter.name, other(starter))
+            played.set(starter.name, other_value(starter))
         played.tick(3)
         phase = played.scene.phase
         played.set("speed", 0.37)
@@ -134,13 +136,13 @@ def test_what_moves_by_itself_goes_on_from_where_it_was(name):
         played.check()
 
 
-def test_what_a_scene_has_stored_stays_as_it_is_whatever_comes_after_it_is_brought_back():
+def test_snapshot_of_a_scene_does_not_change_after_it_is_restored():
     with Played("walker") as played:
-        kept, feet = played.scene.snapshot(), dict(played.scene.feet)
+        state, feet = played.scene.snapshot(), dict(played.scene.feet)
         for _ in range(2):
             played.set("foot1", False)
             assert played.scene.feet != feet
-            played.scene.restore(kept)
+            played.scene.restore(state)
             assert played.scene.feet == feet
 
 
@@ -238,7 +240,7 @@ def test_undo_after_another_mechanism_was_opened_brings_the_scene_back_and_it_ca
         played.session.handle_request(Undo())
         assert played.scene is scene
         assert all_of(played) == before
-        assert is_told(played)
+        assert is_broadcast(played)
         played.set("motion", "circle")
         played.tick(5, follows=True)
         played.check()
@@ -254,7 +256,7 @@ def test_a_goal_that_was_moved_by_number_and_a_control_are_taken_back_one_after_
         played.session.handle_request(MoveGoal(played.scene.goal, (0.9, 0.2, 0.7, 1.0, 0.0, 0.0, 0.0)))
         wait(played)
         between = all_of(played)
-        assert [one.value for one in between["controls"]][2:5] == [0.9, 0.2, 0.7], "sliders follow the goal"
+        assert [control.value for control in between["controls"]][2:5] == [0.9, 0.2, 0.7], "sliders follow the goal"
         played.set("x", 1.0)
         wait(played)
         played.session.handle_request(Undo())

@@ -31,9 +31,11 @@ PEN = (0.9, 0.6)
 def distance_to(points, curve):
     """Of points (n, 3) to a closed polyline (m, 3)."""
     a, b = curve, np.roll(curve, -1, axis=0)
-    way = b - a
-    share = np.einsum("nmi,mi->nm", points[:, None] - a, way) / np.maximum(np.einsum("mi,mi->m", way, way), 1e-300)
-    nearest = a + np.clip(share, 0.0, 1.0)[..., None] * way
+    segment = b - a
+    share = np.einsum("nmi,mi->nm", points[:, None] - a, segment) / np.maximum(
+        np.einsum("mi,mi->m", segment, segment), 1e-300
+    )
+    nearest = a + np.clip(share, 0.0, 1.0)[..., None] * segment
     return np.linalg.norm(points[:, None] - nearest, axis=-1).min(axis=1)
 
 
@@ -78,16 +80,16 @@ def test_inside_its_swing_the_crank_can_be_assembled_and_outside_it_cannot(groun
     assume(max(lengths) < 0.98 * (sum(lengths) - max(lengths)))
     low, high = crank_range(*lengths)
 
-    def way(angle):
+    def distance(angle):
         return math.hypot(ground - crank * math.cos(angle), crank * math.sin(angle))
 
     least, most, slack = abs(coupler - rocker), coupler + rocker, 1e-9  # m, for rounding
     for share in np.linspace(0.0, 1.0, 21):
-        assert least - slack <= way(low + share * (high - low)) <= most + slack
+        assert least - slack <= distance(low + share * (high - low)) <= most + slack
     if high - low < FULL_ROTATION_RANGE:
         for angle in (low - 1e-3, high + 1e-3):
             # near a flat linkage the way hardly changes with the angle
-            assert abs(math.sin(angle)) < 0.01 or not least < way(angle) < most
+            assert abs(math.sin(angle)) < 0.01 or not least < distance(angle) < most
 
 
 @given(st.floats(-50.0, 50.0), st.floats(-3.0, 3.0), st.floats(0.1, 6.0))
@@ -97,5 +99,5 @@ def test_a_crank_is_brought_inside_its_swing_by_whole_turns_first(angle, low, wi
     assert low <= inside <= high
     turns = (angle - inside) / (2 * math.pi)
     middle, half = (low + high) / 2, SWING_SHARE * width / 2
-    looks_inside = abs(math.remainder(angle - middle, 2 * math.pi)) <= half
-    assert not looks_inside or turns == pytest.approx(round(turns), abs=1e-9)
+    is_inside = abs(math.remainder(angle - middle, 2 * math.pi)) <= half
+    assert not is_inside or turns == pytest.approx(round(turns), abs=1e-9)

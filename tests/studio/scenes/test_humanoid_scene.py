@@ -12,7 +12,7 @@ def goal_of(played, side):
 
 
 @pytest.mark.parametrize("motion", ["wave", "reach", "squat"])
-def test_each_motion_is_within_reach_all_the_way_round(motion):
+def test_each_motion_is_within_reach_during_a_full_cycle(motion):
     """The squat once went straight down, where the ankles stop it."""
     with Played("humanoid") as played:
         played.set("motion", motion)

@@ -40,7 +40,7 @@ def test_a_rover_that_is_dropped_settles_on_its_wheels_however_few_iterations_it
             played.set(name, value)
         played.rest()
         stood = played.mechanism.pose("body", played.q)
-        fewest = next(one for one in played.scene.controls() if one.name == "iterations").low
+        fewest = next(control for control in played.scene.controls() if control.name == "iterations").low
         for iterations in (fewest, 10.0, 100.0):
             played.set("iterations", iterations)
             played.set("settle", True)
@@ -51,11 +51,11 @@ def test_a_rover_that_is_dropped_settles_on_its_wheels_however_few_iterations_it
             np.testing.assert_allclose(played.mechanism.pose("body", played.q), stood, atol=1e-4)
 
 
-def test_the_ground_is_as_high_as_asked_and_another_number_is_another_ground():
-    one, same, other = (make_terrain(0.8, 0.5, seed).heights for seed in (1, 1, 2))
-    assert np.ptp(one) == pytest.approx(0.8)
-    np.testing.assert_array_equal(one, same)
-    assert np.abs(one - other).max() > 0.1
+def test_terrain_has_the_given_height_and_another_seed_makes_another_terrain():
+    heights, same_heights, other_heights = (make_terrain(0.8, 0.5, seed).heights for seed in (1, 1, 2))
+    assert np.ptp(heights) == pytest.approx(0.8)
+    np.testing.assert_array_equal(heights, same_heights)
+    assert np.abs(heights - other_heights).max() > 0.1
 
 
 def test_standing_feet_of_the_walker_stay_on_the_ground_and_go_back_together():
@@ -129,8 +129,8 @@ def test_jansens_animal_stands_on_its_lowest_foot_which_does_not_slip():
 def test_a_leg_turned_around_sees_its_crank_mirrored():
     assert leg_crank_angle(False, 0.5, 1.0) == 1.5
     assert leg_crank_angle(True, 0.5, 1.0) == math.pi - 1.5
-    way = foot_path()
-    np.testing.assert_allclose(way[0], way[-1], atol=1e-9)
+    path = foot_path()
+    np.testing.assert_allclose(path[0], path[-1], atol=1e-9)
 
 
 @pytest.mark.parametrize(("legs", "walks"), [("one", True), ("one", False), ("a pair", True)])

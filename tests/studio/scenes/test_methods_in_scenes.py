@@ -19,10 +19,10 @@ STEPPING = ("dls", "sdls", "pseudo_inverse", "newton", "chan", "sugihara", "lbfg
 """Methods that refuse nothing there."""
 
 
-def assert_needs_no_code(words):
-    without_names = re.sub(r"'[^']*'", "it", words)
-    assert len(words.split()) > 4, words
-    assert not re.search(r"[<>\[\]{}=_]|\w\(|solver", without_names), words
+def assert_needs_no_code(text):
+    without_names = re.sub(r"'[^']*'", "it", text)
+    assert len(text.split()) > 4, text
+    assert not re.search(r"[<>\[\]{}=_]|\w\(|solver", without_names), text
 
 
 def nudge(played, by):
@@ -37,9 +37,9 @@ def nudge(played, by):
 
 def follow(played):
     """Until the solver has answered what was asked last, if only with one state."""
-    stage = played.session.active
+    active = played.session.active
     until = time.monotonic() + PATIENCE
-    while (state := stage.latest_state) is None or state.tag != stage._live_tag:
+    while (state := active.latest_state) is None or state.tag != active._live_tag:
         assert time.monotonic() < until, "no state came"
         time.sleep(1e-4)
     return state
@@ -49,14 +49,14 @@ def follow(played):
 def test_every_method_runs_or_says_why_not_without_code(name):
     with Played(name) as played:
         played.rest()
-        stage = played.session.active
+        active = played.session.active
         for k, method in enumerate(METHODS):
-            before = stage.edit_state.solver
+            before = active.edit_state.solver
             try:
                 played.session.handle_request(SetSolver(method, {}))
             except InvalidOperation as refusal:
                 assert_needs_no_code(str(refusal))
-                assert stage.edit_state.solver == before
+                assert active.edit_state.solver == before
                 continue
             nudge(played, 0.01 * np.array([1.0, 0.5, 0.3]) * (-1) ** k)
             state = follow(played)
@@ -65,9 +65,12 @@ def test_every_method_runs_or_says_why_not_without_code(name):
             solution = state.solution
             if solution is not None and solution.success:
                 assert all(max(error.position, error.rotation) <= 1e-6 for error in solution.closure_errors.values())
-                for one in solution.objectives:
-                    error = one.error(played.mechanism, state.q)
-                    assert not one.required or (error.position <= 1e-6 and error.rotation <= 1e-6), (method, one)
+                for objective in solution.objectives:
+                    error = objective.error(played.mechanism, state.q)
+                    assert not objective.required or (error.position <= 1e-6 and error.rotation <= 1e-6), (
+                        method,
+                        objective,
+                    )
 
 
 @pytest.mark.parametrize("name", PINNED)
@@ -76,14 +79,14 @@ def test_where_something_is_pinned_methods_without_levels_follow_and_say_how(nam
         played.rest()
         for method in STEPPING:
             played.session.handle_request(SetSolver(method, {}))
-            told = next(one for one in reversed(played.told) if isinstance(one, Solving))
-            assert told.solver == method
-            assert "30 times as much" in told.message
+            solving = next(event for event in reversed(played.events) if isinstance(event, Solving))
+            assert solving.solver == method
+            assert "30 times as much" in solving.message
         played.session.handle_request(SetSolver("lm", {}))
-        assert next(one for one in reversed(played.told) if isinstance(one, Solving)).message == ""
+        assert next(event for event in reversed(played.events) if isinstance(event, Solving)).message == ""
 
 
-def test_pins_give_way_by_at_most_a_thirtieth_of_what_a_goal_out_of_reach_lacks():
+def test_pins_move_by_at_most_a_thirtieth_of_the_error_of_a_goal_out_of_reach():
     """The sum of squares at its least is no larger than where the pins are kept and the goal alone is missed."""
     with Played("humanoid") as played:
         played.rest()
@@ -91,26 +94,26 @@ def test_pins_give_way_by_at_most_a_thirtieth_of_what_a_goal_out_of_reach_lacks(
         hand = next(goal for goal in session.goals if not goal.pinned and goal.kind == "point")
         session.move_goal(hand.number, hand.X[:3, 3] + np.array([3.0, 0.0, 0.0]))
         played.rest()
-        kept = lacking(played, [one.name for one in session.goals])
-        assert kept[hand.name] > 1.0
+        errors = lacking(played, [goal.name for goal in session.goals])
+        assert errors[hand.name] > 1.0
         session.handle_request(SetSolver("dls", {}))
         played.rest()
-        lacks = lacking(played, [one.name for one in session.goals if one.pinned])
-        assert 0.0 < max(lacks.values()) < np.linalg.norm(list(kept.values())) / 30.0
+        lacks = lacking(played, [goal.name for goal in session.goals if goal.pinned])
+        assert 0.0 < max(lacks.values()) < np.linalg.norm(list(errors.values())) / 30.0
 
 
 def lacking(played, names):
     """m, by the names of goals."""
     goals = played.session.active.solve_spec.goals
-    return {one.name: one.error(played.mechanism, played.q).position for one in goals if one.name in names}
+    return {goal.name: goal.error(played.mechanism, played.q).position for goal in goals if goal.name in names}
 
 
 def test_a_comparison_runs_beside_pins_and_says_how_in_its_rows():
     with Played("humanoid") as played:
         played.rest()
         played.session.handle_request(Compare(["lm", "dls", "lbfgsb", "ccd"]))
-        told = next(one for one in reversed(played.told) if isinstance(one, ComparisonChanged))
-        rows = {row.solver: row for row in told.rows}
+        comparison = next(event for event in reversed(played.events) if isinstance(event, ComparisonChanged))
+        rows = {row.solver: row for row in comparison.rows}
         assert [name for name, row in rows.items() if row.refusal] == ["ccd"]
         assert_needs_no_code(rows["ccd"].refusal)
         assert rows["lm"].message == ""

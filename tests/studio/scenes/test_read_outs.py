@@ -14,7 +14,7 @@ from mechanik.studio.messages.requests import SetRunning
 
 
 def value(played, name):
-    return next(one.value for one in played.scene.controls() if one.name == name)
+    return next(control.value for control in played.scene.controls() if control.name == name)
 
 
 def numbers(line):
@@ -63,7 +63,7 @@ def test_what_the_target_is_off_is_what_the_page_shows_of_the_same_state():
         played.set("sweeps", 1.0)
         played.tick(5)
         played.rest()
-        [state] = [one for one in map(read_state, played.frames[-1:]) if one.header.layer == MAIN_LAYER]
+        [state] = [frame for frame in map(read_state, played.frames[-1:]) if frame.header.layer == MAIN_LAYER]
         assert STATUSES[int(state.header.status)] != "PROBLEM"
         assert numbers(played.scene.readouts()[0])[0] == pytest.approx(1000 * state.goals[0, 7], abs=0.006)
 
@@ -73,9 +73,9 @@ def test_a_slider_goes_along_with_what_it_sets_and_stays_where_that_is_stopped(s
     with Played(scene) as played:
         before = value(played, slider)
         played.tick(10, follows=True)
-        told = [one.values[slider] for one in played.told if isinstance(one, Controls)]
-        assert len(set(told)) > 1
-        assert abs(told[-1] - before) > 0.01
+        values = [event.values[slider] for event in played.events if isinstance(event, Controls)]
+        assert len(set(values)) > 1
+        assert abs(values[-1] - before) > 0.01
         stood, q = value(played, slider), played.q
         for moves in (False, True):
             played.set("moves", moves)
@@ -146,7 +146,7 @@ def test_all_that_is_read_off_is_of_one_state_also_if_another_arrives_meanwhile(
         assert scene.q is played.q or np.array_equal(scene.q, played.q)
 
 
-def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_whenever_one_looks():
+def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_at_every_state():
     with Played("two_arms") as played:
         played.rest()
         [apart] = numbers(played.scene.readouts()[0].removesuffix("mm"))
@@ -163,10 +163,10 @@ def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_whenever_one_looks
 def test_words_and_the_lines_beside_them_are_about_the_same_state():
     with Played("two_arms") as played:
         played.rest()
-        scene, stage, read = played.scene, played.session.active, []
+        scene, active, read = played.scene, played.session.active, []
 
         def lines():
-            read.append(stage.latest_state)
+            read.append(active.latest_state)
             if len(read) == 1:  # a state arrives just after the first sentence was made
                 goal = played.session.goals[0]
                 played.session.move_goal(goal.number, translation((0.0, 0.0, 0.02)) @ goal.X)
@@ -175,9 +175,9 @@ def test_words_and_the_lines_beside_them_are_about_the_same_state():
 
         scene.make_readouts = lines
         played.tick()
-        said = [one for one in played.told if isinstance(one, StatusText)]
-        assert said[-1].readouts == [str(len(read))]
-        assert read[-1] is stage.latest_state
+        texts = [event for event in played.events if isinstance(event, StatusText)]
+        assert texts[-1].readouts == [str(len(read))]
+        assert read[-1] is active.latest_state
         assert len(read) > 1
 
 

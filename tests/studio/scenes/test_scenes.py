@@ -20,14 +20,14 @@ MOVES = {"motion": 1, "turns": True, "orbit": True, "circle": True, "digs": True
 def set_moving(played):
     if played.scene.is_moving:
         return
-    control = next(one for one in played.scene.controls() if one.name in MOVES)
+    control = next(candidate for candidate in played.scene.controls() if candidate.name in MOVES)
     played.set(control.name, control.choices[1] if control.kind == "choice" else True)
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_whatever_is_set_it_plays_on_with_loops_shut(name):
+def test_scene_continues_with_closed_loops_for_every_setting(name):
     with Played(name) as played:
-        tries = [(one.name, value) for one in played.scene.controls() for value in settings_of(one)]
+        tries = [(control.name, value) for control in played.scene.controls() for value in settings_of(control)]
         share = -(-TICKS // len(tries))
         for control, value in tries:
             played.set(control, value)
@@ -73,12 +73,12 @@ def test_goals_that_people_remove_or_undo_do_not_end_it(name):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_it_is_told_with_its_controls_and_can_be_sent(name):
+def test_scene_is_broadcast_with_its_controls_and_can_be_written(name):
     with Played(name) as played:
-        scenes = [one for one in played.told if isinstance(one, events.Scene)]
+        scenes = [event for event in played.events if isinstance(event, events.Scene)]
         assert scenes[-1].name == name
         assert scenes[-1].controls == played.scene.controls()
-        assert all(write_event(one) for one in played.told)
+        assert all(write_event(event) for event in played.events)
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -105,5 +105,5 @@ def test_another_mechanism_ends_it_with_its_curves_and_its_ground(name):
         for _ in range(3):
             played.now += 0.2
             played.session.tick(played.now)
-        last = [one for one in played.told if isinstance(one, events.Scene)][-1]
+        last = [event for event in played.events if isinstance(event, events.Scene)][-1]
         assert (last.name, last.controls, last.curves, last.terrain) == ("", [], [], None)

@@ -32,8 +32,8 @@ class Desk:
         self.events: list[Event] = []
         self.frames: list[bytes] = []
         self.session = Session(self.events.append, self.frames.append, **options)
-        looks = itertools.count()
-        self.session.recorder._clock = lambda: 1e-3 * next(looks)  # so that no two states come within one tick of it
+        readings = itertools.count()
+        self.session.recorder._clock = lambda: 1e-3 * next(readings)  # so that no two states come within one tick of it
         self.tag = 0
         self.now = 0.0
         if gallery:
@@ -70,8 +70,8 @@ class Desk:
 
     def rest(self) -> StateFrame:
         """Wait until nothing moves, and the newest frame says so."""
-        stage = self.session.active
-        self.wait(lambda: stage.is_at_rest and np.array_equal(self._links(), self._frame_links()))
+        active = self.session.active
+        self.wait(lambda: active.is_at_rest and np.array_equal(self._links(), self._frame_links()))
         return self.frame
 
     def wait(self, done: Callable[[], bool]) -> None:
@@ -84,23 +84,23 @@ class Desk:
         self.now += seconds
         self.session.tick(self.now)
 
-    def hold_goal(self, number: int, pose: Any) -> None:
+    def drag_goal_to(self, number: int, pose: Any) -> None:
         self.tag += 1
-        self.session.drag_to(DragUpdate(DRAG_GOAL, self.tag, number, tuple(float(one) for one in pose)))
+        self.session.drag_to(DragUpdate(DRAG_GOAL, self.tag, number, tuple(float(number) for number in pose)))
 
-    def hold_freedom(self, number: int, *numbers: float) -> None:
+    def drag_dof_to(self, number: int, *numbers: float) -> None:
         self.tag += 1
         self.session.drag_to(DragUpdate(DRAG_DOF, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
 
-    def hold_obstacle(self, place: int, pose: Any) -> None:
+    def drag_obstacle_to(self, place: int, pose: Any) -> None:
         """place: among all when it was taken."""
         self.tag += 1
-        self.session.drag_to(DragUpdate(DRAG_OBSTACLE, self.tag, place, tuple(float(one) for one in pose)))
+        self.session.drag_to(DragUpdate(DRAG_OBSTACLE, self.tag, place, tuple(float(number) for number in pose)))
 
     def answered(self) -> StateFrame:
         """Wait until the newest hand is answered and nothing moves."""
-        stage = self.session.active
-        self.wait(lambda: stage.is_at_rest and self.frame.header.tag == self.tag)
+        active = self.session.active
+        self.wait(lambda: active.is_at_rest and self.frame.header.tag == self.tag)
         return self.rest()
 
     def drag(self, number: int, shift: Any, steps: int = 5) -> StateFrame:
@@ -108,23 +108,23 @@ class Desk:
         start = np.array(self.session.active.edit_state.goal(number).pose)
         self.ask(StartGoalDrag(number))
         for k in range(1, steps + 1):
-            self.hold_goal(number, [*(start[:3] + np.array(shift) * k / steps), *start[3:]])
-        found = self.answered()
+            self.drag_goal_to(number, [*(start[:3] + np.array(shift) * k / steps), *start[3:]])
+        frame = self.answered()
         self.ask(EndDrag())
-        return found
+        return frame
 
-    def turn(self, freedom: int, value: float, steps: int = 5) -> StateFrame:
+    def turn(self, dof: int, value: float, steps: int = 5) -> StateFrame:
         """Take a freedom by hand, move it to a value, let go; the state at rest after that."""
-        self.ask(StartJointDrag(freedom))
-        start = self.frame.values[self.model.dofs[freedom].value]
+        self.ask(StartJointDrag(dof))
+        start = self.frame.values[self.model.dofs[dof].value]
         for k in range(1, steps + 1):
-            self.hold_freedom(freedom, start + (value - start) * k / steps)
+            self.drag_dof_to(dof, start + (value - start) * k / steps)
             self.answered()
         self.ask(EndDrag())
         return self.rest()
 
-    def freedom(self, name: str) -> int:
-        return [one.name for one in self.model.dofs].index(name)
+    def dof_index(self, name: str) -> int:
+        return [dof.name for dof in self.model.dofs].index(name)
 
     def _links(self) -> np.ndarray:
         return self.session.mechanism.poses(self.session.q)[:, :3, 3]
@@ -134,4 +134,4 @@ class Desk:
 
 
 def threads_of_live() -> int:
-    return sum(one.name == "mechanik live" for one in threading.enumerate())
+    return sum(thread.name == "mechanik live" for thread in threading.enumerate())

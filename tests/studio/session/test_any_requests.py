@@ -38,13 +38,13 @@ class AnyRequests(RuleBasedStateMachine):
     def try_to(self, request: ask.PageRequest) -> None:
         """Carry it out; if it is refused, nothing that undo would bring back has changed, but that a hand lets go of
         what it holds and that what is played stops."""
-        stage = self.desk.session.active
-        is_busy = stage.drag is not None or self.desk.session.recorder.is_playing
-        before, table = stage.edit_state, stage.model
+        active = self.desk.session.active
+        is_busy = active.drag is not None or self.desk.session.recorder.is_playing
+        before, model = active.edit_state, active.model
         with suppress(MechanikError):
             self.desk.ask(request)
             return
-        assert self.desk.session.active.model is table
+        assert self.desk.session.active.model is model
         assert is_busy or self.desk.session.active.edit_state is before
 
     @rule(name=st.sampled_from(NAMES))
@@ -61,12 +61,12 @@ class AnyRequests(RuleBasedStateMachine):
         scene = self.desk.session.scene
         assert scene is not None
         controls = scene.controls()
-        one = controls[which % len(controls)]
+        control = controls[which % len(controls)]
         values: dict[str, Any] = {
-            "slider": one.low + share * (one.high - one.low),
-            "choice": [*one.choices, ""][which % (len(one.choices) + 1)],
+            "slider": control.low + share * (control.high - control.low),
+            "choice": [*control.choices, ""][which % (len(control.choices) + 1)],
         }
-        self.try_to(ask.SetControl(one.name, values.get(one.kind, share > 0.5), is_held))
+        self.try_to(ask.SetControl(control.name, values.get(control.kind, share > 0.5), is_held))
 
     @rule(kind=st.sampled_from(get_args(ask.GoalKind)), link=indices, at=vectors, pinned=st.booleans())
     def add_goal(self, kind: Any, link: int, at: Any, pinned: bool) -> None:
@@ -86,7 +86,10 @@ class AnyRequests(RuleBasedStateMachine):
         goals = self.desk.session.goals
         if goals:
             goal = goals[which % len(goals)]
-            pose = (*(one + other for one, other in zip(goal.pose[:3], shift, strict=True)), *goal.pose[3:])
+            pose = (
+                *(coordinate + offset for coordinate, offset in zip(goal.pose[:3], shift, strict=True)),
+                *goal.pose[3:],
+            )
             self.try_to(ask.MoveGoal(goal.number, pose))
 
     @rule(which=indices)
@@ -112,19 +115,19 @@ class AnyRequests(RuleBasedStateMachine):
 
     def drag(self, number: int, pose: Any, shifts: list[Any], lets_go: bool) -> None:
         for shift in shifts:
-            self.desk.hold_goal(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
+            self.desk.drag_goal_to(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
         if lets_go:
             self.try_to(ask.EndDrag())
 
     @rule(which=indices, values=st.lists(st.floats(-2, 2), max_size=4), lets_go=st.booleans())
-    def drag_freedom(self, which: int, values: list[float], lets_go: bool) -> None:
-        freedom = which % max(1, len(self.desk.model.dofs))
+    def drag_dof(self, which: int, values: list[float], lets_go: bool) -> None:
+        dof = which % max(1, len(self.desk.model.dofs))
         try:
-            self.desk.ask(ask.StartJointDrag(freedom))
+            self.desk.ask(ask.StartJointDrag(dof))
         except MechanikError:
             return
         for value in values:
-            self.desk.hold_freedom(freedom, value)
+            self.desk.drag_dof_to(dof, value)
         if lets_go:
             self.try_to(ask.EndDrag())
 
@@ -141,7 +144,7 @@ class AnyRequests(RuleBasedStateMachine):
         place = which % len(obstacles)
         self.try_to(ask.StartObstacleDrag(obstacles[place].name))
         for shift in shifts:
-            self.desk.hold_obstacle(place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz])
+            self.desk.drag_obstacle_to(place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz])
         if lets_go:
             self.try_to(ask.EndDrag())
 
@@ -151,7 +154,7 @@ class AnyRequests(RuleBasedStateMachine):
         self.try_to(ask.RemoveObstacle(obstacles[which % len(obstacles)].name if obstacles else "nothing"))
 
     @rule(which=indices, value=st.floats(-2, 2))
-    def set_freedom(self, which: int, value: float) -> None:
+    def set_dof(self, which: int, value: float) -> None:
         self.try_to(ask.SetDofValue(which, value))
 
     @rule(which=indices, turn=st.tuples(*[st.floats(-2, 2)] * 3))
@@ -231,22 +234,22 @@ class AnyRequests(RuleBasedStateMachine):
         self.desk.session.send_everything()
 
     @invariant()
-    def frames_fit_to_what_was_told(self) -> None:
+    def frames_fit_to_the_events(self) -> None:
         """Each frame has as much of everything as the model and the goals that it says it belongs to."""
         models = {model.revision: model for model in self.desk.all(type(self.desk.model))}
-        goals = {told.order: told for told in self.desk.all(type(self.desk.goals))}
+        goals = {event.order: event for event in self.desk.all(type(self.desk.goals))}
         frames = self.desk.frames[self.seen :]
         self.seen += len(frames)
         for frame in map(read_state, frames):
-            model, told = models[int(frame.header.revision)], goals[int(frame.header.order)]
+            model, event = models[int(frame.header.revision)], goals[int(frame.header.order)]
             assert len(frame.links) == len(model.links)
-            assert len(frame.values) == sum(3 if one.kind == "spherical" else 1 for one in model.dofs)
+            assert len(frame.values) == sum(3 if dof.kind == "spherical" else 1 for dof in model.dofs)
             assert len(frame.closures) == len(model.closures)
-            assert len(frame.goals) == len(told.goals)
+            assert len(frame.goals) == len(event.goals)
             assert all(np.isfinite(part).all() for part in (frame.links, frame.values, frame.goals, frame.closures))
 
     @invariant()
-    def all_that_was_told_can_be_written(self) -> None:
+    def all_events_can_be_written(self) -> None:
         assert all(write_event(event) for event in self.desk.events[-5:])
 
     @invariant()

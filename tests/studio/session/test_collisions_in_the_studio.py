@@ -51,15 +51,15 @@ def looked(desk: Desk) -> ContactsChanged:
     return desk.session.collision_monitor.info()
 
 
-def names(desk: Desk, told: ContactsChanged) -> set[str]:
-    return {desk.model.links[k].name for k in told.links} | {*told.obstacles}
+def names(desk: Desk, event: ContactsChanged) -> set[str]:
+    return {desk.model.links[k].name for k in event.links} | {*event.obstacles}
 
 
 def truly_hit(desk: Desk) -> set[str]:
     """By a collider of our own."""
     collisions = desk.session.active.edit_state.collisions
     collider = mk.Collider(desk.session.mechanism, collisions.avoid)
-    return {name for clash in collider.contacts(desk.session.q) for name in (clash.a, clash.b)}
+    return {name for contact in collider.contacts(desk.session.q) for name in (contact.a, contact.b)}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def goal(desk) -> int:
 # ---- showing ----------------------------------------------------------------------------------
 
 
-def test_what_bumps_is_told_and_told_again_when_it_bumps_no_more(desk, goal):
+def test_contacts_are_sent_when_they_begin_and_when_they_end(desk, goal):
     assert looked(desk).links == []
     desk.drag(goal, INTO)
     hit = looked(desk)
@@ -94,11 +94,11 @@ def test_what_bumps_is_told_and_told_again_when_it_bumps_no_more(desk, goal):
 def test_an_event_comes_only_when_the_set_is_another(desk, goal):
     desk.drag(goal, INTO)
     looked(desk)
-    told = len(desk.all(ContactsChanged))
+    count = len(desk.all(ContactsChanged))
     desk.drag(goal, (0.0005, 0.0, 0.0))
     hit = looked(desk)
     assert names(desk, hit) == truly_hit(desk)
-    assert len(desk.all(ContactsChanged)) == told
+    assert len(desk.all(ContactsChanged)) == count
 
 
 def test_the_words_name_the_pair_and_how_deep(desk, goal):
@@ -112,7 +112,7 @@ def test_the_words_name_the_pair_and_how_deep(desk, goal):
     assert "mm inside 'wall'" in words.text
 
 
-def test_switched_off_nothing_is_told(desk, goal):
+def test_no_contacts_are_sent_while_collisions_are_off(desk, goal):
     desk.drag(goal, INTO)
     assert looked(desk).links
     desk.ask(SetCollisions("off"))
@@ -150,16 +150,16 @@ def test_bars_of_a_flat_linkage_may_be_drawn_over_each_other(name):
         assert names(desk, looked(desk)) == truly_hit(desk)
 
 
-def test_a_page_that_comes_later_is_told_all(desk, goal):
+def test_page_that_connects_later_receives_everything(desk, goal):
     desk.drag(goal, INTO)
     hit = looked(desk)
     desk.events.clear()
     desk.session.send_everything()
     assert desk.last(ContactsChanged) == hit
-    assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
+    assert [item.name for item in desk.last(Obstacles).obstacles] == ["wall"]
     assert desk.last(Collisions) == Collisions("show", 0.0)
-    told = [type(one) for one in desk.events]
-    assert told.index(ContactsChanged) > told.index(Model), "a page forgets what bumps when another model comes"
+    kinds = [type(item) for item in desk.events]
+    assert kinds.index(ContactsChanged) > kinds.index(Model), "a page forgets what bumps when another model comes"
 
 
 # ---- avoiding ---------------------------------------------------------------------------------
@@ -206,15 +206,15 @@ def test_to_avoid_what_is_hit_already_leads_out_of_it(desk, goal):
     assert mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).is_free(desk.session.q, -TOUCHING)
 
 
-def test_other_solutions_bump_into_nothing_while_it_avoids(desk):
+def test_alternatives_have_no_collisions_while_avoidance_is_on(desk):
     desk.session.set_collision_avoidance(mode="avoid")
     desk.ask(ShowAlternatives(8))
     desk.session.alternatives.join()
     collider = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE])
     assert collider.is_free(desk.session.q)
-    found = desk.session.alternatives.poll()
-    assert found is not None
-    assert found.poses
+    alternatives = desk.session.alternatives.poll()
+    assert alternatives is not None
+    assert alternatives.poses
 
 
 # ---- undo -------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_another_mechanism_has_no_obstacles_and_an_undo_brings_them_back(desk, g
     assert desk.last(Obstacles).obstacles == []
     assert looked(desk).links == []
     desk.ask(Undo())
-    assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
+    assert [obstacle.name for obstacle in desk.last(Obstacles).obstacles] == ["wall"]
     assert names(desk, looked(desk)) == hit
 
 
@@ -275,21 +275,21 @@ def test_an_arm_that_is_typed_anew_is_looked_at_among_the_same_obstacles():
 # ---- obstacles --------------------------------------------------------------------------------
 
 
-def test_every_kind_of_obstacle_is_told_where_it_stands(desk):
+def test_every_kind_of_obstacle_is_sent_with_its_pose(desk):
     desk.session.set_collision_avoidance(["self", *KINDS])
-    told = {one.name: one.shape for one in desk.last(Obstacles).obstacles}
-    assert told.keys() == {one.name for one in KINDS}
-    assert {name: shape.kind for name, shape in told.items()} == {
+    shapes = {obstacle.name: obstacle.shape for obstacle in desk.last(Obstacles).obstacles}
+    assert shapes.keys() == {obstacle.name for obstacle in KINDS}
+    assert {name: shape.kind for name, shape in shapes.items()} == {
         "sphere": "sphere", "capsule": "capsule", "box": "box", "cylinder": "cylinder", "hull": "mesh",
         "field": "mesh", "floor": "box",
     }  # fmt: skip
-    for one in KINDS:
-        if one.name != "floor":
-            assert told[one.name].pose[:3] == tuple(one.pose.position)
-    floor = told["floor"]
+    for obstacle in KINDS:
+        if obstacle.name != "floor":
+            assert shapes[obstacle.name].pose[:3] == tuple(obstacle.pose.position)
+    floor = shapes["floor"]
     assert floor.pose[2] + floor.sizes[2] / 2 == pytest.approx(-1.0, abs=1e-12), "its top is the true one"
     for name in ("hull", "field"):
-        address = told[name].mesh
+        address = shapes[name].mesh
         assert address is not None
         data, kind = desk.session.read_mesh(int(address.split("/")[-1].split("?")[0]))
         assert kind == "model/stl"
@@ -305,7 +305,7 @@ def test_an_obstacle_is_moved_and_what_it_touches_is_found(desk):
     assert desk.last(ObstacleMoved).obstacle.shape.pose[0] == 3.0
 
 
-def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):
+def test_arm_avoids_an_obstacle_that_is_moved_into_it(desk):
     desk.session.set_collision_avoidance(mode="avoid", clearance=0.005)
     desk.rest()
     for x in (0.5, 0.44, 0.4, 0.37, 0.34):
@@ -349,8 +349,8 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
         link.collisions = (mk.ShapeInstance(mk.Mesh("secret.stl", path=str(secret))),)
     with Desk() as desk:
         desk.session.open(arm, files={})
-        told = looked(desk)
-        assert "did not come along" in told.reason
+        event = looked(desk)
+        assert "did not come along" in event.reason
         with pytest.raises(InvalidOperation, match="came with the page"):
             desk.ask(SetCollisions("avoid"))
 
@@ -373,12 +373,12 @@ def test_in_the_scene_of_boxes_those_are_red_that_were_hit(pose, case):
         assert looked(desk).links == []
         desk.ask(SetControl("pose", pose))
         np.testing.assert_allclose(POSES[pose], CASES[case][0]["q"], atol=1e-3)
-        assert {one for one in names(desk, looked(desk)) if one.startswith("link")} == hit
+        assert {name for name in names(desk, looked(desk)) if name.startswith("link")} == hit
         desk.ask(Undo())
         assert looked(desk).links == []
 
 
-def test_at_the_table_the_hand_slides_along_what_is_in_the_way():
+def test_tool_slides_along_the_obstacles_of_the_table_scene():
     with Desk(scenes=SCENES) as desk:
         desk.ask(OpenScene("table"))
         assert looked(desk).reason == ""

@@ -8,11 +8,11 @@ from mechanik.studio.messages.events import ContactsChanged
 from mechanik.studio.session import collision_monitor as lookout
 
 
-def test_look_waits_for_the_compiler_and_says_so(monkeypatch):
+def test_collision_check_waits_for_the_compiler_and_says_so(monkeypatch):
     compiling = ["distance.collision_query"]
     monkeypatch.setattr(lookout, "is_compiling", lambda name: name in compiling)
     with Desk("panda") as desk:
-        desk.wait(lambda: any(told.reason == lookout.KERNELS_COMPILING for told in desk.all(ContactsChanged)))
+        desk.wait(lambda: any(event.reason == lookout.KERNELS_COMPILING for event in desk.all(ContactsChanged)))
         assert not desk.session.collision_monitor.wait(0.05), "nothing was looked at"
         compiling.clear()
         desk.wait(lambda: desk.last(ContactsChanged).reason == "")

@@ -55,14 +55,14 @@ def test_what_lies_on_the_disk_is_found_for_a_model_that_was_opened_here_and_for
 
 def test_an_address_changes_with_the_content():
     """Pages keep what they have fetched: a second zip was once shown with the meshes of the first."""
-    found = []
+    addresses = []
     for more in (b"", b"\n"):
         mechanism, files = load_bytes("plates.zip", packed(FILES | {"plates/meshes/plate.obj": b"v 0 0 0" + more}))
         with Desk(key="k") as desk:
             desk.session.open(mechanism, files=files)
-            found.append([link.visuals[0].mesh for link in desk.model.links])
-    assert found[0][0] != found[1][0]
-    assert found[0][1:] == found[1][1:]
+            addresses.append([link.visuals[0].mesh for link in desk.model.links])
+    assert addresses[0][0] != addresses[1][0]
+    assert addresses[0][1:] == addresses[1][1:]
 
 
 def test_the_address_of_a_file_on_the_disk_changes_with_its_content_within_one_tick_of_the_clock(tmp_path):
@@ -71,12 +71,12 @@ def test_the_address_of_a_file_on_the_disk_changes_with_its_content_within_one_t
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     mechanism = load(tmp_path / "plates" / "plates.urdf", packages={"plates": tmp_path / "plates"})
-    found, plate = [], tmp_path / "plates" / "meshes" / "plate.obj"
+    addresses, plate = [], tmp_path / "plates" / "meshes" / "plate.obj"
     for content in (plate.read_bytes(), plate.read_bytes() + b"\n"):
         plate.write_bytes(content)
         os.utime(plate, ns=(1, 1))
         with Desk(key="k") as desk:
             desk.session.open(mechanism)
-            found.append([link.visuals[0].mesh for link in desk.model.links])
-    assert found[0][0] != found[1][0]
-    assert found[0][1:] == found[1][1:]
+            addresses.append([link.visuals[0].mesh for link in desk.model.links])
+    assert addresses[0][0] != addresses[1][0]
+    assert addresses[0][1:] == addresses[1][1:]

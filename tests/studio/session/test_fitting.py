@@ -33,9 +33,9 @@ def plan_of(levels: list[int], solver: str = "dls", weight: float = 1.0) -> Solv
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.floats(0.1, 10.0))
 def test_a_goal_of_a_level_above_counts_more_and_all_stay_within_bounds(levels: list[int], weight: float) -> None:
-    asked = plan_of(levels, weight=weight)
-    fit = adapt_to_method(asked)
-    counts = {goal.level: other.weight / weight for goal, other in zip(asked.goals, fit.goals, strict=True)}
+    spec = plan_of(levels, weight=weight)
+    fit = adapt_to_method(spec)
+    counts = {goal.level: adapted.weight / weight for goal, adapted in zip(spec.goals, fit.goals, strict=True)}
     assert len({goal.level for goal in fit.goals}) == 1
     assert [counts[level] for level in sorted(counts)] == sorted(set(counts.values()), reverse=True)
     assert counts[max(counts)] == 1.0
@@ -45,14 +45,18 @@ def test_a_goal_of_a_level_above_counts_more_and_all_stay_within_bounds(levels: 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.sampled_from([*METHODS]))
 def test_nothing_but_levels_and_weights_is_different_for_a_method_without_levels(levels: list[int], name: str) -> None:
-    asked = plan_of(levels)
-    for goal, other in zip(asked.goals, adapt_to_method(asked, name).goals, strict=True):
-        assert (goal.name, goal.tolerance, goal.angle_tolerance) == (other.name, other.tolerance, other.angle_tolerance)
+    spec = plan_of(levels)
+    for goal, adapted in zip(spec.goals, adapt_to_method(spec, name).goals, strict=True):
+        assert (goal.name, goal.tolerance, goal.angle_tolerance) == (
+            adapted.name,
+            adapted.tolerance,
+            adapted.angle_tolerance,
+        )
         for place in ((0.3, 0.1, 0.5), (1.0, 2.0, 3.0)):
-            here, there = (one.with_target(place).residual(PANDA, PANDA.q) for one in (goal, other))
+            here, there = (objective.with_target(place).residual(PANDA, PANDA.q) for objective in (goal, adapted))
             np.testing.assert_array_equal(here, there)
         if name == "lm":
-            assert goal is other
+            assert goal is adapted
 
 
 def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
@@ -70,7 +74,7 @@ def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
 
 
 @pytest.mark.parametrize("method", ["jacobian_transpose", "sdls", "adam"])
-def test_loops_stay_shut_without_any_goal_whatever_method_is_chosen(method: str) -> None:
+def test_loops_stay_closed_without_any_goal_with_every_method(method: str) -> None:
     with Desk("four_bar") as desk:
         desk.ask(SetSolver(method, {}))
         for goal in desk.session.goals:

@@ -50,8 +50,8 @@ def test_a_goal_of_every_kind_is_met_when_it_is_added_and_reached_when_it_is_mov
                 assert desk.rest().goals[-1][7:].max() < 1e-9, f"{kind}: met as things stand"
                 assert np.abs(session.q - q).max() < 1e-6, f"{kind}: nothing jumps"
                 desk.ask(MoveGoal(goal.number, pose_to_numbers(SMALL @ goal.X)))
-            found = desk.rest()
-            assert found.goals[-1][7:].max() < 1e-5, f"{kind}: reached"
+            frame = desk.rest()
+            assert frame.goals[-1][7:].max() < 1e-5, f"{kind}: reached"
             desk.ask(RemoveGoal(goal.number))
 
 
@@ -95,8 +95,8 @@ def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind
             moved = goal.with_frame(read_only(motion @ goal.X))
             target = objective_target(moved, goal)
             if target is not None:
-                aimed = make_objective(goal, FLAT).with_target(target).residual(ARM, q)
-                assert np.allclose(aimed, make_objective(moved, FLAT).residual(ARM, q), atol=1e-12)
+                with_target = make_objective(goal, FLAT).with_target(target).residual(ARM, q)
+                assert np.allclose(with_target, make_objective(moved, FLAT).residual(ARM, q), atol=1e-12)
 
 
 def test_a_pose_asks_for_no_direction_that_is_free() -> None:
@@ -106,8 +106,8 @@ def test_a_pose_asks_for_no_direction_that_is_free() -> None:
         far = goal.X.copy()
         far[:3, 3] += goal.X[:3, 2] * 0.3 + goal.X[:3, 0] * 0.02
         desk.ask(MoveGoal(goal.number, pose_to_numbers(far)))
-        found = desk.rest()
-        assert found.goals[0][7:].max() < 1e-5
+        frame = desk.rest()
+        assert frame.goals[0][7:].max() < 1e-5
         seen = goal.X[:3, :3].T @ (desk.session.mechanism.pose(TIP, desk.session.q)[:3, 3] - goal.X[:3, 3])
         assert seen[0] == pytest.approx(0.02, abs=1e-5)
         assert abs(seen[2]) < 0.1, "nobody has asked for its height"
@@ -116,7 +116,7 @@ def test_a_pose_asks_for_no_direction_that_is_free() -> None:
 def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
     with Desk("panda") as desk:
         session = desk.session
-        goal, told = session.goals[0], len(desk.events)
+        goal, event_count = session.goals[0], len(desk.events)
         for request in (
             AddGoal("point", "nobody"),
             AddGoal("on_terrain", TIP),
@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
             with pytest.raises(MechanikError):
                 desk.ask(request)
         assert session.goals == (goal,)
-        assert len(desk.events) == told
+        assert len(desk.events) == event_count
         with pytest.raises(MechanikError):
             desk.ask(Undo())
 

@@ -47,11 +47,11 @@ INTO = np.array([0.05, 0.0, 0.0])
 
 
 def poses(desk: Desk) -> dict[str, np.ndarray]:
-    return {one.name: one.pose.matrix for one in desk.session.active.edit_state.collisions.obstacles}
+    return {obstacle.name: obstacle.pose.matrix for obstacle in desk.session.active.edit_state.collisions.obstacles}
 
 
 def hold(desk: Desk, name: str, pose) -> None:
-    desk.hold_obstacle(list(poses(desk)).index(name), pose)
+    desk.drag_obstacle_to(list(poses(desk)).index(name), pose)
 
 
 def drag(desk: Desk, name: str, end, steps: int = 6) -> None:
@@ -105,7 +105,7 @@ def test_a_box_that_is_dragged_into_an_arm_is_hit_and_away_from_it_is_not(desk):
     assert looked(desk) == set()
 
 
-def test_an_arm_that_avoids_goes_out_of_the_way_of_what_is_dragged(desk):
+def test_arm_with_avoidance_moves_away_from_a_dragged_obstacle(desk):
     desk.ask(SetCollisions("avoid", CLEARANCE))
     desk.rest()
     before = desk.session.q.copy()
@@ -127,7 +127,7 @@ def test_without_avoiding_the_same_drag_goes_into_the_arm(desk):
     assert collider(desk).distance(desk.session.q) < -1e-3
 
 
-def test_each_hand_is_told_and_answered_while_nothing_else_moves(desk):
+def test_each_drag_update_is_broadcast_and_answered_while_nothing_else_moves(desk):
     desk.rest()
     desk.events.clear()
     desk.ask(StartObstacleDrag("box 1"))
@@ -135,9 +135,9 @@ def test_each_hand_is_told_and_answered_while_nothing_else_moves(desk):
     for x in (1.0, 1.1, 1.2):
         hold(desk, "box 1", (x, 0.2, 0.4, *turn))
         assert desk.answered().header.tag == desk.tag
-    told = [one.obstacle for one in desk.all(ObstacleMoved)]
-    assert [one.pose[0] for one in told] == [1.0, 1.1, 1.2]
-    np.testing.assert_allclose(told[-1].pose[3:], turn, atol=1e-15)
+    moved = [item.obstacle for item in desk.all(ObstacleMoved)]
+    assert [item.pose[0] for item in moved] == [1.0, 1.1, 1.2]
+    np.testing.assert_allclose(moved[-1].pose[3:], turn, atol=1e-15)
     assert not desk.all(Obstacles), "all of them are told only when there are others"
 
 
@@ -203,12 +203,12 @@ def test_one_that_is_added_typed_and_removed_comes_and_goes_with_undo(desk):
     desk.ask(MoveObstacle("sphere 1", (1.0, -0.3, 0.2, *STRAIGHT)))
     desk.ask(RemoveObstacle("box 1"))
     assert list(poses(desk)) == ["sphere 1"]
-    words = []
+    labels = []
     for _ in range(3):
-        words.append(desk.last(History).undo)
+        labels.append(desk.last(History).undo)
         desk.ask(Undo())
-    assert words == ["remove box 1", "move sphere 1", "add sphere 1"]
-    assert list(poses(desk)) == ["box 1"] == [one.name for one in desk.last(Obstacles).obstacles]
+    assert labels == ["remove box 1", "move sphere 1", "add sphere 1"]
+    assert list(poses(desk)) == ["box 1"] == [obstacle.name for obstacle in desk.last(Obstacles).obstacles]
     for _ in range(2):
         desk.ask(Redo())
     assert poses(desk)["sphere 1"][1, 3] == -0.3
@@ -217,7 +217,7 @@ def test_one_that_is_added_typed_and_removed_comes_and_goes_with_undo(desk):
 @pytest.mark.parametrize(
     ("kind", "sizes"), [("box", [0.1, 0.2, 0.3]), ("sphere", [0.4]), ("capsule", [0.05, 0.3]), ("cylinder", [0.1, 0.2])]
 )
-def test_sizes_that_are_typed_are_told_and_bumped_into_and_undone(desk, kind, sizes):
+def test_typed_sizes_are_broadcast_and_checked_for_collisions_and_undone(desk, kind, sizes):
     if kind == "cylinder":
         desk.session.add_obstacle(mk.Obstacle(mk.Cylinder(0.01, 0.02), OFF[:3], name="cylinder 1"))
     elif kind != "box":
@@ -225,8 +225,8 @@ def test_sizes_that_are_typed_are_told_and_bumped_into_and_undone(desk, kind, si
     desk.ask(SetCollisions("avoid"))
     name, before = f"{kind} 1", desk.session.active.edit_state.collisions.obstacle(f"{kind} 1").shape
     desk.ask(ResizeObstacle(name, sizes))
-    told = {one.name: one for one in desk.last(Obstacles).obstacles}
-    assert (told[name].kind, told[name].shape.kind, told[name].shape.sizes) == (kind, kind, sizes)
+    obstacles = {obstacle.name: obstacle for obstacle in desk.last(Obstacles).obstacles}
+    assert (obstacles[name].kind, obstacles[name].shape.kind, obstacles[name].shape.sizes) == (kind, kind, sizes)
     assert desk.last(History).undo == f"resize {name}"
     steps = len(desk.session.history)
     desk.ask(ResizeObstacle(name, sizes))
@@ -245,13 +245,13 @@ def test_a_sphere_that_grows_into_an_arm_is_hit(desk):
 
 
 @pytest.mark.parametrize("name", mk.gallery.names())
-def test_beside_every_mechanism_of_the_gallery_there_is_room(name):
+def test_free_position_exists_beside_every_mechanism_of_the_gallery(name):
     mechanism = mk.gallery.make(name)
     q = np.array(mechanism.configurations.get("home", mechanism.q))
-    table = LoadedModel(mechanism)
-    assert table.has_collision_shapes, "it has shapes to bump with"
-    centre, radius = bounding_sphere(mechanism, table.index.link_poses(q))
-    place = free_position(table, q, ())
+    model = LoadedModel(mechanism)
+    assert model.has_collision_shapes, "it has shapes to bump with"
+    centre, radius = bounding_sphere(mechanism, model.index.link_poses(q))
+    place = free_position(model, q, ())
     assert np.linalg.norm(np.subtract(place, centre)) < radius, "near enough to be met"
     for kind in get_args(ObstacleKind):
         alone = mk.Collider(mechanism, [mk.Obstacle(default_shape(kind, radius), place, name="new")])
@@ -334,7 +334,7 @@ def test_a_hand_that_has_not_taken_it_is_refused_and_one_that_is_late_is_passed_
     assert poses(desk)["box 1"][0, 3] == 1.0
     desk.ask(StartGoalDrag(desk.session.goals[0].number))
     with pytest.raises(InvalidOperation, match="not being dragged"):
-        desk.hold_obstacle(5, OFF)
+        desk.drag_obstacle_to(5, OFF)
 
 
 def test_there_are_not_more_than_can_be_looked_after(desk):
@@ -398,7 +398,7 @@ def test_a_wall_that_a_switch_takes_out_of_the_hand_moves_no_more():
         desk.ask(StartObstacleDrag("wall 1"))
         hold(desk, "wall 1", (0.0, 8.0, 2.0, *STRAIGHT))
         desk.ask(SetControl("walls", False))
-        desk.hold_obstacle(0, (0.0, 9.0, 2.0, *STRAIGHT))
+        desk.drag_obstacle_to(0, (0.0, 9.0, 2.0, *STRAIGHT))
         desk.ask(EndDrag())
         assert poses(desk) == {}
         desk.ask(Undo())
@@ -424,24 +424,24 @@ ANY = st.one_of(
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ANY, max_size=12))
-def test_whatever_is_asked_pages_know_the_obstacles_that_are_there(asked):
+def test_pages_know_the_present_obstacles_after_any_requests(page_requests):
     with Desk("planar_3r") as desk:
-        for one in asked:
+        for request in page_requests:
             try:
-                if isinstance(one, tuple):
-                    desk.hold_obstacle(0, one)
+                if isinstance(request, tuple):
+                    desk.drag_obstacle_to(0, request)
                 else:
-                    desk.ask(one)
+                    desk.ask(request)
             except MechanikError:
                 pass
-            told: dict[str, tuple[float, ...]] = {}
+            known: dict[str, tuple[float, ...]] = {}
             for event in desk.events:
                 if isinstance(event, Obstacles):
-                    told = {info.name: info.pose for info in event.obstacles}
+                    known = {info.name: info.pose for info in event.obstacles}
                 if isinstance(event, ObstacleMoved):
-                    assert event.obstacle.name in told
-                    told[event.obstacle.name] = event.obstacle.pose
+                    assert event.obstacle.name in known
+                    known[event.obstacle.name] = event.obstacle.pose
             there = desk.session.active.edit_state.collisions.obstacles
-            assert list(told) == [obstacle.name for obstacle in there]
+            assert list(known) == [obstacle.name for obstacle in there]
             for obstacle in there:
-                np.testing.assert_allclose(told[obstacle.name][:3], obstacle.pose.position, atol=0)
+                np.testing.assert_allclose(known[obstacle.name][:3], obstacle.pose.position, atol=0)

@@ -84,7 +84,7 @@ def test_a_scene_that_was_opened_is_taken_back_and_comes_again_as_it_was_left() 
         desk.ask(Undo())
         assert stands(desk) == hexapod
         assert desk.last(Scene).name == "hexapod"
-        assert {one.name: one.value for one in desk.last(Scene).controls}["tilt_x"] == 5.0
+        assert {control.name: control.value for control in desk.last(Scene).controls}["tilt_x"] == 5.0
         desk.ask(Undo())
         desk.ask(Undo())
         assert stands(desk) == arm
@@ -112,7 +112,7 @@ class Broken:
     def keep(self) -> object:
         return None
 
-    def bring_back(self, kept: object) -> None: ...
+    def bring_back(self, state: object) -> None: ...
 
 
 def test_a_scene_that_cannot_be_opened_changes_nothing() -> None:
@@ -133,7 +133,7 @@ def test_a_program_that_opens_something_while_a_link_is_pulled_leaves_no_pull_be
         assert not any(goal.is_pull for goal in desk.session.goals)
 
 
-def test_files_are_kept_for_undo_up_to_a_size_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_stored_for_undo_up_to_a_size_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MAX_STORED_BYTES", 100)
     with Desk("planar_2r") as desk:
         for size in (70, 20, 60, 500):

@@ -15,7 +15,7 @@ TELLING, SHOWING = 0.02, 0.06
 """s that goals and a frame take to be handed on; so much happens while other threads have the turn."""
 
 
-def test_a_state_that_arrives_while_goals_are_told_is_not_the_last_with_an_old_order() -> None:
+def test_state_that_arrives_during_a_broadcast_of_goals_is_not_the_last_with_an_old_order() -> None:
     """It was once: after a goal was moved by number, pages waited for ever for a frame that fits to its goals."""
     events: list[Event] = []
     frames: list[bytes] = []
@@ -40,7 +40,7 @@ def test_a_state_that_arrives_while_goals_are_told_is_not_the_last_with_an_old_o
             while not session.active.is_at_rest and time.monotonic() < until:
                 time.sleep(0.001)
             session.active.settle()
-            told = next(event.order for event in reversed(events) if isinstance(event, Goals))
-            assert read_state(frames[-1]).header.order == told
+            order = next(event.order for event in reversed(events) if isinstance(event, Goals))
+            assert read_state(frames[-1]).header.order == order
     finally:
         session.close()

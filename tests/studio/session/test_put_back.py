@@ -14,20 +14,20 @@ from mechanik.studio.messages.requests import EndDrag, SetDofValue, StartGoalDra
 def hold(desk: Desk, what: str) -> None:
     """Where a hand goes with what it has taken."""
     if what == "freedom":
-        desk.hold_freedom(0, float(desk.session.q[0]) + 0.1)
+        desk.drag_dof_to(0, float(desk.session.q[0]) + 0.1)
     else:
         goal = desk.session.goals[-1 if what == "pull" else 0]
-        desk.hold_goal(goal.number, [goal.pose[0] + 0.02, goal.pose[1] + 0.01, *goal.pose[2:]])
+        desk.drag_goal_to(goal.number, [goal.pose[0] + 0.02, goal.pose[1] + 0.01, *goal.pose[2:]])
 
 
 def take(desk: Desk, what: str) -> None:
     link = desk.session.goals[0].link
-    asked = {
+    page_requests = {
         "goal": StartGoalDrag(desk.session.goals[0].number),
         "freedom": StartJointDrag(0),
         "pull": StartLinkDrag(link, (0.0, 0.0, 0.0)),
     }
-    desk.ask(asked[what])
+    desk.ask(page_requests[what])
     assert (desk.session.goals[-1].number == LINK_DRAG_GOAL) == (what == "pull")
 
 
@@ -55,7 +55,7 @@ def test_what_is_put_back_leaves_nothing_to_undo_and_nothing_to_redo(name: str, 
 
 
 @pytest.mark.parametrize("what", ["goal", "freedom", "pull"])
-def test_a_hand_that_was_on_its_way_moves_nothing_of_what_was_put_back(what: str) -> None:
+def test_late_drag_update_moves_nothing_after_a_cancelled_drag(what: str) -> None:
     with Desk("panda") as desk:
         take(desk, what)
         hold(desk, what)
@@ -64,9 +64,9 @@ def test_a_hand_that_was_on_its_way_moves_nothing_of_what_was_put_back(what: str
         desk.ask(EndDrag(cancel=True))
         q, goals = desk.rest() and desk.session.q.copy(), desk.session.goals
         if what == "freedom":
-            desk.hold_freedom(0, 1.0)
+            desk.drag_dof_to(0, 1.0)
         else:
-            desk.hold_goal(number, [0.3, 0.3, 0.3, 1.0, 0.0, 0.0, 0.0])
+            desk.drag_goal_to(number, [0.3, 0.3, 0.3, 1.0, 0.0, 0.0, 0.0])
         assert desk.session.goals == goals
         assert np.array_equal(desk.session.q, q)
 
@@ -80,7 +80,7 @@ def test_after_something_was_put_back_the_next_drag_is_as_ever() -> None:
             desk.ask(EndDrag(cancel=True))
             desk.rest()
         q = desk.session.q.copy()
-        found = desk.drag(desk.session.goals[0].number, (0.02, 0.0, 0.03))
-        assert found.goals[0, 7] < 1e-5
+        frame = desk.drag(desk.session.goals[0].number, (0.02, 0.0, 0.03))
+        assert frame.goals[0, 7] < 1e-5
         desk.ask(Undo())
         assert np.array_equal(desk.session.q, q)

@@ -21,7 +21,7 @@ OFF = (0.9, 0.0, 0.5, *STRAIGHT)
 
 
 def hold(desk: Desk, pose) -> None:
-    desk.hold_obstacle(0, pose)
+    desk.drag_obstacle_to(0, pose)
     desk.answered()
     assert desk.session.collision_monitor.wait(PATIENCE)
 
@@ -43,13 +43,13 @@ def desk():
         yield desk
 
 
-def test_it_begins_as_all_stood_and_goes_on_as_pages_were_told(desk):
+def test_recording_starts_with_the_present_obstacles_and_adds_the_events_of_pages(desk):
     events = desk.session.recorder.events()
     times = [when for when, _ in events]
     assert times == sorted(times)
     assert times[:2] == [0.0, 0.0]
     first, bumping, *rest = (event for _, event in events)
-    assert [one.pose for one in first.obstacles] == [OFF]
+    assert [obstacle.pose for obstacle in first.obstacles] == [OFF]
     assert bumping.obstacles == []
     moved = [event.obstacle.pose[0] for event in rest if isinstance(event, ObstacleMoved)]
     assert len(moved) == 2
@@ -78,7 +78,7 @@ def test_the_page_that_plays_carries_them_with_the_meshes_of_obstacles(desk, mon
     data = json.loads(page.split('id="motion">')[1].split("</script>")[0])
     kinds = [event["is"] for _, event in data["events"]]
     assert kinds == ["Obstacles", "ContactsChanged", "ObstacleMoved"]
-    standing = {one["name"]: one for one in data["events"][0][1]["obstacles"]}
+    standing = {obstacle["name"]: obstacle for obstacle in data["events"][0][1]["obstacles"]}
     assert standing["rock"]["shape"]["mesh"] in data["files"]
     assert data["events"][2][1]["obstacle"]["pose"][0] == 2.5
     assert data["events"][2][0] <= data["times"][-1] + 1.0

@@ -29,8 +29,8 @@ def recorded(desk: Desk) -> None:
 
 def fetched(desk: Desk, kind: str) -> tuple[bytes, str, str]:
     desk.ask(Export(kind))  # type: ignore[arg-type]
-    told = desk.last(Download)
-    return desk.session.read_download(told.address.rpartition("/")[2])
+    download = desk.last(Download)
+    return desk.session.read_download(download.address.rpartition("/")[2])
 
 
 def test_what_was_recorded_is_written_and_read_back() -> None:
@@ -60,7 +60,7 @@ def test_the_mechanism_is_written_as_it_stands() -> None:
             assert np.allclose(again.poses()[:, :3, 3], desk.frame.links[:, :3], atol=1e-9)
 
 
-def test_files_are_kept_for_a_while_and_nothing_is_made_of_nothing() -> None:
+def test_exported_files_are_stored_for_a_while_and_an_empty_recording_is_rejected() -> None:
     with Desk("ur5") as desk:
         for kind in MEDIA_TYPES:
             if kind not in ("mechanism", "urdf"):
@@ -106,7 +106,7 @@ def test_playing_shows_what_was_recorded_and_solves_nothing() -> None:
         assert desk.frame.goals[0][7:].max() < 1e-5, "it follows again"
 
 
-def test_what_is_played_stops_when_something_else_is_asked_for() -> None:
+def test_playback_stops_at_another_request() -> None:
     with Desk("ur5") as desk:
         recorded(desk)
         desk.ask(Play(True, looped=True))
@@ -127,14 +127,14 @@ def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch)
         assert any("ended" in notice.text for notice in desk.all(Notice))
 
 
-def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
+def test_playback_interpolates_between_states_and_rests_during_a_pause() -> None:
     arm = mk.gallery.planar_2r()
-    table = LoadedModel(arm)
-    assert isinstance(table.index, ModelIndex)
+    model = LoadedModel(arm)
+    assert isinstance(model.index, ModelIndex)
     clock = iter((0.0, 0.05, 1.0, 1.05))
     recorder = MotionRecorder(lambda: next(clock))
     a, b, c = np.zeros(2), np.ones(2), 2 * np.ones(2)
-    recorder.start(table, a)
+    recorder.start(model, a)
     recorder.add(b)
     recorder.add(c)
     assert np.allclose(recorder.configuration_at(0.025), 0.5)
@@ -144,8 +144,8 @@ def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
 
 def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:
     """The cores of a machine may disagree about the time: events were recorded before the beginning."""
-    looks = iter((10.0, 9.994, 10.048, 10.042, 10.09))
-    recorder, nothing = MotionRecorder(lambda: next(looks)), ContactsChanged(0, [], [], "")
+    readings = iter((10.0, 9.994, 10.048, 10.042, 10.09))
+    recorder, nothing = MotionRecorder(lambda: next(readings)), ContactsChanged(0, [], [], "")
     recorder.start(LoadedModel(mk.gallery.planar_2r()), np.zeros(2))
     recorder.add_event(nothing)
     recorder.add(np.ones(2))

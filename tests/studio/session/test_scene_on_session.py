@@ -55,8 +55,8 @@ class Swing:
     def snapshot(self) -> object:
         return self.speed, self.time
 
-    def restore(self, kept: tuple[float, float]) -> None:
-        self.speed, self.time = kept
+    def restore(self, state: tuple[float, float]) -> None:
+        self.speed, self.time = state
 
     @property
     def is_moving(self) -> bool:
@@ -79,7 +79,7 @@ def opened() -> Desk:
     return desk
 
 
-def test_a_scene_is_told_and_moves_by_itself() -> None:
+def test_scene_is_broadcast_and_moves_by_itself() -> None:
     with opened() as desk:
         scene = desk.last(Scene)
         assert (scene.name, scene.shows_collisions, scene.controls[0].name) == ("swing", True, "speed")
@@ -94,7 +94,7 @@ def test_a_scene_is_told_and_moves_by_itself() -> None:
         assert desk.last(History).undo == "", "what moves by itself is no step"
 
 
-def test_a_control_is_set_and_told_and_what_it_draws_with_it() -> None:
+def test_control_and_its_curves_are_broadcast_when_it_is_set() -> None:
     with opened() as desk:
         desk.ask(requests.SetControl("speed", 0.0))
         assert desk.last(Controls).values == {"speed": 0.0}
@@ -125,13 +125,13 @@ def test_another_mechanism_ends_the_scene() -> None:
             desk.ask(requests.OpenScene("nobody"))
 
 
-def test_a_page_that_comes_later_is_told_all_of_it_and_the_others_nothing_new() -> None:
+def test_page_that_connects_later_receives_everything_and_revisions_stay() -> None:
     with opened() as desk:
         desk.rest()
         before = desk.model, desk.goals, len(desk.events), len(desk.frames)
         desk.session.send_everything()
-        told = {type(event) for event in desk.events[before[2] :]}
-        assert {Model, Goals, Solving, Scene, History, Recording} <= told
+        kinds = {type(event) for event in desk.events[before[2] :]}
+        assert {Model, Goals, Solving, Scene, History, Recording} <= kinds
         assert (desk.model.revision, desk.goals.order) == (before[0].revision, before[1].order)
         assert len(desk.frames) == before[3] + 1
 

@@ -25,7 +25,7 @@ def arm(lengths: list[float]) -> str:
     return mk.formats.write_json(mk.arm_2d(lengths, name="arm"))
 
 
-def test_rows_of_a_table_make_the_arm_and_values_and_the_goal_are_kept() -> None:
+def test_edited_dh_rows_change_the_arm_and_values_and_goal_stay() -> None:
     with Desk() as desk:
         text = dh(ROWS)
         desk.session.open(mk.load(text), source=("dh", text))
@@ -49,7 +49,7 @@ def test_rows_of_a_table_make_the_arm_and_values_and_the_goal_are_kept() -> None
         assert len(desk.model.dofs) == 4
 
 
-def test_values_are_kept_by_the_names_of_joints() -> None:
+def test_values_are_transferred_by_joint_name() -> None:
     with Desk() as desk:
         desk.session.open(mk.arm_2d([0.5, 0.4, 0.3]), goals=())
         desk.session.set_configuration([0.1, 0.2, 0.3])
@@ -61,9 +61,9 @@ def test_values_are_kept_by_the_names_of_joints() -> None:
 
 def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
     with Desk("planar_3r") as desk:
-        other = mk.arm_2d([0.4, 0.3], name="arm")
-        other.links["tool"].name = "hand"
-        desk.ask(EditModel("json", mk.formats.write_json(other)))
+        shorter = mk.arm_2d([0.4, 0.3], name="arm")
+        shorter.links["tool"].name = "hand"
+        desk.ask(EditModel("json", mk.formats.write_json(shorter)))
         assert [goal.link for goal in desk.session.goals] == ["hand"]
 
 
@@ -84,11 +84,11 @@ def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
 )
 def test_a_text_that_cannot_be_read_changes_nothing(kind: str, text: str) -> None:
     with Desk("planar_3r") as desk:
-        stage, told = desk.session.state.solver_session, len(desk.all(Model))
+        solver_session, model_count = desk.session.state.solver_session, len(desk.all(Model))
         with pytest.raises(MechanikError):
             desk.ask(EditModel(kind, text))  # type: ignore[arg-type]
-        assert desk.session.state.solver_session is stage
-        assert len(desk.all(Model)) == told
+        assert desk.session.state.solver_session is solver_session
+        assert len(desk.all(Model)) == model_count
 
 
 def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
@@ -115,7 +115,7 @@ def test_an_arm_that_is_edited_has_bodies_and_colliders() -> None:
         assert all(link.visuals and link.collisions for link in moved)
 
 
-def test_a_text_of_another_kind_is_another_thing() -> None:
+def test_text_of_another_kind_replaces_title_and_goals() -> None:
     """A table that was begun on a Panda was still called panda, and its goal was left in the air."""
     with Desk("panda") as desk:
         desk.ask(EditModel("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'))
@@ -136,7 +136,7 @@ def test_titles_begin_with_a_capital(kind: EditKind, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["panda", "humanoid", "four_bar"])
-def test_a_page_is_told_whether_anything_weighs_anything(name: str) -> None:
+def test_model_event_says_whether_any_link_has_mass(name: str) -> None:
     links = mk.gallery.make(name).links.values()
     with Desk(name) as desk:
         assert desk.model.has_mass == any(link.inertial is not None and link.inertial.mass > 0 for link in links)

@@ -17,18 +17,18 @@ FAR = 0.005
 
 
 @pytest.mark.parametrize("name", mk.gallery.names())
-def test_it_is_told_as_it_is_and_follows_a_drag_and_undo_brings_it_back(name: str) -> None:
+def test_model_is_sent_correctly_and_follows_a_drag_and_undo_restores_it(name: str) -> None:
     with Desk(name) as desk:
         check_model(desk)
         check_frame(desk)
         session = desk.session
         q, goals = session.q.copy(), session.goals
         assert goals, "there is something to drag"
-        found = desk.drag(goals[0].number, (FAR, FAR, FAR))
+        frame = desk.drag(goals[0].number, (FAR, FAR, FAR))
         after = session.q.copy()
         assert np.abs(after - q).max() > 1e-4, "it follows"
-        assert found.closures.max(initial=0.0) < 1e-8, "its loops stay shut"
-        pinned = [row for row, goal in zip(found.goals, goals, strict=True) if goal.pinned]
+        assert frame.closures.max(initial=0.0) < 1e-8, "its loops stay shut"
+        pinned = [row for row, goal in zip(frame.goals, goals, strict=True) if goal.pinned]
         assert max((row[7:].max() for row in pinned), default=0.0) < 1e-5, "what is pinned stays"
         moved = session.goals
         assert np.allclose(np.subtract(moved[0].pose, goals[0].pose)[:3], FAR, atol=1e-12)
@@ -57,12 +57,12 @@ def check_model(desk: Desk) -> None:
         assert -1 <= joint.child < len(model.links)
         assert all(model.dofs[number].joint == k for number in joint.dofs)
     width = 0
-    for number, freedom in enumerate(model.dofs):
-        assert number in model.joints[freedom.joint].dofs
-        assert freedom.value == width
-        width += 3 if freedom.kind == "spherical" else 1
-        assert -1 <= freedom.mimics < len(model.dofs)
-        assert np.isclose(np.linalg.norm(freedom.axis), 1.0)
+    for number, info in enumerate(model.dofs):
+        assert number in model.joints[info.joint].dofs
+        assert info.value == width
+        width += 3 if info.kind == "spherical" else 1
+        assert -1 <= info.mimics < len(model.dofs)
+        assert np.isclose(np.linalg.norm(info.axis), 1.0)
     assert len(desk.frame.values) == width
     assert model.radius > 0.0
     assert np.isclose(np.linalg.norm(model.view_from), 1.0, atol=1e-2)
@@ -78,14 +78,14 @@ def check_frame(desk: Desk) -> None:
     assert len(frame.goals) == len(desk.goals.goals)
     X = np.array([from_position_wxyz(row[:3], row[3:]) for row in frame.links])
     assert np.abs(X - mechanism.poses(q)).max() < 1e-12
-    for freedom in model.dofs:
-        joint = mechanism.joints[model.joints[freedom.joint].name]
-        if freedom.kind == "spherical" or joint.is_closure:
+    for info in model.dofs:
+        joint = mechanism.joints[model.joints[info.joint].name]
+        if info.kind == "spherical" or joint.is_closure:
             continue
-        held = np.atleast_1d(mechanism.values(q)[model.joints[freedom.joint].name])
+        held = np.atleast_1d(mechanism.values(q)[model.joints[info.joint].name])
         names = [dof.name for dof in joint.dof]
-        k = 0 if len(names) == 1 else names.index(freedom.name.rpartition(".")[2])
-        assert np.isclose(frame.values[freedom.value], held[k], atol=1e-12)
+        k = 0 if len(names) == 1 else names.index(info.name.rpartition(".")[2])
+        assert np.isclose(frame.values[info.value], held[k], atol=1e-12)
     standing = mechanism.copy()
     standing.q = q
     for row, closure in zip(frame.closures, standing.closures.values(), strict=True):

@@ -30,7 +30,7 @@ from mechanik.studio.messages.requests import (
 
 
 def shifted(pose: tuple[float, ...], *shift: float) -> tuple[float, ...]:
-    return (*(one + other for one, other in zip(pose[:3], shift, strict=True)), *pose[3:])
+    return (*(coordinate + offset for coordinate, offset in zip(pose[:3], shift, strict=True)), *pose[3:])
 
 
 def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
@@ -39,14 +39,14 @@ def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
         desk.ask(SetRunning(False))
         assert not desk.last(Solving).running
         desk.ask(StartGoalDrag(goal.number))
-        desk.hold_goal(goal.number, shifted(goal.pose, 0.02, 0.0, 0.02))
-        found = desk.frame
-        assert found.header.tag == desk.tag, "the hand is answered all the same"
-        assert STATUSES[int(found.header.status)] == "PAUSED"
-        assert found.goals[0][7] == pytest.approx(0.02 * 2**0.5)
+        desk.drag_goal_to(goal.number, shifted(goal.pose, 0.02, 0.0, 0.02))
+        frame = desk.frame
+        assert frame.header.tag == desk.tag, "the hand is answered all the same"
+        assert STATUSES[int(frame.header.status)] == "PAUSED"
+        assert frame.goals[0][7] == pytest.approx(0.02 * 2**0.5)
         assert np.array_equal(desk.session.q, q)
         desk.ask(EndDrag())
-        off = [float(found.goals[0][7])]
+        off = [float(frame.goals[0][7])]
         for _ in range(6):
             desk.ask(SingleStep())
             off.append(float(desk.frame.goals[0][7]))
@@ -61,32 +61,32 @@ def test_one_step_is_for_a_pause() -> None:
         desk.ask(SingleStep())
 
 
-def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so() -> None:
+def test_goal_out_of_reach_is_approached_with_closed_loops_and_the_status_says_so() -> None:
     with Desk("five_bar") as desk:
         goal = desk.session.goals[0]
-        found = desk.drag(goal.number, (10.0, 0.0, 0.0), steps=2)
-        assert found.closures.max() < 1e-8
-        assert STATUSES[int(found.header.status)] == "CLOSEST"
+        frame = desk.drag(goal.number, (10.0, 0.0, 0.0), steps=2)
+        assert frame.closures.max() < 1e-8
+        assert STATUSES[int(frame.header.status)] == "CLOSEST"
         desk.tick()
-        words = desk.last(StatusText)
-        assert words.status == "CLOSEST"
-        assert "not reached" in words.text.lower()
-        assert goal.name in words.text
+        status = desk.last(StatusText)
+        assert status.status == "CLOSEST"
+        assert "not reached" in status.text.lower()
+        assert goal.name in status.text
 
 
-def test_words_are_told_when_they_change_and_not_more_than_ten_times_a_second() -> None:
+def test_status_text_is_sent_on_change_and_at_most_ten_times_a_second() -> None:
     with Desk("ur5") as desk:
         desk.tick()
-        told = len(desk.all(StatusText))
+        count = len(desk.all(StatusText))
         for _ in range(20):
             desk.tick(0.02)
-        assert len(desk.all(StatusText)) == told, "nothing new"
+        assert len(desk.all(StatusText)) == count, "nothing new"
         goal = desk.session.goals[0]
         desk.ask(StartGoalDrag(goal.number))
         for k in range(50):
-            desk.hold_goal(goal.number, shifted(goal.pose, 0.05 * k, 0.0, 0.0))
+            desk.drag_goal_to(goal.number, shifted(goal.pose, 0.05 * k, 0.0, 0.0))
             desk.tick(0.01)
-        assert len(desk.all(StatusText)) - told <= 6
+        assert len(desk.all(StatusText)) - count <= 6
 
 
 @pytest.mark.parametrize("method", mk.METHODS)
@@ -147,14 +147,14 @@ def test_a_goal_that_the_method_cannot_take_is_refused() -> None:
         assert desk.session.goals == goals
 
 
-def test_ghosts_are_other_solutions_of_the_same_goal() -> None:
+def test_alternatives_are_other_solutions_of_the_same_goal() -> None:
     with Desk("ur5") as desk:
         desk.ask(ShowAlternatives(16))
         desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
-        found = desk.last(Alternatives)
+        event = desk.last(Alternatives)
         tool = list(desk.session.mechanism.links).index("tool0")
-        assert 1 <= len(found.poses) <= 16
-        for poses in found.poses:
+        assert 1 <= len(event.poses) <= 16
+        for poses in event.poses:
             rows = np.array(poses).reshape(-1, 7)
             assert np.allclose(rows[tool, :3], desk.session.goals[0].pose[:3], atol=1e-5)
             assert np.abs(rows - desk.frame.links).max() > 1e-3
@@ -162,26 +162,26 @@ def test_ghosts_are_other_solutions_of_the_same_goal() -> None:
         assert desk.last(Alternatives).poses == []
 
 
-def test_ghosts_of_loops_are_other_ways_to_put_it_together() -> None:
+def test_alternatives_of_loops_are_other_assembly_modes() -> None:
     with Desk("four_bar") as desk:
         desk.ask(ShowAlternatives(4))
         desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
         assert len(desk.last(Alternatives).poses) == 1, "a four-bar has two ways, and stands in one"
 
 
-def test_ghosts_of_goals_that_have_moved_are_dropped() -> None:
+def test_alternatives_of_goals_that_have_moved_are_dropped() -> None:
     with Desk("ur5") as desk:
         desk.ask(ShowAlternatives(16))
         goal = desk.session.goals[0]
         desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.0, 0.0)))  # type: ignore[arg-type]
         desk.wait(lambda: not desk.session.alternatives._is_busy)
         desk.tick()
-        assert [found.poses for found in desk.all(Alternatives)] == [[]], (
+        assert [event.poses for event in desk.all(Alternatives)] == [[]], (
             "who waits for them is told that there are none"
         )
 
 
-def test_ghosts_that_are_drawn_go_when_the_goal_moves() -> None:
+def test_drawn_alternatives_go_when_the_goal_moves() -> None:
     with Desk("ur5") as desk:
         desk.ask(ShowAlternatives(4))
         desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
@@ -190,7 +190,7 @@ def test_ghosts_that_are_drawn_go_when_the_goal_moves() -> None:
         for k in range(3):
             desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01 * k, 0.0, 0.01)))  # type: ignore[arg-type]
             desk.tick()
-        assert [bool(found.poses) for found in desk.all(Alternatives)] == [True, False], "and it is said once"
+        assert [bool(event.poses) for event in desk.all(Alternatives)] == [True, False], "and it is said once"
 
 
 def test_drawn_alternatives_go_when_the_goal_moves_twice_between_two_ticks() -> None:
@@ -234,21 +234,21 @@ def newest(desk: Desk, layer: int) -> float:
     return float(states[-1].goals[0][7:].max()) if states else np.inf
 
 
-def test_what_is_not_met_is_said_in_the_units_that_its_kind_has() -> None:
+def test_errors_are_reported_in_the_units_of_the_goal_kind() -> None:
     """A pull that fell short was once off by so many metres and 0 rad."""
     with Desk("panda") as desk:
         goal = desk.session.goals[0]
         cases: list[tuple[GoalKind, str, str]] = [("point", " m", "rad"), ("orientation", " rad", " m")]
-        for kind, unit, other in cases:
+        for kind, unit, other_unit in cases:
             desk.ask(ChangeGoal(goal.number, kind=kind))
             desk.session.move_goal(goal.number, mk.spatial.make_pose(np.diag([-1.0, -1.0, 1.0]), (9.0, 0.0, 0.0)))
-            for freedom in range(7):
-                desk.ask(SetLocked(freedom, True))
+            for dof in range(7):
+                desk.ask(SetLocked(dof, True))
             desk.rest()
             desk.tick(1.0)
             off = desk.last(StatusText).text.partition(f"{goal.name} (")[2].partition(")")[0]
             assert off.endswith(unit), desk.last(StatusText).text
-            assert other not in off.replace(unit, "")
+            assert other_unit not in off.replace(unit, "")
 
 
 def test_a_comparison_ends_for_everybody_when_another_mechanism_is_opened() -> None:

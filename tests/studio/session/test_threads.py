@@ -13,7 +13,7 @@ from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DragUpdate, read_state
 
-ASKED = (
+REQUESTS = (
     lambda rng, goal: requests.StartGoalDrag(goal),
     lambda rng, goal: requests.StartJointDrag(rng.randrange(4)),
     lambda rng, goal: requests.StartLinkDrag("crank", (0.0, 0.0, 0.0)),
@@ -51,10 +51,10 @@ def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
                 return
 
     def asks(rng: random.Random) -> None:
-        session.handle_request(rng.choice(ASKED)(rng, goal.number))
+        session.handle_request(rng.choice(REQUESTS)(rng, goal.number))
 
     def drags(rng: random.Random) -> None:
-        pose = tuple(one + 0.01 * rng.random() for one in goal.pose[:3]) + goal.pose[3:]
+        pose = tuple(coordinate + 0.01 * rng.random() for coordinate in goal.pose[:3]) + goal.pose[3:]
         if rng.random() < 0.5:
             session.drag_to(DragUpdate(DRAG_GOAL, rng.randrange(1000), goal.number, pose))
         else:
@@ -97,11 +97,11 @@ def test_a_session_that_is_closed_in_the_middle_of_a_drag_is_closed() -> None:
     goal = desk.session.goals[0]
     desk.ask(requests.StartGoalDrag(goal.number))
     for k in range(5):
-        desk.hold_goal(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
+        desk.drag_goal_to(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
     desk.session.close()
     shown = len(desk.frames)
     desk.wait(lambda: threads_of_live() <= before)
-    desk.hold_goal(goal.number, goal.pose)
+    desk.drag_goal_to(goal.number, goal.pose)
     desk.tick()
     assert len(desk.frames) == shown, "nothing is shown any more"
 

@@ -24,14 +24,14 @@ def words(desk: Desk) -> StatusText:
 def pull_far_out(desk: Desk) -> None:
     goal = desk.session.goals[-1]
     desk.ask(StartGoalDrag(goal.number))
-    desk.hold_goal(goal.number, [goal.pose[0] + 5.0, *goal.pose[1:]])
+    desk.drag_goal_to(goal.number, [goal.pose[0] + 5.0, *goal.pose[1:]])
     desk.rest()
     desk.ask(EndDrag())
     desk.rest()
 
 
 @pytest.mark.parametrize("name", ["panda", "humanoid"])
-def test_what_is_said_after_an_undo_and_a_redo_is_what_was_said_there(name: str) -> None:
+def test_status_text_after_undo_and_redo_is_that_of_the_restored_state(name: str) -> None:
     """It stayed "as close as it gets" beside an error of 4e-11 m."""
     with Desk(name) as desk:
         before = status(desk), words(desk)
@@ -46,7 +46,7 @@ def test_what_is_said_after_an_undo_and_a_redo_is_what_was_said_there(name: str)
             assert (status(desk), words(desk)) == out
 
 
-def test_an_undo_to_a_mechanism_that_was_edited_away_says_what_was_said_there() -> None:
+def test_undo_to_a_replaced_mechanism_restores_its_status_text() -> None:
     with Desk("panda") as desk:
         before = status(desk), words(desk)
         desk.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4], "axes": "zy"}}'))
@@ -67,7 +67,7 @@ def test_those_who_hear_of_states_hear_of_an_undo_that_ends_at_rest() -> None:
         assert heard[-1].is_at_rest
         assert heard[-1].solution is not None
         assert heard[-1].solution.success
-        assert [one.sequence for one in heard] == sorted(one.sequence for one in heard)
+        assert [state.sequence for state in heard] == sorted(state.sequence for state in heard)
 
 
 def test_an_undo_while_it_is_paused_says_so_and_the_next_run_goes_on() -> None:

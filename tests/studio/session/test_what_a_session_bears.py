@@ -84,9 +84,9 @@ def test_of_a_large_mechanism_with_loops_nothing_is_worked_out_that_takes_minute
         assert "too many" in desk.last(Model).about[0]
         desk.ask(requests.ShowAlternatives(4))
         desk.session.alternatives.join()
-        found = desk.session.alternatives.poll()
-        assert found is not None
-        assert "too large" in found.text
+        alternatives = desk.session.alternatives.poll()
+        assert alternatives is not None
+        assert "too large" in alternatives.text
 
 
 def test_what_is_small_is_explained_as_a_program_would() -> None:
@@ -95,23 +95,23 @@ def test_what_is_small_is_explained_as_a_program_would() -> None:
         assert default_goals(mechanism)
 
 
-def test_mechanisms_that_were_edited_away_are_kept_up_to_a_size_and_the_last_one_always(monkeypatch) -> None:
+def test_replaced_mechanisms_are_stored_up_to_a_size_and_the_last_one_always(monkeypatch) -> None:
     """Each step of undo that made another mechanism kept it whole, two hundred of them."""
     monkeypatch.setattr(history, "MAX_STORED_LINKS", 11)
     with Desk("planar_3r") as desk:
         for links in (3, 4, 5, 6, 7):
             desk.ask(requests.EditModel("urdf", chain(links, "continuous")))
-        kept = []
+        step_counts = []
         while len(desk.session.history):
             desk.ask(requests.Undo())
-            kept.append(len(desk.session.mechanism.links))
-        assert kept == [6, 5, 4], "besides 6, 5 and 4 are at most 11 links, and with 3 they are not"
+            step_counts.append(len(desk.session.mechanism.links))
+        assert step_counts == [6, 5, 4], "besides 6, 5 and 4 are at most 11 links, and with 3 they are not"
         for links in (5, 6, 7):
             desk.ask(requests.Redo())
             assert len(desk.session.mechanism.links) == links
 
 
-def test_steps_with_one_mechanism_are_kept_however_large_it_is(monkeypatch) -> None:
+def test_steps_of_a_single_mechanism_are_stored_whatever_its_size(monkeypatch) -> None:
     monkeypatch.setattr(history, "MAX_STORED_LINKS", 0)
     with Desk("planar_3r") as desk:
         for k in range(5):
@@ -152,7 +152,7 @@ def test_options_that_make_one_iteration_long_are_bounded() -> None:
         desk.ask(requests.SetSolver("lm", {"max_iterations": 10_000.0}))
 
 
-def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(monkeypatch) -> None:
+def test_joint_move_that_takes_too_long_is_rejected_and_nothing_moves(monkeypatch) -> None:
     monkeypatch.setattr(on_joints, "MAX_MOVE_SECONDS", -1.0)
     with Desk("four_bar") as desk:
         before = desk.session.q
@@ -161,7 +161,7 @@ def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(mon
         assert (desk.session.q == before).all()
 
 
-def test_a_search_that_is_under_way_can_be_waited_for_after_the_end(monkeypatch) -> None:
+def test_running_search_can_be_joined_after_close(monkeypatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
     monkeypatch.setattr(ghosts, "_find_alternatives", lambda _: begun.set() or may_end.wait(PATIENCE))
     desk = Desk("planar_3r")
