@@ -50,7 +50,7 @@ def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     assert said.is_hidden()
     studio.page.select_option(named("solver"), "dls")
     studio.wait("m.store.solving.solver === 'dls'")
-    assert said.inner_text() == "Damped least squares knows no levels: pins count 30 times as much as other goals."
+    assert said.inner_text() == "Damped least squares supports no levels: pins count 30 times as much as other goals."
     studio.page.select_option(named("solver"), "lm")
     studio.wait("m.store.solving.solver === 'lm'")
     assert said.is_hidden()

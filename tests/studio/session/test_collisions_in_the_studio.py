@@ -350,8 +350,8 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
     with Desk() as desk:
         desk.session.open(arm, files={})
         event = looked(desk)
-        assert "did not come along" in event.reason
-        with pytest.raises(InvalidOperation, match="came with the page"):
+        assert "was not uploaded" in event.reason
+        with pytest.raises(InvalidOperation, match="uploaded mesh"):
             desk.ask(SetCollisions("avoid"))
 
 

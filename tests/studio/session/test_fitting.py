@@ -65,7 +65,7 @@ def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
         desk.ask(SetSolver("dls", {}))
         assert desk.last(Solving).message == ""
         desk.ask(SetSolver("sdls", {}))
-        assert "wishes: they are left out" in desk.last(Solving).message
+        assert "soft objectives: they are left out" in desk.last(Solving).message
         desk.rest()
         desk.ask(Undo())
         desk.ask(Undo())

@@ -76,7 +76,7 @@ def collider(desk: Desk) -> mk.Collider:
 
 
 def bodies(desk: Desk) -> int:
-    """How many there are that could bump."""
+    """How many there are that with collision shapes."""
     return sum(bool(link.collisions) for link in desk.session.mechanism.links.values()) + len(poses(desk))
 
 

@@ -125,12 +125,12 @@ def test_a_scene_that_cannot_be_opened_changes_nothing() -> None:
         assert desk.last(History).undo == ""
 
 
-def test_a_program_that_opens_something_while_a_link_is_pulled_leaves_no_pull_behind() -> None:
+def test_a_program_that_opens_something_while_a_link_is_link_draged_leaves_no_pull_behind() -> None:
     with Desk("panda") as desk:
         desk.ask(StartLinkDrag("panda_hand", (0.0, 0.0, 0.0)))
         desk.session.open(mk.gallery.planar_2r())
         desk.ask(Undo())
-        assert not any(goal.is_pull for goal in desk.session.goals)
+        assert not any(goal.is_link_drag for goal in desk.session.goals)
 
 
 def test_files_are_stored_for_undo_up_to_a_size_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

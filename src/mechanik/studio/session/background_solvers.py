@@ -112,7 +112,7 @@ class AlternativeSearch:
             except MechanikError as error:
                 answer = Alternatives([], str(error))
             except Exception:
-                answer = Alternatives([], "other solutions could not be looked for here")
+                answer = Alternatives([], "alternative solutions cannot be searched here")
             with self._lock:
                 if search.number == self._number:
                     self._result = search.number, answer
@@ -123,14 +123,14 @@ def _find_alternatives(search: _Search) -> Alternatives:
     mechanism.q = search.q
     if not can_analyse(mechanism):
         return Alternatives(
-            [], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for"
+            [], f"with {mechanism.nv} dofs and loops it is too large for a search of alternative solutions"
         )
     if mechanism.closures or mechanism.joint_constraints:
         configurations, why = _find_assembly_modes(mechanism, search)
     elif not search.spec.goals:
-        return Alternatives([], "there is no goal, so any configuration would do")
+        return Alternatives([], "there is no goal, so every configuration is a solution")
     elif mechanism.nv > MAX_SEARCHED_DOFS:
-        return Alternatives([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
+        return Alternatives([], f"with {mechanism.nv} dofs there are too many solutions to search")
     else:
         spec = search.spec
         avoidance: dict[str, Any] = {}

@@ -48,7 +48,7 @@ def check_body_count(model: LoadedModel, collisions: CollisionSettings) -> None:
     bodies = sum(bool(link.collisions) for link in model.mechanism.links.values()) + len(collisions.obstacles)
     if bodies > MAX_BODIES:
         raise InvalidOperation(
-            f"there are {bodies} links and obstacles that could bump; at most {MAX_BODIES} are looked after"
+            f"there are {bodies} links and obstacles with collision shapes; at most {MAX_BODIES} are checked"
         )
 
 
@@ -63,8 +63,8 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
     for name, link in model.mechanism.links.items():
         if any(isinstance(instance.shape, Mesh) for instance in link.collisions):
             raise InvalidOperation(
-                f"link {name!r} bumps with a mesh that came with the page: what it hits is shown, but can be avoided "
-                "only from a program, or with boxes and capsules in its place"
+                f"link {name!r} has an uploaded mesh as collision shape: its collisions are shown, but can be avoided "
+                "only from a program, or with boxes and capsules instead"
             )
 
 
@@ -99,7 +99,7 @@ NEW_MODEL_DELAY_SECONDS = 0.1
 The solver starts first, and a model that is edited as text changes often.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
-CHECK_FAILED = "what bumps cannot be looked for here"
+CHECK_FAILED = "collisions cannot be checked here"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
 """Kernel module of the check, and interval between two queries whether it is compiled, s.
 
@@ -245,7 +245,7 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
     if not contacts:
         return ""
     more = len(contacts) - 1
-    return f"{contacts[0]}" + (f", and {more} other pair{'s' if more > 1 else ''} bump" if more else "")
+    return f"{contacts[0]}" + (f", and {more} more colliding pair{'s' if more > 1 else ''}" if more else "")
 
 
 def _fits(checked: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings) -> bool:
@@ -284,5 +284,5 @@ def _without_mesh_file(instance: ShapeInstance, link: str, model: LoadedModel) -
         return instance
     points = model.meshes.mesh_points(instance.shape)
     if points is None or is_flat(points):
-        raise FormatError(f"link {link!r}: the mesh that it bumps with did not come along, or holds no volume")
+        raise FormatError(f"link {link!r}: its collision mesh was not uploaded or has no volume")
     return replace(instance, shape=ConvexMesh(hull_points(points)))

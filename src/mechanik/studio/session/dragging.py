@@ -175,7 +175,7 @@ class Dragging:
             active.apply(active.edit_state)
         else:
             active.settle()
-            goals = tuple(goal for goal in active.frame_packer.carried_goals(active.q) if not goal.is_pull)
+            goals = tuple(goal for goal in active.frame_packer.carried_goals(active.q) if not goal.is_link_drag)
             active.apply(replace(active.edit_state, goals=goals))
             self._background.set_spec(active.solve_spec)
         drag_state = self._state.active.drag_state

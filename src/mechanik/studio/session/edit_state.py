@@ -72,7 +72,7 @@ def numbers_to_pose(numbers: Sequence[float]) -> Array:
         raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
     length = math.hypot(*numbers[3:])
     if length < 1e-6:
-        raise NotARotation("the turn of a pose is a zero quaternion; no turn at all is (1, 0, 0, 0)")
+        raise NotARotation("the quaternion of a pose is zero; the identity rotation is (1, 0, 0, 0)")
     wxyz = np.array(numbers[3:]) / length
     return read_only(from_position_wxyz(np.array(numbers[:3], dtype=np.float64), wxyz))
 
@@ -119,7 +119,7 @@ class InteractiveGoal:
         pinned: whether it has priority over all other goals and stays in place when joints are dragged.
         sizes: parameters of the kind, see `ChangeGoal.sizes`.
         free: directions of a pose, in the frame of the goal, that are not constrained.
-        is_pull: whether it is the temporary goal of a link drag.
+        is_link_drag: whether it is the temporary goal of a link drag.
 
     Example:
         >>> from mechanik.studio.session import InteractiveGoal
@@ -140,7 +140,7 @@ class InteractiveGoal:
     pinned: bool = False
     sizes: Vector = (0.0, 0.0, 0.0)
     free: tuple[Direction, ...] = ()
-    is_pull: bool = False
+    is_link_drag: bool = False
     pose: PoseNumbers = field(init=False)
     """The frame `X` as position (m) and wxyz."""
 
@@ -183,7 +183,7 @@ class InteractiveGoal:
             pinned=self.pinned,
             sizes=self.sizes,
             free=list(self.free),
-            is_link_drag=self.is_pull,
+            is_link_drag=self.is_link_drag,
         )
 
 

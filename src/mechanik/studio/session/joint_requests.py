@@ -41,7 +41,7 @@ def _get_dof(session: Session, number: int) -> IndexedDof:
     """Return the dof with an index."""
     dofs = session.active.model.index.dofs
     if not 0 <= number < len(dofs):
-        raise UnknownName("freedom", number, [str(k) for k in range(len(dofs))])
+        raise UnknownName("dof", number, [str(k) for k in range(len(dofs))])
     return dofs[number]
 
 
@@ -49,7 +49,7 @@ def _scalar_dof(session: Session, number: int, does: str) -> IndexedDof:
     """Return the dof with an index; reject a spherical joint, which has no single value."""
     dof = _get_dof(session, number)
     if dof.is_spherical:
-        raise InvalidOperation(f"{dof.name} is a ball, which turns as a whole and has no single value; {does} a goal")
+        raise InvalidOperation(f"{dof.name} is a spherical joint, which has no single value; {does} a goal")
     return dof
 
 
@@ -63,7 +63,7 @@ def _movable_dof(session: Session, number: int) -> IndexedDof:
     if dof.closure >= 0 and dof.is_rotational:
         joint = session.mechanism.joints[dof.joint]
         if sum(joint_dof.is_rotation for joint_dof in joint.dof) > 1:
-            raise InvalidOperation(f"{dof.joint} closes a loop and turns in several ways; move a joint beside it")
+            raise InvalidOperation(f"{dof.joint} closes a loop and has several rotations; move a neighbouring joint")
     return dof
 
 
@@ -83,14 +83,14 @@ def _drag_label(dof: IndexedDof) -> str:
 def set_dof_value(session: Session, request: requests.SetDofValue) -> None:
     dof = _get_dof(session, request.dof)
     if dof.is_spherical:
-        raise InvalidOperation(f"{dof.name} is a ball, which is set by three numbers at once")
+        raise InvalidOperation(f"{dof.name} is a spherical joint; set its three numbers together")
     _set_value(session, request.dof, (request.value,))
 
 
 def set_spherical_value(session: Session, request: requests.SetJointRotation) -> None:
     dof = _get_dof(session, request.dof)
     if not dof.is_spherical:
-        raise InvalidOperation(f"{dof.name} is no ball; it is set by one number")
+        raise InvalidOperation(f"{dof.name} is not a spherical joint; set one number")
     _set_value(session, request.dof, request.rotation)
 
 
@@ -125,12 +125,12 @@ def _configuration_with_value(session: Session, number: int, dof: IndexedDof, va
         seconds_left = deadline - time.monotonic()
         if seconds_left <= 0.0:
             raise InvalidOperation(
-                f"the way of {dof.name} to {_value_text(dof, *values)} takes too long here; go there by smaller steps"
+                f"moving {dof.name} to {_value_text(dof, *values)} takes too long here; use smaller steps"
             )
         objective = drag_objective(dofs, number, _interpolate(dof, start, values, k / step_count))
         q = solver.solve(spec.format_targets({DRAG_OBJECTIVE: drag_target(objective)}), q, max_seconds=seconds_left).q
     if _has_open_loops(session, q):
-        raise InvalidOperation(f"with {dof.name} at {_value_text(dof, *values)} the loops cannot be shut")
+        raise InvalidOperation(f"with {dof.name} at {_value_text(dof, *values)} the loops cannot be closed")
     return q
 
 
@@ -191,7 +191,7 @@ def _check_not_spherical(session: Session, dof: IndexedDof, bounds: list[tuple[f
         and not any(math.isfinite(side) for k in rotations for side in bounds[k])
     ):
         raise InvalidOperation(
-            f"without this last limit {dof.joint} would be a ball, which has other numbers; leave it one"
+            f"without this last limit {dof.joint} would be a spherical joint with other coordinates; keep one limit"
         )
 
 
@@ -199,13 +199,13 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
     active = session.active
     dof = _get_dof(session, request.dof)
     if dof.closure >= 0:
-        raise InvalidOperation(
-            f"{dof.joint} closes a loop and has no number of its own to hold; lock a joint beside it"
-        )
+        raise InvalidOperation(f"{dof.joint} closes a loop and has no coordinate to lock; lock a neighbouring joint")
     if dof.leader >= 0:
         raise InvalidOperation(f"{dof.name} follows another joint; lock that one")
     if dof.is_spherical and dof.other_dofs:
-        raise InvalidOperation(f"the turn of {dof.joint} cannot be locked without its slides; pin the link instead")
+        raise InvalidOperation(
+            f"the rotation of {dof.joint} cannot be locked without its translations; pin the link instead"
+        )
     locked = active.edit_state.locked | {request.dof} if request.locked else active.edit_state.locked - {request.dof}
     if locked == active.edit_state.locked:
         return
@@ -268,5 +268,5 @@ def _close_loops(session: Session, q: Array) -> Array:
         near = Solver(mechanism, RestPose(q, angle_mode="exact"), lock=spec.lock, restarts=0)
         q = near.solve(q0=q, max_seconds=0.3).q
         if _has_open_loops(session, q):
-            raise InvalidOperation("from there its loops cannot be shut; try another configuration")
+            raise InvalidOperation("its loops cannot be closed from there; try another configuration")
     return q

@@ -47,13 +47,13 @@ def check_upload_size(mechanism: Mechanism) -> None:
     """
     counted = (
         ("links", len(mechanism.links), MAX_UPLOAD_LINKS),
-        ("freedoms", mechanism.nv, MAX_UPLOAD_DOFS),
+        ("dofs", mechanism.nv, MAX_UPLOAD_DOFS),
         ("loops", len(mechanism.closures), MAX_UPLOAD_LOOPS),
     )
     for label, count, limit in counted:
         if count > limit:
             raise FormatError(
-                f"this has {count} {label}; at most {limit} are taken from a page. In Python, mk.Studio takes more"
+                f"this has {count} {label}; at most {limit} can be uploaded. In Python, mk.Studio opens larger ones"
             )
 
 
@@ -373,9 +373,9 @@ def describe(mechanism: Mechanism) -> list[str]:
         first = mechanism.explain(next(iter(mechanism.links), None)).split("\n\n")[0].replace("\n", " ")
     else:
         name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
-        first = f"{name} has {mechanism.nv} freedoms and {loops} loops: too many to work out its mobility here."
+        first = f"{name} has {mechanism.nv} dofs and {loops} loops: too many to compute its mobility here."
     warnings = [str(warning) for warning in mechanism.warnings]
-    more = [f"And {len(warnings) - MAX_WARNINGS} more such remarks."] if len(warnings) > MAX_WARNINGS else []
+    more = [f"And {len(warnings) - MAX_WARNINGS} more warnings."] if len(warnings) > MAX_WARNINGS else []
     return [first, *warnings[:MAX_WARNINGS], *more]
 
 

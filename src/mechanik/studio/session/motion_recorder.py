@@ -256,7 +256,7 @@ def player_script() -> str:
     """Return the script of an HTML page that plays a motion without a server."""
     script = resources.files("mechanik.studio").joinpath("page/player.js")
     if not script.is_file():
-        raise InvalidOperation("the page was not built, so there is no player to put into a file: run `make page`")
+        raise InvalidOperation("the page is not built, so there is no player for the file; run `make page`")
     return script.read_text(encoding="utf-8")
 
 

@@ -138,7 +138,7 @@ class SliderDrag(NamedTuple):
 def set_control(session: Session, request: requests.SetControl) -> None:
     scene, slider = session.state.scene, session.slider_drag
     if scene is None:
-        raise InvalidOperation("no scene is open, so there is nothing of that kind to set")
+        raise InvalidOperation("no scene is open, so there are no controls to set")
     values = control_values(scene)
     continues = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
     session.slider_drag = slider if continues and request.is_dragging else None
@@ -245,11 +245,13 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     active = session.active
     session.mechanism.link(request.link)
     if any(goal.number == LINK_DRAG_GOAL for goal in active.edit_state.goals):
-        raise InvalidOperation("a link is pulled already; let it go first")
+        raise InvalidOperation("a link is being dragged already; end that drag first")
     X_link = active.model.index.link_poses(active.q)[active.model.index.link_numbers[request.link]]
     frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
-    pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
-    edit_state = replace(active.edit_state, goals=(*active.edit_state.goals, pull))
+    drag_goal = InteractiveGoal(
+        LINK_DRAG_GOAL, "link drag", "point", request.link, frame, request.at, is_link_drag=True
+    )
+    edit_state = replace(active.edit_state, goals=(*active.edit_state.goals, drag_goal))
     session.dragging.start_drag(
         Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"pull {request.link}", edit_state
     )
@@ -377,7 +379,7 @@ def set_running(session: Session, request: requests.SetRunning) -> None:
 def single_step(session: Session, request: requests.SingleStep) -> None:
     active = session.active
     if active.running:
-        raise InvalidOperation("it solves all the time; pause it first")
+        raise InvalidOperation("the solver is running; pause it first")
     active.step()
 
 
@@ -481,7 +483,7 @@ ALLOWED_DURING_PLAYBACK = (requests.Play, requests.Seek, requests.Export, reques
 def handle_request(session: Session, request: PageRequest) -> None:
     handler = HANDLERS.get(type(request))
     if handler is None:
-        raise InvalidOperation(f"a session does not know how to carry out {type(request).__name__}")
+        raise InvalidOperation(f"a session has no handler for {type(request).__name__}")
     if not isinstance(request, ALLOWED_DURING_DRAG):
         session.dragging.end_drag()
     if session.recorder.is_playing and not isinstance(request, ALLOWED_DURING_PLAYBACK):

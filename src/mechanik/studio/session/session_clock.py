@@ -47,7 +47,7 @@ def _solver_status(solver_session: SolverSession) -> tuple[str, str]:
     if state.problem:
         return "PROBLEM", f"This cannot be solved: {state.problem}"
     if not solver_session.solve_spec.goals:
-        return "IDLE", "Nothing is asked of it: right click on a link to give it a goal."
+        return "IDLE", "There is no goal: right click on a link to add one."
     return status_name(state), _solution_text(state)
 
 
@@ -115,7 +115,7 @@ class Playback:
         """Show the recording at a time, s."""
         active = self._state.active
         if self._recorder.is_recording:
-            raise InvalidOperation("it records; end the recording first")
+            raise InvalidOperation("a motion is being recorded; end the recording first")
         q = self._recorder.configuration_at(time)
         if self._recorder.is_playing:
             active.send_preview(q, active.carried_link_poses())
@@ -206,7 +206,7 @@ class SessionClock:
                 scene.tick(seconds)
         except MechanikError as error:
             self._loader.close_scene()
-            self._output.broadcast(Notice("warning", f"The scene was stopped, for it could not go on: {error}"))
+            self._output.broadcast(Notice("warning", f"The scene was stopped because of an error: {error}"))
 
     def _send_due(self, now: float) -> None:
         if (alternatives := self._background.alternatives.poll()) is not None:
@@ -226,7 +226,7 @@ class SessionClock:
                 self._output.broadcast(recording)
             if self._recorder.is_full:
                 self._recorder.is_full = False
-                self._output.broadcast(Notice("warning", "The recording is as long as one can be, so it was ended."))
+                self._output.broadcast(Notice("warning", "The recording has reached its maximum length and was ended."))
 
     def _send_status(self) -> None:
         status = self._make_status()

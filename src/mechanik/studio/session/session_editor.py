@@ -114,7 +114,7 @@ class SessionEditor:
         if link not in index.link_numbers:
             raise UnknownName("link", link, index.link_names)
         if len(edit_state.goals) >= MAX_GOALS:
-            raise InvalidOperation(f"there are {MAX_GOALS} goals already, and no more are followed; remove some first")
+            raise InvalidOperation(f"there are {MAX_GOALS} goals already, which is the maximum; remove a goal first")
         X_link = X[index.link_numbers[link]]
         sizes = default_sizes(kind, X_link, model_radius) if template.sizes is None else template.sizes
         centre = index.centre_of_mass(X) if kind == "centre_of_mass" else None

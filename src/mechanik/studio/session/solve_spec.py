@@ -80,7 +80,7 @@ def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Obj
     options: ObjectiveOptions = {"weight": goal.weight, "level": goal.effective_level, "name": goal.name}
     if goal.kind == "on_terrain":
         if terrain is None:
-            raise ObjectiveError("there is no ground here to stand on; open a scene that has some, such as the rover")
+            raise ObjectiveError("there is no terrain to stand on; open a scene with terrain, such as the rover")
         return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **options)
     return _MAKERS[goal.kind](goal, options)
 
@@ -201,7 +201,7 @@ class SphericalJointValue(JointObjective):
         return changed
 
 
-DRAG_OBJECTIVE = "the hand"
+DRAG_OBJECTIVE = "dragged dof"
 """Name of the objective that holds a dragged dof."""
 DRAG_TOLERANCE = 1e-10
 """Tolerance of a dragged dof, m and rad; a typed value must be met to the last digit that is shown."""
@@ -396,7 +396,8 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     required = [goal for goal in spec.goals if goal.required]
     soft = [goal for goal in spec.goals if not goal.required]
     if not required and kind.supports_loops and not kind.supports_soft_objectives:
-        text = f"{kind.title} knows no wishes, and nothing else is asked: {find_method(FULL_METHOD).title} follows them"
+        full_method = find_method(FULL_METHOD).title
+        text = f"{kind.title} supports no soft objectives, and there are no others: {full_method} is used"
         return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft or spec.rest else "")
     levels = sorted({goal.level for goal in required})
     texts: list[str] = []
@@ -404,13 +405,15 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
         ratio = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
         factors = {level: ratio**k for k, level in enumerate(reversed(levels))}
         required = [_with_priority(goal, 0, goal.weight * factors[goal.level]) for goal in required]
-        texts.append(f"{kind.title} knows no levels: {_levels_text(levels, ratio)}")
+        texts.append(f"{kind.title} supports no levels: {_levels_text(levels, ratio)}")
     lowest = max((goal.level for goal in required), default=0)
     soft = [_with_priority(goal, lowest, goal.weight) if goal.level < lowest else goal for goal in soft]
     rest = spec.rest
     if not kind.supports_soft_objectives and (soft or rest):
         soft, rest = [], False
-        texts.append(f"{'it' if texts else kind.title} knows no rests or other wishes: they are left out")
+        texts.append(
+            f"{'it' if texts else kind.title} supports no rest values or other soft objectives: they are left out"
+        )
     return replace(spec, goals=(*required, *soft), rest=rest, adaptation_text="; ".join(texts))
 
 

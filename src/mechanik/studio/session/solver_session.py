@@ -181,7 +181,7 @@ class SolverSession:
     def carried_link_poses(self) -> dict[int, Array]:
         """Return the link poses (4, 4) of all goals that move with a dragged mechanism, by goal number."""
         X, links = self.model.index.link_poses(self.q), self.model.index.link_numbers
-        carried = [goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_pull]
+        carried = [goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_link_drag]
         return {goal.number: X[links[goal.link]] for goal in carried}
 
     def set_configuration(self, q: Array, resumes: bool = True, state: LiveState | None = None) -> None:
