@@ -57,7 +57,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
         e.FormatError,
         "xacro in.xacro > out.urdf",
     ),
-    "xacro expressions": (joint('<origin xyz="${x} 0 0"/>'), e.FormatError, "expanded"),
+    "xacro expressions": (joint('<origin xyz="${x} 0 0"/>'), e.FormatError, "expand the file"),
     # the tree
     "two roots": (urdf(LINKS), e.FormatError, "'base', 'arm'"),
     "a loop of parents": (
@@ -69,7 +69,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
             ),
         ),
         e.FormatError,
-        "loop",
+        "cycle",
     ),
     "a second parent": (
         urdf(
@@ -86,7 +86,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
         e.FormatError,
         "'bas'.*did you mean 'base'",
     ),
-    "two links of one name": (urdf(LINKS, '<link name="arm"/>'), e.FormatError, "two links are called 'arm'"),
+    "two links of one name": (urdf(LINKS, '<link name="arm"/>'), e.FormatError, "is also called 'arm'"),
     "two joints of one name": (
         urdf(
             LINKS,
@@ -94,7 +94,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
             *(f'<joint name="j" type="fixed"><parent link="base"/><child link="{c}"/></joint>' for c in ("arm", "c")),
         ),
         e.FormatError,
-        "two joints are called 'j'",
+        "is also called 'j'",
     ),
     "a link without a name": (urdf("<link/>"), e.FormatError, "name"),
     "a joint without a child": (joint(ends='<parent link="base"/>'), e.FormatError, "elbow.*<child>"),

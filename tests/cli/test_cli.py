@@ -248,7 +248,7 @@ def test_convert_writes_json_that_reads_back_equal(capsys, tmp_path):
 def test_convert_says_what_was_lost(capsys, arm, tmp_path):
     code, _, err = run(capsys, "convert", arm, tmp_path / "arm.urdf")
     assert code == 0
-    assert re.search(r"note: .* no place for goals: there", err)
+    assert re.search(r"note: .* cannot hold goals: there", err)
     assert list(load(tmp_path / "arm.urdf").joints)[:2] == ["shoulder", "slide"]
 
 
@@ -259,7 +259,7 @@ def test_convert_counts_what_it_wrote_and_says_what_was_split_and_added(capsys, 
     code, out, err = run(capsys, "convert", tmp_path / "r.json", tmp_path / "r.urdf")
     assert (code, out.partition(": ")[2]) == (0, "3 links, 2 joints\n")
     split, added = err.splitlines()
-    assert re.fullmatch(r"note: .* single joints .*: wrist \(wrist\.EX, wrist\.EY\)", split)
+    assert re.fullmatch(r"note: .* several joints: wrist \(wrist\.EX, wrist\.EY\)", split)
     assert added == "note: 1 link added: wrist.EY"
 
 
@@ -652,9 +652,9 @@ def test_a_narrow_terminal_folds_texts_between_words_and_no_name(tmp_path):
     lines = in_terminal(60, "check", tmp_path / "long.json").splitlines()
     assert lines == [
         "warning  degrees  joint 'j'",
-        "         has limits of -200 to 200 rad, which look like",
+        "         has limits of -200 to 200 rad; they seem to be in",
         "         degrees",
         f"note     zero-excluded  joint '{name}'",
-        "         cannot be at zero, as its limits are 0.5 to 1",
+        "         cannot be 0, because its limits are 0.5 to 1",
         "no errors: 1 warning, 1 note",
     ]

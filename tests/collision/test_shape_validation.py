@@ -106,14 +106,14 @@ def test_meshes_with_equal_scales_are_equal_and_hashable(scale: Any) -> None:
 def test_a_second_shape_in_one_geometry_gives_a_warning() -> None:
     shapes = '<sphere radius="1"/><box size="1 1 1"/>'
     (warning,) = mk.load(ROBOT.format(shapes)).warnings
-    assert "<box> of link 'b' is a second shape in one <geometry>; only the first counts" in warning
+    assert "<box> of link 'b' is a second shape in the same <geometry>; it is ignored" in warning
     shapes = "<sphere><radius>1</radius></sphere><box><size>1 1 1</size></box>"
     text = (
         '<sdf version="1.9"><model name="m"><link name="b"><collision name="c"><geometry>'
         f"{shapes}</geometry></collision></link></model></sdf>"
     )
     (warning,) = mk.load(text).warnings
-    assert "a second shape in one <geometry>" in warning
+    assert "a second shape in the same <geometry>" in warning
 
 
 def test_a_misspelt_srdf_element_gives_a_warning_and_foreign_elements_none() -> None:
@@ -122,7 +122,7 @@ def test_a_misspelt_srdf_element_gives_a_warning_and_foreign_elements_none() -> 
     srdf = parse_srdf(f'<robot name="r">{inside}</robot>', robot)
     assert srdf.allowed_collisions == {}
     (warning,) = srdf.warnings
-    assert "<disable_colisions> is passed over; did you mean <disable_collisions>?" in warning
+    assert "<disable_colisions> is unknown and ignored; did you mean <disable_collisions>?" in warning
 
 
 def test_fit_shapes_takes_a_single_link_name() -> None:

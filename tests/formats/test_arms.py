@@ -116,12 +116,12 @@ BAD = {
     "unknown letter": (lambda: arm_3d([1, 1], "zw"), "axis 2 is 'w'"),
     "upper case": (lambda: arm_3d([1], "Z"), "axis 1 is 'Z'"),
     "axes a number": (lambda: arm_3d([1], 5), "letters x, y or z"),
-    "limits inverted": (lambda: arm_2d([1, 1], limits=[None, (2, 1)]), "limits of joint 2: the lower, 2"),
-    "limits inverted for all": (lambda: arm_2d([1, 1], limits=(2, 1)), "limits of joint 1: the lower, 2"),
+    "limits inverted": (lambda: arm_2d([1, 1], limits=[None, (2, 1)]), "limits of joint 2: the lower limit, 2"),
+    "limits inverted for all": (lambda: arm_2d([1, 1], limits=(2, 1)), "limits of joint 1: the lower limit, 2"),
     "limits nan": (lambda: arm_2d([1], limits=[(math.nan, 1)]), "joint 1.*NaN"),
     "limits too few": (lambda: arm_2d([1, 1, 1], limits=[(0, 1)]), "1 entries.*3 joints"),
-    "limits no pair": (lambda: arm_2d([1], limits=[(0, 1, 2)]), "joint 1 are"),
-    "limits a number": (lambda: arm_2d([1], limits=2.0), "limits are"),
+    "limits no pair": (lambda: arm_2d([1], limits=[(0, 1, 2)]), "joint 1 must be"),
+    "limits a number": (lambda: arm_2d([1], limits=2.0), "limits must be"),
     "limits words": (lambda: arm_2d([1], limits=[("a", "b")]), "limits of joint 1 must be"),
 }
 

@@ -233,7 +233,7 @@ def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lo
     q = first.random(np.random.default_rng(0))
     first.joint("neck").set_cone(0.4)
     assert swing_angles(read_json(write_json(first)), q) == pytest.approx(swing_angles(first, q), abs=1e-12)
-    assert any("cones of joints: neck" in text for text in urdf_losses(first))
+    assert any("swing limits (cones) of joints: neck" in text for text in urdf_losses(first))
     said = {"name": "loop", "kind": "ball", "link": "a", "onto_link": "b", "cone": 0.7, "cone_axes": "xz"}
     text = write_urdf(two_branches().build())
     assert read_urdf(text, closures=[said]).joint("loop").cone == closure.joint.cone
@@ -242,17 +242,17 @@ def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lo
 @pytest.mark.parametrize(
     ("beside", "says"),
     [
-        ({"gears": [{"follower": "right", "leader": "elbow"}]}, "gear 1: it does not say its teeth"),
+        ({"gears": [{"follower": "right", "leader": "elbow"}]}, "gear 1: teeth is missing"),
         ({"gears": [{"follower": "rihgt", "leader": "elbow", "teeth": [1, 2]}]}, "gear 1: .*Did you mean 'right'"),
         ({"gears": [{"follower": "slide", "leader": "elbow", "teeth": [1, 2]}]}, "must be revolute"),
         ({"gears": [{"follower": "right", "leader": "elbow", "teeth": [1, 2], "inside": 1}]}, "true or false"),
-        ({"gears": ["right"]}, "gear 1 is 'right', where names with values are needed"),
-        ({"gears": {}}, "a list of gears is needed, not dict"),
+        ({"gears": ["right"]}, "gear 1 is 'right'; it must be an object with keys"),
+        ({"gears": {}}, "gears must be a list, not dict"),
         ({"racks": [{"rack": "slide", "pinion": "elbow", "radius": 0.0}]}, "rack 1: .*it cannot move"),
         ({"laws": [{"name": "cam", "terms": {"lefft": 1}}]}, "law 'cam': .*Did you mean 'left'"),
         ({"laws": [{"name": "cam", "terms": {"left": 1}, "cnstant": 1}]}, "Did you mean 'constant'"),
         ({"laws": [{"name": "cam", "terms": {"left": 1}}] * 2}, "two joint constraints are called 'cam'"),
-        ({"gear": []}, r"not \['gear'\]; there may be closures, laws, gears, racks"),
+        ({"gear": []}, r"the keys closures, laws, gears, racks, not \['gear'\]"),
     ],
 )
 def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
@@ -264,13 +264,13 @@ def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
     ("block", "says"),
     [
         ('<law name="cam"><turm joint="left"/></law>', "line .*: <turm>.* is unknown in a law"),
-        ('<law name="cam"><term joint="left" factors="1 x"/></law>', "where numbers are needed"),
+        ('<law name="cam"><term joint="left" factors="1 x"/></law>', "they must be numbers"),
         ('<law name="cam"><term factors="1"/></law>', "joint"),
         ('<law name="cam"><term joint="left" factors="1"/><term joint="left" factors="1"/></law>', "a second time"),
         ('<law name="cam"></law>', "has no effect"),
         ('<gear follower="right" leader="elbow" teeth="1"/>', "teeth"),
         ('<gear follower="right" leader="elbow" teeth="1 2" inside="yes"/>', "true or false, not 'yes'"),
-        ("<cam/>", "it holds <base>, <closure>, <values>, <gear>, <rack>, <law>"),
+        ("<cam/>", "which may contain <base>, <closure>, <values>, <gear>, <rack>, <law>"),
     ],
 )
 def test_what_is_wrong_in_a_block_is_named_with_its_line(block, says):

@@ -88,7 +88,7 @@ def test_of_two_files_beside_the_urdf_the_second_is_warned_of(tmp_path: Path) ->
     (tmp_path / "bars.closures.yml").write_text("[]")
     mechanism = read_urdf(path)
     check(mechanism)
-    assert mechanism.warnings == ["bars.closures.yml is left out, since there is bars.closures.json."]
+    assert mechanism.warnings == ["bars.closures.yml is ignored, because bars.closures.json exists."]
 
 
 def test_a_file_that_is_given_takes_the_place_of_the_one_beside(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_a_closure_may_have_limits() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "not a list": (7, "a list of closures is needed, not int"),
-    "a mapping of something else": ({"loops": []}, "a list of closures is needed"),
+    "not a list": (7, "closures must be a list, not int"),
+    "a mapping of something else": ({"loops": []}, "must be a list of closures"),
     "an entry that is a word": (["loop"], "closure 1 is 'loop'"),
     "an unknown key": (
         [LOOP | {"lnik": "a"}],
@@ -169,10 +169,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "a kind that is a number": ([LOOP | {"kind": 3}], "no kind of closure is called 3"),
     "an unknown link": ([LOOP | {"link": "cuopler"}], "Did you mean 'coupler'"),
     "an unknown link to end on": ([LOOP | {"onto_link": ["rocker"]}], "no link is called"),
-    "no link": ([{"name": "loop", "kind": "pin", "onto_link": "rocker"}], "does not say its link"),
-    "no name": ([LOOP | {"name": ""}], "closure 1: it has no name"),
+    "no link": ([{"name": "loop", "kind": "pin", "onto_link": "rocker"}], "link is missing"),
+    "no name": ([LOOP | {"name": ""}], "closure 1: the name is missing"),
     "kind and free": ([LOOP | {"free": ["EZ"]}], "and not both"),
-    "neither kind nor free": ([{"name": "loop", "link": "coupler", "onto_link": "rocker"}], "it needs a kind"),
+    "neither kind nor free": ([{"name": "loop", "link": "coupler", "onto_link": "rocker"}], "either kind or free"),
     "a name that a joint has": ([LOOP | {"name": "a"}], "another joint is called 'a'"),
     "a name twice": ([LOOP, LOOP], "another joint is called 'loop'"),
     "onto its own link": ([LOOP | {"onto_link": "coupler"}], "cannot close a loop onto it"),
@@ -181,11 +181,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "a word for a number": ([LOOP | {"at": {"rpy": "up"}}], "rpy of at takes 3 numbers"),
     "a zero quaternion": ([LOOP | {"onto": {"wxyz": [0, 0, 0, 0]}}], "closure 'loop'"),
     "an unknown key of a place": ([LOOP | {"at": {"pos": [1, 2, 3]}}], "no key of at is called 'pos'"),
-    "a place said twice": ([LOOP | {"at": {"xyz": [1, 2, 3], "position": [1, 2, 3]}}], "the same thing twice"),
+    "a place said twice": ([LOOP | {"at": {"xyz": [1, 2, 3], "position": [1, 2, 3]}}], "keys that exclude each other"),
     "a zero axis": ([LOOP | {"axis": [0, 0, 0]}], "axis of 'loop' is zero"),
     "an unknown axis": ([LOOP | {"axis": "w"}], "axis of 'loop' must be .*not 'w'"),
-    "axis and axes": ([LOOP | {"axis": "x", "axes_wxyz": [1, 0, 0, 0]}], "both axis and axes_wxyz"),
-    "limits that are words": ([LOOP | {"lower": ["low"]}], "its limits are"),
+    "axis and axes": ([LOOP | {"axis": "x", "axes_wxyz": [1, 0, 0, 0]}], "axis and axes_wxyz exclude each other"),
+    "limits that are words": ([LOOP | {"lower": ["low"]}], "limits must be numbers"),
     "too many limits": ([LOOP | {"lower": [1, 2]}], "limits of .*2 values for 1 dof"),
     "limits upside down": ([LOOP | {"lower": [2], "upper": [1]}], "above the upper"),
 }
@@ -200,7 +200,8 @@ def test_a_broken_closure_is_refused_and_named(case: str) -> None:
 
 def test_free_must_be_a_list_of_freedoms() -> None:
     said = {key: value for key, value in LOOP.items() if key != "kind"}
-    for free, message in ((["EW"], "'EW' is not a degree"), (3, "free is a list"), (["EZ", "X"], "the order must be")):
+    cases = ((["EW"], "'EW' is not a degree"), (3, "free must be a list"), (["EZ", "X"], "the order must be"))
+    for free, message in cases:
         with pytest.raises(FormatError, match=message):
             four_bar(closures=[said | {"free": free}])
 
@@ -232,11 +233,11 @@ def test_a_closure_file_that_is_not_there_is_missed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ('<closure kind="pin" link="coupler" onto_link="rocker"/>', "line 1: closure '': it has no name"),
+        ('<closure kind="pin" link="coupler" onto_link="rocker"/>', "line 1: closure '': the name is missing"),
         ('<closure name="loop" kind="pin" link="x" onto_link="rocker"/>', "closure 'loop': no link is called 'x'"),
         ('<closure name="loop" kind="pin" link="coupler" onto_link="rocker"><on/></closure>', "<on> of closure 'loop'"),
-        ('<closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0"/>', "2 numbers where 3"),
-        ('<closure name="loop" kind="pin" link="coupler" onto_link="rocker" lower="low"/>', "its limits are"),
+        ('<closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0"/>', "2 numbers instead of 3"),
+        ('<closure name="loop" kind="pin" link="coupler" onto_link="rocker" lower="low"/>', "limits must be numbers"),
         (
             '<closure name="loop" kind="pin" link="coupler" onto_link="rocker"><at xyz="nan 0 0"/></closure>',
             "not a finite",

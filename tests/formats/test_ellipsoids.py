@@ -51,8 +51,8 @@ def test_an_sdf_has_radii() -> None:
     [
         ("0.1 0.2 0", "no volume"),
         ("1 1 1e-12", "no volume"),
-        ("0.1 0.2 -1", "a size is from 0"),
-        ("0.1 0.2", "2 numbers where 3 are needed"),
+        ("0.1 0.2 -1", "it must be between 0"),
+        ("0.1 0.2", "2 numbers instead of 3"),
         ("0.1 0.2 nan", "not a finite number"),
     ],
 )

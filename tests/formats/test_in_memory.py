@@ -141,7 +141,7 @@ def test_of_several_models_the_outermost_counts_or_all_are_named() -> None:
         "x.zip", packed({"arm.urdf": arm, "old/arm.urdf": "<robot/>", "package.xml": "<package/>"})
     )
     assert list(mechanism.joints) == ["j"]
-    with pytest.raises(FormatError, match=r"2 models in this zip, a\.urdf, b\.urdf"):
+    with pytest.raises(FormatError, match=r"contains 2 models, a\.urdf, b\.urdf"):
         load_bytes("x.zip", packed({"a.urdf": arm, "b.urdf": arm}))
     assert load_bytes("b.zip", packed({"a.urdf": "<robot/>", "b.urdf": arm}))[0].joints
 
@@ -155,7 +155,7 @@ def test_a_mesh_of_this_machine_is_not_looked_for() -> None:
         mechanism, files = sealed("arm.urdf", ARM.format(mesh=uri).encode())
         assert files == {}
         assert meshes(mechanism)[0].path is None
-        assert "pack it into the zip" in mechanism.warnings[0]
+        assert "add it to the zip" in mechanism.warnings[0]
 
 
 def test_a_path_in_json_is_forgotten() -> None:
@@ -184,7 +184,7 @@ def test_mujoco_includes_only_what_came_along(tmp_path: Path) -> None:
     part = tmp_path / "part.xml"
     part.write_text("<mujocoinclude/>")
     model = MJCF.format(head=f'<include file="{part}"/>', geom='size="1"')
-    with pytest.raises(FormatError, match="there is no such file"):
+    with pytest.raises(FormatError, match="which does not exist"):
         load_bytes("m.xml", model.encode())
     assert load_bytes("m.zip", packed({"m.xml": model, "x/part.xml": "<mujocoinclude/>"}))[0].joints
 
@@ -249,24 +249,24 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "an absolute name": (named("/etc/x.stl"), "leads out of the zip"),
     "a drive letter": (named("C:/x.stl"), "leads out of the zip"),
     "backslashes": (named("a\\..\\x.stl"), "leads out of the zip"),
-    "a NUL in a name": (with_nul(), "letters that no name has"),
-    "a line break in a name": (named("a\nb.stl"), "letters that no name has"),
-    "a name without letters": (named("..."), "names no file"),
-    "a very long name": (named("x" * 2000), "names no file"),
+    "a NUL in a name": (with_nul(), "control characters"),
+    "a line break in a name": (named("a\nb.stl"), "control characters"),
+    "a name without letters": (named("..."), "an invalid name"),
+    "a very long name": (named("x" * 2000), "an invalid name"),
     "a link": (linked(), "is a link"),
-    "two of the same name": (twice(), "two files in this zip are called 'arm.urdf'"),
+    "two of the same name": (twice(), "two files in the zip are called 'arm.urdf'"),
     "an encrypted member": (patched(ONE, 8, b"\x01\x00"), "is encrypted"),
-    "another method": (packed({"arm.urdf": "<robot/>"}, zipfile.ZIP_LZMA), "other than deflate"),
-    "a bomb by ratio": (packed({"a.urdf": b" " * (8 * 2**20)}), "more than 200 times"),
+    "another method": (packed({"arm.urdf": "<robot/>"}, zipfile.ZIP_LZMA), "not compressed by deflate"),
+    "a bomb by ratio": (packed({"a.urdf": b" " * (8 * 2**20)}), "by more than a factor of 200"),
     "more than is read, by its table": (patched(ONE, 24, struct.pack("<I", 2**31)), "2048 MB"),
-    "a size that is a lie": (patched(ONE, 24, struct.pack("<I", 10)), "this zip is broken"),
-    "a packed size that is a lie": (patched(ONE, 20, struct.pack("<I", 10)), "this zip is broken"),
-    "an entry that points nowhere": (patched(ONE, 42, struct.pack("<I", 2**30)), "this zip is broken"),
-    "a wrong checksum": (patched(ONE, 16, b"abcd"), "this zip is broken"),
-    "cut off": (ONE[:-30], "has no end"),
-    "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MAX_ZIP_FILES + 1)}), "at most 2000"),
+    "a size that is a lie": (patched(ONE, 24, struct.pack("<I", 10)), "the zip is damaged"),
+    "a packed size that is a lie": (patched(ONE, 20, struct.pack("<I", 10)), "the zip is damaged"),
+    "an entry that points nowhere": (patched(ONE, 42, struct.pack("<I", 2**30)), "the zip is damaged"),
+    "a wrong checksum": (patched(ONE, 16, b"abcd"), "the zip is damaged"),
+    "cut off": (ONE[:-30], "seems truncated"),
+    "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MAX_ZIP_FILES + 1)}), "the limit is 2000"),
     "a count that is a lie": (ONE[:-14] + b"\xff\xff\xff\xff" + ONE[-10:], "65,535"),
-    "one of several parts": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "several parts"),
+    "one of split into several files": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "split into several files"),
     "nothing in it": (packed({}), "no URDF, MJCF, SDF or JSON"),
     "a zip in a zip": (packed({"robot.zip": ONE}), "no URDF, MJCF, SDF or JSON"),
     "a xacro in a zip": (packed({"a.urdf.xacro": "<robot/>"}), "expand it first"),
@@ -281,7 +281,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "blanks": (b" \n", "is empty"),
     "something else": (b"%PDF-1.7", "begins with"),
     "a page": (b"<html></html>", "root element is <html>"),
-    "more text than is read": (b'<robot name="a">' + b" " * 17 * 2**20, "at most 16"),
+    "more text than is read": (b'<robot name="a">' + b" " * 17 * 2**20, "the limit is 16"),
     "an SDF that includes itself": (
         packed({"m/model.sdf": SDF.format("<include><uri>model://m</uri></include>")}),
         "nests models",
@@ -297,7 +297,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
             }
             | {"x/15.sdf": SDF.format("<link name='l'/>")}
         ),
-        "past 500 included models",
+        "the limit of 500 included models",
     ),
     "a chain without end": (b"<robot>" + b"<link name='a'/>" * 6000 + b"</robot>", "6000 links and joints"),
     "a chain without end in UTF-16": (
@@ -322,17 +322,17 @@ def test_what_is_hostile_is_refused_with_a_word(case: str) -> None:
 
 HOSTILE_MJCF = {
     "a plugin": ('<asset/><extension/><actuator><plugin plugin="x"/></actuator>', "runs code"),
-    "a composite": ("<worldbody><composite count='1000 1000 1000'/></worldbody>", "makes bodies by itself"),
+    "a composite": ("<worldbody><composite count='1000 1000 1000'/></worldbody>", "generates bodies"),
     "a flexible body": ("<worldbody><flexcomp name='f' count='999 999 999'/></worldbody>", "flexible body"),
     "replicates": ("<worldbody><replicate count='1000000000'><body/></replicate></worldbody>", "from 1 to 1000"),
     "replicates of replicates": (
         "<worldbody><replicate count='999'><replicate count='999'><body/></replicate></replicate></worldbody>",
         "more than 10000 elements",
     ),
-    "an attached model": ("<worldbody><attach model='m' body='b' prefix='p'/></worldbody>", "out of another model"),
+    "an attached model": ("<worldbody><attach model='m' body='b' prefix='p'/></worldbody>", "from another model"),
     "itself": ("<include file='sent.xml'/>", "a second time"),
-    "a fine mesh": ("<asset><mesh name='m' builtin='sphere' params='100000'/></asset>", "up to 64"),
-    "an unknown attribute": ("<worldbody><body nonsense='1'/></worldbody>", "sent.xml, line 1: MuJoCo cannot read it"),
+    "a fine mesh": ("<asset><mesh name='m' builtin='sphere' params='100000'/></asset>", "the limit is 64"),
+    "an unknown attribute": ("<worldbody><body nonsense='1'/></worldbody>", "sent.xml, line 1: MuJoCo rejects"),
 }
 
 
@@ -359,7 +359,7 @@ def test_sizes_that_mujoco_would_believe_are_left_out() -> None:
 
 def test_what_comes_out_is_counted_whatever_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", 1000)
-    with pytest.raises(FormatError, match="unpacked, this zip has"):
+    with pytest.raises(FormatError, match="unpacked, the zip has"):
         load_bytes("a.zip", packed({"a.urdf": os.urandom(1001)}))
 
 

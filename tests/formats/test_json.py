@@ -172,7 +172,7 @@ def test_a_mesh_is_looked_for_beside_the_file(tmp_path):
     found, gone = mechanism.link("a").visuals
     assert found.shape.path == str(tmp_path / "hand.stl")
     assert gone.shape.path is None
-    assert mechanism.warnings == ["the mesh 'gone.stl' was not found"]
+    assert mechanism.warnings == ["the mesh file 'gone.stl' does not exist"]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
@@ -209,9 +209,12 @@ def test_the_schema_knows_every_argument_of_the_makers():
 def test_extras_that_json_cannot_hold_are_refused():
     mechanism = two_link_arm()
     mechanism.extras["a function"] = {"of": print}
-    with pytest.raises(FormatError, match=r"extras\.a function\.of: .*found a builtin_function"):
+    with pytest.raises(FormatError, match=r"extras\.a function\.of: .*got a builtin_function"):
         write_json(mechanism)
-    for extras, message in (({1: "a"}, "the key 1 is no string"), ({"a": [[[[[[[[[1]]]]]]]]]}, "nested so deeply")):
+    for extras, message in (
+        ({1: "a"}, "the key 1 is not a string"),
+        ({"a": [[[[[[[[[1]]]]]]]]]}, "fewer nested levels"),
+    ):
         mechanism.extras = extras
         with pytest.raises(FormatError, match=message):
             write_json(mechanism)
@@ -227,7 +230,7 @@ def test_a_number_that_is_not_finite_is_not_written():
 def test_a_configuration_whose_name_is_no_string_is_not_written():
     mechanism = two_link_arm()
     mechanism.configurations[1] = mechanism.q
-    with pytest.raises(FormatError, match="the name of a configuration is a string, not 1"):
+    with pytest.raises(FormatError, match="the name of a configuration must be a string, not 1"):
         write_json(mechanism)
 
 
@@ -235,7 +238,7 @@ def test_a_mechanism_with_nothing_in_it_comes_back_with_a_warning():
     text = write_json(mk.Mechanism([], name="nothing"))
     back = read_json(text)
     assert (back.name, list(back.links), back.nq) == ("nothing", [], 0)
-    assert back.warnings == ["the mechanism has no links, so there is nothing in it"]
+    assert back.warnings == ["the mechanism has no links; it is empty"]
     assert write_json(back) == text
 
 
@@ -254,48 +257,48 @@ def changed(place, value):
 
 
 STRUCTURAL = [
-    (("joints", 1, "lower"), "low", r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, found \"low\""),
-    (("joints", 1, "lower"), ["low"], r"joints\[1\]\.lower\[0\]: expected a number, found \"low\""),
-    (("joints", 1, "lower"), [True], r"joints\[1\]\.lower\[0\]: expected a number, found true"),
-    (("joints", 1, "dof"), ["EZZ"], r"joints\[1\]\.dof\[0\]: expected one of \"X\".*found \"EZZ\""),
-    (("joints", 1, "dof"), "EZ", r"joints\[1\]\.dof: expected a list of freedoms"),
-    (("joints", 1, "position"), [0, 0], r"joints\[1\]\.position: expected a list of 3 numbers, found a list of 2"),
-    (("joints", 1, "position"), None, r"joints\[1\]\.position: expected a list of 3 numbers, found null"),
+    (("joints", 1, "lower"), "low", r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, got \"low\""),
+    (("joints", 1, "lower"), ["low"], r"joints\[1\]\.lower\[0\]: expected a number, got \"low\""),
+    (("joints", 1, "lower"), [True], r"joints\[1\]\.lower\[0\]: expected a number, got true"),
+    (("joints", 1, "dof"), ["EZZ"], r"joints\[1\]\.dof\[0\]: expected one of \"X\".*got \"EZZ\""),
+    (("joints", 1, "dof"), "EZ", r"joints\[1\]\.dof: expected a list of dofs"),
+    (("joints", 1, "position"), [0, 0], r"joints\[1\]\.position: expected a list of 3 numbers, got a list of 2"),
+    (("joints", 1, "position"), None, r"joints\[1\]\.position: expected a list of 3 numbers, got null"),
     (("joints", 1, "wxyz"), [1, 0, 0], r"joints\[1\]\.wxyz: expected a list of 4 numbers"),
-    (("joints", 1, "parnt"), "base", r"joints\[1\]\.parnt: there is no key 'parnt' here; did you mean 'parent'\?"),
-    (("joints", 1, "name"), "", r"joints\[1\]\.name: expected a name, found \"\""),
-    (("joints", 1, "name"), 3, r"joints\[1\]\.name: expected a string, found 3"),
-    (("joints", 1, "track_turns"), 1, r"joints\[1\]\.track_turns: expected true or false, found 1"),
-    (("joints", 1, "values"), [None], r"joints\[1\]\.values\[0\]: expected a number, found null"),
-    (("joints",), {}, r"joints: expected a list of values, found an object"),
-    (("joints", 1), "elbow", r"joints\[1\]: expected an object, found \"elbow\""),
+    (("joints", 1, "parnt"), "base", r"joints\[1\]\.parnt: unknown key 'parnt'; did you mean 'parent'\?"),
+    (("joints", 1, "name"), "", r"joints\[1\]\.name: expected a name, got \"\""),
+    (("joints", 1, "name"), 3, r"joints\[1\]\.name: expected a string, got 3"),
+    (("joints", 1, "track_turns"), 1, r"joints\[1\]\.track_turns: expected true or false, got 1"),
+    (("joints", 1, "values"), [None], r"joints\[1\]\.values\[0\]: expected a number, got null"),
+    (("joints",), {}, r"joints: expected a list of values, got an object"),
+    (("joints", 1), "elbow", r"joints\[1\]: expected an object, got \"elbow\""),
     (("links", 1, "visuals", 0, "type"), "cone", r"links\[1\]\.visuals\[0\]\.type: expected one of \"box\""),
     (("links", 1, "visuals", 0, "size"), [1, 1, -1], r"links\[1\]\.visuals\[0\]: .*must not be negative"),
-    (("links", 1, "visuals", 0, "radius"), 1, r"links\[1\]\.visuals\[0\]\.radius: there is no key 'radius' here"),
+    (("links", 1, "visuals", 0, "radius"), 1, r"links\[1\]\.visuals\[0\]\.radius: unknown key 'radius'"),
     (("links", 1, "visuals", 0), {"type": "box"}, r"links\[1\]\.visuals\[0\]: the key 'size' is missing"),
     (("links", 1, "visuals", 0), {"size": [1, 1, 1]}, r"links\[1\]\.visuals\[0\]"),
     (("links", 1, "inertial", "mass"), -1, r"links\[1\]\.inertial: mass must not be negative"),
     (("links", 1, "inertial", "inertia"), [1, 2], r"links\[1\]\.inertial\.inertia: expected a list of 6 numbers"),
-    (("goals", 0, "axes"), "tool", r"goals\[0\]\.axes: expected one of \"goal\", \"world\", found \"tool\""),
-    (("goals", 0, "at", "xyz"), [0, 0, 0], r"goals\[0\]\.at\.xyz: there is no key 'xyz' here"),
+    (("goals", 0, "axes"), "tool", r"goals\[0\]\.axes: expected one of \"goal\", \"world\", got \"tool\""),
+    (("goals", 0, "at", "xyz"), [0, 0, 0], r"goals\[0\]\.at\.xyz: unknown key 'xyz'"),
     (("couplings", 0, "ratio"), "1", r"couplings\[0\]\.ratio: expected a number"),
-    (("couplings", 0, "leader"), None, r"couplings\[0\]\.leader: expected a string, found null"),
+    (("couplings", 0, "leader"), None, r"couplings\[0\]\.leader: expected a string, got null"),
     (("laws", 0, "constant"), "none", r"laws\[0\]\.constant: expected a number"),
-    (("laws", 0, "terms"), {"shoulder": 1}, r"laws\[0\]\.terms: expected a list of terms, found an object"),
+    (("laws", 0, "terms"), {"shoulder": 1}, r"laws\[0\]\.terms: expected a list of terms, got an object"),
     (("laws", 0, "terms", 0, "factors"), 1, r"laws\[0\]\.terms\[0\]\.factors: expected a list of numbers"),
     (("laws", 0, "terms", 0, "dof"), "Q", r"laws\[0\]\.terms\[0\]: .*not a degree of freedom"),
     (("joints", 1, "cone"), {"angle": 0}, r"joints\[1\]\.cone: "),
-    (("joints", 1, "cone"), 0.5, r"joints\[1\]\.cone: expected an object, found 0.5"),
-    (("joints", 1, "cone"), {"angle": 1, "axis": "z"}, r"joints\[1\]\.cone\.axis: there is no key 'axis' here"),
+    (("joints", 1, "cone"), 0.5, r"joints\[1\]\.cone: expected an object, got 0.5"),
+    (("joints", 1, "cone"), {"angle": 1, "axis": "z"}, r"joints\[1\]\.cone\.axis: unknown key 'axis'"),
     (("closures",), [{"joint": "elbow"}], r"closures\[0\]: the key 'link' is missing"),
     (("configurations",), [[0]], r"configurations: expected an object"),
     (("configurations",), {"home": ["x"]}, r"configurations\.home\[0\]: expected a number"),
     (("extras",), [], r"extras: expected an object"),
     (("mechanik",), "one", r"mechanik: expected a number"),
-    (("mechanik",), 0, r"mechanik: expected a version, 1 to 1, found 0"),
-    (("mechanik",), 2, r"this is version 2 of the format and this Mechanik reads up to 1; install a newer one"),
-    (("jonts",), [], r"jonts: there is no key 'jonts' here; did you mean 'joints'\?"),
-    (("name",), 5, r"name: expected a string, found 5"),
+    (("mechanik",), 0, r"mechanik: expected a version, 1 to 1, got 0"),
+    (("mechanik",), 2, r"the file has version 2 of the format; this version of Mechanik reads up to 1"),
+    (("jonts",), [], r"jonts: unknown key 'jonts'; did you mean 'joints'\?"),
+    (("name",), 5, r"name: expected a string, got 5"),
 ]
 
 MEANING = [
@@ -303,20 +306,20 @@ MEANING = [
     (("joints", 1, "child"), "tol", r"joints\[1\]\.child: no link is called 'tol'.*'tool'"),
     (("joints", 1, "child"), "upper", r"joints\[1\]\.child: .*already has the parent"),
     (("joints", 0, "parent"), "tool", r"joints\[\d\]\.\w+: .*(above|ancestor|own)"),
-    (("joints", 1, "name"), "shoulder", r"joints\[1\]\.name: 'shoulder' is the name of another joint already"),
-    (("goals", 0, "name"), "shoulder", r"goals\[0\]\.name: 'shoulder' is the name of another joint already"),
-    (("links", 1, "name"), "base", r"links\[1\]\.name: 'base' is the name of another link already"),
-    (("joints", 1, "lower"), [], r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, found a list of 0"),
+    (("joints", 1, "name"), "shoulder", r"joints\[1\]\.name: another joint has the name 'shoulder'"),
+    (("goals", 0, "name"), "shoulder", r"goals\[0\]\.name: another joint has the name 'shoulder'"),
+    (("links", 1, "name"), "base", r"links\[1\]\.name: another link has the name 'base'"),
+    (("joints", 1, "lower"), [], r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, got a list of 0"),
     (("joints", 0, "lower"), [3], r"joints\[0\]\.lower: .*the lower, 3\.0, is above the upper, 2\.0"),
-    (("joints", 0, "values"), [3], r"joints\[0\]\.values\[0\]: the value 3 lies outside the limits -2 to 2"),
-    (("joints", 0, "targets"), [3], r"joints\[0\]\.targets\[0\]: the target 3 lies outside"),
-    (("joints", 0, "rest_pose"), [-3], r"joints\[0\]\.rest_pose\[0\]: the rest value -3 lies outside"),
+    (("joints", 0, "values"), [3], r"joints\[0\]\.values\[0\]: the value 3 is outside the limits -2 to 2"),
+    (("joints", 0, "targets"), [3], r"joints\[0\]\.targets\[0\]: the target 3 is outside"),
+    (("joints", 0, "rest_pose"), [-3], r"joints\[0\]\.rest_pose\[0\]: the rest value -3 is outside"),
     (
         ("joints", 1, "values"),
         [0.7],
-        r"joints\[1\]\.values\[0\]: it follows 'shoulder', which puts it at 0\.15, not at",
+        r"joints\[1\]\.values\[0\]: 0.7 contradicts the leader 'shoulder', which gives 0\.15",
     ),
-    (("joints", 1, "targets"), [0.1], r"joints\[1\]\.targets\[0\]: it follows 'shoulder'; give that one a target"),
+    (("joints", 1, "targets"), [0.1], r"joints\[1\]\.targets\[0\]: a mimic joint cannot .* leader 'shoulder'"),
     (("joints", 1, "wxyz"), [0, 0, 0, 0], r"joints\[1\]\.wxyz: expected a quaternion w, x, y, z that is not zero"),
     (("joints", 1, "turn_wxyz"), [1, 0, 0, 0], r"joints\[1\]\.turn_wxyz: only a joint with three unlimited rotations"),
     (("joints", 1, "dof"), ["EZ", "X"], r"joints\[1\]\.dof: dof X is after EZ"),
@@ -332,16 +335,16 @@ MEANING = [
     (
         ("laws", 0, "terms"),
         [{"joint": "shoulder", "factors": [1]}] * 2,
-        r"laws\[0\]\.terms\[1\]: EZ of 'shoulder' stands",
+        r"laws\[0\]\.terms\[1\]: another term also has EZ of 'shoulder'",
     ),
     (("joints", 1, "cone"), {"angle": 1}, r"joints\[1\]\.cone: .*use set_limits"),
     (("closures",), [{"joint": "elbow", "link": "base"}], r"closures\[0\]: .*has the child <link 'fore'>"),
     (("closures",), [{"joint": "nothing", "link": "base"}], r"closures\[0\]\.joint: no joint is called 'nothing'"),
     (("goals", 0, "link"), "hand", r"goals\[0\]\.link: no link is called 'hand'"),
     (("goals", 0, "in_frame"), "world", r"goals\[0\]\.in_frame: no frame is called 'world'"),
-    (("configurations",), {"home": [1, 2]}, r"configurations\.home: expected a list of 1 numbers, found a list of 2"),
+    (("configurations",), {"home": [1, 2]}, r"configurations\.home: expected a list of 1 numbers, got a list of 2"),
     (("extras",), {"a": float("inf")}, r"extras\.a: expected a finite number"),
-    (("extras",), {"a": [[[[[[[[[[1]]]]]]]]]]}, r"extras\.a.*: expected something that is not nested so deeply"),
+    (("extras",), {"a": [[[[[[[[[[1]]]]]]]]]]}, r"extras\.a.*: expected a value with fewer nested levels"),
     (("name",), "\ud800", r"name: .*half of a surrogate pair"),
 ]
 
@@ -366,28 +369,28 @@ TEXTS = [
     ('{"mechanik": 1,\n "links" [] }', r"line 2, column 10: Expecting ':' delimiter"),
     (
         '{"mechanik": 1, "links": [{"name": "a", "position": [NaN, 0, 0]}]}',
-        r"position\[0\]: expected a number, found NaN",
+        r"position\[0\]: expected a number, got NaN",
     ),
-    ('{"mechanik": 1, "links": [{"name": "a", "position": [-Infinity, 0, 0]}]}', r"found -Infinity"),
-    ('{"mechanik": 1, "links": [{"name": "a", "position": [1e400, 0, 0]}]}', r"position\[0\]: .*found 1e400"),
+    ('{"mechanik": 1, "links": [{"name": "a", "position": [-Infinity, 0, 0]}]}', r"got -Infinity"),
+    ('{"mechanik": 1, "links": [{"name": "a", "position": [1e400, 0, 0]}]}', r"position\[0\]: .*got 1e400"),
     (
         '{"mechanik": 1, "links": [{"name": "a", "position": [' + "9" * 5000 + ", 0, 0]}]}",
-        r"found 99999999999999999999\.\.\.",
+        r"got 99999999999999999999\.\.\.",
     ),
-    ('{"mechanik": 1, "links": [{"name": "a", "name": "b"}]}', r"links\[0\]: the key 'name' stands here twice"),
+    ('{"mechanik": 1, "links": [{"name": "a", "name": "b"}]}', r"links\[0\]: the key 'name' occurs twice"),
     ('{"mechanik": 1, "links": ' + "[" * 100_000 + "]" * 100_000 + "}", r"nested too deeply"),
     ('{"mechanik": 1, "links": ' + '{"a":' * 100_000 + "1" + "}" * 100_001, r"nested too deeply"),
     ('{"links": []}', r'the key "mechanik" is missing'),
     ('{"mechanik": 1}', r"the mechanism has no links"),
     ('{"mechanik": 1, "links": []} x', r"line 1, column 30: Extra data"),
-    ('{"mechanik": 1, "dh": {}, "links": []}', r"links: there is no key 'links' here"),
+    ('{"mechanik": 1, "dh": {}, "links": []}', r"links: unknown key 'links'"),
     ('{"mechanik": 1, "dh": {"rows": []}}', r"dh: the key 'convention' is missing"),
     (
         '{"mechanik": 1, "dh": {"rows": [], "convention": "classic", "columns": "d a alpha theta", "degrees": true}}',
         r"^dh: ",
     ),
     ('{"mechanik": 1, "arm": {"lengths": [1, 2], "axes": "zq"}}', r"^arm: "),
-    ('{"mechanik": 1, "arm": {"lengths": [1, NaN]}}', r"arm\.lengths\[1\]: expected a number, found NaN"),
+    ('{"mechanik": 1, "arm": {"lengths": [1, NaN]}}', r"arm\.lengths\[1\]: expected a number, got NaN"),
     ('{"mechanik": 1, "arm": {"lengths": [[[[[[1]]]]]]}}', r"arm: "),
     ('{"mechanik": 1, "arm": {"lenghts": [1]}}', r"arm\.lenghts: .*did you mean 'lengths'"),
 ]
@@ -421,12 +424,12 @@ def test_a_deep_dictionary_is_refused_without_recursion():
 def test_an_error_in_a_file_names_the_file(tmp_path):
     path = tmp_path / "arm.json"
     path.write_text('{"mechanik": 1, "lnks": []}')
-    with pytest.raises(FormatError, match=r"^arm\.json: lnks: there is no key 'lnks' here; did you mean 'links'\?$"):
+    with pytest.raises(FormatError, match=r"^arm\.json: lnks: unknown key 'lnks'; did you mean 'links'\?$"):
         read_json(path)
     with pytest.raises(FileMissing, match=r"Did you mean 'arm\.json'"):
         read_json(tmp_path / "arn.json")
     path.write_bytes(b'{"mechanik": 1, "name": "\xff"}')
-    with pytest.raises(FormatError, match="byte 25 is no UTF-8"):
+    with pytest.raises(FormatError, match="byte 25 is not valid UTF-8"):
         read_json(path)
 
 

@@ -30,13 +30,13 @@ def rich() -> Mechanism:
 
 def test_each_kind_of_loss_is_one_sentence() -> None:
     assert urdf_losses(rich()) == [
-        "a URDF has no place for goals: there",
-        "a URDF has no place for named configurations: home",
-        "a URDF has no place for targets of joints: shoulder",
-        "a URDF has no place for rest poses of joints: elbow",
-        "a URDF has no place for the counting of turns of joints: elbow",
-        "a URDF has no place for extras: dynamics of wrist, dynamics of elbow, colour",
-        "a URDF has single joints in place of joints of several freedoms: wrist (wrist.EX, wrist.EY, wrist.EZ)",
+        "a URDF cannot hold goals: there",
+        "a URDF cannot hold named configurations: home",
+        "a URDF cannot hold joint targets: shoulder",
+        "a URDF cannot hold rest poses: elbow",
+        "a URDF cannot hold turn counting of joints (track_turns): elbow",
+        "a URDF cannot hold extras: dynamics of wrist, dynamics of elbow, colour",
+        "joints with several dofs become several joints: wrist (wrist.EX, wrist.EY, wrist.EZ)",
     ]
 
 
@@ -71,7 +71,7 @@ def test_many_names_are_counted() -> None:
     mechanism = builder.build()
     for k in range(5):
         mechanism.configurations[f"key{k}"] = np.zeros(1)
-    assert urdf_losses(mechanism) == ["a URDF has no place for named configurations: key0, key1, key2 and 2 more"]
+    assert urdf_losses(mechanism) == ["a URDF cannot hold named configurations: key0, key1, key2 and 2 more"]
 
 
 @pytest.mark.parametrize("name", gallery.names())

@@ -24,7 +24,7 @@ def body(name: str, joint: str = "") -> str:
 TWO = body("a", '<joint name="j"/>') + body("b", '<joint name="k"/>')
 
 BAD = {
-    "cut off": ("<mujoco>\n<worldbody>", FormatError, "line 2.*cut off"),
+    "truncated": ("<mujoco>\n<worldbody>", FormatError, "line 2.*truncated"),
     "not closed": ("<mujoco>\n<worldbody></mujoco>", FormatError, "line 2"),
     "a comment only": ("<!-- mujoco -->", FormatError, "no XML element"),
     "nothing in it": ("<mujoco/>", FormatError, "no <body>"),
@@ -39,7 +39,7 @@ BAD = {
     "inverted range": (model(body("a", '<joint range="1 -1" limited="true"/>')), FormatError, "line 1: .*range"),
     "no mass": (model('<body name="a"><joint/></body>'), FormatError, "give that body a <geom>"),
     "an include that is not there": ('<mujoco><include file="no.xml"/></mujoco>', FormatError, "no.xml.*beside"),
-    "a part": ("<mujocoinclude/>", FormatError, "load the file that includes it"),
+    "a part": ("<mujocoinclude/>", FormatError, "load the file that includes this one"),
     "a mesh of no known kind": (
         '<mujoco><asset><mesh file="a.xyz"/></asset></mujoco>',
         FormatError,
@@ -75,5 +75,5 @@ def test_without_mujoco_the_message_says_what_to_install(monkeypatch):
 def test_what_mujoco_warns_of_is_a_warning_and_no_file_is_left_behind(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     old = model(TWO).replace("<compiler", '<compiler settotalmass="3"')
-    assert all("MuJoCo says" in text for text in load(old).warnings)
+    assert all("MuJoCo warns" in text for text in load(old).warnings)
     assert not list(tmp_path.iterdir())

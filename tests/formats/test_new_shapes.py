@@ -118,8 +118,8 @@ def test_a_field_without_a_bottom_ends_1_m_below_its_lowest() -> None:
         (lambda: HeightField([[0, math.nan], [0, 0]], (1, 1)), NotFinite, "heights must be finite"),
         (lambda: HeightField([[0, 0]], (1, 1)), ShapeError, "at least 2 of each"),
         (lambda: HeightField([], (1, 1)), ShapeError, "rows, columns"),
-        (lambda: HeightField([[0, 0], [0]], (1, 1)), ShapeError, "rows of one length"),
-        (lambda: HeightField([[0, 0], [0, 0]], (1, 0)), ShapeError, "no ground"),
+        (lambda: HeightField([[0, 0], [0]], (1, 1)), ShapeError, "rows of equal length"),
+        (lambda: HeightField([[0, 0], [0, 0]], (1, 0)), ShapeError, "size must be positive"),
         (lambda: HeightField([[0, 0], [0, 0]], (1, -1)), ShapeError, "negative"),
         (lambda: HeightField([[0, 0], [0, 0]], (1, math.inf)), NotFinite, "finite"),
         (lambda: HeightField([[0, 0], [0, 0]], 3), ShapeError, "two lengths"),  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def test_what_is_no_solid_is_refused(make: object, error: type[Exception], said:
         ('{"type": "height_field", "size": [1, 1], "heights": [[0, 1], [2, 3]]}', "'bottom' is missing"),
         ('{"type": "convex_mesh", "points": [[0, 0, 0], [1, 0]]}', r"points\[1\]"),
         ('{"type": "convex_mesh", "points": []}', "at least 4"),
-        ('{"type": "half_space", "size": 1}', "no key 'size'"),
+        ('{"type": "half_space", "size": 1}', "unknown key 'size'"),
     ],
 )
 def test_broken_shapes_in_json_are_said_with_their_place(record: str, said: str) -> None:
@@ -162,7 +162,7 @@ def test_broken_shapes_in_json_are_said_with_their_place(record: str, said: str)
 @pytest.mark.parametrize("shape", [HILL, TETRAHEDRON, HalfSpace()], ids=lambda shape: type(shape).__name__)
 def test_a_urdf_cannot_hold_them_and_saving_says_so(shape: Shape, tmp_path: Path) -> None:
     (lost,) = mk.save(with_shape(shape), tmp_path / "one.urdf")
-    assert "half-spaces, height fields and convex hulls" in lost
+    assert "half-spaces, height fields and convex meshes" in lost
     assert "floor" in lost
     assert mk.load(tmp_path / "one.urdf").links["floor"].collisions == ()
 
@@ -274,7 +274,7 @@ def test_pages_can_draw_them(shape: Shape) -> None:
         top = X.apply([0.0, 0.0, info.sizes[2] / 2])
         np.testing.assert_allclose(mechanism.links["floor"].collisions[0].pose.inverse().apply(top)[2], 0, atol=1e-12)
     else:
-        assert (info.kind, info.ending) == ("mesh", "stl")
+        assert (info.kind, info.extension) == ("mesh", "stl")
         data, kind = meshes.read(0)
         body = tessellate(shape)
         assert kind == "model/stl"

@@ -145,7 +145,8 @@ def test_a_mesh_knows_its_file_and_a_missing_one_is_warned_of_once(ground: Path)
     paths = [placed.shape.path for placed in mechanism.links["a"].visuals]  # type: ignore[union-attr]
     assert paths == [str(ground / "ws/arm/meshes/a.stl"), None, None]
     assert len(mechanism.warnings) == 1
-    assert "arm.urdf, line 1: <mesh> of link 'a' names 'package://arm/meshes/gone.stl'" in mechanism.warnings[0]
+    message = "arm.urdf, line 1: <mesh> of link 'a' names the file 'package://arm/meshes/gone.stl'"
+    assert message in mechanism.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -159,4 +160,4 @@ def test_only_for_a_package_is_it_said_how_to_name_its_folder(uri: str, hinted: 
     ).warnings
     for warning in (of_urdf, of_json):
         assert uri in warning
-        assert ("packages= or the environment variable ROS_PACKAGE_PATH" in warning) == hinted
+        assert ("packages= or by the environment variable ROS_PACKAGE_PATH" in warning) == hinted

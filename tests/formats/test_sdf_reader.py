@@ -221,9 +221,9 @@ def test_a_model_that_nothing_holds_floats_if_it_is_asked_to():
     assert load(text).nq == 1
     assert load(text.replace("<pose>1 2", "<static>true</static><pose>1 2"), base="free").nq == 1
     assert load(FOLDER / "hand.sdf", base="free").nq == HAND.nq
-    with pytest.raises(FormatError, match="base can be"):
+    with pytest.raises(FormatError, match="base must be"):
         read_sdf(text, base="afloat")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="there are base, packages"):
+    with pytest.raises(InvalidArgument, match="options are base, packages"):
         load(text, trim=True)
 
 

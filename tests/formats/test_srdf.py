@@ -56,7 +56,7 @@ def test_a_link_may_be_left_out_against_all_and_one_pair_taken_in_again() -> Non
 
 def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
     text = srdf('<disable_collisions link1="base" link2="upper"/>', '<disable_collisions link1="base" link2="lowerr"/>')
-    with pytest.raises(FormatError, match=r"line 3: <disable_collisions> names the link 'lowerr'.*'lower'"):
+    with pytest.raises(FormatError, match=r"line 3: <disable_collisions> has link2='lowerr'.*'lower'"):
         read_srdf(text, arm())
     assert read_srdf(text, arm(), missing="ignore") == {("base", "upper"): DEFAULT_REASON}
     with pytest.raises(UnknownName, match="ignore"):
@@ -114,7 +114,7 @@ def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
     for one in (robot, again):
         assert one.allowed_collisions == {("base", "upper"): "adjacent"}
         np.testing.assert_array_equal(one.configurations["up"], [0.0, 0.5, 0.0])
-    assert any("pairs of links" in text for text in mk.save(robot, tmp_path / "again.urdf"))
+    assert any("allowed collisions" in text for text in mk.save(robot, tmp_path / "again.urdf"))
 
 
 def test_json_tells_an_empty_list_of_pairs_from_none() -> None:

@@ -43,7 +43,7 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     # XML
     "not XML": ("<robot name=r>", FormatError, "line 1, column"),
     "wrong closing tag": ('<robot name="r">\n<link name="a"></robot>', FormatError, "line 2.*link 'a'"),
-    "truncated": ('<robot name="r">\n<link name="hand">', FormatError, "cut off"),
+    "truncated": ('<robot name="r">\n<link name="hand">', FormatError, "truncated"),
     "truncated in an attribute": ('<robot name="r"><link na', FormatError, "line 1"),
     "only a comment": ("<!-- robot -->", FormatError, "no XML element"),
     "two documents": ('<robot name="r"/><robot name="s"/>', FormatError, "junk after"),
@@ -51,7 +51,7 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     "external entity": (OUTSIDE, FormatError, "entity 'e'"),
     "external parameter entity": (PARAMETER, FormatError, "entity 'e'"),
     "undefined entity": ('<robot name="&nbsp;"/>', FormatError, "undefined entity"),
-    "very deep": ("<robot>" + "<a>" * 100_000, FormatError, "more than 200 deep"),
+    "very deep": ("<robot>" + "<a>" * 100_000, FormatError, "deeper than the limit of 200"),
     "doubled attribute": ('<robot name="a" name="b"/>', FormatError, "duplicate attribute"),
     "control character": ('<robot name="\x01"/>', FormatError, "not well-formed"),
     "half a surrogate": ('<robot name="\ud800"/>', FormatError, "surrogate"),
@@ -64,13 +64,13 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     ),
     "xacro expression": (f'{HEAD}<link name="${{prefix}}a"/></robot>', FormatError, "prefix.*xacro in.xacro"),
     "xacro substitution": (shape('<mesh filename="$(find p)/a.stl"/>'), FormatError, "find p"),
-    "MJCF": ("<mujoco/>", FormatError, "<mujoco>; this is an MJCF"),
+    "MJCF": ("<mujoco/>", FormatError, "<mujoco>.*this is an MJCF"),
     "SDF": ("<sdf/>", FormatError, "an SDF model"),
-    "another root": ("<html/>", FormatError, "is <robot>, not <html>"),
+    "another root": ("<html/>", FormatError, "is <html>; a URDF has <robot>"),
     "a robot of joints only": (
         f'{HEAD}<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint></robot>',
         FormatError,
-        "'a', which does not exist",
+        "'a'; there is no such link",
     ),
     # names
     "a link without a name": (f"{HEAD}<link/></robot>", FormatError, "line 2: <link> has no 'name'"),
@@ -79,12 +79,12 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     "two links of one name": (
         f'{HEAD}<link name="a"/>\n<link name="a"/></robot>',
         FormatError,
-        "line 3.*links.*'a'.*line 2",
+        "line 3.*link in line 2.*'a'",
     ),
     "two joints of one name": (
         j().replace("</robot>", '<joint name="elbow" type="fixed"/></robot>'),
         FormatError,
-        "two joints are called 'elbow'",
+        "is also called 'elbow'",
     ),
     # structure
     "no type": (j().replace(' type="revolute"', ""), FormatError, "joint 'elbow' has no 'type'"),
@@ -96,43 +96,47 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
         FormatError,
         "<parent> of joint 'elbow'",
     ),
-    "an unknown parent": (j(ends=("base", "b")), FormatError, "<parent> of joint 'elbow'.*'base'.*does not exist"),
+    "an unknown parent": (
+        j(ends=("base", "b")),
+        FormatError,
+        "<parent> of joint 'elbow'.*'base'; there is no such link",
+    ),
     "an unknown child": (j(ends=("a", "bb")), FormatError, "'bb'.*did you mean 'b'"),
-    "a link joined to itself": (j(ends=("a", "a")), FormatError, "'elbow' joins the link 'a' to itself"),
-    "two roots": (f"{HEAD}{AB}</robot>", FormatError, "2 links hang on no joint.*'a', 'b'"),
+    "a link joined to itself": (j(ends=("a", "a")), FormatError, "'elbow' connects the link 'a' to itself"),
+    "two roots": (f"{HEAD}{AB}</robot>", FormatError, "2 links are not the child of any joint.*'a', 'b'"),
     "two parents": (
         f'{HEAD}{AB}<link name="c"/>{fixed("p", "a", "c")}{fixed("q", "b", "c")}</robot>',
         FormatError,
-        "'q' holds the link 'c', which joint 'p' holds already",
+        "'q' has the child 'c', which is already the child of joint 'p'",
     ),
     "a loop without a root": (
         f"{HEAD}{AB}{fixed('p', 'a', 'b')}{fixed('q', 'b', 'a')}</robot>",
         FormatError,
-        "loop, with no root above: 'a' -> 'b' -> 'a'",
+        "cycle without a root: 'a' -> 'b' -> 'a'",
     ),
     "a loop beside a root": (
         f'{HEAD}<link name="root"/>{AB}{fixed("p", "a", "b")}{fixed("q", "b", "a")}</robot>',
         FormatError,
-        "loop",
+        "cycle",
     ),
     # numbers
     "a NaN": (j('<origin xyz="0 nan 0"/>'), FormatError, "<origin> of joint 'elbow'.*'nan' is not a finite number"),
     "an infinity": (j('<origin rpy="0 0 inf"/>'), FormatError, "'inf' is not a finite number"),
     "a number too large for a float": (j('<origin xyz="1e400 0 0"/>'), FormatError, "not a finite number"),
-    "a huge distance": (j('<origin xyz="1e200 0 0"/>'), FormatError, "more than 1e\\+09 m away"),
-    "two numbers of three": (j('<origin xyz="1 2"/>'), FormatError, "2 numbers where 3 are needed"),
+    "a huge distance": (j('<origin xyz="1e200 0 0"/>'), FormatError, "the limit of a position is 1e\\+09 m"),
+    "two numbers of three": (j('<origin xyz="1 2"/>'), FormatError, "2 numbers instead of 3"),
     "four numbers of three": (j('<axis xyz="1 0 0 0"/>'), FormatError, "<axis> of joint 'elbow'.*4 numbers"),
-    "commas": (j('<origin xyz="1,2,3"/>'), FormatError, "separated by blanks"),
+    "commas": (j('<origin xyz="1,2,3"/>'), FormatError, "separate them by spaces"),
     "a word": (j('<origin xyz="1 two 3"/>'), FormatError, "'two' is not a number"),
     "an underscore": (j('<origin xyz="1_0 2 3"/>'), FormatError, "'1_0' is not a finite number"),
-    "an empty vector": (j('<origin xyz=""/>'), FormatError, "0 numbers where 3"),
-    "a zero axis": (j('<axis xyz="0 0 0"/>'), FormatError, "<axis> of joint 'elbow' is '0 0 0'; it must point"),
-    "an axis too long to square": (j('<axis xyz="1e300 1e300 0"/>'), FormatError, "must point somewhere"),
-    "a zero quaternion": (j('<origin quat_xyzw="0 0 0 0"/>'), FormatError, "a quaternion of length 1 is needed"),
+    "an empty vector": (j('<origin xyz=""/>'), FormatError, "0 numbers instead of 3"),
+    "a zero axis": (j('<axis xyz="0 0 0"/>'), FormatError, "<axis> of joint 'elbow' is '0 0 0'; it must not be zero"),
+    "an axis too long to square": (j('<axis xyz="1e300 1e300 0"/>'), FormatError, "must not be zero or huge"),
+    "a zero quaternion": (j('<origin quat_xyzw="0 0 0 0"/>'), FormatError, "the quaternion must have a length of 1"),
     "limits upside down": (
         j('<axis xyz="0 0 1"/><limit lower="2" upper="1"/>'),
         FormatError,
-        "'elbow'.*lower, 2, above its upper, 1",
+        "'elbow'.*lower limit of 2, above its upper limit of 1",
     ),
     "limits beyond everything": (
         j('<axis xyz="0 0 1"/><limit lower="1e31" upper="1e32"/>'),
@@ -168,23 +172,23 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     "mimics in a circle": (
         f'{HEAD}{AB}<link name="c"/>{follows("p", "a", "b", "q")}{follows("q", "b", "c", "p")}</robot>',
         FormatError,
-        "follow itself: p -> q -> p",
+        "mimic itself: p -> q -> p",
     ),
     # shapes and masses
-    "a negative box": (shape('<box size="1 -1 1"/>'), FormatError, "<box> of link 'arm'.*a size is from 0"),
-    "a box of two sides": (shape('<box size="1 1"/>'), FormatError, "2 numbers where 3"),
+    "a negative box": (shape('<box size="1 -1 1"/>'), FormatError, "<box> of link 'arm'.*sizes are from 0"),
+    "a box of two sides": (shape('<box size="1 1"/>'), FormatError, "2 numbers instead of 3"),
     "a box without a size": (shape("<box/>"), FormatError, "<box> of link 'arm' has no 'size'"),
     "a sphere without a radius": (shape("<sphere/>"), FormatError, "has no 'radius'"),
     "a negative radius": (shape('<sphere radius="-1"/>'), FormatError, "radius='-1'"),
     "a cylinder without a length": (shape('<cylinder radius="1"/>'), FormatError, "has no 'length'"),
     "a huge capsule": (shape('<capsule radius="1" length="1e300"/>'), FormatError, "length='1e300'"),
-    "a scale of one number": (shape('<mesh filename="a.stl" scale="0.001"/>'), FormatError, "1 numbers where 3"),
-    "a flat scale": (shape('<mesh filename="a.stl" scale="1 0 1"/>'), FormatError, "flattens"),
+    "a scale of one number": (shape('<mesh filename="a.stl" scale="0.001"/>'), FormatError, "1 numbers instead of 3"),
+    "a flat scale": (shape('<mesh filename="a.stl" scale="1 0 1"/>'), FormatError, "makes it flat"),
     "a NaN scale": (shape('<mesh filename="a.stl" scale="1 nan 1"/>'), FormatError, "'nan' is not a finite"),
     "a colour of three numbers": (
         f'{HEAD}<material name="red"><color rgba="1 0 0"/></material><link name="a"/></robot>',
         FormatError,
-        "<color> of material 'red'.*3 numbers where 4",
+        "<color> of material 'red'.*3 numbers instead of 4",
     ),
     "a negative mass": (
         f'{HEAD}<link name="arm"><inertial><mass value="-1"/></inertial></link></robot>',
@@ -279,7 +283,7 @@ def test_an_unheard_of_encoding_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", [None, 7, b"<robot/>", ["<robot/>"]])
 def test_what_is_neither_path_nor_text_is_refused(source: object) -> None:
-    with pytest.raises(FormatError, match="a path or text is needed"):
+    with pytest.raises(FormatError, match="a model must be a path or text"):
         read_urdf(source)  # type: ignore[arg-type]
 
 

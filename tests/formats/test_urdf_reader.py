@@ -167,7 +167,7 @@ def test_without_mimic_every_joint_moves_by_itself() -> None:
 def test_a_mimic_of_a_joint_that_does_not_exist_is_left_out_with_a_warning() -> None:
     mechanism = one("continuous", Z, '<mimic joint="k"/>')
     assert mechanism.nv == 1
-    assert any("'k' does not exist" in warning and "joint 'j'" in warning for warning in mechanism.warnings)
+    assert any("there is no joint 'k'" in warning and "joint 'j'" in warning for warning in mechanism.warnings)
 
 
 def test_a_mimic_of_a_joint_that_cannot_move_is_left_out_with_a_warning() -> None:
@@ -176,7 +176,7 @@ def test_a_mimic_of_a_joint_that_cannot_move_is_left_out_with_a_warning() -> Non
     )
     mechanism = read_urdf(text)
     assert not mechanism.joints["j"].couplings
-    assert any("'i' does not have one freedom" in warning for warning in mechanism.warnings)
+    assert any("'i' does not have exactly one dof" in warning for warning in mechanism.warnings)
 
 
 def test_many_that_mimic_joints_which_cannot_move_are_one_warning() -> None:
@@ -184,8 +184,8 @@ def test_many_that_mimic_joints_which_cannot_move_are_one_warning() -> None:
     followers = [joint(f"f{k}", "continuous", "b", f"c{k}", Z, '<mimic joint="i"/>') for k in range(12)]
     text = robot(links("a", "b", *(f"c{k}" for k in range(12))), joint("i", "fixed", "a", "b"), *followers)
     (warning,) = read_urdf(text).warnings
-    assert "the <mimic> of 12 joints is left out" in warning
-    assert warning.endswith("do not have one freedom: f0, f1, f2 and 9 more")
+    assert "the <mimic> of 12 joints is ignored" in warning
+    assert warning.endswith("do not have exactly one dof: f0, f1, f2 and 9 more")
 
 
 @pytest.mark.parametrize(("ratio", "warns"), [("-1", True), ("1", False), ("0.5", False), ("0", False)])
@@ -199,7 +199,7 @@ def test_a_follower_that_leaves_its_leader_no_room_is_a_warning(ratio: str, warn
             joint("l", "revolute", "a", "b", Z, limit),
         )
     )
-    said = "joint 'r' follows 'l' by ratio -1, and its limits contradict those of 'l'; they are not looked at"
+    said = "joint 'r' mimics 'l' with ratio -1, and its limits contradict those of 'l'; its limits are ignored"
     assert [said in warning for warning in mechanism.warnings] == [True] * warns
     assert mechanism.joint("l").effective_limits("EZ")[1] == 0.548
 
@@ -272,7 +272,7 @@ def test_a_free_base_gives_way_to_a_joint_of_its_name() -> None:
 
 
 def test_a_base_that_is_neither_fixed_nor_free_is_refused() -> None:
-    with pytest.raises(FormatError, match="base can be"):
+    with pytest.raises(FormatError, match="base must be"):
         read_urdf(robot(links("a")), base="wheels")  # type: ignore[arg-type]
 
 
@@ -348,9 +348,9 @@ def test_a_quaternion_may_stand_in_place_of_rpy() -> None:
 # ---- warnings ---------------------------------------------------------------------------------
 
 ODD = {
-    "no axis": (joint("j", "continuous", "a", "b"), "joint 'j' has no axis; the format then means 1 0 0"),
+    "no axis": (joint("j", "continuous", "a", "b"), "joint 'j' has no axis; the default is 1 0 0"),
     "no limit": (joint("j", "revolute", "a", "b", Z), "joint 'j' is revolute and has no lower and upper limit"),
-    "two origins": (joint("j", "fixed", "a", "b", "<origin/><origin/>"), "<origin> of joint 'j' is a second one"),
+    "two origins": (joint("j", "fixed", "a", "b", "<origin/><origin/>"), "<origin> of joint 'j' is a duplicate of"),
 }
 
 
@@ -367,15 +367,15 @@ def visual(solid: str, material: str = "") -> str:
 
 BALL = '<sphere radius="1"/>'
 ODD_LINKS = {
-    visual('<mesh filename="package://p/m.stl"/>'): "<mesh> of link 'odd' names 'package://p/m.stl', and there is no",
+    visual('<mesh filename="package://p/m.stl"/>'): "<mesh> of link 'odd' names the file 'package://p/m.stl', which",
     visual('<mesh filename="m.stl" scale="1 -1 1"/>'): "<mesh> of link 'odd' has the negative scale '1 -1 1'",
     "<visual/>": "<visual> of link 'odd' has no geometry",
-    visual("<torus/>"): "<torus> of link 'odd' is a shape that URDF does not have",
+    visual("<torus/>"): "<torus> of link 'odd' is not a shape of URDF",
     visual("<mesh/>"): "<mesh> of link 'odd' names no file",
-    visual(BALL, '<material name="m"/>'): "material 'm' is used here, but nowhere defined",
+    visual(BALL, '<material name="m"/>'): "material 'm' is used here and not defined anywhere",
     visual(BALL, '<material name="m"><color rgba="255 0 0 1"/></material>'): "<color> of material 'm' has rgba='255 0",
     "<inertial/>": "<inertial> of link 'odd' has no mass",
-    '<inertial><mass value="1"/><inertia ixx="1"/></inertial>': "<inertia> of link 'odd' lacks some of",
+    '<inertial><mass value="1"/><inertia ixx="1"/></inertial>': "<inertia> of link 'odd' does not have all of",
 }
 
 

@@ -151,20 +151,20 @@ PAIR = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link 
 <mechanik>{}</mechanik></robot>"""
 
 WRONG = {
-    '<values joint="jj" values="0"/>': r"line 8: <values> is about joint 'jj', which does not exist; did you mean 'j'",
+    '<values joint="jj" values="0"/>': r"line 8: <values> names the joint 'jj'; there is no such joint; did you mean",
     '<values values="0"/>': r"<values> has no 'joint'",
     '<values joint="j"/>': r"<values> has no 'values'",
-    '<values joint="j" values="0 1"/>': r"of joint 'j' has 2 numbers; its freedoms EZ need 1",
-    '<values joint="body" values="0 1"/>': r"of joint 'body' has 2 numbers; its freedoms X Y Z EX EY EZ need 6",
-    '<values joint="fixed" values="0"/>': r"of joint 'fixed' has 1 numbers; it has no freedom",
+    '<values joint="j" values="0 1"/>': r"of joint 'j' has 2 numbers; the joint has 1 dof \(EZ\)",
+    '<values joint="body" values="0 1"/>': r"of joint 'body' has 2 numbers; the joint has 6 dof \(X Y Z EX EY EZ\)",
+    '<values joint="fixed" values="0"/>': r"of joint 'fixed' has 1 numbers; the joint has 0 dof",
     '<values joint="j" values="one"/>': r"'one' is not a number",
     '<values joint="j" values="nan"/>': r"'nan' is not a finite number",
-    '<values joint="j" values="2"/>': r"puts joint 'j' at 2, outside its limits -1 to 1",
-    '<values joint="j" values="0"/><values joint="j" values="0"/>': r"of joint 'j' is a second one",
-    '<values joint="j" values="0" wxyz="1 0 0 0"/>': r"has a wxyz, which only a joint has that turns freely",
-    '<values joint="body" values="0 0 0 0 0 0" wxyz="0 0 0 0"/>': r"a quaternion of length 1 is needed",
-    '<values joint="k" values="1"/>': r"puts joint 'k' at 1; it follows 'j', which puts it at 0",
-    '<value joint="j" values="1"/>': r"it holds <base>, <closure>, <values>",
+    '<values joint="j" values="2"/>': r"sets joint 'j' to 2, outside its limits -1 to 1",
+    '<values joint="j" values="0"/><values joint="j" values="0"/>': r"of joint 'j' is a duplicate of line",
+    '<values joint="j" values="0" wxyz="1 0 0 0"/>': r"has a wxyz; only a spherical or floating joint may have one",
+    '<values joint="body" values="0 0 0 0 0 0" wxyz="0 0 0 0"/>': r"the quaternion must have a length of 1",
+    '<values joint="k" values="1"/>': r"sets joint 'k' to 1, but it mimics 'j', which gives 0",
+    '<value joint="j" values="1"/>': r"which may contain <base>, <closure>, <values>",
 }
 
 

@@ -115,40 +115,41 @@ def from_dh(
         [1.0, 0.8, 0.0]
     """
     if convention not in ("classic", "modified"):
-        raise FormatError(f"convention={convention!r}: say 'classic' or 'modified'; the two give different arms")
+        raise FormatError(f"convention={convention!r}: it must be 'classic' or 'modified'")
     if theta not in ("offset", "start"):
-        raise FormatError(f"theta={theta!r}: say 'offset' or 'start'")
+        raise FormatError(f"theta={theta!r}: it must be 'offset' or 'start'")
     if not isinstance(degrees, bool):
-        raise FormatError(f"degrees={degrees!r}: say True or False")
+        raise FormatError(f"degrees={degrees!r}: it must be True or False")
     table = _read_table(rows, _read_columns(columns), kinds, degrees)
-    joint_names = _names(joints, [f"joint{i + 1}" for i in range(len(table))], "joints")
-    link_names = _names(links, [*(f"link{i}" for i in range(len(table) + 1)), "tool"], "links")
+    joint_names = _check_names(joints, [f"joint{i + 1}" for i in range(len(table))], "joints")
+    link_names = _check_names(links, [*(f"link{i}" for i in range(len(table) + 1)), "tool"], "links")
     bounds = _read_limits(limits, table, degrees)
     starts = _read_values(values, table, degrees, theta, bounds)
 
-    root = below = Link(link_names[0])
-    root.matrix = _place(base, "base")
+    root = last_link = Link(link_names[0])
+    root.matrix = _as_pose(base, "base")
     for i, row in enumerate(table):
         joint = Joint(joint_names[i], dof=DoF.EZ if row.is_revolute else DoF.Z)
         link = Link(link_names[i + 1])
-        below.add_child(joint)
+        last_link.add_child(joint)
         joint.add_child(link)
-        still = _without_start(row) if theta == "start" else row
+        constant = _at_zero(row) if theta == "start" else row
         if convention == "classic":
-            joint.matrix, link.matrix = still.along_z, still.along_x
+            joint.matrix, link.matrix = constant.along_z, constant.along_x
         else:
-            joint.matrix = still.along_x @ still.along_z
+            joint.matrix = constant.along_x @ constant.along_z
         joint.set_limits(*bounds[i])
         joint.set_values(starts[i])
-        below = link
-    end = Joint(f"{link_names[-1]}_joint")
-    end.matrix = _place(tool, "tool")
-    below.add_child(end)
-    end.add_child(Link(link_names[-1]))
+        last_link = link
+    tool_joint = Joint(f"{link_names[-1]}_joint")
+    tool_joint.matrix = _as_pose(tool, "tool")
+    last_link.add_child(tool_joint)
+    tool_joint.add_child(Link(link_names[-1]))
     return Mechanism(root, name=name)
 
 
-def _without_start(row: DhRow) -> DhRow:
+def _at_zero(row: DhRow) -> DhRow:
+    """Return the row with a joint variable of 0."""
     return DhRow(
         0.0 if not row.is_revolute else row.d, row.a, row.alpha, 0.0 if row.is_revolute else row.theta, row.is_revolute
     )
@@ -159,13 +160,13 @@ def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in COLUMNS:
             near = difflib.get_close_matches(str(name).lower(), COLUMNS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "there are d, a, alpha and theta"
-            raise FormatError(f"columns={columns!r}: {name!r} is no column of a DH table; {hint}")
+            hint = f"did you mean {near[0]!r}?" if near else "the columns are d, a, alpha and theta"
+            raise FormatError(f"columns={columns!r}: {name!r} is not a column of a DH table; {hint}")
         if names.count(name) > 1:
             raise FormatError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
     if missing := [name for name in COLUMNS if name not in names]:
         raise FormatError(
-            f"columns={columns!r}: {', '.join(missing)} is missing; name all of d, a, alpha, theta in order"
+            f"columns={columns!r}: {', '.join(missing)} is missing; name all four in the order of the table"
         )
     return names
 
@@ -176,26 +177,28 @@ def _read_table(
     try:
         listed = [list(row) for row in rows]
     except TypeError:
-        raise FormatError(f"a DH table is a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
+        raise FormatError(f"a DH table must be a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
     if not listed:
-        raise FormatError("the DH table has no rows; an arm has at least one joint")
-    turning = _read_kinds(kinds, len(listed))
+        raise FormatError("the DH table has no rows; an arm needs at least one joint")
+    is_revolute = _read_kinds(kinds, len(listed))
     table: list[DhRow] = []
     for i, row in enumerate(listed):
         if len(row) != len(columns):
-            raise FormatError(f"row {i + 1} has {len(row)} numbers, not one for each of {', '.join(columns)}")
+            raise FormatError(f"row {i + 1} has {len(row)} numbers instead of {len(columns)} ({', '.join(columns)})")
         cells = {name: _number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
         unit = math.pi / 180 if degrees else 1.0
-        table.append(DhRow(cells["d"], cells["a"], cells["alpha"] * unit, cells["theta"] * unit, turning[i]))
+        table.append(DhRow(cells["d"], cells["a"], cells["alpha"] * unit, cells["theta"] * unit, is_revolute[i]))
     return table
 
 
 def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
-    whole = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
-    words = [kinds] * count if whole else list(kinds)
+    is_one_kind = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
+    words = [kinds] * count if is_one_kind else list(kinds)
     for i, word in enumerate(words):
         if not isinstance(word, str) or word.upper() not in IS_REVOLUTE:
-            raise FormatError(f"row {i + 1}: {word!r} is no kind of joint; R turns and P slides (kinds={kinds!r})")
+            raise FormatError(
+                f"row {i + 1}: {word!r} is not a kind of joint; use R (revolute) or P (prismatic) (kinds={kinds!r})"
+            )
     if len(words) != count:
         raise FormatError(f"kinds={kinds!r} names {len(words)} joints, but the table has {count} rows")
     return [IS_REVOLUTE[str(word).upper()] for word in words]
@@ -211,11 +214,11 @@ def _read_limits(limits: RowLimits | None, table: Sequence[DhRow], degrees: bool
             bounds.append((-math.inf, math.inf))
             continue
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            raise FormatError(f"row {i + 1}: limits are (lower, upper) or None, not {pair!r}")
+            raise FormatError(f"row {i + 1}: limits must be (lower, upper) or None, not {pair!r}")
         unit = math.pi / 180 if degrees and row.is_revolute else 1.0
         lower, upper = (_number(side, f"row {i + 1}, limits", infinite=True) * unit for side in pair)
         if lower > upper:
-            raise FormatError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper, {pair[1]}")
+            raise FormatError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper limit, {pair[1]}")
         bounds.append((lower, upper))
     return bounds
 
@@ -232,7 +235,8 @@ def _read_values(
         _check_count(values, table, "values")
         units = [math.pi / 180 if degrees and row.is_revolute else 1.0 for row in table]
         starts = [
-            _number(v, f"row {i + 1}, values") * unit for i, (v, unit) in enumerate(zip(values, units, strict=True))
+            _number(value, f"row {i + 1}, values") * unit
+            for i, (value, unit) in enumerate(zip(values, units, strict=True))
         ]
     elif theta == "start":
         starts = [row.theta if row.is_revolute else row.d for row in table]
@@ -240,36 +244,36 @@ def _read_values(
         return [min(max(0.0, lower), upper) for lower, upper in bounds]
     for i, (start, (lower, upper)) in enumerate(zip(starts, bounds, strict=True)):
         if not lower <= start <= upper:
-            raise FormatError(f"row {i + 1} starts at {start:g}, outside its limits {lower:g} to {upper:g}")
+            raise FormatError(f"row {i + 1}: the initial value {start:g} is outside the limits {lower:g} to {upper:g}")
     return starts
 
 
-def _names(given: Sequence[str] | None, default: list[str], what: str) -> list[str]:
-    if given is None:
+def _check_names(requested: Sequence[str] | None, default: list[str], what: str) -> list[str]:
+    if requested is None:
         return default
-    names = [given] if isinstance(given, str) else list(given)
+    names = [requested] if isinstance(requested, str) else list(requested)
     if len(names) != len(default):
-        raise FormatError(f"{what}: {len(names)} names were given, but {len(default)} are needed")
+        raise FormatError(f"{what}: {len(names)} names instead of {len(default)}")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise FormatError(f"{what}: {name!r} is no name")
+            raise FormatError(f"{what}: {name!r} is not a name")
         if names.count(name) > 1:
-            raise FormatError(f"{what}: {name!r} is given {names.count(name)} times; names must be unique")
+            raise FormatError(f"{what}: {name!r} occurs {names.count(name)} times; names must be unique")
     return names
 
 
-def _check_count(given: object, table: Sequence[DhRow], what: str) -> None:
+def _check_count(values: object, table: Sequence[DhRow], what: str) -> None:
     try:
-        count = len(given)  # type: ignore[arg-type]
+        count = len(values)  # type: ignore[arg-type]
     except TypeError:
-        raise FormatError(f"{what} has one entry for each row, and is not {given!r}") from None
+        raise FormatError(f"{what} must have one entry for each row, not be {values!r}") from None
     if count != len(table):
         raise FormatError(f"{what} has {count} entries, but the table has {len(table)} rows")
 
 
-def _place(at: ArrayLike | Pose | None, what: str) -> Array:
+def _as_pose(value: ArrayLike | Pose | None, what: str) -> Array:
     try:
-        return as_point_or_pose(at, what)
+        return as_point_or_pose(value, what)
     except MechanikError as error:
         raise FormatError(str(error)) from error
 
@@ -313,9 +317,9 @@ def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: Ar
         >>> arm.pose("tool")[:3, 3].round(3).tolist()
         [1.8, 0.0, 0.0]
     """
-    reach = _read_lengths(lengths)
-    places = [(0.0, 0.0, 0.0), *((r, 0.0, 0.0) for r in reach)]
-    return _chain(name, [DoF.EZ] * len(reach), places, limits)
+    checked = _read_lengths(lengths)
+    positions = [(0.0, 0.0, 0.0), *((length, 0.0, 0.0) for length in checked)]
+    return _chain(name, [DoF.EZ] * len(checked), positions, limits)
 
 
 def arm_3d(
@@ -348,23 +352,21 @@ def arm_3d(
         >>> arm.pose("tool")[:3, 3].round(3).tolist()
         [0.0, 0.0, 1.1]
     """
-    reach = _read_lengths(lengths)
-    turns = _read_axes(axes)
-    if len(turns) != len(reach):
-        raise FormatError(
-            f"{len(reach)} lengths and {len(turns)} axes were given; there is one of each for every joint"
-        )
-    return _chain(name, turns, [*((0.0, 0.0, r) for r in reach), (0.0, 0.0, 0.0)], limits)
+    checked = _read_lengths(lengths)
+    dofs = _read_axes(axes)
+    if len(dofs) != len(checked):
+        raise FormatError(f"there are {len(checked)} lengths and {len(dofs)} axes; each joint needs one of both")
+    return _chain(name, dofs, [*((0.0, 0.0, length) for length in checked), (0.0, 0.0, 0.0)], limits)
 
 
 def _chain(
-    name: str, turns: Sequence[DoF], places: Sequence[tuple[float, float, float]], limits: ArmLimits | None
+    name: str, dofs: Sequence[DoF], positions: Sequence[tuple[float, float, float]], limits: ArmLimits | None
 ) -> Mechanism:
-    """Build a chain of joints at `places`, each in the frame of the link before; the last place is that of the tool."""
-    bounds = _read_arm_limits(limits, len(turns))
-    links = [Link(f"link{i}") for i in range(len(turns) + 1)] + [Link("tool")]
-    joints = [Joint(f"joint{i + 1}", dof=turn, position=places[i]) for i, turn in enumerate(turns)]
-    joints.append(Joint("tool_joint", position=places[-1]))
+    """Build a chain of joints at `positions`, each in the frame of the link before; the last one is the tool."""
+    bounds = _read_arm_limits(limits, len(dofs))
+    links = [Link(f"link{i}") for i in range(len(dofs) + 1)] + [Link("tool")]
+    joints = [Joint(f"joint{i + 1}", dof=dof, position=positions[i]) for i, dof in enumerate(dofs)]
+    joints.append(Joint("tool_joint", position=positions[-1]))
     for joint, pair in zip(joints, bounds, strict=False):
         if pair is not None:
             joint.set_limits(*pair)
@@ -378,7 +380,7 @@ def _chain(
 def _read_lengths(lengths: Sequence[float] | Array) -> list[float]:
     numbers = _numbers(lengths, "lengths")
     if not numbers:
-        raise FormatError("lengths is empty; an arm has at least one link")
+        raise FormatError("lengths is empty; an arm needs at least one link")
     for i, length in enumerate(numbers):
         if not math.isfinite(length):
             raise FormatError(f"length {i + 1} is {length}; it must be finite")
@@ -391,10 +393,10 @@ def _read_axes(axes: str | Sequence[str]) -> list[DoF]:
     try:
         letters = list(axes)
     except TypeError:
-        raise FormatError(f"axes are letters x, y or z, one for each joint, such as 'zyyz', not {axes!r}") from None
+        raise FormatError(f"axes must be letters x, y or z, one for each joint, such as 'zyyz', not {axes!r}") from None
     for i, letter in enumerate(letters):
         if letter not in ("x", "y", "z"):
-            raise FormatError(f"axis {i + 1} is {letter!r}; a joint turns about x, y or z")
+            raise FormatError(f"axis {i + 1} is {letter!r}; it must be x, y or z")
     return [ROTATION_DOFS[letter] for letter in letters]
 
 
@@ -402,35 +404,39 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
     if limits is None:
         return [None] * count
     try:
-        given = list(limits)
+        pairs = list(limits)
     except TypeError:
-        raise FormatError(f"limits are (lower, upper) for all joints, or one pair for each, not {limits!r}") from None
-    if len(given) == 2 and all(isinstance(side, int | float | np.number) for side in given):
-        given = [limits] * count
-    if len(given) != count:
-        raise FormatError(f"limits has {len(given)} entries, but the arm has {count} joints")
+        raise FormatError(
+            f"limits must be (lower, upper) for all joints, or one pair for each, not {limits!r}"
+        ) from None
+    if len(pairs) == 2 and all(isinstance(side, int | float | np.number) for side in pairs):
+        pairs = [limits] * count
+    if len(pairs) != count:
+        raise FormatError(f"limits has {len(pairs)} entries, but the arm has {count} joints")
     bounds: list[tuple[float, float] | None] = []
-    for i, pair in enumerate(given):
+    for i, pair in enumerate(pairs):
         if pair is None:
             bounds.append(None)
             continue
         numbers = _numbers(pair, f"limits of joint {i + 1}")
         if len(numbers) != 2:
-            raise FormatError(f"limits of joint {i + 1} are (lower, upper) or None, not {pair!r}")
+            raise FormatError(f"limits of joint {i + 1} must be (lower, upper) or None, not {pair!r}")
         lower, upper = numbers
         if math.isnan(lower) or math.isnan(upper):
-            raise FormatError(f"limits of joint {i + 1} are {lower} and {upper}; NaN is no limit")
+            raise FormatError(f"limits of joint {i + 1} are {lower} and {upper}; they must not be NaN")
         if lower > upper:
-            raise FormatError(f"limits of joint {i + 1}: the lower, {lower:g}, is above the upper, {upper:g}")
+            raise FormatError(
+                f"limits of joint {i + 1}: the lower limit, {lower:g}, is above the upper limit, {upper:g}"
+            )
         bounds.append((lower, upper))
     return bounds
 
 
-def _numbers(given: Any, what: str) -> list[float]:
+def _numbers(values: Any, what: str) -> list[float]:
     try:
-        listed = list(given)
-        if any(isinstance(item, str | bytes) for item in listed):
+        items = list(values)
+        if any(isinstance(item, str | bytes) for item in items):
             raise TypeError
-        return [float(item) for item in listed]
+        return [float(item) for item in items]
     except (TypeError, ValueError):
-        raise FormatError(f"{what} must be a list of numbers, not {given!r}") from None
+        raise FormatError(f"{what} must be a list of numbers, not {values!r}") from None

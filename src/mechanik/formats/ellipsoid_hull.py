@@ -32,30 +32,30 @@ def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
     """
     if radii[0] == radii[1] == radii[2]:
         return Sphere(radii[0])
-    return ConvexMesh(_about_a_ball() * np.array(radii))  # scaling keeps the unit sphere inside the hull
+    return ConvexMesh(_sphere_hull() * np.array(radii))  # scaling keeps the unit sphere inside the hull
 
 
 @cache
-def _about_a_ball() -> Array:
+def _sphere_hull() -> Array:
     """Return the points (n, 3) of a convex body that encloses and touches the unit sphere."""
     golden = (1 + math.sqrt(5)) / 2
-    pairs = [(one, other) for one in (-1.0, 1.0) for other in (-golden, golden)]
-    corners = np.array([np.roll((0.0, *pair), turn) for turn in range(3) for pair in pairs])
+    pairs = [(short, long) for short in (-1.0, 1.0) for long in (-golden, golden)]
+    corners = np.array([np.roll((0.0, *pair), shift) for shift in range(3) for pair in pairs])
     edge = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
     faces = [(i, j, k) for i, j, k in combinations(range(12), 3) if j in edge[i] and k in edge[i] & edge[j]]
-    small = np.concatenate([_cut(corners[list(face)]) for face in faces])
-    across = np.cross(small[:, 1] - small[:, 0], small[:, 2] - small[:, 0])
-    away = np.abs(np.einsum("ti,ti->t", across, small[:, 0])) / np.linalg.norm(across, axis=1)
-    points = small.reshape(-1, 3)
+    triangles = np.concatenate([_subdivide(corners[list(face)]) for face in faces])
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    distances = np.abs(np.einsum("ti,ti->t", normals, triangles[:, 0])) / np.linalg.norm(normals, axis=1)
+    points = triangles.reshape(-1, 3)
     _, first = np.unique(points.round(9) + 0.0, axis=0, return_index=True)
-    return points[first] / away.min()
+    return points[first] / distances.min()
 
 
-def _cut(face: Array) -> Array:
+def _subdivide(face: Array) -> Array:
     """Split a triangle (3, 3) into (EDGE_DIVISIONS**2, 3, 3) triangles with corners on the unit sphere."""
     steps = range(EDGE_DIVISIONS)
     lower = [((i, j), (i + 1, j), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS]
     upper = [((i + 1, j), (i + 1, j + 1), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS - 1]
-    shares = np.array([[(i, j, EDGE_DIVISIONS - i - j) for i, j in one] for one in (*lower, *upper)]) / EDGE_DIVISIONS
-    points = shares @ face
+    corners = [[(i, j, EDGE_DIVISIONS - i - j) for i, j in triangle] for triangle in (*lower, *upper)]
+    points = np.array(corners) / EDGE_DIVISIONS @ face  # barycentric coordinates
     return points / np.linalg.norm(points, axis=-1, keepdims=True)

@@ -65,11 +65,11 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     opened = open_source(source)
     kind = detect_format(opened)
     reader = READERS[kind]
-    taken = list(inspect.signature(reader).parameters)[1:]
-    if unknown := [name for name in options if name not in taken]:
-        named = ", ".join(f"{name}=" for name in unknown)
+    known = list(inspect.signature(reader).parameters)[1:]
+    if unknown := [name for name in options if name not in known]:
+        names = ", ".join(f"{name}=" for name in unknown)
         raise InvalidArgument(
-            f"{opened.where}a {kind} file is read without the option {named}; there are {', '.join(taken) or 'none'}"
+            f"{opened.where}the reader of {kind} has no option {names}; its options are {', '.join(known) or 'none'}"
         )
     mechanism = reader(opened.path if opened.path is not None else str(source), **options)
     if srdf is not None:
@@ -92,12 +92,12 @@ def detect_format(opened: Source) -> str:
     if start in (b"{", b"["):
         return "JSON"
     if start == b"<":
-        return _recognise_xml(opened)
+        return _detect_xml_format(opened)
     if opened.name.lower().endswith(".json"):
         return "JSON"  # the JSON reader names the faulty line
     shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise FormatError(
-        f"{opened.where}it begins with {shown!r}; a URDF begins with '<', a mechanism of our own with '{{'"
+        f"{opened.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'"
     )
 
 
@@ -129,11 +129,11 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         ([], 3)
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise FormatError(f"a path is needed, not {type(path).__name__}")
+        raise FormatError(f"path must be a string or a path, not {type(path).__name__}")
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix not in WRITERS:
-        raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which says how to write it")
+        raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which chooses the format")
     target = _target(file)
     data = WRITERS[suffix](mechanism).encode()
     _check_readable(data, file.expanduser(), suffix)
@@ -147,64 +147,63 @@ def _check_readable(data: bytes, file: Path, suffix: str) -> None:
     try:
         reader(Source(data, file))
     except MechanikError as error:
-        raise error_type(f"this could not be read again, so it is not written: {error}") from error
+        raise error_type(f"not written, because the file could not be read back: {error}") from error
 
 
-def _recognise_xml(opened: Source) -> str:
+def _detect_xml_format(opened: Source) -> str:
     encoding = "utf-16" if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     rest = opened.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
     start = 0
     while (before := _BEFORE_ROOT.match(rest, start)) is not None:
         start = before.end()
-    found = _ELEMENT.match(rest, start)
-    tag = found.group(1) if found is not None else ""
+    element = _ELEMENT.match(rest, start)
+    tag = element.group(1) if element is not None else ""
     if tag == "COLLADA":
-        raise FormatError(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")
+        raise FormatError(f"{opened.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it")
     if tag and tag not in ROOT_ELEMENTS:
         raise FormatError(
-            f"{opened.where}the root element is <{tag}>; "
-            "that of a URDF is <robot>, of an MJCF <mujoco>, of an SDF <sdf>"
+            f"{opened.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>"
         )
     return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error
 
 
 def _target(file: Path) -> Path:
     """Return the file to create or replace; a symbolic link is followed and stays a link."""
-    with _refusal(file):
+    with _os_errors_as_cannot_save(file):
         file = file.expanduser()
         target = file.resolve()
         try:
             mode = os.stat(file).st_mode
         except FileNotFoundError:
             if not target.parent.is_dir():
-                raise CannotSave(f"{file} cannot be written: there is no folder {target.parent}") from None
+                raise CannotSave(f"{file} cannot be written: the folder {target.parent} does not exist") from None
             return target
         if stat.S_ISDIR(mode):
-            raise CannotSave(f"{file} is a folder; name a file in it")
+            raise CannotSave(f"{file} is a folder; pass the name of a file")
         if not stat.S_ISREG(mode):
-            raise CannotSave(f"{file} is a pipe, a device or a socket, which a file would take the place of")
+            raise CannotSave(f"{file} is a pipe, a device or a socket; choose another file name")
         return target
 
 
 def _replace(target: Path, data: bytes) -> None:
-    with _refusal(target):
-        beside = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
+    with _os_errors_as_cannot_save(target):
+        temporary = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
         try:
-            with open(beside, "xb") as stream:
+            with open(temporary, "xb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             if target.exists():
-                shutil.copymode(target, beside)
-            os.replace(beside, target)
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
 
 
 @contextlib.contextmanager
-def _refusal(file: Path) -> Generator[None]:
+def _os_errors_as_cannot_save(file: Path) -> Generator[None]:
     """Turn errors of the operating system into `CannotSave`."""
     try:
         yield

@@ -1,6 +1,6 @@
 """Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes. No file is opened.
 
-A zip is unpacked into memory after a check of its table of contents. Refused are: names that lead out of the zip,
+A zip is unpacked into memory after a check of its table of contents. Not allowed are: names that lead out of the zip,
 links, encrypted members, duplicate names, too many members or bytes, and too high compression ratios. The size limit
 counts the bytes that come out, not the sizes that the table states. A zip inside the zip is not unpacked.
 """
@@ -25,7 +25,7 @@ from mechanik.model.mesh_files import MeshDependencies
 from mechanik.model.shapes import Mesh
 
 MAX_ZIP_FILES = 2_000
-"""Members of a zip; more are refused."""
+"""Largest number of members of a zip."""
 MAX_UNPACKED_BYTES = 256 * 2**20
 """Bytes that all members of a zip may have together after unpacking."""
 MAX_COMPRESSION_RATIO = 200
@@ -40,7 +40,7 @@ CHUNK_BYTES = 2**16
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x07"
 _END_SIZE, _END64_SIZE = 22, 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_BROKEN = (
+_ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -74,91 +74,95 @@ def unzip(data: bytes, where: str) -> dict[str, bytes]:
     _check_table(data, where)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            members = _checked(packed.infolist(), where)
+            members = _checked_members(packed.infolist(), where)
             files: dict[str, bytes] = {}
-            left = MAX_UNPACKED_BYTES
+            remaining = MAX_UNPACKED_BYTES
             for name, info in members.items():
-                files[name] = _unpacked(packed, info, left, where)
-                left -= len(files[name])
+                files[name] = _unpack(packed, info, remaining, where)
+                remaining -= len(files[name])
     except FormatError:
         raise
-    except _BROKEN as error:
-        raise FormatError(f"{where}this zip is broken ({str(error) or type(error).__name__}); pack it anew") from None
+    except _ZIP_ERRORS as error:
+        raise FormatError(
+            f"{where}the zip is damaged ({str(error) or type(error).__name__}); create it again"
+        ) from None
     return files
 
 
 def _check_table(data: bytes, where: str) -> None:
     """Check the length of the table of contents before `zipfile` builds a list of it."""
-    at = data.rfind(_END, max(0, len(data) - _END_SIZE - 2**16))
-    if at < 0 or len(data) < at + _END_SIZE:
-        raise FormatError(f"{where}this zip has no end, as if it were cut off; pack it anew")
-    _, disk, first_disk, here, count, size = struct.unpack("<4s4HI", data[at : at + 16])
-    if data[max(0, at - _END64_SIZE) : at].startswith(_END64) or count == 0xFFFF or size == 0xFFFFFFFF:
-        raise FormatError(f"{where}this is a zip for more than 4 GB or 65,535 files; pack the robot alone")
-    if disk or first_disk or here != count:
-        raise FormatError(f"{where}this zip is one of several parts; pack it as one")
+    offset = data.rfind(_END, max(0, len(data) - _END_SIZE - 2**16))
+    if offset < 0 or len(data) < offset + _END_SIZE:
+        raise FormatError(f"{where}the zip seems truncated; create it again")
+    _, disk, first_disk, count_on_disk, count, size = struct.unpack("<4s4HI", data[offset : offset + 16])
+    if data[max(0, offset - _END64_SIZE) : offset].startswith(_END64) or count == 0xFFFF or size == 0xFFFFFFFF:
+        raise FormatError(
+            f"{where}the zip uses the ZIP64 format, for more than 4 GB or 65,535 files; pack only the robot"
+        )
+    if disk or first_disk or count_on_disk != count:
+        raise FormatError(f"{where}the zip is split into several files; create a single one")
     if count > MAX_ZIP_FILES or size > MAX_ZIP_FILES * (46 + MAX_NAME_LENGTH):
-        raise FormatError(f"{where}this zip has {count} files; at most {MAX_ZIP_FILES} are read")
+        raise FormatError(f"{where}the zip has {count} files; the limit is {MAX_ZIP_FILES}")
 
 
-def _checked(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipfile.ZipInfo]:
+def _checked_members(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipfile.ZipInfo]:
     """Return the members that are files, by name, after a check of all members."""
     if len(infos) > MAX_ZIP_FILES:
-        raise FormatError(f"{where}this zip has {len(infos)} files; at most {MAX_ZIP_FILES} are read")
+        raise FormatError(f"{where}the zip has {len(infos)} files; the limit is {MAX_ZIP_FILES}")
     total = sum(info.file_size for info in infos)
     if total > MAX_UNPACKED_BYTES:
-        raise FormatError(f"{where}unpacked, this zip has {total / 2**20:.0f} MB; at most {_megabytes()} are read")
+        raise FormatError(f"{where}unpacked, the zip has {total / 2**20:.0f} MB; the limit is {_megabytes()} MB")
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
-        name = _checked_name(info, where)
+        name = _checked_member_name(info, where)
         _check_member(info, where)
         if info.is_dir() or name.startswith("__MACOSX/") or name.endswith(".DS_Store"):
             continue
         if name in members:
-            raise FormatError(f"{where}two files in this zip are called {name!r}")
+            raise FormatError(f"{where}two files in the zip are called {name!r}")
         members[name] = info
     return members
 
 
-def _checked_name(info: zipfile.ZipInfo, where: str) -> str:
+def _checked_member_name(info: zipfile.ZipInfo, where: str) -> str:
     name = info.orig_filename
     shown = repr(name if len(name) <= 80 else f"{name[:77]}...")
     parts = name.split("/")
     if len(name) > MAX_NAME_LENGTH or not name.strip("/. "):
-        raise FormatError(f"{where}a name of {len(name)} letters in this zip, {shown}, names no file")
+        raise FormatError(f"{where}the zip contains an invalid name of {len(name)} characters, {shown}")
     if name.startswith("/") or ".." in parts or "\\" in name or re.match("[A-Za-z]:", name):
         raise FormatError(
-            f"{where}the name {shown} leads out of the zip; names are relative, with '/' and without '..'"
+            f"{where}the name {shown} leads out of the zip; names must be relative, with '/' and without '..'"
         )
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-        raise FormatError(f"{where}the name {shown} in this zip has letters that no name has")
+        raise FormatError(f"{where}the name {shown} in the zip contains control characters")
     return "/".join(part for part in parts if part not in ("", "."))
 
 
 def _check_member(info: zipfile.ZipInfo, where: str) -> None:
     name, kind = repr(info.filename[:80]), stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise FormatError(f"{where}{name} in this zip is a link or a device; pack the file itself")
+        raise FormatError(f"{where}{name} in the zip is a link or a device; pack the file itself")
     if info.flag_bits & 0x41:
-        raise FormatError(f"{where}{name} in this zip is encrypted; pack it without a password")
+        raise FormatError(f"{where}{name} in the zip is encrypted; pack it without a password")
     if info.compress_type not in _METHODS:
-        raise FormatError(f"{where}{name} in this zip is packed by a method other than deflate; pack it the usual way")
+        raise FormatError(f"{where}{name} in the zip is not compressed by deflate; create the zip again with deflate")
     if info.file_size > RATIO_CHECK_BYTES and info.file_size > MAX_COMPRESSION_RATIO * info.compress_size:
         raise FormatError(
-            f"{where}{name} in this zip would grow to more than {MAX_COMPRESSION_RATIO} times its "
-            f"size, as no model or mesh does"
+            f"{where}{name} in the zip is compressed by more than a factor of "
+            f"{MAX_COMPRESSION_RATIO}, which is not allowed"
         )
 
 
-def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, left: int, where: str) -> bytes:
+def _unpack(packed: zipfile.ZipFile, info: zipfile.ZipInfo, remaining: int, where: str) -> bytes:
     """Unpack one member and count its bytes on the way, because the table may state a wrong size."""
     chunks: list[bytes] = []
     size = 0
     with packed.open(info) as stream:
         while chunk := stream.read(CHUNK_BYTES):
             size += len(chunk)
-            if size > left:
-                raise FormatError(f"{where}unpacked, this zip has more than the {_megabytes()} MB that are read")
+            if size > remaining:
+                raise FormatError(f"{where}unpacked, the zip has more than the limit of {_megabytes()} MB")
             chunks.append(chunk)
     return b"".join(chunks)
 
@@ -191,11 +195,11 @@ class ArchiveFileResolver:
     def __init__(self, files: Mapping[str, bytes], model: str) -> None:
         self.files = files
         self.folder = PurePosixPath(model).parent.parts
-        self._by_last: dict[str, list[tuple[str, ...]]] = {}
+        self._by_file_name: dict[str, list[tuple[str, ...]]] = {}
         for name in files:
             parts = PurePosixPath(name).parts
-            self._by_last.setdefault(parts[-1], []).append(parts)
-        self._read = self._parts = 0
+            self._by_file_name.setdefault(parts[-1], []).append(parts)
+        self._text_bytes = self._part_count = 0
 
     def find(self, uri: str) -> str | None:
         """Return the name of the member that `uri` means, or None."""
@@ -209,51 +213,51 @@ class ArchiveFileResolver:
         ]
         if not parts or parts[-1] == "..":
             return None
-        if scheme == "" and (exact := _walked(self.folder, parts)) in self.files:
+        if scheme == "" and (exact := _resolve_relative(self.folder, parts)) in self.files:
             return exact
-        return self._by_its_end([part for part in parts if part != ".."])
+        return self._find_by_path_ending([part for part in parts if part != ".."])
 
     def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
-        """Tell whether the file came along; `known`, a path on the sender's machine, is ignored."""
+        """Return whether the archive has the file; `known`, a path on the sender's machine, is ignored."""
         return self.find(uri) is not None, None
 
     def open(self, uri: str) -> Source | None:
-        found = self.find(uri)
-        return None if found is None else self.source(found)
+        name = self.find(uri)
+        return None if name is None else self.source(name)
 
     def content(self, uri: str) -> bytes | None:
-        found = self.find(uri)
-        return None if found is None else self.files[found]
+        name = self.find(uri)
+        return None if name is None else self.files[name]
 
     def source(self, name: str) -> Source:
         """Return a member as a model source; all sources together may have `MAX_TEXT_BYTES`."""
         data = self.files[name]
-        self._read += len(data)
-        if self._read > MAX_TEXT_BYTES:
+        self._text_bytes += len(data)
+        if self._text_bytes > MAX_TEXT_BYTES:
             raise FormatError(
-                f"{PurePosixPath(name).name}: this and what was read before have {self._read / 2**20:.1f} MB of text; "
-                f"at most {MAX_TEXT_BYTES / 2**20:.0f} are read"
+                f"{PurePosixPath(name).name}: the model and its included files have {self._text_bytes / 2**20:.1f} MB; "
+                f"the limit is {MAX_TEXT_BYTES / 2**20:.0f} MB"
             )
         return Source(data, None, name, self)
 
     def count(self, parts: int, where: str) -> None:
-        self._parts += parts
-        if self._parts > MAX_LINKS_AND_JOINTS:
+        self._part_count += parts
+        if self._part_count > MAX_LINKS_AND_JOINTS:
             raise FormatError(
-                f"{where}it has {self._parts} links and joints; of a file that was sent, at most "
-                f"{MAX_LINKS_AND_JOINTS} are read"
+                f"{where}the model has {self._part_count} links and joints; the limit for uploads is "
+                f"{MAX_LINKS_AND_JOINTS}"
             )
 
     def search_hint(self, uri: str) -> str:
-        return "; pack it into the zip, in a folder of the same name"
+        return "; add it to the zip, in a folder of the same name"
 
-    def _by_its_end(self, parts: list[str]) -> str | None:
+    def _find_by_path_ending(self, parts: list[str]) -> str | None:
         """Return the member with the longest common path ending; of several the least deep, then the first by name."""
         best: tuple[int, int, str] | None = None
-        for candidate in self._by_last.get(parts[-1], ()):
+        for candidate in self._by_file_name.get(parts[-1], ()):
             common = 0
-            for one, other in zip(reversed(parts), reversed(candidate), strict=False):
-                if one != other:
+            for part, candidate_part in zip(reversed(parts), reversed(candidate), strict=False):
+                if part != candidate_part:
                     break
                 common += 1
             rank = (-common, len(candidate), "/".join(candidate))
@@ -261,24 +265,24 @@ class ArchiveFileResolver:
         return None if best is None else best[2]
 
 
-def _walked(folder: tuple[str, ...], parts: list[str]) -> str | None:
+def _resolve_relative(folder: tuple[str, ...], parts: list[str]) -> str | None:
     """Return the path that `parts` leads to from `folder`, or None if it leaves the archive."""
-    place = list(folder)
+    path = list(folder)
     for part in parts:
         if part != "..":
-            place.append(part)
-        elif place:
-            place.pop()
+            path.append(part)
+        elif path:
+            path.pop()
         else:
             return None
-    return "/".join(place)
+    return "/".join(path)
 
 
 MODEL_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world", ".json")
 """File suffixes of a model in a zip."""
 MESH_SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".msh")
-_NAMED = re.compile(rb"""<include\s[^<>]*?file\s*=\s*["']([^"'<>]+)["']|<uri>\s*([^<>]+?)\s*</uri>""")
-_SHOWN = 5
+_INCLUDED_FILE = re.compile(rb"""<include\s[^<>]*?file\s*=\s*["']([^"'<>]+)["']|<uri>\s*([^<>]+?)\s*</uri>""")
+_MAX_LISTED_MODELS = 5
 
 
 def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
@@ -290,66 +294,68 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
             meshes.
 
     Returns:
-        The mechanism, whose meshes have no `path`, and the files that came along. Meshes are listed by their `uri`,
-        textures by the `texture` of the material, and files beside a mesh by the name that `MeshDependencies` gives
-        them.
+        The mechanism, whose meshes have no `path`, and the files of the zip that it uses. Meshes are listed by their
+        `uri`, textures by the `texture` of the material, and files beside a mesh by the name that `MeshDependencies`
+        gives them.
 
     Raises:
-        FormatError: the data cannot be read, or is refused; the message says why and what to do.
+        FormatError: the data cannot be read or is not allowed; the message says why and what to do.
     """
-    shown = _shown(name)
+    shown = _printable_name(name)
     if is_zip(data):
         files = unzip(data, f"{shown}: ")
-        model = _model(files, shown)
+        model = _find_model(files, shown)
     else:
-        files, model = {shown: _checked_description(shown, data)}, shown
+        files, model = {shown: _check_model_data(shown, data)}, shown
     members = ArchiveFileResolver(files, model)
     source = members.source(model)
     mechanism = READERS[detect_format(source)](source)
-    return mechanism, _files(mechanism, members)
+    return mechanism, _used_files(mechanism, members)
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """Return the last part of an untrusted file name in printable characters."""
     last = re.split(r"[/\\]", name)[-1]
-    kept = "".join(letter if letter.isprintable() and letter not in ":*?<>|" else "_" for letter in last).strip(" .")
-    return kept[:80] or "file"
+    printable = "".join(letter if letter.isprintable() and letter not in ":*?<>|" else "_" for letter in last).strip(
+        " ."
+    )
+    return printable[:80] or "file"
 
 
-def _checked_description(name: str, data: bytes) -> bytes:
+def _check_model_data(name: str, data: bytes) -> bytes:
     """Return the data of a single model file, or raise an error if it cannot be one."""
     if not data.strip():
         raise FormatError(f"{name} is empty")
     if name.lower().endswith(MESH_SUFFIXES):
-        raise FormatError(f"{name} is a mesh; drop the URDF, MJCF or SDF that names it, in a zip with its meshes")
+        raise FormatError(f"{name} is a mesh; load the URDF, MJCF or SDF that uses it, in a zip with its meshes")
     if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FormatError(f"{name} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism, nor a zip")
     return data
 
 
-def _model(files: dict[str, bytes], where: str) -> str:
+def _find_model(files: dict[str, bytes], where: str) -> str:
     """Return the name of the model in a zip: of those that no other file includes, the least deep one."""
     included = {
         PurePosixPath((mjcf or uri).decode(errors="replace").replace("\\", "/")).name
         for name, data in files.items()
         if name.lower().endswith(MODEL_SUFFIXES)
-        for mjcf, uri in _NAMED.findall(data[: 2**22])
+        for mjcf, uri in _INCLUDED_FILE.findall(data[: 2**22])
     }
-    found = [name for name, data in files.items() if _is_model(name, data)]
-    if not found:
+    models = [name for name, data in files.items() if _is_model(name, data)]
+    if not models:
         if any(name.lower().endswith(".xacro") for name in files):
             raise FormatError(
-                f"{where}: there is a xacro in it and no URDF; expand it first, with `xacro FILE > x.urdf`"
+                f"{where}: the zip contains a xacro file and no URDF; expand it first with `xacro FILE > x.urdf`"
             )
-        raise FormatError(f"{where}: there is no URDF, MJCF, SDF or JSON mechanism in this zip")
-    tops = [name for name in found if PurePosixPath(name).name not in included] or found
+        raise FormatError(f"{where}: the zip contains no URDF, MJCF, SDF or JSON mechanism")
+    tops = [name for name in models if PurePosixPath(name).name not in included] or models
     depth = min(name.count("/") for name in tops)
-    least = sorted(name for name in tops if name.count("/") == depth)
-    same = [name for name in least if PurePosixPath(name).stem == PurePosixPath(where).stem]
-    if len(same or least) > 1:
-        names = ", ".join(least[:_SHOWN]) + (", ..." if len(least) > _SHOWN else "")
-        raise FormatError(f"{where}: there are {len(least)} models in this zip, {names}; pack the one that is meant")
-    return (same or least)[0]
+    shallowest = sorted(name for name in tops if name.count("/") == depth)
+    same_stem = [name for name in shallowest if PurePosixPath(name).stem == PurePosixPath(where).stem]
+    if len(same_stem or shallowest) > 1:
+        names = ", ".join(shallowest[:_MAX_LISTED_MODELS]) + (", ..." if len(shallowest) > _MAX_LISTED_MODELS else "")
+        raise FormatError(f"{where}: the zip contains {len(shallowest)} models, {names}; leave only one in it")
+    return (same_stem or shallowest)[0]
 
 
 def _is_model(name: str, data: bytes) -> bool:
@@ -365,24 +371,19 @@ def _is_model(name: str, data: bytes) -> bool:
     return b"<mujocoinclude" not in data[: 2**12]
 
 
-def _files(mechanism: Mechanism, members: ArchiveFileResolver) -> dict[str, bytes]:
+def _used_files(mechanism: Mechanism, members: ArchiveFileResolver) -> dict[str, bytes]:
     named: dict[str, None] = {}
     for link in mechanism.links.values():
-        for placed in (*link.visuals, *link.collisions):
-            if isinstance(placed.shape, Mesh):
-                named[placed.shape.uri] = None
-            if placed.material is not None and placed.material.texture:
-                named[placed.material.texture] = None
-    places = {uri: members.find(uri) for uri in named}
-    found = {uri: members.files[place] for uri, place in places.items() if place is not None}
+        for instance in (*link.visuals, *link.collisions):
+            if isinstance(instance.shape, Mesh):
+                named[instance.shape.uri] = None
+            if instance.material is not None and instance.material.texture:
+                named[instance.material.texture] = None
+    contents = {uri: content for uri in named if (content := members.content(uri)) is not None}
 
-    def find(name: str) -> bytes | None:
-        place = members.find(name)
-        return None if place is None else members.files[place]
-
-    beside = MeshDependencies(find)
-    for uri, data in list(found.items()):
-        for name in beside.files_of(uri, data).values():
-            if (content := find(name)) is not None:
-                found.setdefault(name, content)
-    return found
+    dependencies = MeshDependencies(members.content)
+    for uri, data in list(contents.items()):
+        for name in dependencies.files_of(uri, data).values():
+            if (content := members.content(name)) is not None:
+                contents.setdefault(name, content)
+    return contents

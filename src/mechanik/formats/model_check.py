@@ -15,15 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from mechanik.errors import (
-    DoFError,
-    FileMissing,
-    FormatError,
-    LimitsError,
-    MechanikError,
-    NotARotation,
-    StructureError,
-)
+from mechanik.errors import DoFError, FileMissing, FormatError, LimitsError, MechanikError, NotARotation, StructureError
 from mechanik.formats.load import load
 from mechanik.formats.source import file_resolver, open_source
 from mechanik.formats.urdf.reader import JOINT_TYPES, check_is_urdf, did_you_mean
@@ -66,24 +58,31 @@ MAX_JOINT_OFFSET = 100.0
 
 
 def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
-    told: set[tuple[str, str]] = set()
+    checked: set[tuple[str, str]] = set()
     mirrored: list[str] = []
     for name, link in mechanism.links.items():
         for shape in _shapes(link):
-            if not isinstance(shape, Mesh) or (name, shape.uri) in told:
+            if not isinstance(shape, Mesh) or (name, shape.uri) in checked:
                 continue
-            told.add((name, shape.uri))
+            checked.add((name, shape.uri))
             if shape.path is None:
-                yield Finding("warning", "mesh-missing", f"link {name!r}", f"the mesh {shape.uri!r} was not found")
+                yield Finding(
+                    "warning", "mesh-missing", f"link {name!r}", f"the mesh file {shape.uri!r} does not exist"
+                )
             elif not Path(shape.path).is_file():
-                text = f"the mesh {shape.uri!r} is no longer at {shape.path}"
+                text = f"the mesh file {shape.uri!r} is no longer at {shape.path}"
                 yield Finding("warning", "mesh-missing", f"link {name!r}", text)
             size = np.abs(shape.scale)
             shown = " ".join(f"{x:g}" for x in shape.scale)
             if not np.isfinite(size).all():
-                yield Finding("error", "mesh-scale", f"link {name!r}", f"the mesh {shape.uri!r} is scaled by {shown}")
+                yield Finding(
+                    "error",
+                    "mesh-scale",
+                    f"link {name!r}",
+                    f"the mesh {shape.uri!r} has the scale {shown}, which is not finite",
+                )
             elif size.any() and (size.max() >= MAX_MESH_SCALE or size.max() <= MIN_MESH_SCALE):
-                text = f"the mesh {shape.uri!r} is scaled by {shown}; a unit may have been mistaken"
+                text = f"the mesh {shape.uri!r} is scaled by {shown}; is the unit right?"
                 yield Finding("warning", "mesh-scale", f"link {name!r}", text)
             if np.prod(np.sign(shape.scale)) < 0:
                 mirrored.append(name)
@@ -98,39 +97,37 @@ def check_shapes(mechanism: Mechanism) -> Iterator[Finding]:
     for name, link in mechanism.links.items():
         for shape in dict.fromkeys(_shapes(link)):
             if min(_extents(shape)) == 0:
-                text = f"has a shape without extent: {type(shape).__name__.lower()} of size 0"
+                text = f"has a {type(shape).__name__.lower()} with a size of 0"
                 yield Finding("warning", "flat-shape", f"link {name!r}", text)
 
 
 def check_masses(mechanism: Mechanism) -> Iterator[Finding]:
-    weighed = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
+    any_mass = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
     for name, link in mechanism.links.items():
         where = f"link {name!r}"
         if link.inertial is None:
-            if weighed and _is_moved(link):
-                yield Finding("note", "no-mass", where, "moves and has no mass, although others have")
+            if any_mass and _is_movable(link):
+                yield Finding("note", "no-mass", where, "moves and has no mass, while other links have one")
             continue
         if link.inertial.mass < 0:
             yield Finding("error", "negative-mass", where, f"has a mass of {link.inertial.mass:g} kg")
-        elif link.inertial.mass == 0 and _is_moved(link):
+        elif link.inertial.mass == 0 and _is_movable(link):
             yield Finding("warning", "zero-mass", where, "moves and has a mass of 0 kg")
-        elif not _is_possible(link.inertial):
-            text = (
-                "has an inertia that no body has: no principal moment may be negative, or above the other two together"
-            )
+        elif not _is_physical(link.inertial):
+            text = "has an impossible inertia: a principal moment is negative, or above the sum of the other two"
             yield Finding("warning", "inertia", where, text)
 
 
 def check_scale(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
-        away = float(np.linalg.norm(joint.position))
-        if joint.parent is not None and away > MAX_JOINT_OFFSET:
-            text = f"sits {away:g} m from the frame of its parent; were these millimetres?"
+        distance = float(np.linalg.norm(joint.position))
+        if joint.parent is not None and distance > MAX_JOINT_OFFSET:
+            text = f"is {distance:g} m from the frame of its parent; is the unit millimetres?"
             yield Finding("warning", "far", f"joint {name!r}", text)
 
 
 def _shapes(link: Link) -> list[Shape]:
-    return [placed.shape for placed in (*link.visuals, *link.collisions)]
+    return [instance.shape for instance in (*link.visuals, *link.collisions)]
 
 
 def _extents(shape: Shape) -> tuple[float, ...]:
@@ -146,15 +143,15 @@ def _extents(shape: Shape) -> tuple[float, ...]:
         case Mesh():
             return tuple(abs(x) for x in shape.scale)
         case _:
-            return (1.0,)  # the constructors of the other shapes refuse zero extents
+            return (1.0,)  # the constructors of the other shapes reject zero extents
 
 
-def _is_moved(link: Link) -> bool:
-    """Tell whether the joint above the link moves; the mass of a fixed link can be part of its parent's mass."""
+def _is_movable(link: Link) -> bool:
+    """Return whether the joint above the link moves; the mass of a fixed link can be part of its parent's mass."""
     return link.parent is not None and bool(getattr(link.parent, "dof", ()))
 
 
-def _is_possible(inertial: Inertial) -> bool:
+def _is_physical(inertial: Inertial) -> bool:
     ixx, ixy, ixz, iyy, iyz, izz = inertial.inertia
     if not any(inertial.inertia):
         return True  # a point mass
@@ -173,11 +170,11 @@ UNLIMITED_FROM = 1e4
 def check_joint_links(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         if joint.child is None:
-            yield Finding("warning", "no-child", f"joint {name!r}", "holds no link and closes no loop")
-        if joint.parent is None and joint.dof and not _floats(joint):
-            yield Finding("note", "no-parent", f"joint {name!r}", "hangs on no link and moves against the world")
+            yield Finding("warning", "no-child", f"joint {name!r}", "has no child link and closes no loop")
+        if joint.parent is None and joint.dof and not _is_floating(joint):
+            yield Finding("note", "no-parent", f"joint {name!r}", "has no parent link and moves relative to the world")
     if not any(joint.dof for joint in mechanism.joints.values()):
-        yield Finding("note", "still", "mechanism", "has no joint that moves")
+        yield Finding("note", "no-motion", "mechanism", "has no movable joint")
 
 
 def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
@@ -190,23 +187,23 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
             lower, upper = joint.limits(dof)
             value, label = joint.value(dof), dof.name if len(joint.dof) > 1 else "it"
             if not lower - CLOSURE_TOLERANCE <= value <= upper + CLOSURE_TOLERANCE:
-                text = f"stands at {value:g}, outside its limits {lower:g} to {upper:g}"
-                yield Finding("warning", "value-outside", where, _about(label, text))
+                text = f"has the value {value:g}, outside its limits {lower:g} to {upper:g}"
+                yield Finding("warning", "value-outside", where, _with_dof(label, text))
             if lower == upper:
-                yield Finding("note", "locked", where, _about(label, f"cannot move: both limits are {lower:g}"))
+                yield Finding("note", "locked", where, _with_dof(label, f"cannot move: both limits are {lower:g}"))
             elif not lower <= 0 <= upper and dof not in joint._couplings:
-                text = f"cannot be at zero, as its limits are {lower:g} to {upper:g}"
-                yield Finding("note", "zero-excluded", where, _about(label, text))
+                text = f"cannot be 0, because its limits are {lower:g} to {upper:g}"
+                yield Finding("note", "zero-excluded", where, _with_dof(label, text))
             if dof.is_rotation and any(LIKELY_DEGREES <= abs(side) < UNLIMITED_FROM for side in (lower, upper)):
-                text = f"has limits of {lower:g} to {upper:g} rad, which look like degrees"
-                yield Finding("warning", "degrees", where, _about(label, text))
+                text = f"has limits of {lower:g} to {upper:g} rad; they seem to be in degrees"
+                yield Finding("warning", "degrees", where, _with_dof(label, text))
             if lower <= -UNLIMITED_FROM and upper >= UNLIMITED_FROM and dof not in joint._couplings:
                 unlimited.append(dof)
-        if unlimited and not _floats(joint) and not joint.has_quaternion:
-            slides = any(dof in TRANSLATIONS for dof in unlimited)
+        if unlimited and not _is_floating(joint) and not joint.has_quaternion:
+            is_prismatic = any(dof in TRANSLATIONS for dof in unlimited)
             named = " ".join(dof.name for dof in unlimited)
             text = f"has no limits in {named}" if len(joint.dof) > 1 else "has no limits"
-            yield Finding("warning" if slides else "note", "no-limits", where, text)
+            yield Finding("warning" if is_prismatic else "note", "no-limits", where, text)
 
 
 def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
@@ -215,20 +212,20 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
             where = f"joint {name!r}"
             leader = coupling.leader.name
             if coupling.ratio == 0:
-                yield Finding("warning", "ratio-zero", where, f"follows {leader!r} with ratio 0, so it never moves")
+                yield Finding("warning", "ratio-zero", where, f"mimics {leader!r} with ratio 0 and never moves")
                 continue
             lower, upper = coupling.leader.limits(coupling.leader_dof)
             low, high = (side + 0.0 for side in coupling.limits_for_leader())  # adding zero turns -0.0 into 0.0
             if max(lower, low) > min(upper, high):
                 text = (
-                    f"follows {leader!r}, but its limits would need that at {low:g} to {high:g}, "
-                    f"and it moves within {lower:g} to {upper:g}"
+                    f"mimics {leader!r}; its limits require {leader!r} to be within {low:g} to {high:g}, but the "
+                    f"limits of {leader!r} are {lower:g} to {upper:g}"
                 )
                 yield Finding("error", "coupling-limits", where, text)
             elif low > lower + CLOSURE_TOLERANCE or high < upper - CLOSURE_TOLERANCE:
                 text = (
-                    f"follows {leader!r} and holds it back to {max(lower, low):g} to {min(upper, high):g}, "
-                    f"although that may move within {lower:g} to {upper:g}"
+                    f"mimics {leader!r} and narrows its range to {max(lower, low):g} to {min(upper, high):g}; "
+                    f"the limits of {leader!r} are {lower:g} to {upper:g}"
                 )
                 yield Finding("note", "coupling-narrows", where, text)
 
@@ -237,41 +234,36 @@ def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         if not gap.is_closed(CLOSURE_TOLERANCE):
-            text = (
-                f"is open by {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad where "
-                f"the joints are now"
-            )
+            text = f"has a gap of {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad at the present q"
             yield Finding("error", "open-loop", f"closure {name!r}", text)
 
 
 def check_joint_constraints(mechanism: Mechanism) -> Iterator[Finding]:
-    for name, law in mechanism.joint_constraints.items():
-        off, where = law.error(), f"law {name!r}"
-        if abs(off) > CLOSURE_TOLERANCE * law.scale:
-            yield Finding("error", "broken-law", where, f"is off by {format_amount(off)} where the joints are now")
-        elif not law.resolve_couplings()[0]:
-            yield Finding("note", "idle-law", where, "says no more than the couplings of its joints do")
+    for name, constraint in mechanism.joint_constraints.items():
+        error, where = constraint.error(), f"joint constraint {name!r}"
+        if abs(error) > CLOSURE_TOLERANCE * constraint.scale:
+            text = f"has an error of {format_amount(error)} at the present q"
+            yield Finding("error", "violated-constraint", where, text)
+        elif not constraint.resolve_couplings()[0]:
+            yield Finding("note", "redundant-constraint", where, "is already satisfied by the couplings of its joints")
 
 
 def check_cones(mechanism: Mechanism) -> Iterator[Finding]:
     from mechanik.objectives.constraint_relations import swing_angles
 
-    for name, tilt in swing_angles(mechanism, mechanism.q).items():
+    for name, swing in swing_angles(mechanism, mechanism.q).items():
         cone = mechanism.joint(name).cone
-        if cone is not None and tilt > cone.angle + CLOSURE_TOLERANCE:
-            text = (
-                f"tilts by {format_amount(tilt)} rad where it is now, and its cone leaves it "
-                f"{format_amount(cone.angle)} rad"
-            )
+        if cone is not None and swing > cone.angle + CLOSURE_TOLERANCE:
+            text = f"swings by {format_amount(swing)} rad; its swing limit is {format_amount(cone.angle)} rad"
             yield Finding("error", "outside-cone", f"joint {name!r}", text)
 
 
 def check_goals(mechanism: Mechanism) -> Iterator[Finding]:
     for name, goal in mechanism.goals.items():
         if goal.closure is None:
-            yield Finding("note", "idle-goal", f"goal {name!r}", "wants no link")
+            yield Finding("note", "idle-goal", f"goal {name!r}", "has no link to move")
         elif not goal.goal_dof:
-            yield Finding("note", "idle-goal", f"goal {name!r}", "counts no direction, so anything is right")
+            yield Finding("note", "idle-goal", f"goal {name!r}", "has no dof, so every pose satisfies it")
 
 
 def format_amount(x: float) -> str:
@@ -279,11 +271,11 @@ def format_amount(x: float) -> str:
     return f"{x:.3g}" if abs(x) > 1e-12 else "0"
 
 
-def _floats(joint: Joint) -> bool:
+def _is_floating(joint: Joint) -> bool:
     return len(joint.dof) == 6
 
 
-def _about(label: str, text: str) -> str:
+def _with_dof(label: str, text: str) -> str:
     return text if label == "it" else f"{label} {text}"
 
 
@@ -297,15 +289,15 @@ def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
         return []
     links = robot.all("link")
     shapes = UrdfShapeReader(robot, file_resolver(opened))
-    found = [*_urdf_names(links), *_urdf_names(robot.all("joint"))]
+    findings = [*_urdf_names(links), *_urdf_names(robot.all("joint"))]
     for link in links:
-        found += _urdf_link(link, shapes)
+        findings += _urdf_link(link, shapes)
     for joint in robot.all("joint"):
-        found += _urdf_joint(joint, [link.attributes.get("name", "") for link in links])
-    found += _urdf_tree(robot)
+        findings += _urdf_joint(joint, [link.attributes.get("name", "") for link in links])
+    findings += _urdf_tree(robot)
     shapes.report()
     warnings = (text.partition(": ") for text in robot.document.warnings)
-    return [*found, *(Finding("warning", "reader", place, text) for place, _, text in warnings)]
+    return [*findings, *(Finding("warning", "reader", where, text) for where, _, text in warnings)]
 
 
 def _error(code: str, node: XmlNode, message: str) -> Finding:
@@ -319,7 +311,7 @@ def _urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
         if not name:
             yield _error("unnamed", node, "has no name")
         elif name in lines:
-            yield _error("duplicate-name", node, f"has the name of the {node.tag} in line {lines[name]}")
+            yield _error("duplicate-name", node, f"has the same name as the {node.tag} in line {lines[name]}")
         lines.setdefault(name, node.line)
 
 
@@ -332,7 +324,7 @@ def _urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
         try:
             read()
         except MechanikError as error:
-            yield Finding("error", part, f"{link.where}: {link.subject}", _after_place(error))
+            yield Finding("error", part, f"{link.where}: {link.subject}", _without_location(error))
 
 
 def _urdf_joint(joint: XmlNode, links: list[str]) -> Iterator[Finding]:
@@ -343,12 +335,14 @@ def _urdf_joint(joint: XmlNode, links: list[str]) -> Iterator[Finding]:
         end = joint.first(tag)
         name = "" if end is None else end.attributes.get("link", "")
         if name not in links:
-            yield _error("unknown-link", joint, f"has a {tag} {name!r}, which is no link{did_you_mean(name, links)}")
+            yield _error(
+                "unknown-link", joint, f"has the {tag} {name!r}; there is no such link{did_you_mean(name, links)}"
+            )
     try:
         read_origin(joint)
         yield from _urdf_motion(joint, kind)
     except MechanikError as error:
-        yield Finding("error", "number", f"{joint.where}: {joint.subject}", _after_place(error))
+        yield Finding("error", "number", f"{joint.where}: {joint.subject}", _without_location(error))
 
 
 def _urdf_motion(joint: XmlNode, kind: str) -> Iterator[Finding]:
@@ -356,40 +350,43 @@ def _urdf_motion(joint: XmlNode, kind: str) -> Iterator[Finding]:
     if kind in ("revolute", "continuous", "prismatic", "planar") and axis is not None:
         xyz = axis.numbers("xyz", 3)
         if xyz is not None and math.hypot(*xyz) < 1e-12:
-            yield _error("zero-axis", joint, "has a zero axis; it must point somewhere")
+            yield _error("zero-axis", joint, "has an axis of length 0")
     if kind in ("revolute", "prismatic"):
         limit = joint.first("limit")
         lower, upper = (None, None) if limit is None else (limit.number("lower"), limit.number("upper"))
         if lower is None and upper is None:
             yield Finding("warning", "no-limits", f"{joint.where}: {joint.subject}", "has no limits")
         elif (lower or 0.0) > (upper or 0.0):
-            text = f"has its lower limit, {lower or 0.0:g}, above its upper, {upper or 0.0:g}"
+            text = f"has a lower limit of {lower or 0.0:g}, above its upper limit of {upper or 0.0:g}"
             yield _error("inverted-limits", joint, text)
 
 
 def _urdf_tree(robot: XmlNode) -> Iterator[Finding]:
     """Find links with a second parent, cycles of parents, and links that the root does not reach."""
     links = {link.attributes.get("name", ""): link for link in robot.all("link")}
-    above: dict[str, str] = {}
+    parents: dict[str, str] = {}
     for joint in robot.all("joint"):
         ends = [end.attributes.get("link", "") for tag in ("parent", "child") if (end := joint.first(tag)) is not None]
         if len(ends) == 2 and all(end in links for end in ends):
             parent, child = ends
-            if child in above:
-                yield _error("second-parent", joint, f"holds the link {child!r}, which {above[child]!r} holds already")
-            above.setdefault(child, parent)
-    roots = [name for name in links if name not in above]
+            if child in parents:
+                yield _error(
+                    "second-parent", joint, f"has the child {child!r}, which already has the parent {parents[child]!r}"
+                )
+            parents.setdefault(child, parent)
+    roots = [name for name in links if name not in parents]
     for name in roots[1:]:
-        yield _error("unreachable", links[name], f"hangs on no joint, and the root is {roots[0]!r}")
+        yield _error("unreachable", links[name], f"is not the child of any joint; the root is {roots[0]!r}")
     for name in links:
-        way = [name]
-        while way[-1] in above and above[way[-1]] not in way:
-            way.append(above[way[-1]])
-        if above.get(way[-1]) == name:
-            yield _error("cycle", links[name], f"hangs on itself, through {' -> '.join(repr(one) for one in way[1:])}")
+        chain = [name]
+        while chain[-1] in parents and parents[chain[-1]] not in chain:
+            chain.append(parents[chain[-1]])
+        if parents.get(chain[-1]) == name:
+            names = " -> ".join(repr(link) for link in [*chain, name])
+            yield _error("cycle", links[name], f"is its own ancestor: {names}")
 
 
-def _after_place(error: MechanikError) -> str:
+def _without_location(error: MechanikError) -> str:
     """Return a reader's message without its location, which the finding states itself."""
     _, _, message = str(error).partition(": ")
     return message or str(error)
@@ -404,7 +401,7 @@ ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
     (StructureError, "duplicate-name"),
     (LimitsError, "inverted-limits"),
     (NotARotation, "zero-axis"),
-    (DoFError, "freedoms"),
+    (DoFError, "dofs"),
     (StructureError, "second-parent"),
     (StructureError, "cycle"),
 )
@@ -427,34 +424,38 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
     """
     try:
         mechanism = model if isinstance(model, Mechanism) else load(model)
-        found = [finding for rule in RULES for finding in rule(mechanism)]
+        findings = [finding for rule in RULES for finding in rule(mechanism)]
     except MechanikError as error:
         code = next((code for kind, code in ERROR_CODES if isinstance(error, kind)), "unreadable")
-        first = Finding("error", code, "" if isinstance(model, Mechanism) else _named(model), str(error))
+        first = Finding("error", code, "" if isinstance(model, Mechanism) else _source_name(model), str(error))
         faults = [] if isinstance(model, Mechanism) else check_urdf(model)
         if not any(fault.severity == "error" for fault in faults):
             return [first]
-        return sorted(faults, key=lambda one: SEVERITY_ORDER.index(one.severity))
-    found = [*_from_reader(mechanism), *(one for one in found if not _told(one, mechanism.warnings))]
-    return sorted(found, key=lambda one: SEVERITY_ORDER.index(one.severity))
+        return sorted(faults, key=_rank)
+    new_findings = (finding for finding in findings if not _is_in_warnings(finding, mechanism.warnings))
+    return sorted([*_reader_findings(mechanism), *new_findings], key=_rank)
 
 
-def _from_reader(mechanism: Mechanism) -> Iterator[Finding]:
+def _rank(finding: Finding) -> int:
+    return SEVERITY_ORDER.index(finding.severity)
+
+
+def _reader_findings(mechanism: Mechanism) -> Iterator[Finding]:
     for text in mechanism.warnings:
-        place, separator, rest = text.partition(": ")
-        yield Finding("warning", "reader", place if separator else "", rest if separator else text)
+        where, separator, message = text.partition(": ")
+        yield Finding("warning", "reader", where if separator else "", message if separator else text)
 
 
-def _told(finding: Finding, warnings: list[str]) -> bool:
-    """Tell whether the reader has reported the same fault, with its line in the file."""
+def _is_in_warnings(finding: Finding, warnings: list[str]) -> bool:
+    """Return whether the reader has reported the same fault, with its line in the file."""
     if finding.code == "mesh-mirrored":
         return any("negative scale" in text for text in warnings)
     subject = {"mesh-missing": "file", "no-limits": "limit"}.get(finding.code)
     return subject is not None and any(subject in text and finding.where in text for text in warnings)
 
 
-def _named(thing: object) -> str:
-    text = str(thing)
+def _source_name(source: object) -> str:
+    text = str(source)
     return "the text" if text.lstrip()[:1] in ("<", "{") or "\n" in text else text
 
 
@@ -464,7 +465,7 @@ def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
     for frame in [*mechanism.links.values(), *mechanism.joints.values(), *mechanism.goals.values()]:
         if not frame.name:
             name = mechanism.name_of(frame)
-            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name of its own, only a number")
+            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name; it is numbered")
 
 
 def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
@@ -473,24 +474,24 @@ def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
     if not roots:
         yield Finding("error", "no-links", "mechanism", "has no links")
         return
-    together: set[Frame] = set()
+    connected: set[Frame] = set()
     waiting = [roots[0]]
     while waiting:
         root = waiting.pop()
-        if root in together:
+        if root in connected:
             continue
-        together.add(root)
+        connected.add(root)
         waiting += [
             end.root
             for closure in mechanism.closures.values()
-            for end, other in ((closure.joint, closure.link), (closure.link, closure.joint))
-            if other.root is root
+            for end, other_end in ((closure.joint, closure.link), (closure.link, closure.joint))
+            if other_end.root is root
         ]
     for root in roots:
-        if root not in together:
+        if root not in connected:
             links = [mechanism.name_of(frame) for frame in root.traverse() if isinstance(frame, Link)]
             names = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
-            text = f"cannot be reached from the first root through any joint or closure (links: {names})"
+            text = f"is not connected to the first root by any joint or closure (links: {names})"
             yield Finding("warning", "unreachable", f"{root.kind} {mechanism.name_of(root)!r}", text)
 
 

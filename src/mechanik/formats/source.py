@@ -34,7 +34,7 @@ class FileResolver(Protocol):
     """Finds the files that a model names: on disk (`DiskFileResolver`) or in memory (`ArchiveFileResolver`)."""
 
     def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
-        """Tell whether a file exists, and return its path, which is None for a file in memory.
+        """Return whether a file exists, and its path, which is None for a file in memory.
 
         Args:
             uri: the file as the model names it.
@@ -60,7 +60,7 @@ class FileResolver(Protocol):
         ...
 
     def search_hint(self, uri: str) -> str:
-        """Return the end of a message about a missing file: how the user can make it found."""
+        """Return the end of a message about a missing file: what the user can do."""
         ...
 
 
@@ -100,11 +100,11 @@ class Source:
         try:
             return self.data.decode(encoding)
         except UnicodeDecodeError as error:
-            raise FormatError(f"{self.where}byte {error.start} is no {name}; save it as UTF-8") from None
+            raise FormatError(f"{self.where}byte {error.start} is not valid {name}; save the file as UTF-8") from None
 
 
 def is_text(source: object) -> bool:
-    """Tell whether a string is the model itself: it begins with `<` or `{`, or cannot be a file name."""
+    """Return whether a string is the model itself: it begins with `<` or `{`, or cannot be a file name."""
     if not isinstance(source, str):
         return False
     start = source.lstrip("\ufeff \t\r\n")[:1]
@@ -124,38 +124,36 @@ def open_source(source: str | os.PathLike[str]) -> Source:
         except UnicodeEncodeError as error:
             raise FormatError(f"character {error.start} of the text is half of a surrogate pair") from None
         if len(data) > MAX_MODEL_BYTES:
-            raise FormatError(
-                f"the text has {len(data) / 2**20:.0f} MB; at most {MAX_MODEL_BYTES / 2**20:.0f} are read"
-            )
+            raise FormatError(f"the text has {len(data) / 2**20:.0f} MB; the limit is {MAX_MODEL_BYTES / 2**20:.0f} MB")
         return Source(data, None)
     if not isinstance(source, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise FormatError(f"a path or text is needed, not {type(source).__name__}")
+        raise FormatError(f"a model must be a path or text, not {type(source).__name__}")
     if not os.fspath(source):
         raise FileMissing("the name of the file is empty")
     path = Path(source)
     with contextlib.suppress(RuntimeError):  # "~nobody" is a valid file name if there is no such user
         path = path.expanduser()
-    return Source(_read(path), path)
+    return Source(_read_file(path), path)
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise FormatError(f"{path} is a folder; name a file in it{_listed(_models_in(path))}")
+            raise FormatError(f"{path} is a folder; pass a file in it{_examples(_models_in(path))}")
         if not path.exists():
-            raise _missing(path)
+            raise _missing_file(path)
         if not path.is_file():
-            raise FormatError(f"{path} is neither a file nor a folder; pass the text that it yields")
+            raise FormatError(f"{path} is neither a file nor a folder; read it and pass its text")
         size = path.stat().st_size
         if size > MAX_MODEL_BYTES:
-            raise FormatError(f"{path} has {size / 2**20:.0f} MB; at most {MAX_MODEL_BYTES / 2**20:.0f} are read")
+            raise FormatError(f"{path} has {size / 2**20:.0f} MB; the limit is {MAX_MODEL_BYTES / 2**20:.0f} MB")
         data = path.read_bytes()
     except PermissionError:
-        raise FormatError(f"{path} may not be read: permission denied") from None
+        raise FormatError(f"{path} cannot be read: permission denied") from None
     except ValueError as error:
         if isinstance(error, FormatError):
             raise
-        raise FileMissing(f"{str(path)!r} cannot be the name of a file: {error}") from None
+        raise FileMissing(f"{str(path)!r} is not a valid file name: {error}") from None
     except OSError as error:
         raise FormatError(f"{path} cannot be read: {error.strerror or error}") from None
     if not data.strip():
@@ -165,23 +163,23 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _missing(path: Path) -> FileMissing:
+def _missing_file(path: Path) -> FileMissing:
     folder = path.parent
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     if folder != path.parent:
         return FileMissing(f"there is no file {path}: the folder {path.parent} does not exist")
-    there = sorted(one.name for one in folder.iterdir())
-    near = difflib.get_close_matches(path.name, there, n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else _listed(_models_in(folder)) + "."
+    names = sorted(path.name for path in folder.iterdir())
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else _examples(_models_in(folder)) + "."
     return FileMissing(f"there is no file {path.name!r} in {folder.resolve()}{'.' if near else ''}{hint}")
 
 
 def _models_in(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir() if one.suffix.lower() in (".urdf", ".json", ".xml", ".sdf"))
+    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in (".urdf", ".json", ".xml", ".sdf"))
 
 
-def _listed(names: list[str]) -> str:
+def _examples(names: list[str]) -> str:
     return f", such as {', '.join(names[:5])}" if names else ""
 
 
@@ -199,35 +197,37 @@ class DiskFileResolver:
 
     def __init__(self, folder: Path | None, folders: Mapping[str, str | Path] | None = None) -> None:
         if folders is not None and not isinstance(folders, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise FormatError(f"packages= takes names with their folders, as in {{'robot': '/path'}}, not {folders!r}")
-        self._folders = {name: Path(place).expanduser() for name, place in (folders or {}).items()}
-        self._above: list[Path] = []
+            raise FormatError(
+                f"packages= must map package names to folders, such as {{'robot': '/path'}}, not {folders!r}"
+            )
+        self._folders = {name: Path(package_folder).expanduser() for name, package_folder in (folders or {}).items()}
+        self._parent_folders: list[Path] = []
         if folder is not None:
             absolute = folder.absolute()
-            self._above = [absolute, *absolute.parents]
-        self._found: dict[str, Path | None] = {}
-        self._last: dict[str, tuple[Path, int]] = {}
+            self._parent_folders = [absolute, *absolute.parents]
+        self._cache: dict[str, Path | None] = {}
+        self._last_match: dict[str, tuple[Path, int]] = {}
 
     def find(self, uri: str) -> Path | None:
         """Return the file that `uri` means, or None."""
-        if uri not in self._found:
-            self._found[uri] = self._search(uri)
-        return self._found[uri]
+        if uri not in self._cache:
+            self._cache[uri] = self._search(uri)
+        return self._cache[uri]
 
     def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
         if known is not None and os.path.isfile(known):
             return True, known
-        found = self.find(uri)
-        return found is not None, known if found is None else str(found)
+        path = self.find(uri)
+        return path is not None, known if path is None else str(path)
 
     def open(self, uri: str) -> Source | None:
-        found = self.find(uri)
-        return None if found is None else open_source(found)
+        path = self.find(uri)
+        return None if path is None else open_source(path)
 
     def content(self, uri: str) -> bytes | None:
-        found = self.find(uri)
+        path = self.find(uri)
         try:
-            return None if found is None or found.stat().st_size > MAX_MODEL_BYTES else found.read_bytes()
+            return None if path is None or path.stat().st_size > MAX_MODEL_BYTES else path.read_bytes()
         except OSError:
             return None
 
@@ -245,51 +245,51 @@ class DiskFileResolver:
         if not parts or scheme.lower() not in ("", "file", "package", "model"):
             return None
         if scheme == "":
-            candidates = self._plain(rest)
+            candidates = self._as_path(rest)
         elif scheme.lower() == "file":
-            candidates = self._plain(_local(rest))
+            candidates = self._as_path(_file_uri_path(rest))
         else:
             candidates = self._in_package(parts[0], parts[1:])
         for candidate in candidates:
             if os.path.isfile(candidate):
                 return Path(os.path.normpath(candidate))
-        found = self._by_its_end(parts)
-        if found is None and scheme.lower() in ("package", "model"):
-            found = next((c for c in self._installed(parts[0], parts[1:]) if os.path.isfile(c)), None)
-        return found
+        path = self._find_by_path_ending(parts)
+        if path is None and scheme.lower() in ("package", "model"):
+            path = next((file for file in self._in_ros_paths(parts[0], parts[1:]) if os.path.isfile(file)), None)
+        return path
 
-    def _plain(self, path: str) -> Iterator[Path]:
+    def _as_path(self, path: str) -> Iterator[Path]:
         if os.path.isabs(path):
             yield Path(path)
-        elif self._above:
-            yield self._above[0] / path
+        elif self._parent_folders:
+            yield self._parent_folders[0] / path
 
     def _in_package(self, name: str, rest: list[str]) -> Iterator[Path]:
         if name in self._folders:
             yield self._folders[name].joinpath(*rest)
             yield self._folders[name].joinpath(name, *rest)  # the caller gave the folder that holds the package
-        for folder in self._above:
+        for folder in self._parent_folders:
             if folder.name == name:
                 yield folder.joinpath(*rest)
             yield folder.joinpath(name, *rest)
 
-    def _by_its_end(self, parts: list[str]) -> Path | None:
+    def _find_by_path_ending(self, parts: list[str]) -> Path | None:
         """Find `b/c.stl` of `package://a/b/c.stl` in a folder above the model; `c.stl` alone only beside the model."""
         key = "/".join(parts[:-1])
-        if key in self._last:  # files of one folder usually have the same location
-            folder, start = self._last[key]
+        if key in self._last_match:  # files of one folder usually have the same location
+            folder, start = self._last_match[key]
             candidate = folder.joinpath(*parts[start:])
             if os.path.isfile(candidate):
                 return candidate
-        for height, folder in enumerate(self._above[:MAX_PARENT_FOLDERS]):
+        for height, folder in enumerate(self._parent_folders[:MAX_PARENT_FOLDERS]):
             for start in range(len(parts) if height == 0 else len(parts) - 1):
                 candidate = folder.joinpath(*parts[start:])
                 if os.path.isfile(candidate):
-                    self._last[key] = folder, start
+                    self._last_match[key] = folder, start
                     return candidate
         return None
 
-    def _installed(self, name: str, rest: list[str]) -> Iterator[Path]:
+    def _in_ros_paths(self, name: str, rest: list[str]) -> Iterator[Path]:
         for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
             if Path(entry).name == name:
                 yield Path(entry, *rest)
@@ -309,10 +309,10 @@ def package_hint(uri: str) -> str:
     """Return the end of a message about a missing file: how to name the folder of its package."""
     if not uri.strip().lower().startswith(("package://", "model://")):
         return ""
-    return "; packages= or the environment variable ROS_PACKAGE_PATH can say where its package is"
+    return "; give the folder of its package by packages= or by the environment variable ROS_PACKAGE_PATH"
 
 
-def _local(rest: str) -> str:
+def _file_uri_path(rest: str) -> str:
     """Return the path of `file://` + rest, with or without a host; on Windows `/C:/...` becomes `C:/...`."""
     path = unquote(rest).removeprefix("localhost/") if rest.startswith("localhost/") else unquote(rest)
     if rest.startswith("localhost/"):

@@ -54,11 +54,11 @@ def read_srdf(
 
 def apply_srdf(source: str | os.PathLike[str], mechanism: Mechanism) -> None:
     """Set `allowed_collisions` of the mechanism and add the group states to its configurations and warnings."""
-    found = parse_srdf(source, mechanism)
-    mechanism.allowed_collisions = found.allowed_collisions
-    for name, q in found.configurations.items():
+    content = parse_srdf(source, mechanism)
+    mechanism.allowed_collisions = content.allowed_collisions
+    for name, q in content.configurations.items():
         mechanism.configurations[name] = q
-    mechanism.warnings += found.warnings
+    mechanism.warnings += content.warnings
 
 
 def parse_srdf(
@@ -72,86 +72,85 @@ def parse_srdf(
         missing: "ignore" skips links that the mechanism does not have; "error" raises `FormatError`.
     """
     if missing not in ("error", "ignore"):
-        raise UnknownName("way to take missing links", missing, ("error", "ignore"))
+        raise UnknownName("value of missing=", missing, ("error", "ignore"))
     root = parse_xml(open_source(source), FormatError)
     _check_root(root)
-    _say_misspelt(root)
-    found = SrdfContent(warnings=root.document.warnings)
-    found.allowed_collisions.update(_pairs(root, mechanism, missing == "ignore"))
-    found.configurations.update(_states(root, mechanism))
-    return found
+    _warn_of_misspelt_tags(root)
+    allowed_collisions = _allowed_pairs(root, mechanism, missing == "ignore")
+    return SrdfContent(allowed_collisions, _group_states(root, mechanism), root.document.warnings)
 
 
 def _check_root(root: XmlNode) -> None:
     if root.tag != "robot":
-        raise FormatError(f"{root.where}: the root element is <{root.tag}>; that of an SRDF is <robot>")
+        raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SRDF has <robot>")
     if root.all("joint") and not root.all("group"):
-        raise FormatError(f"{root.where}: this seems to be a URDF; an SRDF has <disable_collisions> and groups in it")
+        raise FormatError(f"{root.where}: this seems to be a URDF; an SRDF contains <disable_collisions> and groups")
 
 
-def _say_misspelt(root: XmlNode) -> None:
+def _warn_of_misspelt_tags(root: XmlNode) -> None:
     """Warn of elements that look like misspelt known ones; other programs may have elements of their own."""
     for node in root.children:
         near = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
         if near and node.tag not in KNOWN_TAGS:
-            node.warn(f"is passed over; did you mean <{near[0]}>?")
+            node.warn(f"is unknown and ignored; did you mean <{near[0]}>?")
 
 
-def _pairs(root: XmlNode, mechanism: Mechanism, may_miss: bool) -> dict[LinkPair, str]:
+def _allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool) -> dict[LinkPair, str]:
     """Collect the allowed pairs. Defaults come first, so that entries for a single pair override them."""
-    found: dict[frozenset[str], tuple[LinkPair, str]] = {}
+    reasons: dict[frozenset[str], tuple[LinkPair, str]] = {}
     for node in root.all("disable_default_collisions"):
-        for name in _links(node, ("link",), mechanism, may_miss):
-            for other in mechanism.links:
-                if other != name:
-                    found[frozenset((name, other))] = (name, other), "default"
+        for name in _link_names(node, ("link",), mechanism, skip_unknown):
+            for other_name in mechanism.links:
+                if other_name != name:
+                    reasons[frozenset((name, other_name))] = (name, other_name), "default"
     for node in root.all("enable_collisions"):
-        found.pop(frozenset(_links(node, ("link1", "link2"), mechanism, may_miss)), None)
+        reasons.pop(frozenset(_link_names(node, ("link1", "link2"), mechanism, skip_unknown)), None)
     for node in root.all("disable_collisions"):
-        names = list(_links(node, ("link1", "link2"), mechanism, may_miss))
+        names = list(_link_names(node, ("link1", "link2"), mechanism, skip_unknown))
         if len(names) < 2:
             continue
         a, b = names
         if a == b:
-            node.warn(f"pairs link {a!r} with itself and is passed over")
+            node.warn(f"pairs link {a!r} with itself; it is ignored")
             continue
         reason = node.attributes.get("reason", "").strip().lower()
-        found[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
-    return dict(found.values())
+        reasons[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
+    return dict(reasons.values())
 
 
-def _links(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, may_miss: bool) -> Iterator[str]:
+def _link_names(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, skip_unknown: bool) -> Iterator[str]:
     for attribute in attributes:
         name = node.require(attribute).strip()
         if name in mechanism.links:
             yield name
-        elif not may_miss:
-            said = str(UnknownName("link", name, mechanism.links))
-            raise node.make_error(f"names the link {name!r} as {attribute!r}: {said}")
+        elif not skip_unknown:
+            reason = UnknownName("link", name, mechanism.links)
+            raise node.make_error(f"has {attribute}={name!r}: {reason}")
 
 
-def _states(root: XmlNode, mechanism: Mechanism) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+def _group_states(root: XmlNode, mechanism: Mechanism) -> dict[str, Array]:
+    configurations: dict[str, Array] = {}
     names = [node.attributes.get("name", "").strip() for node in root.all("group_state")]
     for node, name in zip(root.all("group_state"), names, strict=True):
         if not name:
             raise node.make_error("has no 'name'")
         group = node.attributes.get("group", "").strip()
         label = f"{group}/{name}" if names.count(name) > 1 and group else name
-        values = {joint: value for one in node.all("joint") for joint, value in _value(one, mechanism)}
+        values = {joint: value for child in node.all("joint") for joint, value in _joint_value(child, mechanism)}
         try:
-            found[label] = mechanism.configuration(values)
+            configurations[label] = mechanism.configuration(values)
         except MechanikError as error:
-            node.warn(f"{name!r} is passed over: {error}")
-    return found
+            node.warn(f"{name!r} is ignored: {error}")
+    return configurations
 
 
-def _value(node: XmlNode, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
+def _joint_value(node: XmlNode, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
     """Yield name and value of a joint with one dof; warn of other joints."""
     name = node.require("name").strip()
     joint = mechanism.joints.get(name)
     if joint is None or len(joint.dof) != 1:
-        node.warn("is passed over: " + ("there is no such joint" if joint is None else "it has not one freedom"))
+        reason = "there is no such joint" if joint is None else f"it has {len(joint.dof)} dof, not 1"
+        node.warn(f"is ignored: {reason}")
         return
     node.require("value")
     value = node.number("value")

@@ -1,7 +1,7 @@
 """XML nodes that know their file and line, so that every message can name the location.
 
-Nothing here recurses, and entities are refused. Prefixes (`sensor:camera`) need no declaration, as in the XML readers
-for which most robot files were written.
+Nothing here recurses, and entities are not allowed. Prefixes (`sensor:camera`) need no declaration, as in the XML
+readers for which most robot files were written.
 """
 
 from __future__ import annotations
@@ -83,15 +83,15 @@ class XmlNode:
 
     def first(self, tag: str) -> XmlNode | None:
         """Return the first child with this tag, or None; warn if there are several."""
-        found = self.all(tag)
-        if len(found) > 1:
-            found[1].warn(f"is a second one; only the first, in line {found[0].line}, counts")
-        return found[0] if found else None
+        matches = self.all(tag)
+        if len(matches) > 1:
+            matches[1].warn(f"is a duplicate of line {matches[0].line} and is ignored")
+        return matches[0] if matches else None
 
-    def walk(self, leave_out: Iterable[str] = ()) -> Iterator[XmlNode]:
-        """Iterate over this node and all nodes below it, without the children of the tags in `leave_out`."""
+    def walk(self, skip_children_of: Iterable[str] = ()) -> Iterator[XmlNode]:
+        """Iterate over this node and all nodes below it, without the children of the tags in `skip_children_of`."""
         waiting: list[XmlNode] = [self]
-        skipped = set(leave_out)
+        skipped = set(skip_children_of)
         while waiting:
             node = waiting.pop()
             yield node
@@ -114,13 +114,13 @@ class XmlNode:
             return None
         words = text.split()
         if len(words) != count:
-            hint = " (they are separated by blanks)" if "," in text or ";" in text else ""
-            raise self.make_error(f"has {attribute}={text!r}: {len(words)} numbers where {count} are needed{hint}")
+            hint = " (separate them by spaces)" if "," in text or ";" in text else ""
+            raise self.make_error(f"has {attribute}={text!r}: {len(words)} numbers instead of {count}{hint}")
         return tuple(self._finite(attribute, word) for word in words)
 
     def number(self, attribute: str) -> float | None:
-        found = self.numbers(attribute, 1)
-        return None if found is None else found[0]
+        numbers = self.numbers(attribute, 1)
+        return None if numbers is None else numbers[0]
 
     def _finite(self, attribute: str, word: str) -> float:
         try:
@@ -150,30 +150,30 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
     handler = _Collector(XmlDocument(source.name, error), skipped)
     try:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
-    except EntitiesForbidden as found:
-        name: Any = found.name
+    except EntitiesForbidden as problem:
+        name: Any = problem.name
         raise FormatError(
-            f"{handler.where()} defines the entity {name!r}; entities can blow up memory or read "
-            "other files, so they are refused. Write the text itself in their place"
+            f"{handler.where()} defines the entity {name!r}. Entities are not allowed, because they "
+            "can exhaust the memory or read other files; write the text itself instead"
         ) from None
     except (ExternalReferenceForbidden, DTDForbidden):
         raise FormatError(
-            f"{handler.where()} refers to another document, which is refused; put it into this one"
+            f"{handler.where()} refers to an external document, which is not allowed; copy its content into this file"
         ) from None
-    except SAXParseException as found:
-        raise FormatError(handler.explain(found)) from None
-    except (LookupError, ValueError) as found:
-        if isinstance(found, FormatError):
+    except SAXParseException as problem:
+        raise FormatError(handler.explain(problem)) from None
+    except (LookupError, ValueError) as problem:
+        if isinstance(problem, FormatError):
             raise
-        raise FormatError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
-    assert handler.root is not None  # the parser refuses a document without an element
+        raise FormatError(f"{handler.where()} cannot be decoded: {problem}; save it as UTF-8") from None
+    assert handler.root is not None  # the parser rejects a document without an element
     if source.resolver is not None:
         source.resolver.count(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
     return handler.root
 
 
 def _prepared(source: Source) -> tuple[bytes, int]:
-    """Return the bytes to parse and the number of lines that were cut off at the beginning."""
+    """Return the bytes to parse, and the number of lines removed at the beginning."""
     data = source.data.removeprefix(b"\xef\xbb\xbf")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data, 0
@@ -200,9 +200,9 @@ class _Collector(ContentHandler):
         node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
         self.count += 1
         if len(self.open) >= MAX_DEPTH:
-            raise FormatError(f"{self.where()} nests elements more than {MAX_DEPTH} deep; a robot does not")
+            raise FormatError(f"{self.where()} nests elements deeper than the limit of {MAX_DEPTH}")
         if self.count > MAX_XML_ELEMENTS:
-            raise FormatError(f"{self.where()} is past {MAX_XML_ELEMENTS} elements; a robot does not have as many")
+            raise FormatError(f"{self.where()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
         if parent is None:
             self.root = node
         else:
@@ -230,8 +230,8 @@ class _Collector(ContentHandler):
         what = error.getMessage()
         if "no element found" in what or "unclosed" in what:
             return (
-                f"{at}: the XML ends{inside} before everything is closed; it seems cut off"
+                f"{at}: the XML ends{inside} with open elements; the file seems truncated"
                 if inside
-                else (f"{at}: there is no XML element in it")
+                else f"{at}: there is no XML element"
             )
         return f"{at}: not well-formed XML{inside}: {what}"

@@ -1,7 +1,7 @@
 """Reader of the JSON format: a complete mechanism, or a DH table or arm list in a JSON wrapper.
 
 The wrappers are {"mechanik": 1, "dh": {...}} and {"mechanik": 1, "arm": {...}}. Joint values, targets and rest poses
-are set to the last bit, or refused if they contradict the limits or couplings.
+are set to the last bit; an error is raised if they contradict the limits or couplings.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ SHAPE_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def read_link(record: JsonRecord) -> Link:
     return Link(
         record["name"].name(),
-        visuals=[_placed_shape(value) for value in record.list("visuals")],
-        collisions=[_placed_shape(value) for value in record.list("collisions")],
+        visuals=[_shape_instance(value) for value in record.list("visuals")],
+        collisions=[_shape_instance(value) for value in record.list("collisions")],
         inertial=record.get_optional("inertial", _inertial),
     )
 
@@ -73,24 +73,24 @@ def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
     """Set the file path of each mesh; add a warning for each mesh that is not found."""
     missing: dict[str, None] = {}
 
-    def found(placed: ShapeInstance) -> ShapeInstance:
-        mesh = placed.shape
+    def with_path(instance: ShapeInstance) -> ShapeInstance:
+        mesh = instance.shape
         if not isinstance(mesh, Mesh):
-            return placed
-        is_there, path = files.locate(mesh.uri, mesh.path)
-        if not is_there:
+            return instance
+        exists, path = files.locate(mesh.uri, mesh.path)
+        if not exists:
             missing[mesh.uri] = None
-        return placed if path == mesh.path else replace(placed, shape=replace(mesh, path=path))
+        return instance if path == mesh.path else replace(instance, shape=replace(mesh, path=path))
 
     for link in mechanism.links.values():
-        link.visuals = tuple(found(shape) for shape in link.visuals)
-        link.collisions = tuple(found(shape) for shape in link.collisions)
-    mechanism.warnings += [f"the mesh {uri!r} was not found{files.search_hint(uri)}" for uri in missing]
+        link.visuals = tuple(with_path(instance) for instance in link.visuals)
+        link.collisions = tuple(with_path(instance) for instance in link.collisions)
+    mechanism.warnings += [f"the mesh file {uri!r} does not exist{files.search_hint(uri)}" for uri in missing]
 
 
 def _inertial(value: JsonValue) -> Inertial:
     record = value.object(("mass",), ("inertia", "position", "wxyz"))
-    inertia = record.get("inertia", lambda one: one.numbers(6), [0.0] * 6)
+    inertia = record.get("inertia", lambda field: field.numbers(6), [0.0] * 6)
     with value.error_context():
         return Inertial(
             record["mass"].number(),
@@ -99,11 +99,11 @@ def _inertial(value: JsonValue) -> Inertial:
         )
 
 
-def _placed_shape(value: JsonValue) -> ShapeInstance:
+def _shape_instance(value: JsonValue) -> ShapeInstance:
     fields = value.fields()
     kind = fields["type"].choice(tuple(SHAPE_KEYS)) if "type" in fields else ""
-    needed, optional = SHAPE_KEYS.get(kind, ((), ()))
-    record = value.object(("type", *needed), (*optional, "position", "wxyz", "name", "material"))
+    required, optional = SHAPE_KEYS.get(kind, ((), ()))
+    record = value.object(("type", *required), (*optional, "position", "wxyz", "name", "material"))
     with value.error_context():
         return ShapeInstance(
             _shape(kind, record),
@@ -129,7 +129,7 @@ def _shape(kind: str, record: JsonRecord) -> Shape:
             return HalfSpace()
         case "height_field":
             x, y = record["size"].numbers(2)
-            return HeightField(_rows(record["heights"]), (x, y), record["bottom"].number())
+            return HeightField(_height_rows(record["heights"]), (x, y), record["bottom"].number())
         case _:
             scale = record.get("scale", _vector, (1.0, 1.0, 1.0))
             return Mesh(record["uri"].text(), scale, record.get_optional("path", JsonValue.text))
@@ -137,7 +137,7 @@ def _shape(kind: str, record: JsonRecord) -> Shape:
 
 def _material(value: JsonValue) -> Material:
     record = value.object((), ("name", "rgba", "texture"))
-    rgba = record.get_optional("rgba", lambda one: one.numbers(4))
+    rgba = record.get_optional("rgba", lambda field: field.numbers(4))
     return Material(
         record.get("name", JsonValue.text, ""),
         None if rgba is None else cast("tuple[float, float, float, float]", tuple(rgba)),
@@ -145,10 +145,10 @@ def _material(value: JsonValue) -> Material:
     )
 
 
-def _rows(value: JsonValue) -> list[list[float]]:
+def _height_rows(value: JsonValue) -> list[list[float]]:
     rows = [row.numbers() for row in value.items(of="rows of numbers")]
     if any(len(row) != len(rows[0]) for row in rows):
-        value.fail("rows of one length")
+        value.fail("rows of the same length")
     return rows
 
 
@@ -162,44 +162,48 @@ AGREEMENT_TOLERANCE = 1e-6
 
 
 def set_values(joint: Joint, record: JsonRecord) -> None:
-    """Set the values of the independent dofs; refuse values that contradict the limits or the quaternion.
+    """Set the values of the independent dofs; an error is raised if they contradict the limits or the quaternion.
 
     The values bypass the setters, which would recompute the quaternion and could change its last bit.
     """
-    turn = record.get_optional("turn_wxyz", read_quaternion)
-    if turn is not None and not joint.has_quaternion:
-        raise JsonPathError(f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations has one")
+    wxyz = record.get_optional("turn_wxyz", read_quaternion)
+    if wxyz is not None and not joint.has_quaternion:
+        raise JsonPathError(
+            f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations may have turn_wxyz"
+        )
     if record.has("values"):
-        given = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
-        leading = {dof: value for dof, value in given.items() if dof not in joint._couplings}
-        for dof, value in leading.items():
+        values = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
+        independent = {dof: value for dof, value in values.items() if dof not in joint._couplings}
+        for dof, value in independent.items():
             _check_limits(joint, dof, value, "value")
-        joint._assign({dof: value.number() for dof, value in leading.items()})
-        for dof, value in leading.items():
+        joint._assign({dof: value.number() for dof, value in independent.items()})
+        for dof, value in independent.items():
             joint._values[dof] = value.number()
         for coupling in joint._mimic_couplings:
             coupling.update_mimic()
-    if turn is not None:
-        angles = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
+    if wxyz is not None:
+        wxyz_of_angles = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
         if not record.has("values"):
-            joint.rotation_wxyz = turn
-        elif quaternion.angle_between(turn, angles) > AGREEMENT_TOLERANCE:
-            raise JsonPathError(f"{record['turn_wxyz'].path}: the turn and the values are not the same rotation")
-        joint._rotation_wxyz = turn
+            joint.rotation_wxyz = wxyz
+        elif quaternion.angle_between(wxyz, wxyz_of_angles) > AGREEMENT_TOLERANCE:
+            raise JsonPathError(f"{record['turn_wxyz'].path}: turn_wxyz and values describe different rotations")
+        joint._rotation_wxyz = wxyz
     joint._invalidate()
 
 
 def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
-    """Set the values of the mimic dofs after all leaders are set; refuse values that contradict the leader."""
+    """Set the values of the mimic dofs after all leaders; an error is raised if they contradict the leader."""
     if not record.has("values"):
         return
     for dof, value in zip(joint.dof, record["values"].items(), strict=True):
         if dof not in joint._couplings:
             continue
-        number, led = value.number(), joint.value(dof)
-        if abs(number - led) > AGREEMENT_TOLERANCE * (1 + abs(number)):
+        number, coupled_value = value.number(), joint.value(dof)
+        if abs(number - coupled_value) > AGREEMENT_TOLERANCE * (1 + abs(number)):
             leader = joint._couplings[dof].leader.name
-            raise JsonPathError(f"{value.path}: it follows {leader!r}, which puts it at {led:g}, not at {number:g}")
+            raise JsonPathError(
+                f"{value.path}: {number:g} contradicts the leader {leader!r}, which gives {coupled_value:g}"
+            )
         joint._values[dof] = number
     joint._invalidate()
 
@@ -207,51 +211,54 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
 def set_targets(joint: Joint, record: JsonRecord) -> None:
     """Set targets, rest pose, and whether revolutions are counted (`track_turns`)."""
     joint.track_turns = record.get("track_turns", JsonValue.flag, False)
-    for key, aims in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
+    for key, stored in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
         if not record.has(key):
             continue
         for dof, value in zip(joint.dof, record[key].items(len(joint.dof), "numbers or nulls"), strict=True):
             if value.data is None:
                 continue
-            aim = value.number()
+            number = value.number()
             if dof not in joint._couplings:
                 _check_limits(joint, dof, value, "target" if key == "targets" else "rest value")
             elif key == "targets":
                 leader = joint._couplings[dof].leader.name
-                raise JsonPathError(f"{value.path}: it follows {leader!r}; give that one a target")
-            aims[dof] = aim
+                raise JsonPathError(
+                    f"{value.path}: a mimic joint cannot have a target; give its leader {leader!r} the target"
+                )
+            stored[dof] = number
 
 
 def _check_limits(joint: Joint, dof: DoF, value: JsonValue, what: str) -> None:
     lower, upper = joint.limits(dof)
     number = value.number()
     if not lower <= number <= upper:
-        raise JsonPathError(f"{value.path}: the {what} {number:g} lies outside the limits {lower:g} to {upper:g}")
+        raise JsonPathError(f"{value.path}: the {what} {number:g} is outside the limits {lower:g} to {upper:g}")
 
 
 def read_dh(value: JsonValue) -> Mechanism:
     """Call `from_dh` with the arguments of a record; poses are 4x4 lists, or objects with `position` and `wxyz`."""
     from mechanik.formats.arm_tables import from_dh
 
-    return _called(from_dh, value)
+    return _call_with_record(from_dh, value)
 
 
 def read_arm(value: JsonValue) -> Mechanism:
     """Call `arm_3d` with the arguments of a record if it has `axes`, otherwise `arm_2d`."""
     from mechanik.formats.arm_tables import arm_2d, arm_3d
 
-    return _called(arm_3d if "axes" in value.fields() else arm_2d, value)
+    return _call_with_record(arm_3d if "axes" in value.fields() else arm_2d, value)
 
 
-def _called(maker: Callable[..., Mechanism], value: JsonValue) -> Mechanism:
-    parameters = inspect.signature(maker).parameters.values()
-    needed = [one.name for one in parameters if one.default is one.empty]
-    record = value.object(needed, [one.name for one in parameters if one.default is not one.empty])
+def _call_with_record(function: Callable[..., Mechanism], value: JsonValue) -> Mechanism:
+    parameters = inspect.signature(function).parameters.values()
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    optional = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
     arguments = {
-        key: read_pose(one) if isinstance(one.data, Mapping) else one.plain() for key, one in record.fields.items()
+        key: read_pose(field) if isinstance(field.data, Mapping) else field.plain()
+        for key, field in value.object(required, optional).fields.items()
     }
     with value.error_context():
-        return maker(**arguments)
+        return function(**arguments)
 
 
 F = TypeVar("F", bound=Frame)
@@ -306,7 +313,7 @@ def read_json(
         with _located(opened.where):
             data = parse_json(text)
         if opened.resolver is not None:
-            opened.resolver.count(_parts(data), opened.where)
+            opened.resolver.count(_max_part_count(data), opened.where)
         with _located(opened.where):
             mechanism = _read(JsonValue(data))
     resolve_meshes(mechanism, files)
@@ -322,15 +329,15 @@ def _located(where: str) -> Generator[None]:
         raise FormatError(f"{where}{error}") from error.__cause__
 
 
-def _parts(data: object) -> int:
+def _max_part_count(data: object) -> int:
     """Return an upper bound of the number of links and joints: all list entries at the two top levels."""
     if not isinstance(data, Mapping):
         return 0
-    inner = [one for key, one in cast("Mapping[object, object]", data).items() if key != "unchecked"]
-    inner += [
-        one for table in inner if isinstance(table, Mapping) for one in cast("Mapping[object, object]", table).values()
-    ]
-    return sum(len(cast("list[object]", one)) for one in inner if isinstance(one, list))
+    values = [value for key, value in cast("Mapping[object, object]", data).items() if key != "unchecked"]
+    for record in list(values):
+        if isinstance(record, Mapping):
+            values += cast("Mapping[object, object]", record).values()
+    return sum(len(cast("list[object]", value)) for value in values if isinstance(value, list))
 
 
 def _read(top: JsonValue) -> Mechanism:
@@ -344,18 +351,18 @@ def _read(top: JsonValue) -> Mechanism:
         fields["mechanik"].fail(f"a version, 1 to {FORMAT_VERSION}")
     if version > FORMAT_VERSION:
         raise JsonPathError(
-            f"this is version {version:g} of the format and this Mechanik reads up to "
-            f"{FORMAT_VERSION}; install a newer one"
+            f"the file has version {version:g} of the format; this version of Mechanik reads up to "
+            f"{FORMAT_VERSION}. Install a newer Mechanik"
         )
     if "dh" in fields:
         return read_dh(top.object(("mechanik", "dh"))["dh"])
     if "arm" in fields:
         return read_arm(top.object(("mechanik", "arm"))["arm"])
-    return _MechanismReader().mechanism(top.object(("mechanik",), ("name", *SECTIONS)))
+    return _MechanismReader().read(top.object(("mechanik",), ("name", *SECTIONS)))
 
 
 class _MechanismReader:
-    """Builds the frames of a mechanism and keeps them by name."""
+    """Builds the frames of a mechanism, and stores them by name."""
 
     def __init__(self) -> None:
         self.frames: dict[str, Frame] = {}
@@ -363,102 +370,102 @@ class _MechanismReader:
         self.joints: dict[str, Joint] = {}
         self.goals: dict[str, Goal] = {}
 
-    def mechanism(self, top: JsonRecord) -> Mechanism:
+    def read(self, top: JsonRecord) -> Mechanism:
         frames = [(value, value.object(("name",), POSE_KEYS)) for value in top.list("frames")]
         links = [(value, value.object(("name",), LINK_KEYS)) for value in top.list("links")]
         joints = [(value, value.object(("name",), JOINT_KEYS)) for value in top.list("joints")]
         goals = [(value, value.object(("name",), GOAL_KEYS)) for value in top.list("goals")]
         for _, record in frames:
-            self.frames[self.new_name(record, self.frames)] = _placed(Frame(record["name"].name()), record)
+            self.frames[self.check_new_name(record, self.frames)] = _with_pose(Frame(record["name"].name()), record)
         for _, record in links:
-            self.links[self.new_name(record, self.links)] = _placed(read_link(record), record)
+            self.links[self.check_new_name(record, self.links)] = _with_pose(read_link(record), record)
         for _, record in joints:
-            self.joints[self.new_name(record, self.joints)] = _placed(_joint(record), record)
+            self.joints[self.check_new_name(record, self.joints)] = _with_pose(_joint(record), record)
         for _, record in goals:
-            self.goals[self.new_name(record, self.joints, self.goals)] = _placed(_goal(record), record)
+            self.goals[self.check_new_name(record, self.joints, self.goals)] = _with_pose(_goal(record), record)
         for (_, record), frame in zip(
             [*frames, *links, *joints, *goals],
             [*self.frames.values(), *self.links.values(), *self.joints.values(), *self.goals.values()],
             strict=True,
         ):
-            self.hang(record, frame)
+            self.attach(record, frame)
         for value in top.list("closures"):
-            self.close(value)
+            self.close_loop(value)
         for _, record in goals:
-            self.want(record)
+            self.close_goal(record)
         for value in top.list("couplings"):
             self.couple(value)
         for value in top.list("laws"):
-            self.bind(value)
+            self.add_joint_constraint(value)
         self.set_states([record for _, record in joints])
-        everything = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
-        if not everything and not top.has("links"):
+        all_frames = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
+        if not all_frames and not top.has("links"):
             raise JsonPathError("the mechanism has no links")
-        mechanism = Mechanism([f for f in everything if f.parent is None], name=top.get("name", JsonValue.text, ""))
-        if not everything:
-            mechanism.warnings.append("the mechanism has no links, so there is nothing in it")
+        mechanism = Mechanism(
+            [frame for frame in all_frames if frame.parent is None], name=top.get("name", JsonValue.text, "")
+        )
+        if not all_frames:
+            mechanism.warnings.append("the mechanism has no links; it is empty")
         for name, value in (top["configurations"].fields() if top.has("configurations") else {}).items():
             q = value.numbers(mechanism.nq)
             with value.error_context():
                 mechanism.configurations[name] = np.array(mechanism.space.check_q(q))
         if top.has("unchecked") and top["unchecked"].data is not None:
-            self.leave_out(top["unchecked"], mechanism)
+            self.read_allowed_collisions(top["unchecked"], mechanism)
         if top.has("extras"):
             top["extras"].fields()
             mechanism.extras.update(top["extras"].plain())
         return mechanism
 
-    def leave_out(self, value: JsonValue, mechanism: Mechanism) -> None:
+    def read_allowed_collisions(self, value: JsonValue, mechanism: Mechanism) -> None:
         pairs: dict[tuple[str, str], str] = {}
-        for one in value.items(of="pairs"):
-            record = one.object(("links",), ("reason",))
+        for pair in value.items(of="pairs"):
+            record = pair.object(("links",), ("reason",))
             a, b = (self.link(name) for name in record["links"].items(2, "names of links"))
             pairs[mechanism.name_of(a), mechanism.name_of(b)] = record.get("reason", JsonValue.text, "")
         with value.error_context():
             mechanism.allowed_collisions = pairs
 
-    def new_name(self, record: JsonRecord, *taken: Mapping[str, Frame]) -> str:
+    def check_new_name(self, record: JsonRecord, *taken: Mapping[str, Frame]) -> str:
         name = record["name"].name()
         for group in taken:
             if name in group:
-                raise JsonPathError(
-                    f"{record['name'].path}: {name!r} is the name of another {group[name].kind} already"
-                )
+                raise JsonPathError(f"{record['name'].path}: another {group[name].kind} has the name {name!r}")
         return name
 
-    def hang(self, record: JsonRecord, frame: Frame) -> None:
-        above = record.get_optional("in_frame", self.frame)
+    def attach(self, record: JsonRecord, frame: Frame) -> None:
+        parent = record.get_optional("in_frame", self.frame)
         key = "on" if isinstance(frame, Goal) else "parent"
         if record.has(key) and record[key].data is not None:
-            if above is not None:
-                raise JsonPathError(f"{record['in_frame'].path}: it has the {key} {record[key].data!r} already")
-            above = self.link(record[key])
-        if above is not None:
-            with record["in_frame" if above.kind == "frame" else key].error_context():
-                above.add_child(frame)
+            if parent is not None:
+                raise JsonPathError(f"{record['in_frame'].path}: in_frame and {key} exclude each other")
+            parent = self.link(record[key])
+        if parent is not None:
+            with record["in_frame" if parent.kind == "frame" else key].error_context():
+                parent.add_child(frame)
         child = record.get_optional("child", self.link)
         if child is not None:
             with record["child"].error_context():
                 frame.add_child(child)
 
-    def close(self, value: JsonValue) -> None:
+    def close_loop(self, value: JsonValue) -> None:
         record = value.object(("joint", "link"), ("at",))
         joint, link = self.joint(record["joint"]), self.link(record["link"])
-        _close(joint, link, record, value)
+        _make_closure(joint, link, record, value)
 
-    def want(self, record: JsonRecord) -> None:
+    def close_goal(self, record: JsonRecord) -> None:
         goal = self.goals[record["name"].name()]
         link = record.get_optional("link", self.link)
         if link is not None:
-            _close(goal, link, record, record["link"])
+            _make_closure(goal, link, record, record["link"])
         else:
             record.get("at", read_pose, None)
 
     def couple(self, value: JsonValue) -> None:
         record = value.object(("follower", "leader"), ("dof", "leader_dof", "ratio", "offset"))
-        follower, leader = self.joint(record["follower"]), self.joint(record["leader"])
+        mimic, leader = self.joint(record["follower"]), self.joint(record["leader"])
         with value.error_context():
-            follower.mimic(
+            mimic.mimic(
                 leader,
                 record.get("ratio", JsonValue.number, 1.0),
                 record.get("offset", JsonValue.number, 0.0),
@@ -466,17 +473,17 @@ class _MechanismReader:
                 leader_dof=record.get("leader_dof", JsonValue.text, None),
             )
 
-    def bind(self, value: JsonValue) -> None:
+    def add_joint_constraint(self, value: JsonValue) -> None:
         record = value.object(("terms",), ("name", "constant"))
         terms: dict[JointDof, list[float]] = {}
-        for one in record["terms"].items(of="terms"):
-            term = one.object(("joint", "factors"), ("dof",))
+        for item in record["terms"].items(of="terms"):
+            term = item.object(("joint", "factors"), ("dof",))
             joint = self.joint(term["joint"])
-            with one.error_context():
-                which = term.get("dof", JsonValue.text, None)
-                dof = joint._only_dof("dof") if which is None else joint._check_dof(which)
+            with item.error_context():
+                dof_name = term.get("dof", JsonValue.text, None)
+                dof = joint._only_dof("dof") if dof_name is None else joint._check_dof(dof_name)
             if (joint, dof) in terms:
-                raise JsonPathError(f"{one.path}: {dof.name} of {joint.name!r} stands in another term already")
+                raise JsonPathError(f"{item.path}: another term also has {dof.name} of {joint.name!r}")
             terms[joint, dof] = term["factors"].numbers()
         with value.error_context():
             JointConstraint(
@@ -493,16 +500,16 @@ class _MechanismReader:
             set_targets(joint, record)
 
     def frame(self, value: JsonValue) -> Frame:
-        return _named("frame", value, self.frames)
+        return _find_by_name("frame", value, self.frames)
 
     def link(self, value: JsonValue) -> Link:
-        return _named("link", value, self.links)
+        return _find_by_name("link", value, self.links)
 
     def joint(self, value: JsonValue) -> Joint:
-        return _named("joint", value, self.joints)
+        return _find_by_name("joint", value, self.joints)
 
 
-def _placed(frame: F, record: JsonRecord) -> F:
+def _with_pose(frame: F, record: JsonRecord) -> F:
     set_frame_pose(frame, *read_position_wxyz(record))
     return frame
 
@@ -515,8 +522,8 @@ def _joint(record: JsonRecord) -> Joint:
     sides = [[side * math.inf] * len(dof) for side in (-1, 1)]
     for key, side in zip(("lower", "upper"), sides, strict=True):
         if record.has(key):
-            given = record[key].numbers_or_null(len(dof))
-            side[:] = [free if number is None else number for number, free in zip(given, side, strict=True)]
+            limits = record[key].numbers_or_null(len(dof))
+            side[:] = [default if limit is None else limit for limit, default in zip(limits, side, strict=True)]
     if record.has("lower") or record.has("upper"):
         with record["lower" if record.has("lower") else "upper"].error_context():
             joint.set_limits(*sides)
@@ -532,19 +539,19 @@ def _goal(record: JsonRecord) -> Goal:
     return Goal(record["name"].name(), dof=record.get("dof", _dofs, ALL_DOFS), axes=axes)
 
 
-def _close(joint: Joint | Goal, link: Link, record: JsonRecord, place: JsonValue) -> None:
+def _make_closure(joint: Joint | Goal, link: Link, record: JsonRecord, context: JsonValue) -> None:
     at = record.get("at", read_pose, Pose.identity())
-    with place.error_context():
+    with context.error_context():
         joint.make_closure(link, at)
 
 
 def _dofs(value: JsonValue) -> tuple[DoF, ...]:
-    names = [item.choice(DoF._member_names_) for item in value.items(of="freedoms")]
+    names = [item.choice(DoF._member_names_) for item in value.items(of="dofs")]
     with value.error_context():
         return as_dofs(names)
 
 
-def _named(kind: str, value: JsonValue, known: Mapping[str, F]) -> F:
+def _find_by_name(kind: str, value: JsonValue, known: Mapping[str, F]) -> F:
     name = value.text()
     if name not in known:
         with value.error_context():

@@ -36,7 +36,7 @@ class DuplicateKeyObject(dict[str, Any]):
 def parse_json(text: str) -> object:
     """Parse JSON text to plain data.
 
-    Invalid numbers and duplicate keys are kept as markers, so that a later error can name their path.
+    Invalid numbers and duplicate keys are stored as markers, so that a later error can name their path.
     """
     try:
         return json.loads(
@@ -44,7 +44,7 @@ def parse_json(text: str) -> object:
             parse_float=_number,
             parse_int=_number,
             parse_constant=InvalidNumber,
-            object_pairs_hook=_pairs,
+            object_pairs_hook=_object,
         )
     except json.JSONDecodeError as error:
         reason = "the text ends too early" if error.pos >= len(text.rstrip()) else error.msg
@@ -58,17 +58,17 @@ def _number(token: str) -> float | InvalidNumber:
     return number if math.isfinite(number) else InvalidNumber(token)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
     if len(plain) == len(pairs):
         return plain
-    doubled = DuplicateKeyObject(plain)
+    marked = DuplicateKeyObject(plain)
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
-            doubled.key = key
+            marked.key = key
         seen.add(key)
-    return doubled
+    return marked
 
 
 class JsonPathError(FormatError):
@@ -88,7 +88,7 @@ class JsonValue:
     path: str = ""
 
     def fail(self, expected: str) -> NoReturn:
-        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, found {_shown(self.data)}")
+        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, got {_shown(self.data)}")
 
     @contextmanager
     def error_context(self) -> Generator[None]:
@@ -106,8 +106,8 @@ class JsonValue:
         for key, value in fields.items():
             if key not in required and key not in optional:
                 near = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*required, *optional])}"
-                raise JsonPathError(f"{value.path}: there is no key {key!r} here; {hint}")
+                hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join([*required, *optional])}"
+                raise JsonPathError(f"{value.path}: unknown key {key!r}; {hint}")
         for key in required:
             if key not in fields:
                 raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is missing")
@@ -118,23 +118,23 @@ class JsonValue:
             self.fail("an object")
         table = cast("Mapping[object, object]", self.data)  # pyright: ignore[reportUnknownMemberType]
         if isinstance(table, DuplicateKeyObject):
-            raise JsonPathError(f"{self.path or 'the top level'}: the key {table.key!r} stands here twice")
+            raise JsonPathError(f"{self.path or 'the top level'}: the key {table.key!r} occurs twice")
         dot = f"{self.path}." if self.path else ""
         fields: dict[str, JsonValue] = {}
         for key, data in table.items():
             if not isinstance(key, str):
-                raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is no string")
+                raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is not a string")
             JsonValue(key, f"{self.path or 'the top level'}: a key").text()
             fields[key] = JsonValue(data, f"{dot}{key}")
         return fields
 
     def items(self, size: int | None = None, of: str = "values") -> list[JsonValue]:
-        wanted = f"a list of {of}" if size is None else f"a list of {size} {of}"
+        expected = f"a list of {of}" if size is None else f"a list of {size} {of}"
         if not isinstance(self.data, list | tuple):
-            self.fail(wanted)
+            self.fail(expected)
         items = cast("Sequence[object]", self.data)  # pyright: ignore[reportUnknownMemberType]
         if size is not None and len(items) != size:
-            self.fail(wanted)
+            self.fail(expected)
         return [JsonValue(item, f"{self.path}[{k}]") for k, item in enumerate(items)]
 
     def number(self) -> float:
@@ -158,7 +158,7 @@ class JsonValue:
         if not isinstance(self.data, str):
             self.fail("a string")
         if any("\ud800" <= letter <= "\udfff" for letter in self.data):
-            raise JsonPathError(f"{self.path}: {self.data!r} holds half of a surrogate pair")
+            raise JsonPathError(f"{self.path}: {self.data!r} contains half of a surrogate pair")
         return self.data
 
     def name(self) -> str:
@@ -179,7 +179,7 @@ class JsonValue:
             return self.text()
         if isinstance(self.data, list | tuple | Mapping):
             if max_depth == 0:
-                self.fail("something that is not nested so deeply")
+                self.fail("a value with fewer nested levels")
             if isinstance(self.data, Mapping):  # pyright: ignore[reportUnknownMemberType]
                 return {key: value.plain(max_depth - 1) for key, value in self.fields().items()}
             return [value.plain(max_depth - 1) for value in self.items()]
@@ -187,7 +187,7 @@ class JsonValue:
 
     def choice(self, choices: Sequence[str]) -> str:
         if self.data not in choices:
-            self.fail("one of " + ", ".join(json.dumps(one) for one in choices))
+            self.fail("one of " + ", ".join(json.dumps(choice) for choice in choices))
         return str(self.data)
 
 
@@ -232,21 +232,21 @@ def _shown(data: object) -> str:
 
 
 _ROUNDING = 1e-14
-"""Deviation from unit length up to which a quaternion is kept as it is; scaling it would change its last bit."""
+"""Deviation from unit length up to which a quaternion is not changed; scaling it would change its last bit."""
 
 
 def read_quaternion(value: JsonValue) -> Array:
     """Read a quaternion wxyz, (4,), as a read-only array, and normalize it."""
-    turn = np.array(value.numbers(4))
-    longest = np.abs(turn).max()
+    wxyz = np.array(value.numbers(4))
+    longest = np.abs(wxyz).max()
     if longest < 1e-12:
         value.fail("a quaternion w, x, y, z that is not zero")
-    norm = float(np.linalg.norm(turn / longest)) * longest
+    norm = float(np.linalg.norm(wxyz / longest)) * longest
     if abs(norm - 1.0) > _ROUNDING:
-        turn = turn / longest  # avoids overflow of the squares
-        turn = turn / np.linalg.norm(turn)
-    turn.flags.writeable = False
-    return turn
+        wxyz = wxyz / longest  # avoids overflow of the squares
+        wxyz = wxyz / np.linalg.norm(wxyz)
+    wxyz.flags.writeable = False
+    return wxyz
 
 
 def read_position_wxyz(record: JsonRecord) -> tuple[Array, Array]:

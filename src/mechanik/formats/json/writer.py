@@ -16,11 +16,11 @@ FORMAT_VERSION = 1
 """Version of the format; a reader accepts this version and all older ones."""
 
 _WIDTH = 118
-_NO_SHIFT, _NO_TURN = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+_ZERO_POSITION, _IDENTITY_WXYZ = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 _DEFAULTS: dict[str, Any] = {
-    "position": _NO_SHIFT,
-    "wxyz": _NO_TURN,
-    "axes_wxyz": _NO_TURN,
+    "position": _ZERO_POSITION,
+    "wxyz": _IDENTITY_WXYZ,
+    "axes_wxyz": _IDENTITY_WXYZ,
     "scale": [1.0, 1.0, 1.0],
     "inertia": [0.0] * 6,
     "track_turns": False,
@@ -53,27 +53,29 @@ def describe(mechanism: Mechanism) -> JsonObject:
         >>> [joint["name"] for joint in data["joints"]]
         ['crank_joint', 'coupler_joint', 'rocker_joint', 'closing_joint']
     """
-    frames = [f for root in mechanism.roots for f in root.traverse() if f.kind == "frame"]
+    frames = [frame for root in mechanism.roots for frame in root.traverse() if frame.kind == "frame"]
     frames.sort(key=lambda frame: frame._serial)
     joints = mechanism.joints.values()
     return {
         "mechanik": FORMAT_VERSION,
         "name": mechanism.name,
-        "frames": [_placed(mechanism, frame) for frame in frames],
+        "frames": [_name_and_pose(mechanism, frame) for frame in frames],
         "links": [_link(mechanism, link) for link in mechanism.links.values()],
         "joints": [_joint(mechanism, joint) for joint in joints],
         "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
         "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
         "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
-        "laws": [_law(mechanism, name, law) for name, law in mechanism.joint_constraints.items()],
+        "laws": [
+            _joint_constraint(mechanism, name, constraint) for name, constraint in mechanism.joint_constraints.items()
+        ],
         "configurations": _configurations(mechanism),
-        "unchecked": _unchecked(mechanism),
+        "unchecked": _allowed_collisions(mechanism),
         "extras": JsonValue(mechanism.extras, "extras").plain(),
     }
 
 
 def write_json(mechanism: Mechanism) -> str:
-    """Write a mechanism as JSON text; defaults are left out, and every number reads back to the last bit.
+    """Write a mechanism as JSON text; defaults are omitted, and every number reads back to the last bit.
 
     Args:
         mechanism: the mechanism to write.
@@ -89,35 +91,37 @@ def write_json(mechanism: Mechanism) -> str:
         >>> mk.formats.read_json(text).nq
         2
     """
-    plain = describe(mechanism)
-    lean: JsonObject = {"mechanik": plain["mechanik"], "name": plain["name"]}
-    closing = {record["joint"] for record in plain["closures"]}
-    is_empty = not (plain["frames"] or plain["joints"] or plain["goals"])
-    for part in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
-        if plain[part] or (part == "links" and is_empty):
-            lean[part] = [_lean(record, is_closing=record.get("name") in closing) for record in plain[part]]
-    for part in ("configurations", "extras"):
-        if plain[part]:
-            lean[part] = plain[part]
-    if plain["unchecked"] is not None:
-        lean["unchecked"] = plain["unchecked"]
+    description = describe(mechanism)
+    compact: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
+    closing = {record["joint"] for record in description["closures"]}
+    is_empty = not (description["frames"] or description["joints"] or description["goals"])
+    for section in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
+        if description[section] or (section == "links" and is_empty):
+            compact[section] = [
+                _without_defaults(record, is_closing=record.get("name") in closing) for record in description[section]
+            ]
+    for section in ("configurations", "extras"):
+        if description[section]:
+            compact[section] = description[section]
+    if description["unchecked"] is not None:
+        compact["unchecked"] = description["unchecked"]
     try:
-        text = format_json(lean, 0) + "\n"
+        text = format_json(compact, 0) + "\n"
         text.encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 8, 0) : error.end]
-        raise FormatError(f"a name holds half of a surrogate pair: {near!r}") from None
+        raise FormatError(f"a name contains half of a surrogate pair: {near!r}") from None
     except ValueError as error:
-        raise FormatError(f"{mechanism!r} holds a number that is not finite: {error}") from None
+        raise FormatError(f"{mechanism!r} contains a number that is not finite: {error}") from None
     except (TypeError, RecursionError) as error:
-        raise FormatError(f"{mechanism!r} holds what JSON cannot: {error}") from None
+        raise FormatError(f"{mechanism!r} contains data that JSON cannot hold: {error}") from None
     return text
 
 
 # ---- parts of the description ---------------------------------------------------------------
 
 
-def _placed(mechanism: Mechanism, frame: Frame) -> JsonObject:
+def _name_and_pose(mechanism: Mechanism, frame: Frame) -> JsonObject:
     """Return name and pose; `in_frame` names a parent that is a plain frame, because a link may have the same name."""
     record: JsonObject = {"name": mechanism.name_of(frame)}
     if frame.parent is not None and frame.parent.kind == "frame":
@@ -127,7 +131,7 @@ def _placed(mechanism: Mechanism, frame: Frame) -> JsonObject:
 
 def _link(mechanism: Mechanism, link: Link) -> JsonObject:
     return {
-        **_placed(mechanism, link),
+        **_name_and_pose(mechanism, link),
         "visuals": [_shape(shape) for shape in link.visuals],
         "collisions": [_shape(shape) for shape in link.collisions],
         "inertial": _inertial(link.inertial) if link.inertial is not None else None,
@@ -135,11 +139,11 @@ def _link(mechanism: Mechanism, link: Link) -> JsonObject:
 
 
 def _joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
-    held = joint.children
+    children = joint.children
     return {
-        **_placed(mechanism, joint),
-        "parent": _name_of_link(mechanism, joint),
-        "child": mechanism.name_of(held[0]) if held else None,
+        **_name_and_pose(mechanism, joint),
+        "parent": _parent_link_name(mechanism, joint),
+        "child": mechanism.name_of(children[0]) if children else None,
         "dof": [dof.name for dof in joint.dof],
         "axes_wxyz": joint.axes_wxyz.tolist(),
         "lower": [None if x == -math.inf else x for x in joint.lower.tolist()],
@@ -164,8 +168,8 @@ def _closure(mechanism: Mechanism, closure: Closure) -> JsonObject:
 def _goal(mechanism: Mechanism, goal: Goal) -> JsonObject:
     closure = goal.closure
     return {
-        **_placed(mechanism, goal),
-        "on": _name_of_link(mechanism, goal),
+        **_name_and_pose(mechanism, goal),
+        "on": _parent_link_name(mechanism, goal),
         "dof": [dof.name for dof in goal.goal_dof],
         "axes": goal.axes,
         "link": mechanism.name_of(closure.link) if closure is not None else None,
@@ -185,29 +189,29 @@ def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
     }
 
 
-def _law(mechanism: Mechanism, name: str, law: JointConstraint) -> JsonObject:
+def _joint_constraint(mechanism: Mechanism, name: str, constraint: JointConstraint) -> JsonObject:
     terms = [
         {"joint": mechanism.name_of(term.joint), "dof": term.dof.name, "factors": list(term.coefficients)}
-        for term in law.terms
+        for term in constraint.terms
     ]
-    return {"name": name, "terms": terms, "constant": law.constant}
+    return {"name": name, "terms": terms, "constant": constraint.constant}
 
 
 def _configurations(mechanism: Mechanism) -> JsonObject:
     plain: JsonObject = {}
     for name, q in mechanism.configurations.items():
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise FormatError(f"the name of a configuration is a string, not {name!r}")
+            raise FormatError(f"the name of a configuration must be a string, not {name!r}")
         plain[name] = [float(x) for x in q]
     return plain
 
 
-def _unchecked(mechanism: Mechanism) -> list[JsonObject] | None:
+def _allowed_collisions(mechanism: Mechanism) -> list[JsonObject] | None:
     pairs = mechanism.allowed_collisions
-    return None if pairs is None else [{"links": [a, b], "reason": why} for (a, b), why in pairs.items()]
+    return None if pairs is None else [{"links": [a, b], "reason": reason} for (a, b), reason in pairs.items()]
 
 
-def _name_of_link(mechanism: Mechanism, frame: Frame) -> str | None:
+def _parent_link_name(mechanism: Mechanism, frame: Frame) -> str | None:
     parent = frame.parent
     return mechanism.name_of(parent) if parent is not None and parent.kind == "link" else None
 
@@ -220,8 +224,8 @@ def _inertial(inertial: Inertial) -> JsonObject:
     return {"mass": float(inertial.mass), "inertia": [float(x) for x in inertial.inertia], **_pose(inertial.pose)}
 
 
-def _shape(placed: ShapeInstance) -> JsonObject:
-    shape = placed.shape
+def _shape(instance: ShapeInstance) -> JsonObject:
+    shape = instance.shape
     record: JsonObject
     match shape:
         case Box():
@@ -243,9 +247,9 @@ def _shape(placed: ShapeInstance) -> JsonObject:
             record["heights"] = shape.heights.tolist()
     return {
         **record,
-        **_pose(placed.pose),
-        "name": placed.name,
-        "material": _material(placed.material) if placed.material is not None else None,
+        **_pose(instance.pose),
+        "name": instance.name,
+        "material": _material(instance.material) if instance.material is not None else None,
     }
 
 
@@ -257,7 +261,7 @@ def _material(material: Material) -> JsonObject:
 # ---- text -----------------------------------------------------------------------------------
 
 
-def _lean(record: JsonObject, is_closing: bool = False) -> JsonObject:
+def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObject:
     """Return a record without the entries that the reader would add itself.
 
     Values are compared by repr, because -0.0 must not become 0.0.
@@ -267,26 +271,26 @@ def _lean(record: JsonObject, is_closing: bool = False) -> JsonObject:
         is_closing: whether the record is a joint that closes a loop. The reader computes its missing values from the
             links, so zeros must be written.
     """
-    rests = not is_closing and record.get("turn_wxyz") in (None, _NO_TURN)
-    lean: JsonObject = {}
+    has_identity_rotation = not is_closing and record.get("turn_wxyz") in (None, _IDENTITY_WXYZ)
+    compact: JsonObject = {}
     for key, value in record.items():
         if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
             continue
-        if key in ("lower", "upper", "targets", "rest_pose") and all(one is None for one in value):
+        if key in ("lower", "upper", "targets", "rest_pose") and all(item is None for item in value):
             continue
-        if key in ("values", "turn_wxyz") and rests and all(repr(x) == "0.0" for x in record["values"]):
+        if key in ("values", "turn_wxyz") and has_identity_rotation and all(repr(x) == "0.0" for x in record["values"]):
             continue
         if key in _DEFAULTS and repr(value) == repr(_DEFAULTS[key]):
             continue
         if key in ("at", "inertial", "material"):
-            lean[key] = _lean(record[key])
+            compact[key] = _without_defaults(record[key])
         elif key in ("visuals", "collisions"):
-            lean[key] = [_lean(one) for one in record[key]]
+            compact[key] = [_without_defaults(item) for item in record[key]]
         else:
-            lean[key] = value
-    if lean.get("at") == {}:
-        del lean["at"]
-    return lean
+            compact[key] = value
+    if compact.get("at") == {}:
+        del compact["at"]
+    return compact
 
 
 def format_json(value: Any, indent: int = 0) -> str:
@@ -299,7 +303,7 @@ def format_json(value: Any, indent: int = 0) -> str:
         record = cast("JsonObject", value)
         items = [f"{json.dumps(k, ensure_ascii=False)}: {format_json(v, indent + 2)}" for k, v in record.items()]
         return "{\n" + ",\n".join(inner + item for item in items) + f"\n{outer}}}"
-    many = cast("list[Any]", value)
-    if all(isinstance(item, int | float) for item in many):
+    values = cast("list[Any]", value)
+    if all(isinstance(item, int | float) for item in values):
         return line
-    return "[\n" + ",\n".join(inner + format_json(item, indent + 2) for item in many) + f"\n{outer}]"
+    return "[\n" + ",\n".join(inner + format_json(item, indent + 2) for item in values) + f"\n{outer}]"

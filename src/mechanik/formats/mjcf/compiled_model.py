@@ -1,12 +1,12 @@
 """MJCF compiled by MuJoCo, which resolves includes, defaults, frames and angles; also for untrusted and broken files.
 
-MuJoCo refuses a model whose meshes or textures are missing, although they do not affect its motion. So placeholders
+MuJoCo rejects a model whose meshes or textures are missing, although they do not affect its motion. So placeholders
 replace them. MuJoCo infers the mass of a body from its meshes; to detect this, the model is compiled with placeholders
 of two sizes, and masses that differ are dropped.
 
 For a model in memory MuJoCo would also search the disk, run plugins, and allocate textures, grids and bodies of any
-size. So it gets a sanitized text: includes are inserted, only elements that define the motion and the look remain, and
-every mesh is a placeholder. The origin of each line is kept for messages.
+size. So it gets a sanitized text: includes are inserted, only elements that define the motion and the appearance
+remain, and every mesh is a placeholder. The origin of each line is stored for messages.
 """
 
 from __future__ import annotations
@@ -58,37 +58,37 @@ def compile_with_placeholders(
     missing = list(known)
     while True:
         try:
-            model = compile_model(_stand_ins(missing, 0.01))
+            model = compile_model(_placeholders(missing, 0.01))
             break
         except ValueError as error:
-            found = _MISSING.search(str(error))
-            is_new = found is not None and found[1] not in missing and "'include'" not in str(error)
-            if found is None or not is_new or len(missing) >= MAX_MISSING_FILES or not _stand_ins([found[1]], 1.0):
+            match = _MISSING.search(str(error))
+            is_new = match is not None and match[1] not in missing and "'include'" not in str(error)
+            if match is None or not is_new or len(missing) >= MAX_MISSING_FILES or not _placeholders([match[1]], 1.0):
                 if missing:  # the placeholder may be the reason, for example if a texture needs a certain size
                     raise ValueError(f"{error} ({missing[-1]!r} could not be opened)") from None
                 raise
-            missing.append(found[1])
+            missing.append(match[1])
     if not missing:
         return model, [], []
-    other = compile_model(_stand_ins(missing, 0.02))
-    same = np.isclose(model.body_mass, other.body_mass, rtol=1e-9) & np.isclose(
-        model.body_inertia, other.body_inertia, rtol=1e-9, atol=0.0
+    larger_model = compile_model(_placeholders(missing, 0.02))
+    has_known_mass = np.isclose(model.body_mass, larger_model.body_mass, rtol=1e-9) & np.isclose(
+        model.body_inertia, larger_model.body_inertia, rtol=1e-9, atol=0.0
     ).all(axis=1)
-    return model, missing, np.flatnonzero(~same).tolist()
+    return model, missing, np.flatnonzero(~has_known_mass).tolist()
 
 
-def _stand_ins(names: list[str], size: float) -> dict[str, bytes]:
+def _placeholders(names: list[str], size: float) -> dict[str, bytes]:
     """Return a tetrahedron of `size` (m) for each mesh and four grey pixels for each PNG; other files are skipped."""
-    made: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name in names:
         suffix = PurePath(name).suffix.lower()
         if suffix == ".stl":
-            made[name] = _stl(size)
+            contents[name] = _stl(size)
         elif suffix == ".obj":
-            made[name] = _obj(size)
+            contents[name] = _obj(size)
         elif suffix == ".png":
-            made[name] = _png()
-    return made
+            contents[name] = _png()
+    return contents
 
 
 TETRAHEDRON_VERTICES = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float64)
@@ -96,11 +96,11 @@ TETRAHEDRON_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
 
 def _stl(size: float) -> bytes:
-    sides = [
-        struct.pack("<12fH", 0, 0, 0, *(size * TETRAHEDRON_VERTICES[list(side)]).ravel(), 0)
-        for side in TETRAHEDRON_FACES
+    facets = [
+        struct.pack("<12fH", 0, 0, 0, *(size * TETRAHEDRON_VERTICES[list(face)]).ravel(), 0)
+        for face in TETRAHEDRON_FACES
     ]
-    return bytes(80) + struct.pack("<I", len(sides)) + b"".join(sides)
+    return bytes(80) + struct.pack("<I", len(facets)) + b"".join(facets)
 
 
 def _obj(size: float) -> bytes:
@@ -113,9 +113,9 @@ def _png() -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    head = struct.pack(">2I5B", 2, 2, 8, 2, 0, 0, 0)  # the smallest size that a height field accepts
+    header = struct.pack(">2I5B", 2, 2, 8, 2, 0, 0, 0)  # the smallest size that a height field accepts
     pixels = zlib.compress(2 * (b"\0" + 6 * b"\x80"))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 MAX_MJCF_ELEMENTS = 10_000
@@ -124,22 +124,33 @@ MAX_REPLICATES = 1_000
 """Largest count of a <replicate>."""
 
 _BODIES = ("worldbody", "body", "frame", "replicate", "joint", "freejoint", "geom", "site", "inertial")
-_BONDS = ("equality", "connect", "weld", "tendon", "fixed", "spatial", "pulley")
-_MOTORS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion")
-_REST = ("mujoco", "compiler", "option", "default", "asset", "material", "mesh", "actuator", "keyframe", "key")
-ALLOWED_ELEMENTS = frozenset((*_BODIES, *_BONDS, *_MOTORS, *_REST))
+_CONSTRAINTS = ("equality", "connect", "weld", "tendon", "fixed", "spatial", "pulley")
+_ACTUATORS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion")
+_OTHER_ELEMENTS = (
+    "mujoco",
+    "compiler",
+    "option",
+    "default",
+    "asset",
+    "material",
+    "mesh",
+    "actuator",
+    "keyframe",
+    "key",
+)
+ALLOWED_ELEMENTS = frozenset((*_BODIES, *_CONSTRAINTS, *_ACTUATORS, *_OTHER_ELEMENTS))
 """Elements that are passed on to MuJoCo."""
-REFUSED_ELEMENTS = {
-    "composite": "makes bodies by itself",
-    "flexcomp": "makes a flexible body by itself",
-    "attach": "takes bodies out of another model",
-    "plugin": "runs code that is no part of the model",
+FORBIDDEN_ELEMENTS = {
+    "composite": "generates bodies",
+    "flexcomp": "generates a flexible body",
+    "attach": "copies bodies from another model",
+    "plugin": "runs code from outside the model",
 }
-"""Elements that cannot be left out without changing the model, with the reason why they are refused."""
+"""Elements that cannot be omitted without changing the model, with the reason why they are not allowed."""
 _SCENE = ("visual", "statistic", "light", "camera", "texture", "layer")
-_RUNNING = ("size", "flag", "contact", "exclude", "pair", "sensor", "custom", "extension")
-IRRELEVANT_ELEMENTS = frozenset((*_SCENE, *_RUNNING))
-"""Elements that are left out without a warning, because they do not affect a mechanism."""
+_SIMULATION = ("size", "flag", "contact", "exclude", "pair", "sensor", "custom", "extension")
+IRRELEVANT_ELEMENTS = frozenset((*_SCENE, *_SIMULATION))
+"""Elements that are omitted without a warning, because they do not affect a mechanism."""
 FOLDER_ATTRIBUTES = ("meshdir", "texturedir", "assetdir")
 """Attributes of <compiler> that name folders."""
 MAX_BUILTIN_DIVISIONS = 64
@@ -154,8 +165,8 @@ class SanitizedMjcf:
         lines: origin of each line for messages, such as "arm.xml, line 12".
         text: the lines.
         meshes: the uri that each placeholder name represents.
-        missing: uris of files that did not come along.
-        omitted: tags of the elements that were left out with a warning, as keys.
+        missing: uris of files that are not in the archive.
+        omitted: tags of the elements that were omitted with a warning, as keys.
     """
 
     lines: list[str] = field(default_factory=list[str])
@@ -169,36 +180,36 @@ def sanitize_mjcf(opened: Source, resolver: FileResolver) -> SanitizedMjcf:
     """Return the sanitized text of a model in memory.
 
     Raises:
-        FormatError: the text is not XML, needs an element that is refused, or is too large.
+        FormatError: the text is not XML, has an element that is not allowed, or is too large.
     """
     root = parse_xml(opened, FormatError)
-    _include(root, resolver, {opened.member})
+    _insert_includes(root, resolver, {opened.member})
     _check_size(root)
     return _SanitizingWriter(root, resolver).write()
 
 
-def _include(root: XmlNode, around: FileResolver, seen: set[str]) -> None:
+def _insert_includes(root: XmlNode, resolver: FileResolver, seen: set[str]) -> None:
     """Insert the content of included files; each file may be included once, as in MuJoCo."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        children, ahead = list[XmlNode](), node.children[::-1]
-        while ahead:
-            child = ahead.pop()
+        children, remaining = list[XmlNode](), node.children[::-1]
+        while remaining:
+            child = remaining.pop()
             child.parent = node
             if child.tag == "include":
-                ahead += _included(child, around, seen).children[::-1]
+                remaining += _included_root(child, resolver, seen).children[::-1]
             else:
                 children.append(child)
         node.children = children
         waiting += children
 
 
-def _included(node: XmlNode, around: FileResolver, seen: set[str]) -> XmlNode:
+def _included_root(node: XmlNode, resolver: FileResolver, seen: set[str]) -> XmlNode:
     uri = node.require("file")
-    source = around.open(uri)
+    source = resolver.open(uri)
     if source is None:
-        raise node.make_error(f"names {uri!r}, and there is no such file{around.search_hint(uri)}")
+        raise node.make_error(f"names the file {uri!r}, which does not exist{resolver.search_hint(uri)}")
     if source.member in seen:
         raise node.make_error(f"includes {uri!r} a second time")
     seen.add(source.member)
@@ -216,21 +227,25 @@ def _check_size(root: XmlNode) -> None:
         if node.tag == "replicate":
             count = node.number("count")
             if count is None or not 0 < count <= MAX_REPLICATES:
-                raise node.make_error(f"has count={node.attributes.get('count')!r}; it is from 1 to {MAX_REPLICATES}")
+                raise node.make_error(
+                    f"has count={node.attributes.get('count')!r}; it must be from 1 to {MAX_REPLICATES}"
+                )
             size *= int(count)
         if size > MAX_MJCF_ELEMENTS:
-            raise node.make_error(f"stands for more than {MAX_MJCF_ELEMENTS} elements")
+            raise node.make_error(f"expands to more than {MAX_MJCF_ELEMENTS} elements, the limit for uploads")
         sizes[id(node)] = size
 
 
 class _SanitizingWriter:
-    def __init__(self, root: XmlNode, around: FileResolver) -> None:
-        self.root, self.around = root, around
+    """Writes the allowed elements of a document, line by line."""
+
+    def __init__(self, root: XmlNode, resolver: FileResolver) -> None:
+        self.root, self.resolver = root, resolver
         self.result = SanitizedMjcf()
         compilers = [node for node in root.walk() if node.tag == "compiler"]
-        said = {key: value for node in compilers for key, value in node.attributes.items()}
-        self.folder = said.get("meshdir", said.get("assetdir", "")).strip()
-        self.strips = said.get("strippath", "false").strip() == "true"
+        options = {key: value for node in compilers for key, value in node.attributes.items()}
+        self.folder = options.get("meshdir", options.get("assetdir", "")).strip()
+        self.strips_paths = options.get("strippath", "false").strip() == "true"
 
     def write(self) -> SanitizedMjcf:
         waiting: list[XmlNode | str] = [self.root]
@@ -240,60 +255,62 @@ class _SanitizingWriter:
                 self.result.text.append(node)
                 self.result.lines.append("")
                 continue
-            kept = [child for child in node.children if self._is_kept(child)]
+            children = [child for child in node.children if self._is_allowed(child)]
             attributes = "".join(f" {key}={_quoted(value)}" for key, value in self._attributes(node).items())
-            self.result.text.append(f"<{node.tag}{attributes}{'>' if kept else '/>'}")
+            self.result.text.append(f"<{node.tag}{attributes}{'>' if children else '/>'}")
             self.result.lines.append(node.where)
-            if kept:
-                waiting += [f"</{node.tag}>", *reversed(kept)]
+            if children:
+                waiting += [f"</{node.tag}>", *reversed(children)]
         return self.result
 
-    def _is_kept(self, node: XmlNode) -> bool:
-        if node.tag in REFUSED_ELEMENTS:
-            raise node.make_error(f"{REFUSED_ELEMENTS[node.tag]}, which is not done for a file from somewhere else")
+    def _is_allowed(self, node: XmlNode) -> bool:
+        if node.tag in FORBIDDEN_ELEMENTS:
+            raise node.make_error(f"{FORBIDDEN_ELEMENTS[node.tag]}, which is not allowed in an uploaded file")
         if node.tag in ALLOWED_ELEMENTS:
-            return not (node.tag == "geom" and self._is_grid(node))
+            return not (node.tag == "geom" and self._is_height_field(node))
         if node.tag not in IRRELEVANT_ELEMENTS:
             self.result.omitted.setdefault(node.tag)
         return False
 
-    def _is_grid(self, node: XmlNode) -> bool:
+    def _is_height_field(self, node: XmlNode) -> bool:
         if "hfield" in node.attributes or node.attributes.get("type", "").strip() == "hfield":
             self.result.omitted.setdefault("hfield")
             return True
         return False
 
     def _attributes(self, node: XmlNode) -> dict[str, str]:
-        kept = {key: value for key, value in node.attributes.items() if ":" not in key and not key.startswith("file")}
+        attributes = {
+            key: value for key, value in node.attributes.items() if ":" not in key and not key.startswith("file")
+        }
         if node.tag == "compiler":
-            kept = {key: value for key, value in kept.items() if key not in FOLDER_ATTRIBUTES}
+            attributes = {key: value for key, value in attributes.items() if key not in FOLDER_ATTRIBUTES}
         elif node.tag == "material":
-            kept = {key: value for key, value in kept.items() if key != "texture"}
+            attributes = {key: value for key, value in attributes.items() if key != "texture"}
         elif node.tag == "mesh" and "file" in node.attributes:
-            kept = self._mesh(node, kept)
+            attributes = self._mesh_attributes(node, attributes)
         elif node.tag == "mesh" and "builtin" in node.attributes:
-            _check_built_in(node)
-        return kept
+            _check_builtin_mesh(node)
+        return attributes
 
-    def _mesh(self, node: XmlNode, kept: dict[str, str]) -> dict[str, str]:
+    def _mesh_attributes(self, node: XmlNode, attributes: dict[str, str]) -> dict[str, str]:
         """Return the attributes of a mesh with a placeholder file; an unnamed mesh has the name of its file."""
         file = node.require("file").strip().replace("\\", "/")
-        uri = PurePosixPath(file).name if self.strips else file
+        uri = PurePosixPath(file).name if self.strips_paths else file
         if self.folder and not uri.startswith("/"):
             uri = f"{self.folder.rstrip('/')}/{uri}"
-        name = f"stand-in-{len(self.result.meshes)}.stl"
+        name = f"placeholder-{len(self.result.meshes)}.stl"
         self.result.meshes[name] = uri
-        if not self.around.locate(uri)[0]:
+        if not self.resolver.locate(uri)[0]:
             self.result.missing.append(uri)
-        kept = {key: value for key, value in kept.items() if key != "content_type"}
-        return {"name": PurePosixPath(file).stem, **kept, "file": name}
+        attributes = {key: value for key, value in attributes.items() if key != "content_type"}
+        return {"name": PurePosixPath(file).stem, **attributes, "file": name}
 
 
-def _check_built_in(node: XmlNode) -> None:
+def _check_builtin_mesh(node: XmlNode) -> None:
     words = node.attributes.get("params", "").split()
     numbers = node.numbers("params", len(words)) or ()
     if any(abs(number) > MAX_BUILTIN_DIVISIONS for number in numbers):
-        raise node.make_error(f"has params={node.attributes['params']!r}; up to {MAX_BUILTIN_DIVISIONS} is made")
+        raise node.make_error(f"has params={node.attributes['params']!r}; the limit is {MAX_BUILTIN_DIVISIONS}")
 
 
 def _quoted(value: str) -> str:
@@ -301,9 +318,7 @@ def _quoted(value: str) -> str:
 
 
 def omitted_text(tags: Iterable[str]) -> str:
-    return (
-        f"elements that are not read from a file of somewhere else are left out: {list_names([f'<{t}>' for t in tags])}"
-    )
+    return f"elements that are not read from an uploaded file are ignored: {list_names([f'<{tag}>' for tag in tags])}"
 
 
 FREE, BALL, SLIDE, HINGE = range(4)
@@ -312,13 +327,13 @@ JOINT_KINDS = ("free", "ball", "slide", "hinge")
 """Names of the joint types."""
 
 ERROR_HINTS = {
-    "mass and inertia of moving bodies": "; give that body a <geom> or an <inertial>, which MuJoCo needs to move it",
-    "'mujocoinclude'": "; it is a part for others to include, so load the file that includes it",
-    "Error opening file": "; MuJoCo looks for it beside the model, and in the folder that <compiler> names",
+    "mass and inertia of moving bodies": "; give that body a <geom> or an <inertial>",
+    "'mujocoinclude'": "; load the file that includes this one",
+    "Error opening file": "; MuJoCo searches beside the model and in the folder that <compiler> names",
 }
 """Advice for some of MuJoCo's error messages, by a part of the message."""
 
-_ONE_AT_A_TIME = threading.Lock()
+_WARNING_HANDLER_LOCK = threading.Lock()
 
 
 class MjcfModel:
@@ -340,14 +355,14 @@ class MjcfModel:
         self.warnings: list[str] = []
         self.bodies_without_mass: frozenset[int] = frozenset()
         self.sanitized: SanitizedMjcf | None = None
-        own = [self.name_of("body", b) for b in range(raw.nbody)]
-        taken = set(own)
-        self.bodies = [name or unused_name(f"body{b}", taken) for b, name in enumerate(own)]
-        own = [self.name_of("joint", j) for j in range(raw.njnt)]
-        self.joint_names = set(own)
+        body_names = [self.name_of("body", body) for body in range(raw.nbody)]
+        taken = set(body_names)
+        self.bodies = [name or unused_name(f"body{body}", taken) for body, name in enumerate(body_names)]
+        joint_names = [self.name_of("joint", joint) for joint in range(raw.njnt)]
+        self.joint_names = set(joint_names)
         self.joints = [
             name or unused_name(f"{self.bodies[body]}_{JOINT_KINDS[kind]}", self.joint_names)
-            for name, body, kind in zip(own, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
+            for name, body, kind in zip(joint_names, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
         ]
 
     @property
@@ -381,7 +396,7 @@ def compile_mjcf(opened: Source) -> MjcfModel:
 
     Raises:
         MissingExtra: MuJoCo is not installed.
-        FormatError: the text is not XML, or MuJoCo refuses the model; the message is MuJoCo's, with the location.
+        FormatError: the text is not XML, or MuJoCo rejects the model; the message is MuJoCo's, with the location.
     """
     try:
         import mujoco
@@ -389,82 +404,82 @@ def compile_mjcf(opened: Source) -> MjcfModel:
         raise MissingExtra("reading MJCF", "mjcf") from None
     module: Any = mujoco
 
-    enclosed = None if opened.resolver is None else sanitize_mjcf(opened, opened.resolver)
+    sanitized = None if opened.resolver is None else sanitize_mjcf(opened, opened.resolver)
 
     def compile_model(files: dict[str, bytes]) -> Any:
-        if enclosed is not None:
-            return module.MjModel.from_xml_string("\n".join(enclosed.text), files)
+        if sanitized is not None:
+            return module.MjModel.from_xml_string("\n".join(sanitized.text), files)
         if opened.path is not None:
             return module.MjModel.from_xml_path(str(opened.path), files)
         return module.MjModel.from_xml_string(opened.text().lstrip("\ufeff"), files)
 
     try:
-        with _listening(module) as said:
-            raw, missing, weightless = compile_with_placeholders(
-                compile_model, list(enclosed.meshes) if enclosed else ()
+        with _collected_warnings(module) as messages:
+            raw, missing, bodies_without_mass = compile_with_placeholders(
+                compile_model, list(sanitized.meshes) if sanitized else ()
             )
     except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
         if isinstance(error, FormatError):
             raise
         parse_xml(opened)  # raises a better error if the text is not XML
-        if enclosed is not None:
-            raise FormatError(_explained(str(error), enclosed.lines)) from None
-        raise FormatError(f"{opened.where}{_explained(str(error))}") from None
+        if sanitized is not None:
+            raise FormatError(_explain(str(error), sanitized.lines)) from None
+        raise FormatError(f"{opened.where}{_explain(str(error))}") from None
     if raw.nbody < 2:
-        raise FormatError(f"{opened.where}the MJCF has no <body> in its <worldbody>, so there is nothing in it")
+        raise FormatError(f"{opened.where}the MJCF has no <body> in its <worldbody>")
     model = MjcfModel(module, raw, opened.where)
-    for text in dict.fromkeys(said):
-        model.warn(f"MuJoCo says: {' '.join(text.split())}")
-    if enclosed is not None:
-        model.sanitized, missing = enclosed, enclosed.missing
-        if enclosed.omitted:
-            model.warn(omitted_text(enclosed.omitted))
+    for text in dict.fromkeys(messages):
+        model.warn(f"MuJoCo warns: {' '.join(text.split())}")
+    if sanitized is not None:
+        model.sanitized, missing = sanitized, sanitized.missing
+        if sanitized.omitted:
+            model.warn(omitted_text(sanitized.omitted))
     if missing:
         model.warn(
-            f"{format_count(len(missing), 'file')} could not be opened, and nothing is drawn for "
-            f"them: {list_names(missing)}"
+            f"{format_count(len(missing), 'file')} could not be opened, so their shapes are "
+            f"missing: {list_names(missing)}"
         )
-    if weightless:
-        names = [model.bodies[body] for body in weightless]
-        why = "without their meshes" if enclosed is None else "without the meshes, which MuJoCo is not shown"
-        model.warn(f"{why}, the mass of these bodies is not known: {list_names(names)}")
-    model.bodies_without_mass = frozenset(weightless)
+    if bodies_without_mass:
+        names = [model.bodies[body] for body in bodies_without_mass]
+        reason = "their meshes are missing" if sanitized is None else "meshes of an upload are not passed to MuJoCo"
+        model.warn(f"the mass of these bodies is unknown, because {reason}: {list_names(names)}")
+    model.bodies_without_mass = frozenset(bodies_without_mass)
     return model
 
 
 @contextlib.contextmanager
-def _listening(mujoco: Any) -> Generator[list[str]]:
+def _collected_warnings(mujoco: Any) -> Generator[list[str]]:
     """Collect MuJoCo's warnings, which it would otherwise write to a log file in the working directory."""
-    said: list[str] = []
-    with _ONE_AT_A_TIME:
-        before = mujoco.get_mju_user_warning()
-        mujoco.set_mju_user_warning(said.append)
+    messages: list[str] = []
+    with _WARNING_HANDLER_LOCK:
+        previous_handler = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(messages.append)
         try:
-            yield said
+            yield messages
         finally:
-            mujoco.set_mju_user_warning(before)
+            mujoco.set_mju_user_warning(previous_handler)
 
 
 def unused_name(name: str, taken: set[str]) -> str:
     """Return a name that is not in `taken`, if necessary with a number, and add it to `taken`."""
-    new, number = name, 1
-    while new in taken:
+    candidate, number = name, 1
+    while candidate in taken:
         number += 1
-        new = f"{name}{number}"
-    taken.add(new)
-    return new
+        candidate = f"{name}{number}"
+    taken.add(candidate)
+    return candidate
 
 
-def _explained(said: str, lines: Sequence[str] = ()) -> str:
+def _explain(message: str, lines: Sequence[str] = ()) -> str:
     """Return MuJoCo's message on one line, with the file line first; `lines` maps sanitized lines to their origin."""
-    text = " ".join(said.split())
+    text = " ".join(message.split())
     line = re.search(r"(?:, line |Line number=)(\d+)", text)
     text = re.sub(r"^(XML Error: |Error: |XML parse error \d+: )+", "", text)
     text = re.sub(r" Element name '', id \d+(, line \d+)?", "", text)
     text = re.sub(r" Element (?:name )?('[^']*')(?:, id \d+)?(?:, line \d+)?", r" (element \1)", text)
-    hint = next((hint for mark, hint in ERROR_HINTS.items() if mark in said), "")
-    place = f"line {line[1]}: " if line and line[1] != "0" else ""
-    if place and lines:
+    hint = next((hint for part, hint in ERROR_HINTS.items() if part in message), "")
+    where = f"line {line[1]}: " if line and line[1] != "0" else ""
+    if where and lines:
         number = int(line[1]) if line else 0
-        place = f"{lines[number - 1]}: " if number <= len(lines) and lines[number - 1] else ""
-    return f"{place}MuJoCo cannot read it: {text}{hint}"
+        where = f"{lines[number - 1]}: " if number <= len(lines) and lines[number - 1] else ""
+    return f"{where}MuJoCo rejects the model: {text}{hint}"

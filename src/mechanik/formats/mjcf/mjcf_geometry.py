@@ -33,7 +33,7 @@ class GeomReader:
 
     def __init__(self, model: MjcfModel, folder: Path | None) -> None:
         self.model, self.folder = model, folder
-        self._left_out: dict[str, int] = {}
+        self._ignored: dict[str, int] = {}
 
     def shapes(self, body: int) -> tuple[list[ShapeInstance], list[ShapeInstance]]:
         """Return the visuals (drawn geoms) and the collisions (geoms with contacts) of a body; a geom can be both."""
@@ -42,22 +42,22 @@ class GeomReader:
         collisions: list[ShapeInstance] = []
         start = int(raw.body_geomadr[body])
         for geom in range(start, start + int(raw.body_geomnum[body])):
-            placed = self._placed(geom)
-            if placed is None:
+            instance = self._shape_instance(geom)
+            if instance is None:
                 continue
             if int(raw.geom_group[geom]) < FIRST_HIDDEN_GROUP:
-                visuals.append(placed)
+                visuals.append(instance)
             if raw.geom_contype[geom] or raw.geom_conaffinity[geom]:
-                collisions.append(placed)
+                collisions.append(instance)
         return visuals, collisions
 
     def report(self) -> None:
         """Warn once for the whole model of geoms without a matching shape."""
-        if self._left_out:
-            listed = ", ".join(f"{count} of type {kind}" for kind, count in self._left_out.items())
-            self.model.warn(f"geoms without a shape here are left out, which changes no motion: {listed}")
+        if self._ignored:
+            listed = ", ".join(f"{count} of type {kind}" for kind, count in self._ignored.items())
+            self.model.warn(f"geoms without a matching shape are ignored: {listed}")
 
-    def _placed(self, geom: int) -> ShapeInstance | None:
+    def _shape_instance(self, geom: int) -> ShapeInstance | None:
         shape, X_body_shape = self._shape(geom), self.model.pose_of("geom", geom)
         if shape is None:
             return None
@@ -83,50 +83,50 @@ class GeomReader:
             return self._ellipsoid((a, b, c))
         if kind == kinds.mjGEOM_MESH:
             return self._mesh(int(raw.geom_dataid[geom]))
-        if kind == kinds.mjGEOM_PLANE:  # infinite for contacts; its size is only drawn
+        if kind == kinds.mjGEOM_PLANE:  # infinite for contacts; its size is for display
             return HalfSpace()
         if kind == kinds.mjGEOM_HFIELD:
-            return self._field(int(raw.geom_dataid[geom]))
-        self._count(kinds(kind).name.removeprefix("mjGEOM_").lower())
+            return self._height_field(int(raw.geom_dataid[geom]))
+        self._count_ignored(kinds(kind).name.removeprefix("mjGEOM_").lower())
         return None
 
-    def _field(self, field: int) -> HeightField:
+    def _height_field(self, field: int) -> HeightField:
         """Return a height field. MuJoCo stores heights from 0 to 1, rows along y, and half sizes along x and y."""
         raw = self.model.raw
-        x, y, top, down = (float(size) for size in raw.hfield_size[field])
-        rows, columns, first = (int(one[field]) for one in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
+        x, y, top, bottom = (float(size) for size in raw.hfield_size[field])
+        rows, columns, first = (int(values[field]) for values in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
         heights = np.array(raw.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
-        return HeightField(top * heights, (2 * x, 2 * y), -down)
+        return HeightField(top * heights, (2 * x, 2 * y), -bottom)
 
     def _ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
         try:
             return ellipsoid_shape(radii)
         except ShapeError:
-            self._count("ellipsoid without a volume")
+            self._count_ignored("ellipsoid without a volume")
             return None
 
     def _mesh(self, mesh: int) -> Mesh | None:
         file = self.model.file_of("mesh", mesh)
         if not file:
-            self._count("mesh without a file")
+            self._count_ignored("mesh without a file")
             return None
         sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
         if self.model.sanitized is not None:
             return Mesh(self.model.sanitized.meshes.get(file, file), (sx, sy, sz))
         folder = self.folder or Path()
         # MuJoCo stores the path that it opened, or, in some versions, the path in the file
-        path = next((one for one in (Path(file), folder / file) if one.is_file()), None)
+        path = next((path for path in (Path(file), folder / file) if path.is_file()), None)
         uri = Path(file).relative_to(folder).as_posix() if Path(file).is_relative_to(folder) else file
         return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
 
     def _material(self, geom: int) -> Material:
         raw = self.model.raw
         number = int(raw.geom_matid[geom])
-        r, g, b, a = (float(part) for part in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
+        r, g, b, a = (float(channel) for channel in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
         return Material("" if number < 0 else self.model.name_of("material", number), (r, g, b, a))
 
-    def _count(self, kind: str) -> None:
-        self._left_out[kind] = self._left_out.get(kind, 0) + 1
+    def _count_ignored(self, kind: str) -> None:
+        self._ignored[kind] = self._ignored.get(kind, 0) + 1
 
 
 def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:

@@ -60,21 +60,21 @@ def from_qpos(mechanism: Mechanism, qpos: ArrayLike) -> Array:
         >>> mk.formats.from_qpos(arm, [0.5]).tolist()
         [0.5]
     """
-    size, table = _table(mechanism)
-    given = np.asarray(qpos, dtype=np.float64)
-    if given.ndim < 1 or given.shape[-1] != size:
-        raise ShapeError(f"qpos must have {size} numbers along its last axis, but its shape is {given.shape}")
-    q = np.broadcast_to(mechanism.neutral(), (*given.shape[:-1], mechanism.nq)).copy()
-    for joint, slot in mechanism.kinematics.joint_indices.items():
-        address = table.get(mechanism.name_of(joint))
+    size, addresses = _qpos_addresses(mechanism)
+    values = np.asarray(qpos, dtype=np.float64)
+    if values.ndim < 1 or values.shape[-1] != size:
+        raise ShapeError(f"qpos must have {size} numbers along its last axis, but its shape is {values.shape}")
+    q = np.broadcast_to(mechanism.neutral(), (*values.shape[:-1], mechanism.nq)).copy()
+    for joint, indices in mechanism.kinematics.joint_indices.items():
+        address = addresses.get(mechanism.name_of(joint))
         if address is not None:
-            for k, place in enumerate(_places(joint, slot)):
-                if place is not None:
-                    q[..., place] = given[..., address + k]
+            for k, index in enumerate(_q_indices(joint, indices)):
+                if index is not None:
+                    q[..., index] = values[..., address + k]
     for k in mechanism.space.quaternions_q:
         length = np.linalg.norm(q[..., k : k + 4], axis=-1, keepdims=True)
         if not (length > 1e-9).all():
-            raise NotARotation(f"qpos holds a zero quaternion for {mechanism.space.q_names[k]!r}")
+            raise NotARotation(f"qpos has a zero quaternion for {mechanism.space.q_names[k]!r}")
         q[..., k : k + 4] /= length
     return q
 
@@ -99,37 +99,37 @@ def to_qpos(mechanism: Mechanism, q: ArrayLike | None = None) -> Array:
         >>> mk.formats.to_qpos(arm, [0.5]).tolist()
         [0.5]
     """
-    size, table = _table(mechanism)
+    size, addresses = _qpos_addresses(mechanism)
     values = mechanism.space.check_q(mechanism.q if q is None else q)
     qpos = np.zeros((*values.shape[:-1], size))
-    slots = mechanism.kinematics.joint_indices
-    for joint, slot in slots.items():
-        address = table.get(mechanism.name_of(joint))
+    joint_indices = mechanism.kinematics.joint_indices
+    for joint, indices in joint_indices.items():
+        address = addresses.get(mechanism.name_of(joint))
         if address is None:
             continue
-        for k, place in enumerate(_places(joint, slot)):
-            if place is not None:
-                qpos[..., address + k] = values[..., place]
+        for k, index in enumerate(_q_indices(joint, indices)):
+            if index is not None:
+                qpos[..., address + k] = values[..., index]
             else:
                 leader, dof, ratio, offset = joint.couplings[0].resolve()
-                qpos[..., address + k] = ratio * values[..., slots[leader].q[dof]] + offset
+                qpos[..., address + k] = ratio * values[..., joint_indices[leader].q[dof]] + offset
     return qpos
 
 
-def _places(joint: Joint, slot: JointIndices) -> list[int | None]:
+def _q_indices(joint: Joint, indices: JointIndices) -> list[int | None]:
     """Return the indices in q of the numbers that MuJoCo has for a joint; None for a mimic joint."""
-    turn = [] if slot.quaternion_q is None else [slot.quaternion_q + k for k in range(4)]
-    if slot.quaternion_q is None and len(joint.dof) > 1:
-        raise ShapeError(f"{joint} was given other freedoms than it has in MuJoCo, so qpos has no meaning for it")
-    shifts = [dof for dof in joint.dof if slot.quaternion_q is None or dof in (DoF.X, DoF.Y, DoF.Z)]
-    return [*(slot.q.get(dof) for dof in shifts), *turn]
+    quaternion_indices = [] if indices.quaternion_q is None else [indices.quaternion_q + k for k in range(4)]
+    if indices.quaternion_q is None and len(joint.dof) > 1:
+        raise ShapeError(f"the dofs of {joint} differ from those in MuJoCo, so qpos has no value for it")
+    scalar_dofs = [dof for dof in joint.dof if indices.quaternion_q is None or dof in (DoF.X, DoF.Y, DoF.Z)]
+    return [*(indices.q.get(dof) for dof in scalar_dofs), *quaternion_indices]
 
 
-def _table(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
-    kept: Any = mechanism.extras.get("qpos")
-    if not isinstance(kept, Mapping):
+def _qpos_addresses(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
+    extra: Any = mechanism.extras.get("qpos")
+    if not isinstance(extra, Mapping):
         raise UnknownName("extra", "qpos", mechanism.extras)
-    table = cast("Mapping[str, Any]", kept)
+    table = cast("Mapping[str, Any]", extra)
     addresses = cast("Mapping[str, Any]", table["at"])
     return int(table["size"]), {name: int(address) for name, address in addresses.items()}
 
@@ -149,7 +149,7 @@ class EqualityReader:
 
     def __init__(self, model: MjcfModel, links: Sequence[Link], joints: Sequence[Joint]) -> None:
         self.model, self.links, self.joints = model, links, joints
-        self.laws: set[str] = set()
+        self.constraint_names: set[str] = set()
         self.start: Any = model.mujoco.MjData(model.raw)
         """`mujoco.MjData` at the initial configuration of MuJoCo."""
         model.mujoco.mj_kinematics(model.raw, self.start)
@@ -158,148 +158,149 @@ class EqualityReader:
         raw, kinds = self.model.raw, self.model.mujoco.mjtEq
         for number in range(raw.neq):
             kind = int(raw.eq_type[number])
-            word = kinds(kind).name.removeprefix("mjEQ_").lower()
-            label = self.model.name_of("equality", number) or f"{word} {number}"
+            kind_name = kinds(kind).name.removeprefix("mjEQ_").lower()
+            label = self.model.name_of("equality", number) or f"{kind_name} {number}"
             if not raw.eq_active0[number]:
-                self.model.warn(f"equality {label!r} is not active, so it is left out")
+                self.model.warn(f"equality {label!r} is not active; it is ignored")
             elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
-                self._join(number, label, word)
+                self._connect_bodies(number, label, kind_name)
             elif kind == kinds.mjEQ_JOINT:
                 self._joint(number, label)
             elif kind == kinds.mjEQ_TENDON:
                 self._tendon(number, label)
             else:
-                self.model.warn(f"equality {label!r} is of the kind {word}, which is not read; it is left out")
+                self.model.warn(f"equality {label!r} has the type {kind_name}, which is not supported; it is ignored")
 
     # ---- bodies -----------------------------------------------------------------------------
 
-    def _join(self, number: int, label: str, word: str) -> None:
+    def _connect_bodies(self, number: int, label: str, kind_name: str) -> None:
         raw = self.model.raw
-        b1, b2, X_1, X_2 = self._ends(number, word)
+        b1, b2, X_1, X_2 = self._ends(number, kind_name)
         mocap_1, mocap_2 = (self._moves_with_mocap(b) for b in (b1, b2))
-        stand = [0 if is_mocap else int(raw.body_weldid[b]) for b, is_mocap in ((b1, mocap_1), (b2, mocap_2))]
-        if stand[0] == stand[1]:
+        welded_to = [0 if is_mocap else int(raw.body_weldid[b]) for b, is_mocap in ((b1, mocap_1), (b2, mocap_2))]
+        if welded_to[0] == welded_to[1]:
             self.model.warn(
-                f"equality {label!r} joins {self.model.bodies[b1]!r} and {self.model.bodies[b2]!r}, "
-                "which no joint moves against each other; it is left out"
+                f"equality {label!r} connects {self.model.bodies[b1]!r} and {self.model.bodies[b2]!r}, "
+                "which no joint moves relative to each other; it is ignored"
             )
             return
-        name = self.model.name_of("equality", number) or f"{word}_{self.model.bodies[b1]}_{self.model.bodies[b2]}"
+        name = self.model.name_of("equality", number) or f"{kind_name}_{self.model.bodies[b1]}_{self.model.bodies[b2]}"
         name = unused_name(name, self.model.joint_names)
-        is_ball = word == "connect" or raw.eq_data[number, 10] == 0.0
+        is_spherical = kind_name == "connect" or raw.eq_data[number, 10] == 0.0
         if mocap_1 or mocap_2:
             if mocap_2:
                 b1, b2, X_1, X_2 = b2, b1, X_2, X_1
-            goal = Goal(name, dof=TRANSLATIONS if is_ball else ALL_DOFS)
+            goal = Goal(name, dof=TRANSLATIONS if is_spherical else ALL_DOFS)
             goal.matrix = X_1
             self.links[b1].add_child(goal)
             goal.make_closure(self.links[b2], X_2)
             return
-        if is_ball:  # its rotation is the identity at the initial configuration
+        if is_spherical:  # its rotation is the identity at the initial configuration
             R_1, R_2 = (self.start.xmat[b].reshape(3, 3) @ X[:3, :3] for b, X in ((b1, X_1), (b2, X_2)))
             X_2 = X_2 @ make_pose(R_2.T @ R_1, np.zeros(3))
-        joint = Joint(name, dof=ROTATIONS if is_ball else ())
+        joint = Joint(name, dof=ROTATIONS if is_spherical else ())
         joint.matrix = X_1
         self.links[b1].add_child(joint)
         joint.make_closure(self.links[b2], X_2)
 
     def _moves_with_mocap(self, body: int) -> bool:
-        """Tell whether a body is a mocap body, or fixed to one."""
+        """Return whether a body is a mocap body, or fixed to one."""
         raw = self.model.raw
         while body and raw.body_mocapid[body] < 0 and not raw.body_jntnum[body]:
             body = int(raw.body_parentid[body])
         return bool(raw.body_mocapid[body] >= 0)
 
-    def _ends(self, number: int, word: str) -> tuple[int, int, Array, Array]:
+    def _ends(self, number: int, kind_name: str) -> tuple[int, int, Array, Array]:
         """Return the two bodies and the poses (4, 4) on them that coincide; for connect only the points."""
         raw = self.model.raw
-        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        first, second = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
         if int(raw.eq_objtype[number]) == int(self.model.mujoco.mjtObj.mjOBJ_SITE):
-            X_1, X_2 = self.model.pose_of("site", one), self.model.pose_of("site", two)
-            return int(raw.site_bodyid[one]), int(raw.site_bodyid[two]), X_1, X_2
+            X_1, X_2 = self.model.pose_of("site", first), self.model.pose_of("site", second)
+            return int(raw.site_bodyid[first]), int(raw.site_bodyid[second]), X_1, X_2
         data = raw.eq_data[number]
-        if word == "connect":
-            return one, two, translation(data[:3]), translation(data[3:6])
-        return one, two, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
+        if kind_name == "connect":
+            return first, second, translation(data[:3]), translation(data[3:6])
+        return first, second, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
 
     # ---- joints and tendons -----------------------------------------------------------------
 
     def _joint(self, number: int, label: str) -> None:
         """Read a joint equality: value - ref is a polynomial of the other joint's value - ref."""
         raw = self.model.raw
-        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        law = _trimmed(raw.eq_data[number, :5])
-        start = self._ref(one)
-        if two < 0 or law.degree() == 0:
-            self._hold(one, start + float(law.coef[0]), label)
+        mimic, leader = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        polynomial = _trimmed(raw.eq_data[number, :5])
+        reference = self._reference(mimic)
+        if leader < 0 or polynomial.degree() == 0:
+            self._fix_value(mimic, reference + float(polynomial.coef[0]), label)
             return
-        led = start + law(Polynomial([-self._ref(two), 1.0]))
-        if led.degree() == 1:
+        value = reference + polynomial(Polynomial([-self._reference(leader), 1.0]))
+        if value.degree() == 1:
             try:
-                coupling = self.joints[one].mimic(self.joints[two], float(led.coef[1]), float(led.coef[0]))
+                coupling = self.joints[mimic].mimic(self.joints[leader], float(value.coef[1]), float(value.coef[0]))
             except CouplingError:  # it already mimics another joint, or the coupling would be cyclic
                 pass
             else:
                 if has_conflicting_limits(coupling):
                     self.model.warn(
-                        f"equality {label!r}: joint {self.joints[one].name!r} follows {self.joints[two].name!r}, "
-                        "and their limits contradict each other; those of the follower are not looked at"
+                        f"equality {label!r}: joint {self.joints[mimic].name!r} mimics {self.joints[leader].name!r}, "
+                        "and their limits contradict each other; those of the mimic joint are ignored"
                     )
                 return
-        self._law({one: Polynomial([0.0, 1.0]), two: -led}, label)
+        self._add_constraint({mimic: Polynomial([0.0, 1.0]), leader: -value}, label)
 
     def _tendon(self, number: int, label: str) -> None:
         """Read a tendon equality of fixed tendons: length - length0 is a polynomial of the other's length - length0."""
         raw = self.model.raw
-        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        law = _trimmed(raw.eq_data[number, :5])
-        coefficients = [fixed_tendon(self.model, tendon) for tendon in (one, two) if tendon >= 0]
-        if any(not found for found in coefficients):
-            self.model.warn(f"equality {label!r} is about a spatial tendon, which is not read; it is left out")
+        first, second = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        polynomial = _trimmed(raw.eq_data[number, :5])
+        coefficients = [fixed_tendon(self.model, tendon) for tendon in (first, second) if tendon >= 0]
+        if not all(coefficients):
+            self.model.warn(f"equality {label!r} has a spatial tendon, which is not supported; it is ignored")
             return
         terms: PolynomialTerms = {joint: Polynomial([0.0, c]) for joint, c in coefficients[0].items()}
-        rest = -float(raw.tendon_length0[one])
-        if two < 0 or law.degree() == 0:
-            rest -= float(law.coef[0])
-        elif law.degree() == 1 or len(coefficients[1]) == 1:
-            second, start = coefficients[1], -float(raw.tendon_length0[two])
-            if law.degree() == 1:
-                rest -= float(law(start))
-                led: PolynomialTerms = {joint: Polynomial([0.0, float(law.coef[1]) * c]) for joint, c in second.items()}
+        rest = -float(raw.tendon_length0[first])
+        if second < 0 or polynomial.degree() == 0:
+            rest -= float(polynomial.coef[0])
+        elif polynomial.degree() == 1 or len(coefficients[1]) == 1:
+            offset = -float(raw.tendon_length0[second])
+            if polynomial.degree() == 1:
+                rest -= float(polynomial(offset))
+                slope = float(polynomial.coef[1])
+                second_terms = {joint: Polynomial([0.0, slope * c]) for joint, c in coefficients[1].items()}
             else:
-                led = {joint: law(Polynomial([start, c])) for joint, c in second.items()}
-            for joint, polynomial in led.items():
-                terms[joint] = terms.get(joint, Polynomial([0.0])) - polynomial
+                second_terms = {joint: polynomial(Polynomial([offset, c])) for joint, c in coefficients[1].items()}
+            for joint, term in second_terms.items():
+                terms[joint] = terms.get(joint, Polynomial([0.0])) - term
         else:
             self.model.warn(
-                f"equality {label!r} is a polynomial of a tendon over several joints, which mixes their "
-                "values; only a linear one is read, so it is left out"
+                f"equality {label!r} is a nonlinear polynomial of a tendon with several joints, which is not "
+                "supported; it is ignored"
             )
             return
-        self._law(terms, label, rest)
+        self._add_constraint(terms, label, rest)
 
-    def _law(self, terms: PolynomialTerms, label: str, rest: float = 0.0) -> None:
+    def _add_constraint(self, terms: PolynomialTerms, label: str, rest: float = 0.0) -> None:
         """Add the joint constraint: sum of the polynomials + rest = 0."""
         constant = -rest - sum(float(polynomial.coef[0]) for polynomial in terms.values())
-        said: dict[Any, list[float]] = {}
+        coefficients_by_joint: dict[Any, list[float]] = {}
         for joint, polynomial in terms.items():
             coefficients = [float(c) for c in polynomial.trim().coef[1:]]
             if any(coefficients):
-                said[self.joints[joint]] = coefficients
-        if said:
-            JointConstraint(said, constant=constant, name=unused_name(label, self.laws))
+                coefficients_by_joint[self.joints[joint]] = coefficients
+        if coefficients_by_joint:
+            JointConstraint(coefficients_by_joint, constant=constant, name=unused_name(label, self.constraint_names))
 
-    def _hold(self, number: int, value: float, label: str) -> None:
+    def _fix_value(self, number: int, value: float, label: str) -> None:
         joint = self.joints[number]
         lower, upper = joint.limits(joint.dof[0])
         if not lower <= value <= upper:
             self.model.warn(
-                f"equality {label!r} holds joint {joint.name!r} at {value:g}, "
-                f"outside its range from {lower:g} to {upper:g}; it is held there all the same"
+                f"equality {label!r} fixes joint {joint.name!r} at {value:g}, outside its limits {lower:g} to "
+                f"{upper:g}; the limits are ignored"
             )
         joint.set_limits(value, value)
 
-    def _ref(self, joint: int) -> float:
+    def _reference(self, joint: int) -> float:
         return float(self.model.raw.qpos0[int(self.model.raw.jnt_qposadr[joint])])
 
 
@@ -310,13 +311,13 @@ def fixed_tendon(model: MjcfModel, tendon: int) -> Mapping[int, float]:
     """
     raw = model.raw
     start = int(raw.tendon_adr[tendon])
-    found: dict[int, float] = {}
+    coefficients: dict[int, float] = {}
     for k in range(start, start + int(raw.tendon_num[tendon])):
         if int(raw.wrap_type[k]) != int(model.mujoco.mjtWrap.mjWRAP_JOINT):
             return {}
         joint = int(raw.wrap_objid[k])
-        found[joint] = found.get(joint, 0.0) + float(raw.wrap_prm[k])
-    return found
+        coefficients[joint] = coefficients.get(joint, 0.0) + float(raw.wrap_prm[k])
+    return coefficients
 
 
 def _trimmed(coefficients: Array) -> Polynomial:
@@ -352,31 +353,31 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     model = compile_mjcf(opened)
     folder = None if opened.path is None else opened.path.parent
     tree = _BodyTree(model, GeomReader(model, folder))
-    tree.grow()
+    tree.build()
     if sites:
         tree.add_sites()
     EqualityReader(model, tree.links, tree.joints).read()
-    _warn_of_the_rest(model)
+    _warn_of_ignored_parts(model)
     name = model.name or opened.stem
     mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
     mechanism.extras.update(_extras(model))
     for key in range(model.raw.nkey):
         label = model.name_of("key", key) or f"key{key}"
         mechanism.configurations[label] = from_qpos(mechanism, model.raw.key_qpos[key])
-    _stand(mechanism, from_qpos(mechanism, model.raw.qpos0))
+    _set_initial_configuration(mechanism, from_qpos(mechanism, model.raw.qpos0))
     return mechanism
 
 
-def _stand(mechanism: Mechanism, start: Array) -> None:
+def _set_initial_configuration(mechanism: Mechanism, start: Array) -> None:
     """Set the initial configuration of MuJoCo, or the key frame with the smallest closure error."""
 
-    def openness(q: Array) -> float:
+    def closure_error(q: Array) -> float:
         mechanism.set_q(q)
         gaps = [closure.gap() for closure in mechanism.closures.values()]
-        errors = [abs(law.error()) for law in mechanism.joint_constraints.values()]
+        errors = [abs(constraint.error()) for constraint in mechanism.joint_constraints.values()]
         return round(max([0.0, *errors, *(max(gap.distance, gap.angle) for gap in gaps)]), 6)
 
-    mechanism.set_q(min([start, *mechanism.configurations.values()], key=openness))
+    mechanism.set_q(min([start, *mechanism.configurations.values()], key=closure_error))
 
 
 class _BodyTree:
@@ -388,13 +389,13 @@ class _BodyTree:
         self.joints: list[Joint] = []
         self.link_names = set(model.bodies)
 
-    def grow(self) -> None:
+    def build(self) -> None:
         raw = self.model.raw
         for body, name in enumerate(self.model.bodies):
             link = self._link(body, name)
             if body:
                 numbers = range(int(raw.body_jntadr[body]), int(raw.body_jntadr[body]) + int(raw.body_jntnum[body]))
-                self._hang(link, body, list(numbers))
+                self._attach(link, body, list(numbers))
             self.links.append(link)
         self.geoms.report()
 
@@ -406,31 +407,31 @@ class _BodyTree:
                 if name in self.link_names:
                     name = f"{name}_site"
                 link = Link(unused_name(name, self.link_names))
-                self._fix(link, self.links[int(raw.site_bodyid[site])], self.model.pose_of("site", site))
+                self._attach_rigidly(link, self.links[int(raw.site_bodyid[site])], self.model.pose_of("site", site))
 
     def _link(self, body: int, name: str) -> Link:
         visuals, collisions = self.geoms.shapes(body)
         return Link(name, visuals=visuals, collisions=collisions, inertial=read_body_inertial(self.model, body))
 
-    def _hang(self, link: Link, body: int, numbers: list[int]) -> None:
+    def _attach(self, link: Link, body: int, numbers: list[int]) -> None:
         """Add the joints of a body in series, each about its own anchor point on the body."""
-        above, X = self.links[int(self.model.raw.body_parentid[body])], self.model.pose_of("body", body)
+        parent, X = self.links[int(self.model.raw.body_parentid[body])], self.model.pose_of("body", body)
         if not numbers:
-            self._fix(link, above, X)
+            self._attach_rigidly(link, parent, X)
         for number in numbers:
             is_last = number == numbers[-1]
             name = f"{link.name}/{self.model.joints[number]}"
-            held = link if is_last else Link(unused_name(name, self.link_names))
+            child = link if is_last else Link(unused_name(name, self.link_names))
             joint = self._joint(number)
             anchor = np.zeros(3)
             if int(self.model.raw.jnt_type[number]) != FREE:
                 anchor = self.model.raw.jnt_pos[number]
                 joint.matrix = X @ translation(anchor) @ joint.matrix
-            held.position = -anchor
-            above.add_child(joint)
-            joint.add_child(held)
+            child.position = -anchor
+            parent.add_child(joint)
+            joint.add_child(child)
             self.joints.append(joint)
-            above, X = held, np.eye(4)
+            parent, X = child, np.eye(4)
 
     def _joint(self, number: int) -> Joint:
         """Return the joint, with a pose that makes its motion the identity at its reference value."""
@@ -443,7 +444,7 @@ class _BodyTree:
         if kind == BALL:
             joint.set_dof(ROTATIONS)
             if limits is not None:
-                self._limit_ball(joint, limits[1])
+                self._limit_spherical_joint(joint, limits[1])
             return joint
         axis, ref = raw.jnt_axis[number], float(raw.qpos0[int(raw.jnt_qposadr[number])])
         if kind == SLIDE:
@@ -455,7 +456,7 @@ class _BodyTree:
             joint.set_limits(limits[0], limits[1])
         return joint
 
-    def _limit_ball(self, joint: Joint, angle: float) -> None:
+    def _limit_spherical_joint(self, joint: Joint, angle: float) -> None:
         """Limit a spherical joint by a cone of `angle` for each axis.
 
         MuJoCo bounds the total angle, which a joint limit cannot express; the cones are the closest.
@@ -464,14 +465,14 @@ class _BodyTree:
             return
         joint.set_cone(angle, "xyz")
         self.model.warn(
-            f"ball {joint.name!r} may turn by {angle:g} rad in all; here each of its axes may tilt by that, "
-            "which together lets it go a little further"
+            f"ball joint {joint.name!r} has a limit of {angle:g} rad on its total rotation; here this limits the "
+            "swing of each axis, which allows slightly more"
         )
 
-    def _fix(self, link: Link, above: Link, X_above_link: Array) -> None:
+    def _attach_rigidly(self, link: Link, parent: Link, X_parent_link: Array) -> None:
         joint = Joint(unused_name(f"{link.name}_fixed", self.model.joint_names))
-        joint.matrix = X_above_link
-        above.add_child(joint)
+        joint.matrix = X_parent_link
+        parent.add_child(joint)
         joint.add_child(link)
 
 
@@ -496,16 +497,16 @@ def _extras(model: MjcfModel) -> dict[str, Any]:
             driven[label] = None
         elif kind == "tendon":
             driven |= dict.fromkeys(tendons[target])
-    fixed = {model.name_of("tendon", t) or f"tendon{t}": said for t, said in tendons.items() if said}
+    fixed_tendons = {model.name_of("tendon", t) or f"tendon{t}": joints for t, joints in tendons.items() if joints}
     mocap = [name for body, name in enumerate(model.bodies) if int(raw.body_mocapid[body]) >= 0]
-    kept = {"actuators": actuators, "driven": list(driven), "tendons": fixed, "mocap": mocap}
-    return extras | {subject: said for subject, said in kept.items() if said}
+    subjects = {"actuators": actuators, "driven": list(driven), "tendons": fixed_tendons, "mocap": mocap}
+    return extras | {subject: content for subject, content in subjects.items() if content}
 
 
-def _warn_of_the_rest(model: MjcfModel) -> None:
+def _warn_of_ignored_parts(model: MjcfModel) -> None:
     raw = model.raw
     spatial = [model.name_of("tendon", t) or f"tendon{t}" for t in range(raw.ntendon) if not fixed_tendon(model, t)]
     if spatial:
-        model.warn(f"spatial tendons are left out: {list_names(spatial)}")
+        model.warn(f"spatial tendons are ignored: {list_names(spatial)}")
     if raw.nflex or raw.nskin:
-        model.warn("flexible bodies and skins are left out")
+        model.warn("flexible bodies and skins are ignored")

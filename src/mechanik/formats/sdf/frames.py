@@ -43,7 +43,7 @@ def parse_numbers(node: XmlNode, count: int) -> tuple[float, ...]:
     """Return `count` finite numbers from the text of a node."""
     words = split_text(node)
     if len(words) != count:
-        raise node.make_error(f"says {node.text.strip()!r}: {len(words)} numbers where {count} are needed")
+        raise node.make_error(f"is {node.text.strip()!r}: {len(words)} numbers instead of {count}")
     return tuple(_finite(node, word) for word in words)
 
 
@@ -79,16 +79,16 @@ def child_pose(owner: XmlNode) -> Array:
         x, y, z, qx, qy, qz, qw = parse_numbers(node, 7)
         wxyz = np.array([qw, qx, qy, qz])
         if not 1e-9 < np.linalg.norm(wxyz) < 1e9:
-            raise node.make_error(f"says {node.text.strip()!r}, where a quaternion of length 1 is needed")
+            raise node.make_error(f"is {node.text.strip()!r}; the quaternion must have a length of 1")
         wxyz /= np.linalg.norm(wxyz)
     elif form == "euler_rpy":
         x, y, z, *rpy = parse_numbers(node, 6)
         unit = math.pi / 180 if parse_bool(node.attributes.get("degrees")) else 1.0
         wxyz = wxyz_from_rpy(tuple(unit * angle for angle in rpy))
     else:
-        raise node.make_error(f"has rotation_format={form!r}; there are 'euler_rpy' and 'quat_xyzw'")
+        raise node.make_error(f"has rotation_format={form!r}; it must be 'euler_rpy' or 'quat_xyzw'")
     if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:
-        raise node.make_error(f"says {node.text.strip()!r}: more than {MAX_DISTANCE:g} m away")
+        raise node.make_error(f"is {node.text.strip()!r}; the limit of a position is {MAX_DISTANCE:g} m")
     return from_position_wxyz(np.array([x, y, z]), wxyz)
 
 
@@ -104,9 +104,9 @@ def _finite(node: XmlNode, word: str) -> float:
     try:
         number = math.nan if "_" in word else float(word)
     except ValueError:
-        raise node.make_error(f"says {node.text.strip()!r}: {word!r} is not a number") from None
+        raise node.make_error(f"is {node.text.strip()!r}: {word!r} is not a number") from None
     if not math.isfinite(number):
-        raise node.make_error(f"says {node.text.strip()!r}: {word!r} is not a finite number")
+        raise node.make_error(f"is {node.text.strip()!r}: {word!r} is not a finite number")
     return number
 
 
@@ -144,7 +144,7 @@ class SdfFrames:
     """All frames of a file. Poses are those with all joints at zero."""
 
     def __init__(self) -> None:
-        self._places: dict[FrameKey, SdfFramePose] = {}
+        self._poses: dict[FrameKey, SdfFramePose] = {}
         self.canonical: dict[str, str] = {}
         """Full name of the canonical link of each model, by the full name of the model."""
 
@@ -159,9 +159,9 @@ class SdfFrames:
         placement: tuple[str, str] | None = None,
     ) -> None:
         """Add the frame of an element, with the pose in its <pose>."""
-        said = pose_relative_to(node)
-        self._places[FrameKey(kind, scope + name)] = SdfFramePose(
-            node, scope, said, default, child_pose(node), attached_to, placement
+        relative_to = pose_relative_to(node)
+        self._poses[FrameKey(kind, scope + name)] = SdfFramePose(
+            node, scope, relative_to, default, child_pose(node), attached_to, placement
         )
 
     def key(self, scope: str, name: str, node: XmlNode) -> FrameKey:
@@ -170,48 +170,51 @@ class SdfFrames:
             return WORLD_KEY
         if name == "__model__" or name.endswith("::__model__"):
             key = FrameKey("model", (scope + name).removesuffix("__model__").removesuffix("::"))
-            return key if key in self._places else WORLD_KEY
+            return key if key in self._poses else WORLD_KEY
         for kind in ("link", "frame", "joint", "model"):
-            if (key := FrameKey(kind, scope + name)) in self._places:
+            if (key := FrameKey(kind, scope + name)) in self._poses:
                 return key
-        known = [one.name.removeprefix(scope) for one in self._places if one.name.startswith(scope)]
-        raise node.make_error(f"names {name!r}, and there is no such link or frame{did_you_mean(name, known)}")
+        known = [key.name.removeprefix(scope) for key in self._poses if key.name.startswith(scope)]
+        raise node.make_error(f"names {name!r}; there is no such link or frame{did_you_mean(name, known)}")
 
     def pose(self, key: FrameKey) -> Array:
         """Return X_world_frame, (4, 4)."""
-        return self._climb(key, WORLD_KEY)
+        return self._pose_below(key, WORLD_KEY)
 
     def body(self, key: FrameKey) -> str:
         """Return the full name of the link with which a frame moves, or "world"."""
-        way: list[FrameKey] = []
+        visited: list[FrameKey] = []
         while key.kind not in ("link", "world"):
-            self._refuse_circle(key, way)
+            self._check_acyclic(key, visited)
             if key.kind == "model" and key.name in self.canonical:
                 return self.canonical[key.name]
-            place = self._places[key]
-            key = self.key(*place.attached_to, place.node)
+            entry = self._poses[key]
+            key = self.key(*entry.attached_to, entry.node)
         return key.name
 
-    def _climb(self, key: FrameKey, top: FrameKey) -> Array:
-        X, way = np.eye(4), list[FrameKey]()
+    def _pose_below(self, key: FrameKey, top: FrameKey) -> Array:
+        """Return the pose (4, 4) of a frame in the frame `top`, or in the world."""
+        X, visited = np.eye(4), list[FrameKey]()
         while key not in (top, WORLD_KEY):
-            self._refuse_circle(key, way)
-            place = self._places[key]
-            here = place.X
-            if place.placement is not None:
-                here = here @ inverse(self._climb(self.key(*place.placement, place.node), key))
-            X = here @ X
-            if place.relative_to is not None:
-                key = self.key(place.scope, place.relative_to, place.node)
+            self._check_acyclic(key, visited)
+            entry = self._poses[key]
+            X_reference_frame = entry.X
+            if entry.placement is not None:
+                X_reference_frame = X_reference_frame @ inverse(
+                    self._pose_below(self.key(*entry.placement, entry.node), key)
+                )
+            X = X_reference_frame @ X
+            if entry.relative_to is not None:
+                key = self.key(entry.scope, entry.relative_to, entry.node)
             else:
-                key = self.key(*place.default, place.node)
+                key = self.key(*entry.default, entry.node)
         return X
 
-    def _refuse_circle(self, key: FrameKey, way: list[FrameKey]) -> None:
-        if key in way:
-            names = " -> ".join(one.name for one in [*way[way.index(key) :], key])
-            raise self._places[key].node.make_error(f"is placed relative to itself: {names}")
-        way.append(key)
+    def _check_acyclic(self, key: FrameKey, visited: list[FrameKey]) -> None:
+        if key in visited:
+            names = " -> ".join(frame.name for frame in [*visited[visited.index(key) :], key])
+            raise self._poses[key].node.make_error(f"has a pose relative to itself: {names}")
+        visited.append(key)
 
 
 MAX_NESTING = 20
@@ -274,114 +277,123 @@ def collect_models(opened: Source, files: FileResolver) -> SdfContent:
     """Collect the links, joints and frames of a file: of its single model, or of all models in its world."""
     root = parse_xml(opened, FormatError)
     if root.tag != "sdf":
-        raise FormatError(f"{root.where}: the outermost element of an SDF is <sdf>, not <{root.tag}>")
+        raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SDF has <sdf>")
     version = _version(root)
     worlds = root.all("world")
     holder = worlds[0] if worlds else root
     if len(worlds) > 1:
-        worlds[1].warn("is a second world; only the first is read")
+        worlds[1].warn("is a second world; it is ignored")
     models = [*holder.all("model"), *holder.all("include")]
     name = models[0].attributes.get("name", "") if len(models) == 1 else holder.attributes.get("name", "")
-    found = SdfContent(name, root)
+    content = SdfContent(name, root)
     if not models:
-        raise root.make_error("has no <model>, so there is nothing in it")
-    reader = _NestedModelReader(found, files)
+        raise root.make_error("has no <model>")
+    reader = _NestedModelReader(content, files)
     if len(models) == 1 and not (holder.all("joint") or holder.all("frame")):
-        reader.model(models[0], "", "", version, 0)
+        reader.read_model(models[0], "", "", version, 0)
     else:
-        reader.inside(holder, "", version, 0)
-    if not found.links:
-        raise models[0].make_error("has no <link>, so there is nothing in it")
-    return found
+        reader.read_children(holder, "", version, 0)
+    if not content.links:
+        raise models[0].make_error("has no <link>")
+    return content
 
 
 class _NestedModelReader:
-    def __init__(self, found: SdfContent, files: FileResolver) -> None:
-        self.found, self.files = found, files
-        self.included = 0
+    """Reads a model and the models inside it into `content`."""
 
-    def model(self, node: XmlNode, outer: str, scope: str, version: float, depth: int, still: bool = False) -> None:
+    def __init__(self, content: SdfContent, files: FileResolver) -> None:
+        self.content, self.files = content, files
+        self.included_count = 0
+
+    def read_model(
+        self, node: XmlNode, outer: str, scope: str, version: float, depth: int, is_static: bool = False
+    ) -> None:
         """Add a <model> or an <include>; `outer` is the scope around it, `scope` the scope of its content."""
         if depth > MAX_NESTING:
-            raise node.make_error(f"nests models more than {MAX_NESTING} deep; does one include itself?")
-        body, inner = node, version
+            raise node.make_error(f"nests models deeper than the limit of {MAX_NESTING}; does a model include itself?")
+        body, inner_version = node, version
         if node.tag == "include":
-            body, inner = self._included(node)
-        still = still or parse_bool(child_text(body, "static")) or parse_bool(child_text(node, "static"))
+            body, inner_version = self._open_included(node)
+        is_static = is_static or parse_bool(child_text(body, "static")) or parse_bool(child_text(node, "static"))
         name = scope.removesuffix("::")
         placement = node.attributes.get("placement_frame") or child_text(node, "placement_frame")
         # a pose in the <include> overrides the pose of the included model
-        placed = node if node.first("pose") is not None else body
-        placement = placement or (body.attributes.get("placement_frame") if placed is body else None)
-        around = (outer, "__model__") if scope else ("", WORLD)
-        self.found.frames.add(
-            "model", "", name, placed, around, around, None if placement is None else (scope, placement)
+        pose_owner = node if node.first("pose") is not None else body
+        placement = placement or (body.attributes.get("placement_frame") if pose_owner is body else None)
+        surrounding = (outer, "__model__") if scope else ("", WORLD)
+        self.content.frames.add(
+            "model", "", name, pose_owner, surrounding, surrounding, None if placement is None else (scope, placement)
         )
-        before = set(self.found.links)
-        self.inside(body, scope, inner, depth, still)
-        main = body.attributes.get("canonical_link")
-        own = [link for link in self.found.links if link not in before]
-        if main is not None and scope + main not in own:
-            near = did_you_mean(main, [link.removeprefix(scope) for link in own])
-            raise body.make_error(f"has canonical_link={main!r}, and there is no such link{near}")
-        if own:
-            self.found.frames.canonical[name] = scope + main if main is not None else own[0]
-        if not self.found.name and not scope:
-            self.found.name = body.attributes.get("name", "")
+        outer_links = set(self.content.links)
+        self.read_children(body, scope, inner_version, depth, is_static)
+        canonical = body.attributes.get("canonical_link")
+        own_links = [link for link in self.content.links if link not in outer_links]
+        if canonical is not None and scope + canonical not in own_links:
+            near = did_you_mean(canonical, [link.removeprefix(scope) for link in own_links])
+            raise body.make_error(f"has canonical_link={canonical!r}; there is no such link{near}")
+        if own_links:
+            self.content.frames.canonical[name] = scope + canonical if canonical is not None else own_links[0]
+        if not self.content.name and not scope:
+            self.content.name = body.attributes.get("name", "")
 
-    def inside(self, node: XmlNode, scope: str, version: float, depth: int, still: bool = False) -> None:
+    def read_children(self, node: XmlNode, scope: str, version: float, depth: int, is_static: bool = False) -> None:
         """Add the links, joints, frames and models inside a model or a world."""
         _warn_of_unknown(node)
-        frames, links, joints = self.found.frames, self.found.links, self.found.joints
+        frames, links, joints = self.content.frames, self.content.links, self.content.joints
         for child in node.children:
             if child.tag not in ("link", "joint", "frame", "model", "include"):
                 continue
             name = _name(child)
             if child.tag == "link" and name == WORLD:  # older files define a link for the world
-                child.warn("is called 'world', so it is taken for the world itself")
+                child.warn("has the name 'world' and is read as the world itself")
             elif child.tag == "link":
                 self._check_new(child, scope + name, links)
                 links[scope + name] = SdfLink(scope + name, child)
                 frames.add("link", scope, name, child, (scope, "__model__"), (scope, name))
                 _warn_of_unknown(child)
-                if still:
-                    self.found.static_links.add(scope + name)
+                if is_static:
+                    self.content.static_links.add(scope + name)
             elif child.tag == "joint":
                 self._check_new(child, scope + name, joints)
-                kind, parent, hung = child.require("type").strip(), _end(child, "parent"), _end(child, "child")
-                joints[scope + name] = SdfJoint(scope + name, scope, child, kind, parent, hung, version)
-                frames.add("joint", scope, name, child, (scope, hung), (scope, hung))
+                kind = child.require("type").strip()
+                parent, end = _joint_end(child, "parent"), _joint_end(child, "child")
+                joints[scope + name] = SdfJoint(scope + name, scope, child, kind, parent, end, version)
+                frames.add("joint", scope, name, child, (scope, end), (scope, end))
                 _warn_of_unknown(child)
             elif child.tag == "frame":
                 base = child.attributes.get("attached_to", "").strip() or "__model__"
                 frames.add("frame", scope, name, child, (scope, base), (scope, base))
             else:
-                self.model(child, scope, f"{scope}{name}::", version, depth + 1, still)
+                self.read_model(child, scope, f"{scope}{name}::", version, depth + 1, is_static)
 
     def _check_new(self, node: XmlNode, name: str, known: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
         if name in known:
             line = known[name].node.line
-            raise FormatError(f"{node.where}: two {node.tag}s are called {name!r}; the other is in line {line}")
+            raise FormatError(f"{node.where}: the {node.tag} in line {line} is also called {name!r}")
 
-    def _included(self, node: XmlNode) -> tuple[XmlNode, float]:
+    def _open_included(self, node: XmlNode) -> tuple[XmlNode, float]:
         if parse_bool(node.attributes.get("merge")):
-            raise node.make_error("has merge='true', which is not read; include it without, or put its content here")
-        uri = required_child_text(node, "uri").rstrip("/")
-        self.included += 1
-        if self.included > MAX_INCLUDED_MODELS:
             raise node.make_error(
-                f"is past {MAX_INCLUDED_MODELS} included models; does one include others again and again?"
+                "has merge='true', which is not supported; remove it, or copy the content of the model here"
+            )
+        uri = required_child_text(node, "uri").rstrip("/")
+        self.included_count += 1
+        if self.included_count > MAX_INCLUDED_MODELS:
+            raise node.make_error(
+                f"exceeds the limit of {MAX_INCLUDED_MODELS} included models; does a model include itself?"
             )
         names = [uri] if PurePosixPath(uri).suffix.lower() in (".sdf", ".world") else [f"{uri}/model.sdf", uri]
-        source = next((found for name in names if (found := self.files.open(name)) is not None), None)
+        source = next((source for name in names if (source := self.files.open(name)) is not None), None)
         if source is None:
-            raise node.make_error(f"names {uri!r}, and there is no such model{self.files.search_hint(uri)}")
+            raise node.make_error(f"names {uri!r}; there is no such model{self.files.search_hint(uri)}")
         root = parse_xml(source, FormatError)
-        self.found.root.document.warnings.extend(root.document.warnings)
-        root.document.warnings = self.found.root.document.warnings
+        self.content.root.document.warnings.extend(root.document.warnings)
+        root.document.warnings = self.content.root.document.warnings
         models = root.all("model")
         if root.tag != "sdf" or len(models) != 1:
-            raise node.make_error(f"names {uri!r}, where one <model> in <sdf> is needed; there are {len(models)}")
+            raise node.make_error(
+                f"names {uri!r}, which has {len(models)} <model> in <{root.tag}>; one <model> in <sdf> is required"
+            )
         return models[0], _version(root)
 
 
@@ -393,11 +405,11 @@ def _name(node: XmlNode) -> str:
             ".sdf"
         )
     if "::" in name or name.startswith("__"):
-        raise node.make_error(f"is called {name!r}; '::' and a leading '__' are SDF's own")
+        raise node.make_error(f"has the name {name!r}; '::' and a leading '__' are reserved")
     return name
 
 
-def _end(joint: XmlNode, tag: str) -> str:
+def _joint_end(joint: XmlNode, tag: str) -> str:
     node = joint.first(tag)
     if node is None:
         raise joint.make_error(f"has no <{tag}>")
@@ -420,4 +432,4 @@ def _warn_of_unknown(node: XmlNode) -> None:
     known = KNOWN_ELEMENTS.get(node.tag, "").split()
     for child in node.children if known else ():
         if child.tag not in known and ":" not in child.tag:
-            child.warn(f"is unknown in a <{node.tag}> and left out{did_you_mean(child.tag, known)}")
+            child.warn(f"is unknown in a <{node.tag}> and ignored{did_you_mean(child.tag, known)}")

@@ -43,7 +43,7 @@ from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import inverse, quaternion, rotation
 from mechanik.spatial.array import Array
 
-JointRole = Literal["holds", "backwards", "closes"]
+JointRole = Literal["forward", "reversed", "closure"]
 """How a joint is used: from parent to child, from child to parent, or to close a loop."""
 
 
@@ -56,60 +56,61 @@ class SpanningTree:
 
 
 def spanning_tree(
-    links: Iterable[str], ends: Mapping[str, tuple[str, str]], bound: Collection[str], world: str
+    links: Iterable[str], ends: Mapping[str, tuple[str, str]], tree_joints: Collection[str], world: str
 ) -> SpanningTree:
     """Choose a spanning tree over all links.
 
     Args:
         links: link names, with the world if a joint leads there.
         ends: parent and child link of each joint, in the order of the file.
-        bound: joints that should not close a loop: leaders, mimic joints and screws.
+        tree_joints: joints that should not close a loop: leaders, mimic joints and screws.
         world: name of the fixed link.
     """
-    names, plan = list(links), SpanningTree(dict.fromkeys(ends, "closes"))
+    names, tree = list(links), SpanningTree(dict.fromkeys(ends, "closure"))
     first: dict[str, str] = {}
     for joint, (_, child) in ends.items():
         first.setdefault(child, joint)
-    around: dict[str, list[str]] = {}
-    for joint in _spanning(names, ends, sorted(ends, key=lambda one: (one not in bound, first[ends[one][1]] != one))):
+    order = sorted(ends, key=lambda joint: (joint not in tree_joints, first[ends[joint][1]] != joint))
+    neighbours: dict[str, list[str]] = {}
+    for joint in _spanning_joints(names, ends, order):
         for link in ends[joint]:
-            around.setdefault(link, []).append(joint)
+            neighbours.setdefault(link, []).append(joint)
 
     reached: set[str] = set()
     for root in sorted(names, key=lambda name: (name != world, name in first)):  # stable: keeps the file order
         if root in reached:
             continue
-        plan.roots.append(root)
+        tree.roots.append(root)
         reached.add(root)
         waiting = [root]
         while waiting:
             link = waiting.pop()
-            for joint in around.get(link, ()):
+            for joint in neighbours.get(link, ()):
                 parent, child = ends[joint]
-                other = child if link == parent else parent
-                if other not in reached:
-                    plan.roles[joint] = "holds" if link == parent else "backwards"
-                    reached.add(other)
-                    waiting.append(other)
-    return plan
+                next_link = child if link == parent else parent
+                if next_link not in reached:
+                    tree.roles[joint] = "forward" if link == parent else "reversed"
+                    reached.add(next_link)
+                    waiting.append(next_link)
+    return tree
 
 
-def _spanning(names: Iterable[str], ends: Mapping[str, tuple[str, str]], order: Iterable[str]) -> list[str]:
+def _spanning_joints(names: Iterable[str], ends: Mapping[str, tuple[str, str]], order: Iterable[str]) -> list[str]:
     """Return the joints that connect parts which earlier joints in `order` have not connected (Kruskal's algorithm)."""
-    above = {name: name for name in names}
+    parents = {name: name for name in names}
 
-    def top(name: str) -> str:
-        while above[name] != name:
-            above[name] = name = above[above[name]]
+    def representative(name: str) -> str:
+        while parents[name] != name:
+            parents[name] = name = parents[parents[name]]
         return name
 
-    taken: list[str] = []
+    joints: list[str] = []
     for joint in order:
-        one, two = (top(link) for link in ends[joint])
-        if one != two:
-            above[one] = two
-            taken.append(joint)
-    return taken
+        start, end = (representative(link) for link in ends[joint])
+        if start != end:
+            parents[start] = end
+            joints.append(joint)
+    return joints
 
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "ball", "universal", "revolute2", "fixed", "screw")
@@ -136,7 +137,7 @@ class SdfMimic:
 def check_joint_type(spec: SdfJoint) -> None:
     known = (*JOINT_TYPES, "gearbox")
     if spec.type not in known:
-        raise spec.node.make_error(f"is of type {spec.type!r}, which SDF does not have{did_you_mean(spec.type, known)}")
+        raise spec.node.make_error(f"has the unknown type {spec.type!r}{did_you_mean(spec.type, known)}")
 
 
 def make_joints(spec: SdfJoint, frames: SdfFrames, is_reversed: bool) -> list[Joint]:
@@ -177,49 +178,49 @@ def dof_of(joint: Joint, axis: str, is_reversed: bool) -> DoF:
 
 
 def has_axis(spec: SdfJoint, axis: str) -> bool:
-    """Tell whether a joint moves about or along that axis."""
+    """Return whether a joint moves about or along that axis."""
     return spec.type not in ("fixed", "ball") and (axis == "axis" or spec.type in ("universal", "revolute2"))
 
 
-def _two_axes(spec: SdfJoint, one: Array, two: Array, backwards: bool) -> list[Joint]:
-    """Return joints that rotate about `one` and then about the moved `two`; in reverse order if `backwards`."""
-    if abs(float(one @ two)) < PERPENDICULAR_COSINE:
+def _two_axes(spec: SdfJoint, first: Array, second: Array, is_reversed: bool) -> list[Joint]:
+    """Return joints that rotate about `first` and then about the moved `second`; in reverse order if `is_reversed`."""
+    if abs(float(first @ second)) < PERPENDICULAR_COSINE:
         joint = Joint(spec.name, dof=(DoF.EX, DoF.EY))
         limits = {DoF.EY: _limits(spec, "axis"), DoF.EX: _limits(spec, "axis2")}
-        if backwards:  # the inverse motion rotates about the second axis first, so the values swap
-            one, two, limits = two, one, {DoF.EX: limits[DoF.EY], DoF.EY: limits[DoF.EX]}
-            spec.node.warn("is passed from its child to its parent; its second axis is the first of its freedoms")
-        x = unit_axis(two - (one @ two) * one)
-        joint.axes_wxyz = quaternion.from_matrix(np.column_stack([x, one, np.cross(x, one)]))
+        if is_reversed:  # the inverse motion rotates about the second axis first, so the values swap
+            first, second, limits = second, first, {DoF.EX: limits[DoF.EY], DoF.EY: limits[DoF.EX]}
+            spec.node.warn("is used from its child to its parent, so its second axis becomes its first dof")
+        x = unit_axis(second - (first @ second) * first)
+        joint.axes_wxyz = quaternion.from_matrix(np.column_stack([x, first, np.cross(x, first)]))
         for dof, (lower, upper) in limits.items():
             joint.set_limit(dof, lower, upper)
         return [joint]
     joints = [Joint(spec.name), Joint(f"{spec.name}_axis2")]
-    for joint, axis, tag in zip(joints, (one, two), ("axis", "axis2"), strict=True):
+    for joint, axis, tag in zip(joints, (first, second), ("axis", "axis2"), strict=True):
         set_axis(joint, axis, is_prismatic=False)
         joint.set_limit(joint.dof[0], *_limits(spec, tag))
-    return joints[::-1] if backwards else joints
+    return joints[::-1] if is_reversed else joints
 
 
 def axis_of(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
     """Return the unit axis (3,) in the frame of the joint."""
     node = spec.node.first(tag)
     if node is None:
-        raise spec.node.make_error(f"is {spec.type} and has no <{tag}>")
+        raise spec.node.make_error(f"has the type {spec.type!r} and no <{tag}>")
     xyz = node.first("xyz")
     axis = np.array(parse_numbers(xyz, 3) if xyz is not None else (0.0, 0.0, 1.0))
     if not 1e-12 < np.linalg.norm(axis) < 1e30:
-        raise (xyz or node).make_error("must point somewhere, and is zero, or out of all bounds")
+        raise (xyz or node).make_error("must not be zero or huge")
     axis = unit_axis(axis)
-    said = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
-    in_model = node.first("use_parent_model_frame")
+    expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
+    flag = node.first("use_parent_model_frame")
     # before version 1.5 axes are expressed in the model frame
-    in_model_frame = spec.version < 105 if in_model is None else parse_bool(in_model.text)
-    if not said and not in_model_frame:
+    in_model_frame = spec.version < 105 if flag is None else parse_bool(flag.text)
+    if not expressed_in and not in_model_frame:
         return axis
-    other = frames.pose(frames.key(spec.scope, said or "__model__", node))
-    own = frames.pose(FrameKey("joint", spec.name))
-    return own[:3, :3].T @ other[:3, :3] @ axis
+    X_world_frame = frames.pose(frames.key(spec.scope, expressed_in or "__model__", node))
+    X_world_joint = frames.pose(FrameKey("joint", spec.name))
+    return X_world_joint[:3, :3].T @ X_world_frame[:3, :3] @ axis
 
 
 def _limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
@@ -230,9 +231,9 @@ def _limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
     lower = child_limit(limit, "lower", -math.inf, UNLIMITED)
     upper = child_limit(limit, "upper", math.inf, UNLIMITED)
     if lower > upper:
-        raise limit.make_error(f"has its lower, {lower:g}, above its upper, {upper:g}")
+        raise limit.make_error(f"has a lower limit of {lower:g}, above its upper limit of {upper:g}")
     if lower == math.inf or upper == -math.inf:
-        raise limit.make_error("leaves no finite value")
+        raise limit.make_error("allows no finite value")
     return lower, upper
 
 
@@ -241,13 +242,13 @@ def _pitch(spec: SdfJoint) -> float:
 
     `screw_thread_pitch` is in m per revolution; the older `thread_pitch` is in rad per m, of a left-hand thread.
     """
-    turn = child_number(spec.node, "screw_thread_pitch", math.nan)
-    if not math.isnan(turn):
-        return turn / (2 * math.pi)
-    old = child_number(spec.node, "thread_pitch", math.nan)
-    if math.isnan(old) or old == 0.0:
-        raise spec.node.make_error("is a screw and has no <screw_thread_pitch>, the m that it advances a turn")
-    return -1.0 / old
+    metres_per_revolution = child_number(spec.node, "screw_thread_pitch", math.nan)
+    if not math.isnan(metres_per_revolution):
+        return metres_per_revolution / (2 * math.pi)
+    radians_per_metre = child_number(spec.node, "thread_pitch", math.nan)
+    if math.isnan(radians_per_metre) or radians_per_metre == 0.0:
+        raise spec.node.make_error("has the type 'screw' and no <screw_thread_pitch> (m per revolution)")
+    return -1.0 / radians_per_metre
 
 
 def read_mimic(spec: SdfJoint, tag: str) -> SdfMimic | None:
@@ -260,7 +261,7 @@ def read_mimic(spec: SdfJoint, tag: str) -> SdfMimic | None:
     offset -= ratio * child_number(node, "reference", 0.0)
     leader_axis = node.attributes.get("axis", "axis").strip()
     if leader_axis not in ("axis", "axis2"):
-        raise node.make_error(f"has axis={leader_axis!r}; it can be 'axis' or 'axis2'")
+        raise node.make_error(f"has axis={leader_axis!r}; it must be 'axis' or 'axis2'")
     return SdfMimic(node, spec.name, tag, spec.scope + node.require("joint").strip(), leader_axis, ratio, offset)
 
 
@@ -274,10 +275,10 @@ def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
         node = None if axis is None else axis.first(tag)
         if node is None:
             continue
-        found = {one: child_limit(node, one, math.inf, UNLIMITED) for one in names}
-        kept = {one: value for one, value in found.items() if math.isfinite(value) and value >= 0}
-        if kept:
-            extras.setdefault(subject, {})[spec.name] = kept
+        values = {name: child_limit(node, name, math.inf, UNLIMITED) for name in names}
+        valid = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
+        if valid:
+            extras.setdefault(subject, {})[spec.name] = valid
 
 
 PARALLEL_TOLERANCE = 1e-6
@@ -297,16 +298,16 @@ def gearbox_mimic(
         frames: frames of the file.
     """
     reference = frames.body(frames.key(spec.scope, required_child_text(spec.node, "gearbox_reference_body"), spec.node))
-    found: list[tuple[str, float]] = []
+    joints_and_signs: list[tuple[str, float]] = []
     for end, tag in ((spec.parent, "axis"), (spec.child, "axis2")):
         body = frames.body(frames.key(spec.scope, end, spec.node))
-        found.append(_turn(spec, tag, reference, body, joints, ends, frames))
-    (leader, one), (follower, two) = found
-    ratio = -child_number(spec.node, "gearbox_ratio", 1.0) * one / two
-    return SdfMimic(spec.node, follower, "axis", leader, "axis", ratio, 0.0)
+        joints_and_signs.append(_geared_joint(spec, tag, reference, body, joints, ends, frames))
+    (leader, leader_sign), (mimic, mimic_sign) = joints_and_signs
+    ratio = -child_number(spec.node, "gearbox_ratio", 1.0) * leader_sign / mimic_sign
+    return SdfMimic(spec.node, mimic, "axis", leader, "axis", ratio, 0.0)
 
 
-def _turn(
+def _geared_joint(
     spec: SdfJoint,
     tag: str,
     reference: str,
@@ -318,13 +319,14 @@ def _turn(
     """Return the joint between reference and body, and the sign (1 or -1) of its rotation about the gearbox axis."""
     for name, pair in ends.items():
         if set(pair) == {reference, body} and joints[name].type in ("revolute", "continuous"):
-            own = frames.pose(FrameKey("joint", name))[:3, :3] @ axis_of(joints[name], "axis", frames)
-            gear = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_of(spec, tag, frames)
-            along = float(own @ gear)
-            if 1.0 - abs(along) > PARALLEL_TOLERANCE:
-                raise spec.node.make_error(f"turns about another axis than joint {name!r}, by which {body!r} turns")
-            return name, (1.0 if along > 0 else -1.0) * (1.0 if pair[0] == reference else -1.0)
-    raise spec.node.make_error(f"is a gearbox between {reference!r} and {body!r}, which no revolute joint joins")
+            joint_axis = frames.pose(FrameKey("joint", name))[:3, :3] @ axis_of(joints[name], "axis", frames)
+            gear_axis = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_of(spec, tag, frames)
+            cosine = float(joint_axis @ gear_axis)
+            if 1.0 - abs(cosine) > PARALLEL_TOLERANCE:
+                text = f"has an <{tag}> that is not parallel to the axis of joint {name!r}, which moves {body!r}"
+                raise spec.node.make_error(text)
+            return name, (1.0 if cosine > 0 else -1.0) * (1.0 if pair[0] == reference else -1.0)
+    raise spec.node.make_error(f"is a gearbox, but no revolute joint connects {reference!r} and {body!r}")
 
 
 def read_sdf(
@@ -358,59 +360,61 @@ def read_sdf(
         (['hinge'], 1)
     """
     if base not in ("fixed", "free"):
-        raise FormatError(f"base can be 'fixed' or 'free', not {base!r}")
+        raise FormatError(f"base must be 'fixed' or 'free', not {base!r}")
     opened = source if isinstance(source, Source) else open_source(source)
     files = file_resolver(opened, packages)
-    found = collect_models(opened, files)
-    assembly = _Assembly(found, files)
-    roots = assembly.build(base == "free")
-    name = found.name or opened.stem
-    mechanism = Mechanism(roots, name=name, warnings=found.root.document.warnings)
-    mechanism.extras.update(assembly.extras)
+    content = collect_models(opened, files)
+    builder = _MechanismBuilder(content, files)
+    roots = builder.build(base == "free")
+    name = content.name or opened.stem
+    mechanism = Mechanism(roots, name=name, warnings=content.root.document.warnings)
+    mechanism.extras.update(builder.extras)
     return mechanism
 
 
-class _Assembly:
+class _MechanismBuilder:
     """Builds the mechanism from the links and joints of a file."""
 
-    def __init__(self, found: SdfContent, files: FileResolver) -> None:
-        self.found, self.frames = found, found.frames
-        for spec in found.joints.values():
+    def __init__(self, content: SdfContent, files: FileResolver) -> None:
+        self.content, self.frames = content, content.frames
+        for spec in content.joints.values():
             check_joint_type(spec)
-        self.specs = {name: spec for name, spec in found.joints.items() if spec.type != "gearbox"}
-        self.ends = {name: self._bodies(spec) for name, spec in self.specs.items()}
+        self.specs = {name: spec for name, spec in content.joints.items() if spec.type != "gearbox"}
+        self.ends = {name: self._end_links(spec) for name, spec in self.specs.items()}
         self.extras: dict[str, Any] = {}
         self.joints: dict[str, list[Joint]] = {}
-        self.backwards: set[str] = set()
-        shapes = SdfShapeReader(files, found.frames)
+        self.reversed_joints: set[str] = set()
+        shapes = SdfShapeReader(files, content.frames)
         self.links: dict[str, Link] = {}
         if any(WORLD in pair for pair in self.ends.values()):
             self.links[WORLD] = Link(WORLD)
-        for name, spec in found.links.items():
+        for name, spec in content.links.items():
             visuals, collisions = shapes.read_shapes(spec, "visual"), shapes.read_shapes(spec, "collision")
             self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=shapes.inertial(spec))
 
-    def build(self, floats: bool) -> list[Frame]:
+    def build(self, floating_base: bool) -> list[Frame]:
         """Return the roots of all trees."""
-        followers = self._followers()
-        bound = {one.joint for one in followers} | {one.leader for one in followers}
-        bound |= {name for name, spec in self.specs.items() if spec.type == "screw"}
-        plan = spanning_tree(self.links, self.ends, bound, WORLD)
-        floating = [root for root in plan.roots if floats and root != WORLD and root not in self.found.static_links]
+        mimics = self._read_mimics()
+        tree_joints = {mimic.joint for mimic in mimics} | {mimic.leader for mimic in mimics}
+        tree_joints |= {name for name, spec in self.specs.items() if spec.type == "screw"}
+        tree = spanning_tree(self.links, self.ends, tree_joints, WORLD)
+        floating = [
+            root for root in tree.roots if floating_base and root != WORLD and root not in self.content.static_links
+        ]
         floating_joints = {root: Joint(self._base_name(root, len(floating)), dof=ALL_DOFS) for root in floating}
         for name, spec in self.specs.items():
-            if plan.roles[name] == "closes" and name in bound:
+            if tree.roles[name] == "closure" and name in tree_joints:
                 raise spec.node.make_error(
-                    "closes a loop, and it is a screw, or follows a joint or leads one, which is possible only for "
-                    "joints that hold a link; let another joint of the loop close it"
+                    "closes a loop and is a screw, a mimic joint or the leader of one, which is not supported; "
+                    "list another joint of the loop last, so that it closes the loop"
                 )
-            self._put(spec, plan.roles[name])
+            self._add_joint(spec, tree.roles[name])
             read_sdf_extras(self.extras, spec)
-        for follower in followers:
-            self._couple(follower)
-        self._warn_of_values()
+        for mimic in mimics:
+            self._couple(mimic)
+        self._warn_of_clamped_values()
         tops: list[Frame] = []
-        for root in plan.roots:
+        for root in tree.roots:
             top: Frame = self.links[root]
             if root != WORLD:
                 top.matrix = self._pose(root)
@@ -422,74 +426,77 @@ class _Assembly:
             tops.append(top)
         return tops
 
-    def _warn_of_values(self) -> None:
+    def _warn_of_clamped_values(self) -> None:
         """Warn of joints that limits have moved away from zero, the value of all joints in the poses of the file."""
-        made = [joint for several in self.joints.values() for joint in several]
-        moved = [one.name for one in made if not (one.is_closure or one.couplings) and any(one.values)]
-        if moved:
-            self.found.root.warn(
-                f"is drawn with joints outside their limits, which stand at a limit now: {list_names(moved)}"
+        all_joints = [joint for joints in self.joints.values() for joint in joints]
+        clamped = [
+            joint.name for joint in all_joints if not (joint.is_closure or joint.couplings) and any(joint.values)
+        ]
+        if clamped:
+            self.content.root.warn(
+                f"has poses with joints outside their limits; these joints are now at a limit: {list_names(clamped)}"
             )
 
-    def _put(self, spec: SdfJoint, role: JointRole) -> None:
+    def _add_joint(self, spec: SdfJoint, role: JointRole) -> None:
         """Add a joint to its first link, and connect the second link as its child or by a closure."""
-        start, end = self.ends[spec.name] if role != "backwards" else self.ends[spec.name][::-1]
-        if role == "backwards":
-            self.backwards.add(spec.name)
+        start, end = self.ends[spec.name] if role != "reversed" else self.ends[spec.name][::-1]
+        if role == "reversed":
+            self.reversed_joints.add(spec.name)
         X_world_joint = self.frames.pose(FrameKey("joint", spec.name))
         X_start = inverse(self._pose(start)) @ X_world_joint
         X_end = inverse(self._pose(end)) @ X_world_joint
-        made = make_joints(spec, self.frames, role == "backwards")
-        above, made[0].matrix = self.links[start], X_start
-        for joint in made[:-1]:
-            between = Link(f"{spec.name}/{joint.name}")
-            above.add_child(joint)
-            joint.add_child(between)
-            above = between
-        above.add_child(made[-1])
-        if role == "closes":
-            made[-1].make_closure(self.links[end], X_end)
+        joints = make_joints(spec, self.frames, role == "reversed")
+        parent, joints[0].matrix = self.links[start], X_start
+        for joint in joints[:-1]:
+            intermediate = Link(f"{spec.name}/{joint.name}")
+            parent.add_child(joint)
+            joint.add_child(intermediate)
+            parent = intermediate
+        parent.add_child(joints[-1])
+        if role == "closure":
+            joints[-1].make_closure(self.links[end], X_end)
         else:
             self.links[end].matrix = inverse(X_end)
-            made[-1].add_child(self.links[end])
-        self.joints[spec.name] = made
+            joints[-1].add_child(self.links[end])
+        self.joints[spec.name] = joints
 
-    def _couple(self, one: SdfMimic) -> None:
-        joint, leader = self._with_axis(one.joint, one.axis), self._with_axis(one.leader, one.leader_axis)
+    def _couple(self, mimic: SdfMimic) -> None:
+        joint = self._joint_with_axis(mimic.joint, mimic.axis)
+        leader = self._joint_with_axis(mimic.leader, mimic.leader_axis)
         try:
-            dof = dof_of(joint, one.axis, one.joint in self.backwards)
-            leader_dof = dof_of(leader, one.leader_axis, one.leader in self.backwards)
-            joint.mimic(leader, one.ratio, one.offset, dof=dof, leader_dof=leader_dof)
+            dof = dof_of(joint, mimic.axis, mimic.joint in self.reversed_joints)
+            leader_dof = dof_of(leader, mimic.leader_axis, mimic.leader in self.reversed_joints)
+            joint.mimic(leader, mimic.ratio, mimic.offset, dof=dof, leader_dof=leader_dof)
         except (CouplingError, DoFError) as error:
-            raise one.node.make_error(f"cannot be: {error}") from None
+            raise mimic.node.make_error(f"is not possible: {error}") from None
 
-    def _with_axis(self, name: str, axis: str) -> Joint:
+    def _joint_with_axis(self, name: str, axis: str) -> Joint:
         """Return the joint for that axis if two joints represent one."""
-        made = self.joints[name]
-        return next((joint for joint in made if axis == "axis2" and joint.name != name), made[0])
+        joints = self.joints[name]
+        return next((joint for joint in joints if axis == "axis2" and joint.name != name), joints[0])
 
-    def _followers(self) -> list[SdfMimic]:
-        gears = [spec for spec in self.found.joints.values() if spec.type == "gearbox"]
-        found = [gearbox_mimic(spec, self.specs, self.ends, self.frames) for spec in gears]
+    def _read_mimics(self) -> list[SdfMimic]:
+        gears = [spec for spec in self.content.joints.values() if spec.type == "gearbox"]
+        mimics = [gearbox_mimic(spec, self.specs, self.ends, self.frames) for spec in gears]
         for spec in self.specs.values():
             for tag in ("axis", "axis2"):
-                one = read_mimic(spec, tag)
-                if one is None:
+                mimic = read_mimic(spec, tag)
+                if mimic is None:
                     continue
-                if one.leader not in self.specs:
-                    near = did_you_mean(one.leader, self.specs)
-                    raise one.node.make_error(f"follows {one.leader!r}, and there is no such joint{near}")
-                for name, axis in ((one.joint, one.axis), (one.leader, one.leader_axis)):
+                if mimic.leader not in self.specs:
+                    near = did_you_mean(mimic.leader, self.specs)
+                    raise mimic.node.make_error(f"mimics {mimic.leader!r}; there is no such joint{near}")
+                for name, axis in ((mimic.joint, mimic.axis), (mimic.leader, mimic.leader_axis)):
                     if not has_axis(self.specs[name], axis):
-                        raise one.node.make_error(f"is about the {axis} of joint {name!r}, which has none")
-                found.append(one)
-        return found
+                        raise mimic.node.make_error(f"refers to the {axis} of joint {name!r}, which does not have one")
+                mimics.append(mimic)
+        return mimics
 
-    def _bodies(self, spec: SdfJoint) -> tuple[str, str]:
+    def _end_links(self, spec: SdfJoint) -> tuple[str, str]:
         """Return the links at both ends; a frame stands for the link with which it moves."""
         ends = [self.frames.body(self.frames.key(spec.scope, name, spec.node)) for name in (spec.parent, spec.child)]
         if ends[0] == ends[1]:
-            raise spec.node.make_error(f"joins {ends[0]!r} to itself")
+            raise spec.node.make_error(f"connects {ends[0]!r} to itself")
         return ends[0], ends[1]
 
     def _pose(self, link: str) -> Array:
@@ -497,6 +504,6 @@ class _Assembly:
 
     def _base_name(self, root: str, count: int) -> str:
         name = "floating_base" if count == 1 else f"{root}_floating_base"
-        while name in self.found.joints:
+        while name in self.content.joints:
             name += "_"
         return name

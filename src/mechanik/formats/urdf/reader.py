@@ -1,6 +1,6 @@
 """URDF reader: builds a mechanism from a URDF. Links and joints keep the order of the file; oddities become warnings.
 
-Numbers that only simulators and controllers use are kept in `extras`, and the writer writes them back. Besides the
+Numbers that only simulators and controllers use are stored in `extras`, and the writer writes them back. Besides the
 elements of the format, a file may hold a block that other tools ignore:
 
     <mechanik>
@@ -46,7 +46,7 @@ from mechanik.formats.urdf.urdf_geometry import (
     read_origin,
 )
 from mechanik.formats.xml_node import XmlNode, parse_xml
-from mechanik.model.builder import trim as cut_off
+from mechanik.model.builder import trim as trim_mechanism
 from mechanik.model.dof import ALL_DOFS, DoF, joint_values_from_pose
 from mechanik.model.frame import Frame, Link
 from mechanik.model.joint import Joint
@@ -71,33 +71,33 @@ def read_joint_extras(extras: dict[str, dict[str, Any]], name: str, joint: XmlNo
         node = joint.first(tag)
         if node is None:
             continue
-        found = {one: value for one in attributes if (value := node.number(one)) is not None}
-        if found:
-            extras.setdefault(subject, {})[name] = found
+        values = {attribute: value for attribute in attributes if (value := node.number(attribute)) is not None}
+        if values:
+            extras.setdefault(subject, {})[name] = values
 
 
 def extra_attributes(extras: Mapping[str, Any], subject: str, joint: str) -> dict[str, str]:
     """Return the stored numbers of a joint as attribute texts; entries that the subject does not have are ignored."""
-    kept = _table(_table(extras.get(subject)).get(joint))
+    values = _mapping(_mapping(extras.get(subject)).get(joint))
     return {
         key: format_number(value)
-        for key, value in kept.items()
+        for key, value in values.items()
         if key in EXTRA_ELEMENTS[subject][1] and _is_number(value)
     }
 
 
 def unwritten_extras(extras: Mapping[str, Any], joints: Collection[str]) -> Iterator[str]:
     """Yield the subjects, with joint names, that `extra_attributes` does not return completely for `joints`."""
-    for subject, kept in extras.items():
-        if subject not in EXTRA_ELEMENTS or not isinstance(kept, Mapping):
+    for subject, entries in extras.items():
+        if subject not in EXTRA_ELEMENTS or not isinstance(entries, Mapping):
             yield str(subject)
             continue
-        for name, said in cast("Mapping[str, Any]", kept).items():
-            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_table(said)), 1):
+        for name, values in cast("Mapping[str, Any]", entries).items():
+            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_mapping(values)), 1):
                 yield f"{subject} of {name}"
 
 
-def _table(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
@@ -124,20 +124,20 @@ class UrdfJoint:
 
 def check_is_urdf(robot: XmlNode) -> None:
     """Raise an error if the XML is xacro or another format."""
-    for node in robot.walk(leave_out=IGNORED_ELEMENTS):
+    for node in robot.walk(skip_children_of=IGNORED_ELEMENTS):
         prefix, colon, _ = node.tag.partition(":")
         is_xacro = colon and (prefix == "xacro" or "xacro" in robot.attributes.get(f"xmlns:{prefix}", ""))
-        marks = [value for value in node.attributes.values() if "${" in value or "$(" in value]
-        if is_xacro or marks:
-            seen = f"<{node.tag}>" if is_xacro else repr(marks[0])
+        expressions = [value for value in node.attributes.values() if "${" in value or "$(" in value]
+        if is_xacro or expressions:
+            shown = f"<{node.tag}>" if is_xacro else repr(expressions[0])
             raise FormatError(
-                f"{node.where}: {seen} is xacro, which has to be expanded first: xacro in.xacro > out.urdf "
-                "(pip install xacro, or a ROS installation, brings that command)"
+                f"{node.where}: {shown} is xacro; expand the file first: xacro in.xacro > out.urdf "
+                "(pip install xacro, or part of ROS)"
             )
     if robot.tag != "robot":
         kinds = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
         known = f"; this is {kinds[robot.tag]}" if robot.tag in kinds else ""
-        raise FormatError(f"{robot.where}: the outermost element of a URDF is <robot>, not <{robot.tag}>{known}")
+        raise FormatError(f"{robot.where}: the root element is <{robot.tag}>; a URDF has <robot>{known}")
     if not robot.attributes.get("name", "").strip():
         robot.warn("has no name")
 
@@ -148,7 +148,7 @@ def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
     for node in robot.all(tag):
         name = node.require("name")
         if name in nodes:
-            raise FormatError(f"{node.where}: two {tag}s are called {name!r}; the other is in line {nodes[name].line}")
+            raise FormatError(f"{node.where}: the {tag} in line {nodes[name].line} is also called {name!r}")
         nodes[name] = node
     return nodes
 
@@ -156,11 +156,11 @@ def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
 def read_joints(robot: XmlNode, links: Mapping[str, XmlNode]) -> list[UrdfJoint]:
     """Return all joints in the order of the file; each connects two existing links, and no link has two parents."""
     specs: list[UrdfJoint] = []
-    holders: dict[str, str] = {}
+    parent_joints: dict[str, str] = {}
     for name, node in nodes_by_name(robot, "joint").items():
         kind = node.require("type").strip()
         if kind not in JOINT_TYPES:
-            raise node.make_error(f"is of type {kind!r}, which URDF does not have{did_you_mean(kind, JOINT_TYPES)}")
+            raise node.make_error(f"has the unknown type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
         ends: list[str] = []
         for tag in ("parent", "child"):
             end = node.first(tag)
@@ -168,48 +168,48 @@ def read_joints(robot: XmlNode, links: Mapping[str, XmlNode]) -> list[UrdfJoint]
                 raise node.make_error(f"has no <{tag}>")
             link = end.require("link")
             if link not in links:
-                raise end.make_error(f"names the link {link!r}, which does not exist{did_you_mean(link, links)}")
+                raise end.make_error(f"names the link {link!r}; there is no such link{did_you_mean(link, links)}")
             ends.append(link)
         parent, child = ends
         if parent == child:
-            raise node.make_error(f"joins the link {child!r} to itself")
-        if child in holders:
+            raise node.make_error(f"connects the link {child!r} to itself")
+        if child in parent_joints:
             raise node.make_error(
-                f"holds the link {child!r}, which joint {holders[child]!r} holds already; "
-                "a loop is closed with a closure, not with a second parent: leave this joint out and write it as a "
-                '"closure" into NAME.closures.json beside the file, or as <closure> into a block <mechanik> in it'
+                f"has the child {child!r}, which is already the child of joint {parent_joints[child]!r}; a URDF is a "
+                "tree. To close a loop, replace this joint by a closure in NAME.closures.json beside the file, or by "
+                "a <closure> in a block <mechanik>"
             )
-        holders[child] = name
+        parent_joints[child] = name
         specs.append(UrdfJoint(node, name, kind, parent, child))
     return specs
 
 
 def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
     """Return the only link without a parent joint, from which all others can be reached."""
-    above = {spec.child: spec.parent for spec in specs}
-    roots = [name for name in links if name not in above]
+    parents = {spec.child: spec.parent for spec in specs}
+    roots = [name for name in links if name not in parents]
     if len(roots) > 1:
         listed = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
         raise FormatError(
-            f"{links[roots[1]].where}: {len(roots)} links hang on no joint, where one, the root, is allowed: {listed}"
+            f"{links[roots[1]].where}: {len(roots)} links are not the child of any joint; a URDF has one root: {listed}"
         )
-    below: dict[str, list[str]] = {}
-    for child, parent in above.items():
-        below.setdefault(parent, []).append(child)
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
     reached: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        waiting.extend(below.get(name, ()))
-    lost = [name for name in links if name not in reached]
-    if lost:
-        way = [lost[0]]
-        while above[way[-1]] not in way:
-            way.append(above[way[-1]])
-        ring = way[way.index(above[way[-1]]) :]
-        loop = " -> ".join(repr(name) for name in [ring[0], *reversed(ring)][:8])
-        raise FormatError(f"{links[ring[0]].where}: links hang on each other in a loop, with no root above: {loop}")
+        waiting.extend(children.get(name, ()))
+    unreached = [name for name in links if name not in reached]
+    if unreached:
+        chain = [unreached[0]]
+        while parents[chain[-1]] not in chain:
+            chain.append(parents[chain[-1]])
+        cycle = chain[chain.index(parents[chain[-1]]) :]
+        names = " -> ".join(repr(name) for name in [cycle[0], *reversed(cycle)][:8])
+        raise FormatError(f"{links[cycle[0]].where}: these links form a cycle without a root: {names}")
     return roots[0]
 
 
@@ -227,64 +227,64 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None:
     """Couple the mimic joints to their leaders, wherever these are in the file."""
-    wanted: dict[str, tuple[XmlNode, str]] = {}
-    still: list[tuple[XmlNode, str, str]] = []
+    leaders: dict[str, tuple[XmlNode, str]] = {}
+    ignored: list[tuple[XmlNode, str, str]] = []
     for spec in specs:
         node = spec.node.first("mimic")
         if node is None:
             continue
         leader = node.require("joint")
         if leader not in joints:  # such files exist, because other readers ignore <mimic>
-            node.warn(f"is left out, since joint {leader!r} does not exist{did_you_mean(leader, joints)}")
+            node.warn(f"is ignored: there is no joint {leader!r}{did_you_mean(leader, joints)}")
             continue
-        wrong = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
-        if wrong:
-            still.append((node, spec.name, wrong[0]))
+        unsuitable = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
+        if unsuitable:
+            ignored.append((node, spec.name, unsuitable[0]))
         else:
-            wanted[spec.name] = node, leader
-    _report(still)
-    _refuse_circles(wanted)
-    made: list[tuple[XmlNode, Coupling]] = []
-    for name, (node, leader) in wanted.items():
+            leaders[spec.name] = node, leader
+    _warn_of_ignored_mimics(ignored)
+    _check_acyclic(leaders)
+    couplings: list[tuple[XmlNode, Coupling]] = []
+    for name, (node, leader) in leaders.items():
         ratio, offset = node.number("multiplier"), node.number("offset")
-        made.append((node, joints[name].mimic(joints[leader], 1.0 if ratio is None else ratio, offset or 0.0)))
-    for node, coupling in made:
+        couplings.append((node, joints[name].mimic(joints[leader], 1.0 if ratio is None else ratio, offset or 0.0)))
+    for node, coupling in couplings:
         if has_conflicting_limits(coupling):
-            follower, leader = coupling.mimic.name, coupling.leader.name
+            mimic, leader = coupling.mimic.name, coupling.leader.name
             node.document.warnings.append(
-                f"{node.where}: joint {follower!r} follows {leader!r} by ratio {coupling.ratio:g}, and its limits "
-                f"contradict those of {leader!r}; they are not looked at"
+                f"{node.where}: joint {mimic!r} mimics {leader!r} with ratio {coupling.ratio:g}, and its limits "
+                f"contradict those of {leader!r}; its limits are ignored"
             )
 
 
 def has_conflicting_limits(coupling: Coupling) -> bool:
-    """Tell whether the limits of a mimic joint leave its movable leader no range."""
+    """Return whether the limits of a mimic joint leave its movable leader no range."""
     lower, upper = coupling.leader.limits(coupling.leader_dof)
     low, high = coupling.limits_for_leader()
     return lower < upper and max(lower, low) >= min(upper, high)
 
 
-def _report(still: Sequence[tuple[XmlNode, str, str]]) -> None:
+def _warn_of_ignored_mimics(ignored: Sequence[tuple[XmlNode, str, str]]) -> None:
     """Warn once for all joints, because some robots have a dozen of them."""
-    if len(still) == 1:
-        node, _, name = still[0]
-        node.warn(f"is left out, since joint {name!r} does not have one freedom")
-    elif still:
-        first = still[0][0]
+    if len(ignored) == 1:
+        node, _, name = ignored[0]
+        node.warn(f"is ignored: joint {name!r} does not have exactly one dof")
+    elif ignored:
+        first = ignored[0][0]
         first.document.warnings.append(
-            f"{first.where}: the <mimic> of {len(still)} joints is left out, since they or the joints that they "
-            f"follow do not have one freedom: {list_names([name for _, name, _ in still])}"
+            f"{first.where}: the <mimic> of {len(ignored)} joints is ignored, because they or their leaders do not "
+            f"have exactly one dof: {list_names([name for _, name, _ in ignored])}"
         )
 
 
-def _refuse_circles(wanted: Mapping[str, tuple[XmlNode, str]]) -> None:
-    for name, (node, leader) in wanted.items():
-        way = [name]
-        while leader in wanted and leader not in way:
-            way.append(leader)
-            leader = wanted[leader][1]
+def _check_acyclic(leaders: Mapping[str, tuple[XmlNode, str]]) -> None:
+    for name, (node, leader) in leaders.items():
+        chain = [name]
+        while leader in leaders and leader not in chain:
+            chain.append(leader)
+            leader = leaders[leader][1]
         if leader == name:
-            raise node.make_error(f"lets it follow itself: {' -> '.join([*way, name])}")
+            raise node.make_error(f"makes the joint mimic itself: {' -> '.join([*chain, name])}")
 
 
 # ---- writing ----------------------------------------------------------------------------------
@@ -300,48 +300,48 @@ def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str])
     """
     if dof_joints:
         values = _exact_values(joint)
-        for dof, part in dof_joints.items():
-            if dof not in joint._couplings and not _stands_by_itself(joint, dof, float(values[dof])):
-                yield Element("values", joint=part, values=format_number(values[dof]))
+        for dof, dof_joint in dof_joints.items():
+            if dof not in joint._couplings and not _is_default_value(joint, dof, float(values[dof])):
+                yield Element("values", joint=dof_joint, values=format_number(values[dof]))
     elif joint.closure is not None:
-        if not _rests(joint):
+        if not _has_default_values(joint):
             # the reader computes them from the links; the text only selects between equivalent angles
             yield Element(
                 "values", joint=name, values=format_numbers(np.clip(joint.values.round(6), joint.lower, joint.upper))
             )
-    elif joint.dof and not joint._couplings and not _rests(joint):
+    elif joint.dof and not joint._couplings and not _has_default_values(joint):
         element = Element("values", joint=name, values=format_numbers(joint.values))
-        if joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, _turn_of(joint._values)):
+        if joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, _wxyz_from_values(joint._values)):
             element.set("wxyz", format_numbers(joint.rotation_wxyz))
         yield element
 
 
-def _stands_by_itself(joint: Joint, dof: DoF, value: float) -> bool:
+def _is_default_value(joint: Joint, dof: DoF, value: float) -> bool:
     # if mimic joints contradict each other, the nearest value depends on the reading order
-    followers = [one for one in joint._mimic_couplings if one.leader_dof is dof]
-    return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(one) for one in followers)
+    mimics = [coupling for coupling in joint._mimic_couplings if coupling.leader_dof is dof]
+    return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(coupling) for coupling in mimics)
 
 
-def _rests(joint: Joint) -> bool:
+def _has_default_values(joint: Joint) -> bool:
     if joint.closure is None:
-        turned = joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, quaternion.identity())
-        return not turned and all(_stands_by_itself(joint, dof, joint.value(dof)) for dof in joint.dof)
+        is_rotated = joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, quaternion.identity())
+        return not is_rotated and all(_is_default_value(joint, dof, joint.value(dof)) for dof in joint.dof)
     lower, upper = joint._lower, joint._upper
     start = np.clip(np.zeros(6), lower, upper)
-    there = joint_values_from_pose(joint.closure._relative_pose(), joint.dof, start, lower, upper)[list(joint.dof)]
-    return bool((np.abs(there - joint.values) <= 1e-9 * (1.0 + np.abs(there))).all())
+    values = joint_values_from_pose(joint.closure._relative_pose(), joint.dof, start, lower, upper)[list(joint.dof)]
+    return bool((np.abs(values - joint.values) <= 1e-9 * (1.0 + np.abs(values))).all())
 
 
 def _exact_values(joint: Joint) -> Array:
     """Return all six values; the angles of a spherical joint are recomputed if its quaternion is more precise."""
     values = np.array(joint._values)
-    if joint.has_quaternion and quaternion.angle_between(_turn_of(values), joint.rotation_wxyz) > 1e-15:
+    if joint.has_quaternion and quaternion.angle_between(_wxyz_from_values(values), joint.rotation_wxyz) > 1e-15:
         near = values[[5, 4, 3]]
         values[[5, 4, 3]] = euler.euler_from_quaternion(joint.rotation_wxyz, order="zyx", axes="moving", near=near)
     return values
 
 
-def _turn_of(values: Array) -> Array:
+def _wxyz_from_values(values: Array) -> Array:
     return euler.quaternion_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
 
 
@@ -351,43 +351,43 @@ def _turn_of(values: Array) -> Array:
 def joint_value_nodes(robot: XmlNode) -> dict[str, XmlNode]:
     """Return the <values> elements by joint name."""
     nodes: dict[str, XmlNode] = {}
-    for node in (one for block in robot.all("mechanik") for one in block.all("values")):
+    for node in (child for block in robot.all("mechanik") for child in block.all("values")):
         name = node.require("joint")
         if name in nodes:
-            raise node.make_error(f"of joint {name!r} is a second one; the first is in line {nodes[name].line}")
+            raise node.make_error(f"of joint {name!r} is a duplicate of line {nodes[name].line}")
         nodes[name] = node
     return nodes
 
 
 def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> None:
     """Set the values of the joints that `nodes` name, and remove these entries from `nodes`."""
-    named = [(nodes.pop(name), name, joint) for name, joint in joints.items() if name in nodes]
-    for node, name, joint in named:
+    entries = [(nodes.pop(name), name, joint) for name, joint in joints.items() if name in nodes]
+    for node, name, joint in entries:
         if not joint._couplings:
-            _put(joint, name, node)
-    for node, name, joint in named:  # after all leaders have their values
+            _set_values(joint, name, node)
+    for node, name, joint in entries:  # after all leaders have their values
         if joint._couplings:
-            value, led = _numbers(joint, name, node)[0], float(joint.values[0])
-            if abs(value - led) > AGREEMENT_TOLERANCE * (1.0 + abs(led)):
+            value, coupled_value = _numbers(joint, name, node)[0], float(joint.values[0])
+            if abs(value - coupled_value) > AGREEMENT_TOLERANCE * (1.0 + abs(coupled_value)):
                 leader = joint.couplings[0].leader.name
                 raise node.make_error(
-                    f"puts joint {name!r} at {value:g}; it follows {leader!r}, which puts it at {led:g}"
+                    f"sets joint {name!r} to {value:g}, but it mimics {leader!r}, which gives {coupled_value:g}"
                 )
 
 
-def _put(joint: Joint, name: str, node: XmlNode) -> None:
+def _set_values(joint: Joint, name: str, node: XmlNode) -> None:
     """Set the values without the setters, which may change the last bit."""
     numbers = dict(zip(joint.dof, _numbers(joint, name, node), strict=True))
     for dof, value in numbers.items():
         lower, upper = joint.limits(dof)
         if not lower <= value <= upper:
-            raise node.make_error(f"puts joint {name!r} at {value:g}, outside its limits {lower:g} to {upper:g}")
+            raise node.make_error(f"sets joint {name!r} to {value:g}, outside its limits {lower:g} to {upper:g}")
     joint._assign(numbers)
     for dof, value in numbers.items():
         joint._values[dof] = value
     wxyz = node.numbers("wxyz", 4)
     if wxyz is not None:
-        _turn(joint, name, node, wxyz)
+        _set_rotation(joint, name, node, wxyz)
     for coupling in joint._mimic_couplings:
         coupling.update_mimic()
     joint._invalidate()
@@ -396,21 +396,21 @@ def _put(joint: Joint, name: str, node: XmlNode) -> None:
 def _numbers(joint: Joint, name: str, node: XmlNode) -> tuple[float, ...]:
     count, size = len(node.require("values").split()), len(joint.dof)
     if count != size:
-        free = f"its freedoms {' '.join(dof.name for dof in joint.dof)} need {size}" if size else "it has no freedom"
-        raise node.make_error(f"of joint {name!r} has {count} numbers; {free}")
+        dofs = f" ({' '.join(dof.name for dof in joint.dof)})" if size else ""
+        raise node.make_error(f"of joint {name!r} has {count} numbers; the joint has {size} dof{dofs}")
     return node.numbers("values", size) or ()
 
 
-def _turn(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...]) -> None:
+def _set_rotation(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...]) -> None:
     if not joint.has_quaternion:
-        raise node.make_error(f"of joint {name!r} has a wxyz, which only a joint has that turns freely about all axes")
+        raise node.make_error(f"of joint {name!r} has a wxyz; only a spherical or floating joint may have one")
     if not 1e-9 < math.hypot(*wxyz) < 1e9:
-        raise node.make_error(f"has wxyz={node.attributes['wxyz']!r}, where a quaternion of length 1 is needed")
-    turn = joint._unit_quaternion(wxyz)
-    if quaternion.angle_between(turn, _turn_of(joint._values)) > AGREEMENT_TOLERANCE:
-        node.warn(f"of joint {name!r} has values and a wxyz that disagree; the values are taken")
+        raise node.make_error(f"has wxyz={node.attributes['wxyz']!r}; the quaternion must have a length of 1")
+    unit_wxyz = joint._unit_quaternion(wxyz)
+    if quaternion.angle_between(unit_wxyz, _wxyz_from_values(joint._values)) > AGREEMENT_TOLERANCE:
+        node.warn(f"of joint {name!r} has values and a wxyz that disagree; the wxyz is ignored")
     else:
-        joint._rotation_wxyz = read_only(turn)
+        joint._rotation_wxyz = read_only(unit_wxyz)
 
 
 BLOCK_TAGS = ("closure", "values", "gear", "rack", "law")
@@ -458,7 +458,7 @@ def read_urdf(
         (['hinge'], 1)
     """
     if base not in (None, "fixed", "free"):
-        raise FormatError(f"base can be 'fixed' or 'free', not {base!r}")
+        raise FormatError(f"base must be 'fixed' or 'free', not {base!r}")
     opened = source if isinstance(source, Source) else open_source(source)
     robot = parse_xml(opened)
     check_is_urdf(robot)
@@ -467,7 +467,7 @@ def read_urdf(
     link_nodes = nodes_by_name(robot, "link")
     specs = read_joints(robot, link_nodes)
     if not link_nodes:  # a failed xacro expansion leaves such files, also in published packages
-        robot.warn("has no link, so there is nothing in it")
+        robot.warn("has no link; the mechanism is empty")
         return Mechanism([], name=robot.attributes.get("name", ""), warnings=robot.document.warnings)
     root_name = find_root(link_nodes, specs)
 
@@ -487,33 +487,33 @@ def read_urdf(
     if mimic:
         apply_mimic(specs, joints)
     joints |= floating
-    said = read_sidecar(opened, robot, closures)
-    bonds = read_couplings(said, robot)
-    add_couplings(bonds, joints, ("gear", "rack"))
-    _stand_and_close(robot, joints, links, read_closures(said, robot, links))
-    add_couplings(bonds, joints, ("law",))
+    sidecar = read_sidecar(opened, robot, closures)
+    couplings = read_couplings(sidecar, robot)
+    add_couplings(couplings, joints, ("gear", "rack"))
+    _set_values_and_close_loops(robot, joints, links, read_closures(sidecar, robot, links))
+    add_couplings(couplings, joints, ("law",))
 
     name = robot.attributes.get("name", "").strip() or opened.stem
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
     mechanism.extras.update(extras)
     if trim:
-        cut_off(mechanism)
+        trim_mechanism(mechanism)
     return mechanism
 
 
-def _stand_and_close(
+def _set_values_and_close_loops(
     robot: XmlNode, joints: Mapping[str, Joint], links: Mapping[str, Link], specs: Sequence[SidecarEntry]
 ) -> None:
     """Set the joint values, close the loops there, and then set the values of the closing joints."""
-    said = joint_value_nodes(robot)
-    set_joint_values(said, joints)
+    value_nodes = joint_value_nodes(robot)
+    set_joint_values(value_nodes, joints)
     closing = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
-    set_joint_values(said, {name: joint for name, joint in closing.items() if isinstance(joint, Joint)})
+    set_joint_values(value_nodes, {name: joint for name, joint in closing.items() if isinstance(joint, Joint)})
     unused = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
-    for name, node in said.items():
-        if name not in unused:  # the base floats in the file, but the caller wants it fixed
+    for name, node in value_nodes.items():
+        if name not in unused:  # the base floats in the file, but the caller requests a fixed base
             known = did_you_mean(name, [*joints, *closing])
-            raise node.make_error(f"is about joint {name!r}, which does not exist{known}")
+            raise node.make_error(f"names the joint {name!r}; there is no such joint{known}")
 
 
 def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> str | None:
@@ -525,7 +525,7 @@ def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> 
                 base, name = base or "free", child.require("free")
             elif child.tag not in BLOCK_TAGS:
                 known = ", ".join(f"<{tag}>" for tag in ("base", *BLOCK_TAGS))
-                raise child.make_error(f"is unknown in the block <mechanik>; it holds {known}")
+                raise child.make_error(f"is unknown in the block <mechanik>, which may contain {known}")
     if base != "free":
         return None
     taken = {spec.name for spec in specs}
@@ -573,13 +573,13 @@ def set_axis(joint: Joint, axis: Array, is_prismatic: bool) -> None:
 
 def _axis(node: XmlNode) -> Array:
     """Return the unit axis (3,) of a joint."""
-    found = node.first("axis")
-    xyz = None if found is None else found.numbers("xyz", 3)
-    if found is None or xyz is None:
-        node.warn("has no axis; the format then means 1 0 0")
+    axis = node.first("axis")
+    xyz = None if axis is None else axis.numbers("xyz", 3)
+    if axis is None or xyz is None:
+        node.warn("has no axis; the default is 1 0 0")
         return np.array([1.0, 0.0, 0.0])
     if not 1e-12 < math.hypot(*xyz) < UNLIMITED:
-        raise found.make_error(f"is {found.attributes['xyz']!r}; it must point somewhere")
+        raise axis.make_error(f"is {axis.attributes['xyz']!r}; it must not be zero or huge")
     return unit_axis(np.array(xyz))
 
 
@@ -593,11 +593,11 @@ def _limit(joint: Joint, node: XmlNode) -> None:
     lower = None if limit is None else limit.number("lower")
     upper = None if limit is None else limit.number("upper")
     if lower is None and upper is None:
-        node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it moves without limits")
+        node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it is read without limits")
         return
     low, high = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
     if low > high:
-        raise (limit or node).make_error(f"has its lower, {low:g}, above its upper, {high:g}")
+        raise (limit or node).make_error(f"has a lower limit of {low:g}, above its upper limit of {high:g}")
     if low >= UNLIMITED or high <= -UNLIMITED:
-        raise (limit or node).make_error(f"leaves only values beyond {UNLIMITED:g}")
+        raise (limit or node).make_error(f"allows only values beyond {UNLIMITED:g}")
     joint.set_limits(-np.inf if low <= -UNLIMITED else low, np.inf if high >= UNLIMITED else high)

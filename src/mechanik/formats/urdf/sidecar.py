@@ -84,66 +84,69 @@ class Sidecar:
     def entries(self, section: str) -> list[SidecarEntry]:
         """Return the entries of a section, each with its location."""
         single = section.rstrip("s")
-        found: list[SidecarEntry] = []
-        for number, said in enumerate(self.sections.get(section, ()), 1):
-            if not isinstance(said, Mapping):
-                raise FormatError(f"{self.where}: {single} {number} is {said!r}, where names with values are needed")
-            said = cast("Mapping[str, Any]", said)
-            label = f"{single} {said['name']!r}" if said.get("name") else f"{single} {number}"
-            found.append(SidecarEntry(f"{self.where}: {label}", said))
-        return found
+        entries: list[SidecarEntry] = []
+        for number, data in enumerate(self.sections.get(section, ()), 1):
+            if not isinstance(data, Mapping):
+                raise FormatError(f"{self.where}: {single} {number} is {data!r}; it must be an object with keys")
+            data = cast("Mapping[str, Any]", data)
+            label = f"{single} {data['name']!r}" if data.get("name") else f"{single} {number}"
+            entries.append(SidecarEntry(f"{self.where}: {label}", data))
+        return entries
 
 
-def read_sidecar(opened: Source, robot: XmlNode, given: SidecarInput = None) -> Sidecar:
+def read_sidecar(opened: Source, robot: XmlNode, source: SidecarInput = None) -> Sidecar:
     """Read the file beside a URDF.
 
     Args:
         opened: the source of the URDF.
         robot: its root node, which collects the warnings.
-        given: a file, or its content, that replaces the file beside the URDF.
+        source: a file, or its content, that replaces the file beside the URDF.
     """
-    if given is None and opened.resolver is not None:
-        return _held(opened, opened.resolver, robot)
-    if given is None and (path := opened.path) is not None:
-        there = [one for one in (path.with_name(path.stem + ending) for ending in SIDECAR_SUFFIXES) if one.is_file()]
-        given = there[0] if there else None
-        for other in there[1:]:
-            robot.document.warnings.append(f"{other.name} is left out, since there is {there[0].name}.")
-    if given is None:
+    if source is None and opened.resolver is not None:
+        return _sidecar_in_memory(opened, opened.resolver, robot)
+    if source is None and (path := opened.path) is not None:
+        files = [path.with_name(path.stem + suffix) for suffix in SIDECAR_SUFFIXES]
+        files = [file for file in files if file.is_file()]
+        source = files[0] if files else None
+        for file in files[1:]:
+            robot.document.warnings.append(f"{file.name} is ignored, because {files[0].name} exists.")
+    if source is None:
         return Sidecar("closures", {})
-    if isinstance(given, str | Path):
-        return _parts(Path(given).name, _content(Path(given)))
-    return _parts("closures", given)
+    if isinstance(source, str | Path):
+        return _parse_sections(Path(source).name, _content(Path(source)))
+    return _parse_sections("closures", source)
 
 
-def _held(opened: Source, around: FileResolver, robot: XmlNode) -> Sidecar:
+def _sidecar_in_memory(opened: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
     """Read the file that came with a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
-    there: dict[str, Source] = {}
-    for ending in SIDECAR_SUFFIXES:
-        found = around.open(opened.stem + ending)
-        if found is not None and PurePosixPath(found.member).parent == PurePosixPath(opened.member).parent:
-            there[ending] = found
-    for ending in SIDECAR_SUFFIXES[1:]:
-        if ending in there:
-            robot.document.warnings.append(f"{there[ending].name} is left out; as JSON it would be read.")
-    said = there.get(SIDECAR_SUFFIXES[0])
-    return Sidecar("closures", {}) if said is None else _parts(said.name, _json(said.text(), said.name))
+    sources: dict[str, Source] = {}
+    for suffix in SIDECAR_SUFFIXES:
+        source = resolver.open(opened.stem + suffix)
+        if source is not None and PurePosixPath(source.member).parent == PurePosixPath(opened.member).parent:
+            sources[suffix] = source
+    for suffix in SIDECAR_SUFFIXES[1:]:
+        if suffix in sources:
+            robot.document.warnings.append(f"{sources[suffix].name} is ignored; write it as JSON.")
+    json_source = sources.get(SIDECAR_SUFFIXES[0])
+    if json_source is None:
+        return Sidecar("closures", {})
+    return _parse_sections(json_source.name, _json(json_source.text(), json_source.name))
 
 
-def _parts(where: str, content: Any) -> Sidecar:
-    parts: Mapping[Any, Any] = {"closures": content}
+def _parse_sections(where: str, content: Any) -> Sidecar:
+    sections: Mapping[Any, Any] = {"closures": content}
     if isinstance(content, Mapping):
-        parts = cast("Mapping[Any, Any]", content)
-        unknown = [key for key in parts if key not in (*SECTIONS, "version")]
-        if unknown or not any(part in parts for part in SECTIONS):
+        sections = cast("Mapping[Any, Any]", content)
+        unknown = [key for key in sections if key not in (*SECTIONS, "version")]
+        if unknown or not any(section in sections for section in SECTIONS):
             raise FormatError(
-                f"{where}: a list of closures is needed, or {{'closures': [...]}}, not {list(parts)!r}; "
-                f"there may be {', '.join(SECTIONS)}"
+                f"{where}: the content must be a list of closures, or an object with the keys {', '.join(SECTIONS)}, "
+                f"not {list(sections)!r}"
             )
-    for part in SECTIONS:
-        if part in parts and not isinstance(parts[part], list | tuple):
-            raise FormatError(f"{where}: a list of {part} is needed, not {type(parts[part]).__name__}")
-    return Sidecar(where, {part: parts[part] for part in SECTIONS if part in parts})
+    for section in SECTIONS:
+        if section in sections and not isinstance(sections[section], list | tuple):
+            raise FormatError(f"{where}: {section} must be a list, not {type(sections[section]).__name__}")
+    return Sidecar(where, {section: sections[section] for section in SECTIONS if section in sections})
 
 
 def _content(path: Path) -> Any:
@@ -189,40 +192,40 @@ def read_closures(sidecar: Sidecar, robot: XmlNode, links: Mapping[str, Link]) -
     """Return all closures of a URDF: from the file beside it, from its blocks, and from closing link pairs."""
     specs = sidecar.entries("closures")
     specs += [_closure_from_node(node) for block in robot.all("mechanik") for node in block.all("closure")]
-    return specs + _pairs(robot, links, {str(spec.data.get("name")) for spec in specs})
+    return specs + _closing_link_pairs(robot, links, {str(spec.data.get("name")) for spec in specs})
 
 
 def _closure_from_node(node: XmlNode) -> SidecarEntry:
-    said: dict[str, Any] = dict(node.attributes)
-    if "free" in said:
-        said["free"] = said["free"].split()
-    if said.get("axis", "").lstrip("-") not in ("", "x", "y", "z"):
-        said["axis"] = node.numbers("axis", 3)
-    if "axes_wxyz" in said:
-        said["axes_wxyz"] = node.numbers("axes_wxyz", 4)
+    data: dict[str, Any] = dict(node.attributes)
+    if "free" in data:
+        data["free"] = data["free"].split()
+    if data.get("axis", "").lstrip("-") not in ("", "x", "y", "z"):
+        data["axis"] = node.numbers("axis", 3)
+    if "axes_wxyz" in data:
+        data["axes_wxyz"] = node.numbers("axes_wxyz", 4)
     for side in ("lower", "upper"):
-        if side in said:
-            said[side] = [None if word == "none" else word for word in said[side].split()]
+        if side in data:
+            data[side] = [None if word == "none" else word for word in data[side].split()]
     for child in node.children:
         if child.tag not in ("at", "onto"):
-            raise child.make_error("is unknown in a closure; it holds <at> and <onto>")
+            raise child.make_error("is unknown in a closure, which may contain <at> and <onto>")
         position, wxyz = read_position_wxyz(child)
-        said[child.tag] = {"position": position, "wxyz": wxyz}
-    return SidecarEntry(f"{node.where}: closure {node.attributes.get('name', '')!r}", said)
+        data[child.tag] = {"position": position, "wxyz": wxyz}
+    return SidecarEntry(f"{node.where}: closure {node.attributes.get('name', '')!r}", data)
 
 
-def _pairs(robot: XmlNode, links: Mapping[str, Link], taken: set[str]) -> list[SidecarEntry]:
+def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], taken: set[str]) -> list[SidecarEntry]:
     specs: list[SidecarEntry] = []
     for link in links:
         match = CLOSING_LINK.fullmatch(link)
         if match is None or match[1] in taken:
             continue
-        other = f"closing_{match[1]}_{'2' if match[2] == '1' else '1'}"
-        if other not in links:
-            robot.document.warnings.append(f"Link {link!r} has no partner {other!r}, so no loop is closed there.")
+        partner = f"closing_{match[1]}_{'2' if match[2] == '1' else '1'}"
+        if partner not in links:
+            robot.document.warnings.append(f"Link {link!r} has no partner {partner!r}; it does not close a loop.")
         elif match[2] == "1":
-            said = {"name": match[1], "kind": "ball", "link": link, "onto_link": other, "onto": (0.0, 0.0, 0.0)}
-            specs.append(SidecarEntry(f"links {link!r} and {other!r}", said))
+            data = {"name": match[1], "kind": "ball", "link": link, "onto_link": partner, "onto": (0.0, 0.0, 0.0)}
+            specs.append(SidecarEntry(f"links {link!r} and {partner!r}", data))
     return specs
 
 
@@ -235,7 +238,7 @@ def close_loops(specs: Sequence[SidecarEntry], links: Mapping[str, Link], joint_
     taken = set(joint_names)
     for spec in specs:
         try:
-            closure = _close(spec.data, links)
+            closure = _make_closure(spec.data, links)
         except MechanikError as error:
             raise FormatError(f"{spec.where}: {error}") from None
         if closure.name in taken:
@@ -245,95 +248,95 @@ def close_loops(specs: Sequence[SidecarEntry], links: Mapping[str, Link], joint_
     return closures
 
 
-def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
-    for key in said:
+def _make_closure(data: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
+    for key in data:
         if key not in (*CLOSURE_KEYS, *CONE_KEYS):
             raise UnknownName("key of a closure", key, (*CLOSURE_KEYS, *CONE_KEYS))
-    name = said.get("name")
+    name = data.get("name")
     if not isinstance(name, str) or not name:
-        raise FormatError("it has no name")
+        raise FormatError("the name is missing")
     ends: list[Link] = []
     for key in ("link", "onto_link"):
-        if key not in said:
-            raise FormatError(f"it does not say its {key}")
-        if not isinstance(said[key], str) or said[key] not in links:
-            raise UnknownName("link", said[key], links)
-        ends.append(links[said[key]])
+        if key not in data:
+            raise FormatError(f"{key} is missing")
+        if not isinstance(data[key], str) or data[key] not in links:
+            raise UnknownName("link", data[key], links)
+        ends.append(links[data[key]])
     parent, link = ends
-    joint = Joint(name, dof=_free(said))
-    position, wxyz = _place(said.get("at"), "at")
+    joint = Joint(name, dof=_free_dofs(data))
+    position, wxyz = _position_wxyz(data.get("at"), "at")
     joint.position, joint.wxyz = position, wxyz
-    if "axis" in said and "axes_wxyz" in said:
-        raise FormatError("it has both axis and axes_wxyz; one says it")
-    if said.get("axes_wxyz") is not None:
-        joint.axes_wxyz = said["axes_wxyz"]
+    if "axis" in data and "axes_wxyz" in data:
+        raise FormatError("axis and axes_wxyz exclude each other")
+    if data.get("axes_wxyz") is not None:
+        joint.axes_wxyz = data["axes_wxyz"]
     else:
-        joint.axes_wxyz = as_axes_wxyz(said.get("axis", "z"), name)
+        joint.axes_wxyz = as_axes_wxyz(data.get("axis", "z"), name)
     joint.set_limits(
-        _limits(said.get("lower"), -np.inf, len(joint.dof)), _limits(said.get("upper"), np.inf, len(joint.dof))
+        _limits(data.get("lower"), -np.inf, len(joint.dof)), _limits(data.get("upper"), np.inf, len(joint.dof))
     )
-    if said.get("cone") is not None:
-        joint.set_cone(_number(said["cone"], "cone"), said.get("cone_axes", "z"))
-    elif "cone_axes" in said:
-        raise FormatError("it has cone_axes and no cone")
+    if data.get("cone") is not None:
+        joint.set_cone(_number(data["cone"], "cone"), data.get("cone_axes", "z"))
+    elif "cone_axes" in data:
+        raise FormatError("cone_axes requires cone")
     parent.add_child(joint)
     try:
-        if said.get("onto") is None:
+        if data.get("onto") is None:
             end = inverse(link.world_matrix) @ joint.world_matrix
         else:
-            end = Pose(*_place(said["onto"], "onto"))
+            end = Pose(*_position_wxyz(data["onto"], "onto"))
         return joint.make_closure(link, end)
     except MechanikError:
         parent.remove_child(joint)
         raise
 
 
-def _free(said: Mapping[str, Any]) -> tuple[DoF, ...]:
-    if ("kind" in said) == ("free" in said):
-        raise FormatError("it needs a kind, or the freedoms that it leaves as free, and not both")
-    if "free" in said:
-        if isinstance(said["free"], Sequence):
-            return as_dofs(cast("Sequence[Any]", said["free"]))
-        raise FormatError(f"free is a list of X Y Z EX EY EZ, not {said['free']!r}")
-    if not isinstance(said["kind"], str) or said["kind"] not in CLOSURE_FREE_DOF:
-        raise UnknownName("kind of closure", said["kind"], CLOSURE_FREE_DOF)
-    return CLOSURE_FREE_DOF[said["kind"]]
+def _free_dofs(data: Mapping[str, Any]) -> tuple[DoF, ...]:
+    if ("kind" in data) == ("free" in data):
+        raise FormatError("either kind or free (the free dofs) is required, and not both")
+    if "free" in data:
+        if isinstance(data["free"], Sequence):
+            return as_dofs(cast("Sequence[Any]", data["free"]))
+        raise FormatError(f"free must be a list of X, Y, Z, EX, EY, EZ, not {data['free']!r}")
+    if not isinstance(data["kind"], str) or data["kind"] not in CLOSURE_FREE_DOF:
+        raise UnknownName("kind of closure", data["kind"], CLOSURE_FREE_DOF)
+    return CLOSURE_FREE_DOF[data["kind"]]
 
 
-def _place(given: Any, what: str) -> tuple[Array, Array]:
+def _position_wxyz(value: Any, what: str) -> tuple[Array, Array]:
     """Return position (3,), m, and wxyz (4,) from None, a point, or {xyz or position, rpy or wxyz}."""
-    if given is None:
+    if value is None:
         return np.zeros(3), quaternion.identity()
-    if not isinstance(given, Mapping):
-        return as_vector(given, 3, what), quaternion.identity()
-    given = cast("Mapping[str, Any]", given)
-    for key in given:
+    if not isinstance(value, Mapping):
+        return as_vector(value, 3, what), quaternion.identity()
+    pose_data = cast("Mapping[str, Any]", value)
+    for key in pose_data:
         if key not in ("xyz", "position", "rpy", "wxyz"):
             raise UnknownName(f"key of {what}", key, ("xyz", "position", "rpy", "wxyz"))
-    if ("xyz" in given and "position" in given) or ("rpy" in given and "wxyz" in given):
-        raise FormatError(f"{what} says the same thing twice: {', '.join(given)}")
-    position = as_vector(given.get("xyz", given.get("position", (0, 0, 0))), 3, what)
-    if "rpy" in given:
-        return position, wxyz_from_rpy(tuple(as_vector(given["rpy"], 3, f"rpy of {what}")))
-    pose = Pose(position, given.get("wxyz", (1, 0, 0, 0)))
+    if ("xyz" in pose_data and "position" in pose_data) or ("rpy" in pose_data and "wxyz" in pose_data):
+        raise FormatError(f"{what} has keys that exclude each other: {', '.join(pose_data)}")
+    position = as_vector(pose_data.get("xyz", pose_data.get("position", (0, 0, 0))), 3, what)
+    if "rpy" in pose_data:
+        return position, wxyz_from_rpy(tuple(as_vector(pose_data["rpy"], 3, f"rpy of {what}")))
+    pose = Pose(position, pose_data.get("wxyz", (1, 0, 0, 0)))
     return position, pose.wxyz
 
 
-def _number(given: Any, what: str) -> float:
+def _number(value: Any, what: str) -> float:
     try:
-        return float(given)
+        return float(value)
     except (TypeError, ValueError):
-        raise FormatError(f"its {what} is {given!r}, where a number is needed") from None
+        raise FormatError(f"{what} must be a number, not {value!r}") from None
 
 
-def _limits(given: Any, missing: float, size: int) -> list[float]:
-    if given is None:
-        return [missing] * size
-    values = list(cast("Sequence[Any]", given)) if isinstance(given, list | tuple) else [given]
+def _limits(limits: Any, default: float, size: int) -> list[float]:
+    if limits is None:
+        return [default] * size
+    values = list(cast("Sequence[Any]", limits)) if isinstance(limits, list | tuple) else [limits]
     try:
-        return [missing if value is None else float(value) for value in values]
+        return [default if value is None else float(value) for value in values]
     except (TypeError, ValueError):
-        raise FormatError(f"its limits are {given!r}, where numbers are needed") from None
+        raise FormatError(f"limits must be numbers, not {limits!r}") from None
 
 
 # ---- writing closures -------------------------------------------------------------------------
@@ -354,23 +357,23 @@ def describe_closures(
         joint = cast(Joint, closure.joint)
         start = world if joint.parent is None else names[joint.parent]
         if start is None:
-            raise FormatError(f"closure {name!r} starts in the world; a file can only say on which link it starts")
-        said: dict[str, Any] = {"name": name}
+            raise FormatError(f"closure {name!r} starts in the world; a URDF requires a link")
+        data: dict[str, Any] = {"name": name}
         if joint.dof in kinds:
-            said["kind"] = kinds[joint.dof]
+            data["kind"] = kinds[joint.dof]
         else:
-            said["free"] = [dof.name for dof in joint.dof]
-        said["link"], said["onto_link"] = start, names[closure.link]
-        said["at"] = {"position": joint.position.tolist(), "wxyz": joint.wxyz.tolist()}
-        said["onto"] = {"position": closure.at.position.tolist(), "wxyz": closure.at.wxyz.tolist()}
+            data["free"] = [dof.name for dof in joint.dof]
+        data["link"], data["onto_link"] = start, names[closure.link]
+        data["at"] = {"position": joint.position.tolist(), "wxyz": joint.wxyz.tolist()}
+        data["onto"] = {"position": closure.at.position.tolist(), "wxyz": closure.at.wxyz.tolist()}
         if not np.array_equal(joint.axes_wxyz, quaternion.identity()):
-            said["axes_wxyz"] = joint.axes_wxyz.tolist()
+            data["axes_wxyz"] = joint.axes_wxyz.tolist()
         for side, limits in (("lower", joint.lower), ("upper", joint.upper)):
             if np.isfinite(limits).any():
-                said[side] = [value if np.isfinite(value) else None for value in limits.tolist()]
+                data[side] = [value if np.isfinite(value) else None for value in limits.tolist()]
         if joint.cone is not None:
-            said["cone"], said["cone_axes"] = joint.cone.angle, joint.cone.axes
-        yield said
+            data["cone"], data["cone_axes"] = joint.cone.angle, joint.cone.axes
+        yield data
 
 
 REQUIRED_KEYS = {
@@ -405,12 +408,12 @@ def add_couplings(
         joints: joints by name.
         kinds: "gear", "rack" or "law".
     """
-    bonds = BuilderCouplings()
-    bonds._joints.update(joints)
+    builder = BuilderCouplings()
+    builder._joints.update(joints)
     for kind in kinds:
         for spec in specs[kind]:
             try:
-                _make(bonds, kind, spec.data)
+                _add_coupling(builder, kind, spec.data)
             except MechanikError as error:
                 raise FormatError(f"{spec.where}: {error}") from None
 
@@ -439,56 +442,54 @@ def constraint_element(
     return element
 
 
-def _make(bonds: BuilderCouplings, kind: str, said: Mapping[str, Any]) -> None:
+def _add_coupling(builder: BuilderCouplings, kind: str, data: Mapping[str, Any]) -> None:
     known = (*REQUIRED_KEYS[kind], *OPTIONAL_KEYS[kind])
-    for key in said:
+    for key in data:
         if key not in known:
             raise UnknownName(f"key of a {kind}", key, known)
     for key in REQUIRED_KEYS[kind]:
-        if key not in said:
-            raise FormatError(f"it does not say its {key}")
+        if key not in data:
+            raise FormatError(f"{key} is missing")
     match kind:
         case "gear":
-            ends = said["follower"], said["leader"]
-            inside = said.get("inside", False)
+            ends = data["follower"], data["leader"]
+            inside = data.get("inside", False)
             if not isinstance(inside, bool):
-                raise FormatError(f"inside is true or false, not {inside!r}")
-            bonds.gear(*ends, teeth=said["teeth"], internal=inside, offset=said.get("offset", 0.0))
+                raise FormatError(f"inside must be true or false, not {inside!r}")
+            builder.gear(*ends, teeth=data["teeth"], internal=inside, offset=data.get("offset", 0.0))
         case "rack":
-            bonds.rack(said["rack"], said["pinion"], radius=said["radius"], offset=said.get("offset", 0.0))
+            builder.rack(data["rack"], data["pinion"], radius=data["radius"], offset=data.get("offset", 0.0))
         case _:
-            bonds.joint_constraint(said["name"], said["terms"], said.get("constant", 0.0))
+            builder.joint_constraint(data["name"], data["terms"], data.get("constant", 0.0))
 
 
 def _coupling_from_node(kind: str, node: XmlNode) -> SidecarEntry:
-    said: dict[str, Any] = dict(node.attributes)
+    data: dict[str, Any] = dict(node.attributes)
     for key in ("offset", "radius", "constant"):
-        if key in said:
-            said[key] = node.number(key)
-    if "teeth" in said:
-        said["teeth"] = node.numbers("teeth", 2)
-    if "inside" in said:
-        said["inside"] = {"true": True, "false": False}.get(said["inside"], said["inside"])
+        if key in data:
+            data[key] = node.number(key)
+    if "teeth" in data:
+        data["teeth"] = node.numbers("teeth", 2)
+    if "inside" in data:
+        data["inside"] = {"true": True, "false": False}.get(data["inside"], data["inside"])
     if kind == "law":
-        said["terms"] = dict(_terms(node))
-    label = f"law {said['name']!r}" if kind == "law" and "name" in said else kind
-    return SidecarEntry(f"{node.where}: {label}", said)
+        data["terms"] = dict(_terms(node))
+    label = f"law {data['name']!r}" if kind == "law" and "name" in data else kind
+    return SidecarEntry(f"{node.where}: {label}", data)
 
 
 def _terms(node: XmlNode) -> Iterator[tuple[str, list[float]]]:
-    taken: set[str] = set()
+    names: set[str] = set()
     for child in node.children:
         if child.tag != "term":
-            raise child.make_error("is unknown in a law; it holds <term>")
+            raise child.make_error("is unknown in a law, which may contain <term>")
         joint, dof = child.require("joint"), child.attributes.get("dof")
-        freedom = joint if dof is None else f"{joint}.{dof}"
-        if freedom in taken:
-            raise child.make_error(f"names {freedom!r} a second time")
-        taken.add(freedom)
+        name = joint if dof is None else f"{joint}.{dof}"
+        if name in names:
+            raise child.make_error(f"names {name!r} a second time")
+        names.add(name)
         try:
             factors = [float(word) for word in child.require("factors").split()]
         except ValueError:
-            raise child.make_error(
-                f"has the factors {child.attributes['factors']!r}, where numbers are needed"
-            ) from None
-        yield freedom, factors
+            raise child.make_error(f"has factors={child.attributes['factors']!r}; they must be numbers") from None
+        yield name, factors

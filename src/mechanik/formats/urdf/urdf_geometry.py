@@ -1,6 +1,6 @@
 """Shapes, inertia, materials and poses of URDF elements, and the text of their numbers.
 
-A `<capsule>` is read, but most programs refuse it, so it is never written. The writer replaces it by a cylinder
+A `<capsule>` is read, but most programs reject it, so it is never written. The writer replaces it by a cylinder
 NAME.side and spheres NAME.lower and NAME.upper at its ends, which enclose the same space. The reader joins three such
 shapes in a row to a capsule NAME again, unless a shape was moved. A capsule of length 0 has no cylinder.
 """
@@ -32,36 +32,37 @@ def split_capsules(shapes: Iterable[ShapeInstance], owner: str) -> list[ShapeIns
     Args:
         shapes: the shapes of a link.
         owner: prefix of the names of unnamed capsules, such as `hand.collision`; a number follows, because MuJoCo
-            refuses duplicate names.
+            rejects duplicate names.
     """
     written: list[ShapeInstance] = []
-    for count, placed in enumerate(shapes):
-        name = placed.name or f"{owner}{count}"
-        written += _parts(placed, placed.shape, name) if isinstance(placed.shape, Capsule) else [placed]
+    for index, instance in enumerate(shapes):
+        name = instance.name or f"{owner}{index}"
+        written += _capsule_parts(instance, instance.shape, name) if isinstance(instance.shape, Capsule) else [instance]
     return written
 
 
 def join_capsules(shapes: Sequence[ShapeInstance], owner: str) -> list[ShapeInstance]:
     """Join the parts that `split_capsules` made to capsules; `owner` is the same prefix."""
-    found: list[ShapeInstance] = []
+    joined: list[ShapeInstance] = []
     k = 0
     while k < len(shapes):
-        whole = _capsule(shapes[k : k + 3], owner)
-        found.append(shapes[k] if whole is None else whole)
-        k += 1 if whole is None else 2 if isinstance(shapes[k].shape, Sphere) else 3
-    return found
+        capsule = _capsule_of_parts(shapes[k : k + 3], owner)
+        joined.append(shapes[k] if capsule is None else capsule)
+        k += 1 if capsule is None else 2 if isinstance(shapes[k].shape, Sphere) else 3
+    return joined
 
 
-def _parts(placed: ShapeInstance, capsule: Capsule, name: str) -> list[ShapeInstance]:
-    ends = [replace(placed, shape=Sphere(capsule.radius), name=name + end) for end in (LOWER_SUFFIX, UPPER_SUFFIX)]
+def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list[ShapeInstance]:
+    sphere = Sphere(capsule.radius)
+    ends = [replace(instance, shape=sphere, name=name + suffix) for suffix in (LOWER_SUFFIX, UPPER_SUFFIX)]
     if capsule.length == 0:
         return ends
-    side = replace(placed, shape=Cylinder(capsule.radius, capsule.length), name=name + SIDE_SUFFIX)
-    at = [Pose(placed.pose.apply((0.0, 0.0, sign * capsule.length / 2))) for sign in (-1, 1)]
-    return [side, *(replace(end, pose=pose) for end, pose in zip(ends, at, strict=True))]
+    side = replace(instance, shape=Cylinder(capsule.radius, capsule.length), name=name + SIDE_SUFFIX)
+    poses = [Pose(instance.pose.apply((0.0, 0.0, sign * capsule.length / 2))) for sign in (-1, 1)]
+    return [side, *(replace(end, pose=pose) for end, pose in zip(ends, poses, strict=True))]
 
 
-def _capsule(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
+def _capsule_of_parts(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
     """Return the capsule whose parts are the first shapes, or None."""
     first = shapes[0]
     match first.shape:
@@ -71,19 +72,19 @@ def _capsule(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | Non
             capsule, name = Capsule(radius, 0.0), first.name.removesuffix(LOWER_SUFFIX)
         case _:
             return None
-    parts = _parts(first, capsule, name)
-    if len(shapes) < len(parts) or not all(map(_is_same, shapes, parts)):
+    parts = _capsule_parts(first, capsule, name)
+    if len(shapes) < len(parts) or not all(map(_is_same_part, shapes, parts)):
         return None
-    unnamed = name.startswith(owner) and name.removeprefix(owner).isdecimal()
-    return replace(first, shape=capsule, name="" if unnamed else name)
+    is_unnamed = name.startswith(owner) and name.removeprefix(owner).isdecimal()
+    return replace(first, shape=capsule, name="" if is_unnamed else name)
 
 
-def _is_same(one: ShapeInstance, other: ShapeInstance) -> bool:
+def _is_same_part(shape: ShapeInstance, part: ShapeInstance) -> bool:
     """Compare two shapes up to rounding; the rotation is ignored, because it has no meaning for a sphere."""
-    if (one.shape, one.name, one.material) != (other.shape, other.name, other.material):
+    if (shape.shape, shape.name, shape.material) != (part.shape, part.name, part.material):
         return False
-    off = np.abs(one.pose.position - other.pose.position).max()
-    return bool(off <= MATCH_TOLERANCE * (1.0 + np.abs(other.pose.position).max()))
+    deviation = np.abs(shape.pose.position - part.pose.position).max()
+    return bool(deviation <= MATCH_TOLERANCE * (1.0 + np.abs(part.pose.position).max()))
 
 
 MAX_DISTANCE = 1e9
@@ -100,21 +101,21 @@ def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
     """Return position (3,), m, and wxyz (4,) from the attributes xyz and rpy (rotations about fixed x, y, z; rad).
 
     `quat_xyzw` may replace rpy, as in newer files. The writer adds `wxyz` if rpy would lose digits. If the two
-    disagree, a user has edited rpy, and rpy is taken.
+    disagree, a user has edited rpy, and rpy is used.
     """
     position = np.array(node.numbers("xyz", 3) or (0.0, 0.0, 0.0))
     if np.abs(position).max() > MAX_DISTANCE:
-        raise node.make_error(f"has xyz={node.attributes['xyz']!r}: more than {MAX_DISTANCE:g} m away")
+        raise node.make_error(f"has xyz={node.attributes['xyz']!r}; the limit of a position is {MAX_DISTANCE:g} m")
     rpy, wxyz, xyzw = node.numbers("rpy", 3), node.numbers("wxyz", 4), node.numbers("quat_xyzw", 4)
     if xyzw is not None and rpy is None and wxyz is None:
         return position, _unit_quaternion(node, "quat_xyzw", (xyzw[3], *xyzw[:3]))
-    turn = wxyz_from_rpy(rpy or (0.0, 0.0, 0.0))
+    wxyz_of_rpy = wxyz_from_rpy(rpy or (0.0, 0.0, 0.0))
     if wxyz is None:
-        return position, turn
+        return position, wxyz_of_rpy
     exact = _unit_quaternion(node, "wxyz", wxyz)
-    if rpy is not None and quaternion.angle_between(exact, turn) > 1e-9:
-        node.warn(f"has an rpy and a wxyz that disagree; rpy={node.attributes['rpy']!r} is taken")
-        return position, turn
+    if rpy is not None and quaternion.angle_between(exact, wxyz_of_rpy) > 1e-9:
+        node.warn("has an rpy and a wxyz that disagree; the wxyz is ignored")
+        return position, wxyz_of_rpy
     return position, np.array(wxyz) if abs(math.hypot(*wxyz) - 1.0) < 1e-14 else exact
 
 
@@ -125,9 +126,7 @@ def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
 def _unit_quaternion(node: XmlNode, attribute: str, wxyz: tuple[float, ...]) -> Array:
     length = math.hypot(*wxyz)
     if not 1e-9 < length < 1e9:
-        raise node.make_error(
-            f"has {attribute}={node.attributes[attribute]!r}, where a quaternion of length 1 is needed"
-        )
+        raise node.make_error(f"has {attribute}={node.attributes[attribute]!r}; the quaternion must have a length of 1")
     return np.array(wxyz) / length
 
 
@@ -138,16 +137,16 @@ def read_inertial(link: XmlNode) -> Inertial | None:
     mass_node, moments = node.first("mass"), node.first("inertia")
     mass = None if mass_node is None else mass_node.number("value")
     if mass is None:
-        node.warn("has no mass; it counts as 0 kg")
+        node.warn("has no mass; the default is 0 kg")
         mass = 0.0
     if mass < 0:
         raise node.make_error(f"has a mass of {mass:g} kg; it cannot be negative")
     inertia = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     if moments is not None:
-        found = [moments.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
-        if None in found:
-            moments.warn("lacks some of ixx, ixy, ixz, iyy, iyz, izz; they count as 0")
-        ixx, ixy, ixz, iyy, iyz, izz = (value or 0.0 for value in found)
+        values = [moments.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        if None in values:
+            moments.warn("does not have all of ixx, ixy, ixz, iyy, iyz, izz; the default is 0")
+        ixx, ixy, ixz, iyy, iyz, izz = (value or 0.0 for value in values)
         inertia = (ixx, ixy, ixz, iyy, iyz, izz)
     return Inertial(mass, Pose(*read_origin(node)), inertia)
 
@@ -161,16 +160,16 @@ class UrdfShapeReader:
         self._missing: set[str] = set()
         self._mirrored: list[XmlNode] = []
         for node in robot.all("material"):
-            material = self._own_material(node)
+            material = self._read_material(node)
             if material.name in self.materials:
-                node.warn("is defined a second time; the first one counts")
+                node.warn("is defined a second time; it is ignored")
             self.materials.setdefault(material.name, material)
         # a material defined inside a link may be used by name in any other link
         for link in robot.all("link"):
             for visual in link.all("visual"):
                 for node in visual.all("material"):
                     if node.attributes.get("name") and node.children:
-                        self.materials.setdefault(node.attributes["name"], self._own_material(node))
+                        self.materials.setdefault(node.attributes["name"], self._read_material(node))
 
     def read_shapes(self, link: XmlNode, tag: str) -> list[ShapeInstance]:
         """Return the shapes of all <visual> or <collision> elements of a link."""
@@ -185,18 +184,18 @@ class UrdfShapeReader:
     def report(self) -> None:
         """Add the warnings that are given once for the whole robot."""
         if self._mirrored:
-            first, others = self._mirrored[0], len(self._mirrored) - 1
-            more = f", as have {others} others" if others else ""
+            first, more_count = self._mirrored[0], len(self._mirrored) - 1
+            more = f" (and {more_count} more meshes)" if more_count else ""
             first.warn(f"has the negative scale {first.attributes['scale']!r}, which mirrors it{more}")
 
     def _shape(self, node: XmlNode) -> Shape | None:
         geometry = node.first("geometry")
         if geometry is None or not geometry.children:
-            node.warn("has no geometry and is left out")
+            node.warn("has no geometry; it is ignored")
             return None
         solid = geometry.children[0]
-        for other in geometry.children[1:]:
-            other.warn("is a second shape in one <geometry>; only the first counts")
+        for extra_solid in geometry.children[1:]:
+            extra_solid.warn("is a second shape in the same <geometry>; it is ignored")
         if solid.tag == "box":
             sx, sy, sz = _sizes(solid, "size", 3)
             return Box((sx, sy, sz))
@@ -208,23 +207,23 @@ class UrdfShapeReader:
             return Capsule(*_sizes(solid, "radius"), *_sizes(solid, "length"))
         if solid.tag == "mesh":
             return self._mesh(solid)
-        solid.warn("is a shape that URDF does not have; it is left out")
+        solid.warn("is not a shape of URDF; it is ignored")
         return None
 
     def _mesh(self, node: XmlNode) -> Mesh | None:
         uri = node.attributes.get("filename", "").strip()
         if not uri:
-            node.warn("names no file and is left out")
+            node.warn("names no file; it is ignored")
             return None
         sx, sy, sz = node.numbers("scale", 3) or (1.0, 1.0, 1.0)
         if 0.0 in (sx, sy, sz):
-            raise node.make_error(f"has scale={node.attributes['scale']!r}, which flattens it")
+            raise node.make_error(f"has scale={node.attributes['scale']!r}, which makes it flat")
         if min(sx, sy, sz) < 0.0:
             self._mirrored.append(node)
-        is_there, path = self.files.locate(uri)
-        if not is_there and uri not in self._missing:
+        exists, path = self.files.locate(uri)
+        if not exists and uri not in self._missing:
             self._missing.add(uri)
-            node.warn(f"names {uri!r}, and there is no such file{self.files.search_hint(uri)}")
+            node.warn(f"names the file {uri!r}, which does not exist{self.files.search_hint(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
 
     def _material(self, node: XmlNode) -> Material | None:
@@ -233,20 +232,20 @@ class UrdfShapeReader:
             return None
         name = used.attributes.get("name", "")
         if used.children:
-            return self._own_material(used)
+            return self._read_material(used)
         if name and name not in self.materials:
-            used.warn("is used here, but nowhere defined")
+            used.warn("is used here and not defined anywhere")
             self.materials[name] = Material(name)
         return self.materials.get(name)
 
-    def _own_material(self, node: XmlNode) -> Material:
+    def _read_material(self, node: XmlNode) -> Material:
         color, texture = node.first("color"), node.first("texture")
         rgba = None
         if color is not None and (numbers := color.numbers("rgba", 4)) is not None:
             r, g, b, a = numbers
             rgba = (r, g, b, a)
-            if not all(0.0 <= part <= 1.0 for part in rgba):
-                color.warn(f"has rgba={color.attributes['rgba']!r}; each part should be from 0 to 1")
+            if not all(0.0 <= channel <= 1.0 for channel in rgba):
+                color.warn(f"has rgba={color.attributes['rgba']!r}; each number should be between 0 and 1")
         file = None if texture is None else texture.attributes.get("filename")
         return Material(node.attributes.get("name", ""), rgba, file)
 
@@ -257,7 +256,7 @@ def _sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
     sizes = node.numbers(attribute, count)
     if sizes is None or min(sizes) < 0.0 or max(sizes) > MAX_DISTANCE:
         raise FormatError(
-            f"{node.location} has {attribute}={node.attributes[attribute]!r}; a size is from 0 to {MAX_DISTANCE:g} m"
+            f"{node.location} has {attribute}={node.attributes[attribute]!r}; sizes are from 0 to {MAX_DISTANCE:g} m"
         )
     return sizes
 
@@ -277,27 +276,27 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
     attributes: dict[str, str] = {}
     if position.any():
         attributes["xyz"] = format_numbers(position)
-    turn = quaternion.canonical(wxyz) + 0.0  # -0.0, which the text drops, would change +pi to -pi
-    if np.array_equal(turn, quaternion.identity()):
+    unit_wxyz = quaternion.canonical(wxyz) + 0.0  # -0.0, which the text drops, would change +pi to -pi
+    if np.array_equal(unit_wxyz, quaternion.identity()):
         return attributes
-    plain = euler.euler_from_quaternion(turn, order="xyz", axes="fixed")
-    for rpy in _nice(plain):
-        if np.array_equal(_normalized(wxyz_from_rpy(tuple(rpy))), turn):
+    exact_rpy = euler.euler_from_quaternion(unit_wxyz, order="xyz", axes="fixed")
+    for rpy in _short_rpy_candidates(exact_rpy):
+        if np.array_equal(_normalized(wxyz_from_rpy(tuple(rpy))), unit_wxyz):
             return attributes | {"rpy": format_numbers(rpy)}
-    return attributes | {"rpy": format_numbers(plain), "wxyz": format_numbers(turn)}
+    return attributes | {"rpy": format_numbers(exact_rpy), "wxyz": format_numbers(unit_wxyz)}
 
 
-def _nice(rpy: Array) -> Iterator[Array]:
+def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
     """Iterate over rpy triples of the same rotation, those that a person would write first."""
     eighth = np.pi / 4
-    other = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
-    other[2] = rpy[2] - np.copysign(np.pi, rpy[2])
-    for triple in (rpy, other):
+    equivalent = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
+    equivalent[2] = rpy[2] - np.copysign(np.pi, rpy[2])
+    for triple in (rpy, equivalent):
         for decimals in (6, 9, 12, 14, 15):
             # multiples of 45 degrees keep all digits, because rounding them loses the exact rotation
-            turns = np.round(triple / eighth)
-            near = np.abs(triple - turns * eighth) < 10.0**-decimals
-            yield np.where(near, turns * eighth, np.round(triple, decimals)) + 0.0
+            multiples = np.round(triple / eighth)
+            near = np.abs(triple - multiples * eighth) < 10.0**-decimals
+            yield np.where(near, multiples * eighth, np.round(triple, decimals)) + 0.0
         yield triple
 
 
@@ -317,11 +316,11 @@ def stable_axis(axis: Array, round_trip: Callable[[Array], Array]) -> Array:
         round_trip: returns the axis that the reader makes of the written one.
     """
     seen: list[tuple[float, ...]] = []
-    now = _rounded(axis)
-    while now not in seen:
-        seen.append(now)
-        now = _rounded(round_trip(np.array(now)))
-    return np.array(min(seen[seen.index(now) :]))
+    current = _rounded(axis)
+    while current not in seen:
+        seen.append(current)
+        current = _rounded(round_trip(np.array(current)))
+    return np.array(min(seen[seen.index(current) :]))
 
 
 def _rounded(axis: Array) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ Content that the format cannot express directly is converted:
 - Several roots, or a root with a pose other than the identity, become children of a link `world`.
 - Closures, joint constraints, a free base, and joint values that differ from the reader's defaults are written into the
   block <mechanik>, which other tools ignore.
-- A capsule becomes a cylinder and two spheres; see `geometry.py`.
+- A capsule becomes a cylinder and two spheres; see `urdf_geometry.py`.
 - If rpy does not give back the orientation to the last bit, its quaternion `wxyz` is added.
 
 `urdf_losses` lists what is lost: goals, targets, rest poses and more.
@@ -83,16 +83,16 @@ def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> El
         for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), link.inertial.inertia, strict=True):
             moments.set(key, format_number(value))
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-        known = split_capsules((shape for shape in shapes if is_writable(shape.shape)), f"{name}.{tag}")
-        element.extend(_shape(tag, shape, materials) for shape in known)
+        writable = split_capsules((shape for shape in shapes if is_writable(shape.shape)), f"{name}.{tag}")
+        element.extend(_shape_element(tag, shape, materials) for shape in writable)
     return element
 
 
-def _shape(tag: str, placed: ShapeInstance, materials: Mapping[str, Material]) -> Element:
-    element = Element(tag, {"name": placed.name} if placed.name else {})
-    add_origin(element, placed.pose.position, placed.pose.wxyz)
+def _shape_element(tag: str, instance: ShapeInstance, materials: Mapping[str, Material]) -> Element:
+    element = Element(tag, {"name": instance.name} if instance.name else {})
+    add_origin(element, instance.pose.position, instance.pose.wxyz)
     geometry = SubElement(element, "geometry")
-    shape = placed.shape
+    shape = instance.shape
     if isinstance(shape, Box):
         SubElement(geometry, "box", size=format_numbers(shape.size))
     elif isinstance(shape, Sphere):
@@ -100,11 +100,11 @@ def _shape(tag: str, placed: ShapeInstance, materials: Mapping[str, Material]) -
     elif isinstance(shape, Cylinder):
         SubElement(geometry, "cylinder", radius=format_number(shape.radius), length=format_number(shape.length))
     elif isinstance(shape, Mesh):
-        geometry.append(_mesh(shape))
-    material = placed.material
+        geometry.append(_mesh_element(shape))
+    material = instance.material
     if material is not None:
-        known = materials.get(material.name) == material
-        element.append(Element("material", name=material.name) if known else material_element(material))
+        is_shared = materials.get(material.name) == material
+        element.append(Element("material", name=material.name) if is_shared else material_element(material))
     return element
 
 
@@ -115,7 +115,7 @@ def add_origin(element: Element, position: Array, wxyz: Array) -> None:
         SubElement(element, "origin", attributes)
 
 
-def _mesh(mesh: Mesh) -> Element:
+def _mesh_element(mesh: Mesh) -> Element:
     element = Element("mesh", filename=mesh.uri)
     if mesh.scale != (1.0, 1.0, 1.0):
         element.set("scale", format_numbers(mesh.scale))
@@ -138,7 +138,7 @@ def closure_element(data: Mapping[str, Any]) -> Element:
             attributes = origin_attributes(np.array(value["position"]), np.array(value["wxyz"]))
             SubElement(element, key, attributes)
         elif key in ("lower", "upper"):
-            element.set(key, " ".join("none" if one is None else format_number(one) for one in value))
+            element.set(key, " ".join("none" if limit is None else format_number(limit) for limit in value))
         elif key == "free":
             element.set(key, " ".join(value))
         else:
@@ -185,17 +185,17 @@ def write_urdf(mechanism: Mechanism) -> str:
     try:
         text = ElementTree.tostring(robot, encoding="unicode")
     except TypeError as error:
-        raise FormatError(f"a name in {mechanism!r} is no string: {error}") from None
-    if (found := _NOT_XML.search(text)) is not None:
-        raise FormatError(f"a name holds the control character {found[0]!r}, which XML cannot say; rename it")
+        raise FormatError(f"a name in {mechanism!r} is not a string: {error}") from None
+    if (match := _NOT_XML.search(text)) is not None:
+        raise FormatError(f"a name contains the control character {match[0]!r}, which XML does not allow; rename it")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
 def split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
     """Return the joints that become several joints in a URDF, with the names of these."""
     writer = _UrdfWriter(mechanism)
-    parts = {name: writer._parts_of(joint) for name, joint in mechanism.joints.items()}
-    return {name: list(split.values()) for name, split in parts.items() if split}
+    dof_joints = {name: writer._dof_joints_of(joint) for name, joint in mechanism.joints.items()}
+    return {name: list(names.values()) for name, names in dof_joints.items() if names}
 
 
 class _UrdfWriter:
@@ -206,52 +206,53 @@ class _UrdfWriter:
         self.links: list[XmlElement] = []
         self.joints: list[XmlElement] = []
         self.block: list[XmlElement] = []
-        self._between: list[XmlElement] = []
+        self._intermediate_links: list[XmlElement] = []
         self._link_names = set(mechanism.links)
         self._joint_names = set(mechanism.joints)
         # <mimic> couples single-dof joints, so a coupled joint must be split
         couplings = [coupling for joint in mechanism.joints.values() for coupling in joint.couplings]
-        self._coupled = {joint for c in couplings for joint in (c.mimic, c.leader)}
-        self._parts: dict[tuple[Joint, DoF], str] = {}
+        self._coupled_joints = {joint for coupling in couplings for joint in (coupling.mimic, coupling.leader)}
+        self._dof_joints: dict[tuple[Joint, DoF], str] = {}
         for name, joint in mechanism.joints.items():
             for dof in joint.dof:
-                many = len(joint.dof) > 1 and not joint.is_closure
-                self._parts[joint, dof] = self._joint_name(f"{name}.{dof.name}") if many else name
+                is_split = len(joint.dof) > 1 and not joint.is_closure
+                self._dof_joints[joint, dof] = self._joint_name(f"{name}.{dof.name}") if is_split else name
         self._materials = shared_materials(mechanism.links.values())
 
     def write(self) -> None:
         mechanism = self.mechanism
-        world = self._world()
+        world = self._add_world()
         for name, link in mechanism.links.items():
             self.links.append(link_element(name, link, self._materials))
         for name, link in mechanism.links.items():
             if link.parent is None and world is not None:
-                self._step(self._joint_name(f"{world}.{name}"), "fixed", world, name, link.position, link.wxyz)
+                self._joint_element(self._joint_name(f"{world}.{name}"), "fixed", world, name, link.position, link.wxyz)
         for name, joint in mechanism.joints.items():
             if joint.is_closure or (joint.parent is None and world is None):
                 continue
-            self._joint(name, joint, world if joint.parent is None else mechanism.name_of(joint.parent))
-        self.links += self._between
+            self._add_joint(name, joint, world if joint.parent is None else mechanism.name_of(joint.parent))
+        self.links += self._intermediate_links
         names = {link: name for name, link in mechanism.links.items()}
-        self.block += [closure_element(said) for said in describe_closures(mechanism.closures, names, world)]
-        whole = {joint: name for name, joint in mechanism.joints.items() if not self._parts_of(joint)}
+        self.block += [closure_element(data) for data in describe_closures(mechanism.closures, names, world)]
+        whole_joints = {joint: name for name, joint in mechanism.joints.items() if not self._dof_joints_of(joint)}
         self.block += [
-            constraint_element(law, name, self._parts, whole) for name, law in mechanism.joint_constraints.items()
+            constraint_element(constraint, name, self._dof_joints, whole_joints)
+            for name, constraint in mechanism.joint_constraints.items()
         ]
         for name, joint in mechanism.joints.items():
-            self.block += joint_value_elements(name, joint, self._parts_of(joint))
+            self.block += joint_value_elements(name, joint, self._dof_joints_of(joint))
 
     def materials(self) -> Iterable[XmlElement]:
         return (material_element(material) for material in self._materials.values())
 
     # ---- roots ------------------------------------------------------------------------------
 
-    def _world(self) -> str | None:
+    def _add_world(self) -> str | None:
         """Return the name of a link that represents the world, or None if the roots do not need it."""
         roots = [root for root in self.mechanism.roots if root.kind != "goal"]
         for root in roots:
             if not isinstance(root, Link | Joint):
-                raise FormatError(f"{root} is a plain frame; only links and joints can be written as URDF")
+                raise FormatError(f"{root} is a plain frame; a URDF has only links and joints")
         if not roots:
             return None
         if len(roots) == 1:
@@ -267,13 +268,13 @@ class _UrdfWriter:
 
     def _is_plain_base(self, root: Joint) -> bool:
         child = root.child
-        if child is None or root.is_closure or not self._floats(root):
+        if child is None or root.is_closure or not self._is_floating(root):
             return False
         return _is_identity(root) and _is_identity(child)
 
     # ---- joints -----------------------------------------------------------------------------
 
-    def _joint(self, name: str, joint: Joint, parent: str | None) -> None:
+    def _add_joint(self, name: str, joint: Joint, parent: str | None) -> None:
         assert parent is not None
         child = joint.child
         X_end = np.eye(4) if child is None else child.matrix
@@ -282,115 +283,115 @@ class _UrdfWriter:
         if not joint.dof:
             if not np.array_equal(X_end, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_end)
-            self._extras(self._step(name, "fixed", parent, end, position, wxyz), name, one_freedom=False)
+            self._add_extras(self._joint_element(name, "fixed", parent, end, position, wxyz), name, has_one_dof=False)
             return
-        kind = self._kind(joint)
+        kind = self._urdf_type(joint)
         if kind == "chain":
             X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
             if not np.array_equal(X_joint_axes, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_joint_axes)
                 X_end = X_joint_axes.T @ X_end
-        turned = not np.array_equal(X_end, np.eye(4))
-        last = self._new_link(name) if turned else end
+        needs_end_joint = not np.array_equal(X_end, np.eye(4))
+        last = self._new_link(name) if needs_end_joint else end
         if kind == "chain":
-            self._chain(joint, parent, last, position, wxyz)
+            self._add_dof_chain(joint, parent, last, position, wxyz)
         else:
-            step = self._step(name, kind, parent, last, position, wxyz)
+            element = self._joint_element(name, kind, parent, last, position, wxyz)
             if kind == "planar":
-                ElementTree.SubElement(step, "axis", xyz=format_numbers(_planar_axis(joint)))
+                ElementTree.SubElement(element, "axis", xyz=format_numbers(_planar_axis(joint)))
             elif kind != "floating":
-                self._one_freedom(step, name, joint, joint.dof[0], _single_axis(joint))
-            self._extras(step, name, one_freedom=kind in ("revolute", "continuous", "prismatic"))
-        if turned:
-            self._step(self._joint_name(f"{name}.end"), "fixed", last, end, *to_position_wxyz(X_end))
+                self._add_axis_and_limits(element, name, joint, joint.dof[0], _single_axis(joint))
+            self._add_extras(element, name, has_one_dof=kind in ("revolute", "continuous", "prismatic"))
+        if needs_end_joint:
+            self._joint_element(self._joint_name(f"{name}.end"), "fixed", last, end, *to_position_wxyz(X_end))
 
-    def _kind(self, joint: Joint) -> str:
+    def _urdf_type(self, joint: Joint) -> str:
         if len(joint.dof) == 1:
-            return _type(joint, joint.dof[0])
-        if self._floats(joint):
+            return _single_dof_type(joint, joint.dof[0])
+        if self._is_floating(joint):
             return "floating"
-        plain = joint not in self._coupled and not np.isfinite([joint.lower, joint.upper]).any()
-        if joint.dof == PLANAR_DOFS and plain:
-            said = as_axes_wxyz(_planar_axis(joint), joint.name)
-            if quaternion.angle_between(said, joint.axes_wxyz) < 1e-14:
+        is_free = joint not in self._coupled_joints and not np.isfinite([joint.lower, joint.upper]).any()
+        if joint.dof == PLANAR_DOFS and is_free:
+            axes_wxyz = as_axes_wxyz(_planar_axis(joint), joint.name)
+            if quaternion.angle_between(axes_wxyz, joint.axes_wxyz) < 1e-14:
                 return "planar"
         return "chain"
 
-    def _parts_of(self, joint: Joint) -> dict[DoF, str]:
+    def _dof_joints_of(self, joint: Joint) -> dict[DoF, str]:
         """Return the single-dof joints that represent a joint; empty if it is written without splitting."""
-        if not joint.dof or joint.is_closure or self._kind(joint) != "chain":
+        if not joint.dof or joint.is_closure or self._urdf_type(joint) != "chain":
             return {}
-        return {dof: self._parts[joint, dof] for dof in joint.dof}
+        return {dof: self._dof_joints[joint, dof] for dof in joint.dof}
 
-    def _floats(self, joint: Joint) -> bool:
-        free = joint.dof == ALL_DOFS and not np.isfinite([joint.lower, joint.upper]).any()
-        straight = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
-        return free and straight and joint not in self._coupled
+    def _is_floating(self, joint: Joint) -> bool:
+        is_free = joint.dof == ALL_DOFS and not np.isfinite([joint.lower, joint.upper]).any()
+        has_standard_axes = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
+        return is_free and has_standard_axes and joint not in self._coupled_joints
 
-    def _chain(self, joint: Joint, parent: str, last: str, position: Array, wxyz: Array) -> None:
+    def _add_dof_chain(self, joint: Joint, parent: str, last: str, position: Array, wxyz: Array) -> None:
         """Add a joint for each dof; the chain has the order of the motion, the file the order of q."""
         order = [dof for dof in MOTION_ORDER if dof in joint.dof]
-        steps: dict[DoF, XmlElement] = {}
-        waiting, self.joints = self.joints, []
+        elements: dict[DoF, XmlElement] = {}
+        earlier_joints, self.joints = self.joints, []
         for dof in order:
-            name = self._parts[joint, dof]
-            below = last if dof is order[-1] else self._new_link(name)
-            steps[dof] = self._step(name, _type(joint, dof), parent, below, position, wxyz)
-            self._one_freedom(steps[dof], name, joint, dof, np.eye(3)[dof.axis_index])
-            parent, position, wxyz = below, np.zeros(3), quaternion.identity()
-        self.joints = waiting + [steps[dof] for dof in joint.dof]
+            name = self._dof_joints[joint, dof]
+            child = last if dof is order[-1] else self._new_link(name)
+            elements[dof] = self._joint_element(name, _single_dof_type(joint, dof), parent, child, position, wxyz)
+            self._add_axis_and_limits(elements[dof], name, joint, dof, np.eye(3)[dof.axis_index])
+            parent, position, wxyz = child, np.zeros(3), quaternion.identity()
+        self.joints = earlier_joints + [elements[dof] for dof in joint.dof]
 
-    def _step(self, name: str, kind: str, parent: str, child: str, position: Array, wxyz: Array) -> XmlElement:
-        step = XmlElement("joint", name=name, type=kind)
-        add_origin(step, position, wxyz)
-        ElementTree.SubElement(step, "parent", link=parent)
-        ElementTree.SubElement(step, "child", link=child)
-        self.joints.append(step)
-        return step
+    def _joint_element(self, name: str, kind: str, parent: str, child: str, position: Array, wxyz: Array) -> XmlElement:
+        element = XmlElement("joint", name=name, type=kind)
+        add_origin(element, position, wxyz)
+        ElementTree.SubElement(element, "parent", link=parent)
+        ElementTree.SubElement(element, "child", link=child)
+        self.joints.append(element)
+        return element
 
-    def _one_freedom(self, step: XmlElement, name: str, joint: Joint, dof: DoF, axis: Array) -> None:
-        ElementTree.SubElement(step, "axis", xyz=format_numbers(axis))
+    def _add_axis_and_limits(self, element: XmlElement, name: str, joint: Joint, dof: DoF, axis: Array) -> None:
+        ElementTree.SubElement(element, "axis", xyz=format_numbers(axis))
         lower, upper = joint.limits(dof)
-        kept = extra_attributes(self.mechanism.extras, "limits", name)
-        if step.get("type") == "continuous":
-            if kept:
-                ElementTree.SubElement(step, "limit", kept)
+        extra_limits = extra_attributes(self.mechanism.extras, "limits", name)
+        if element.get("type") == "continuous":
+            if extra_limits:
+                ElementTree.SubElement(element, "limit", extra_limits)
         else:
-            said = {"lower": format_number(max(lower, -UNLIMITED)), "upper": format_number(min(upper, UNLIMITED))}
-            ElementTree.SubElement(step, "limit", {**said, "effort": "0", "velocity": "0", **kept})
+            limits = {"lower": format_number(max(lower, -UNLIMITED)), "upper": format_number(min(upper, UNLIMITED))}
+            ElementTree.SubElement(element, "limit", {**limits, "effort": "0", "velocity": "0", **extra_limits})
         if dof in joint._couplings:
             coupling = joint._couplings[dof]
             ElementTree.SubElement(
-                step,
+                element,
                 "mimic",
-                joint=self._parts[coupling.leader, coupling.leader_dof],
+                joint=self._dof_joints[coupling.leader, coupling.leader_dof],
                 multiplier=format_number(coupling.ratio),
                 offset=format_number(coupling.offset),
             )
 
-    def _extras(self, step: XmlElement, name: str, one_freedom: bool) -> None:
-        """Write back the data that the reader kept for simulators and controllers."""
+    def _add_extras(self, element: XmlElement, name: str, has_one_dof: bool) -> None:
+        """Write back the data that the reader stored for simulators and controllers."""
         for subject, (tag, _) in EXTRA_ELEMENTS.items():
-            kept = extra_attributes(self.mechanism.extras, subject, name)
-            if kept and not (one_freedom and subject == "limits"):
-                ElementTree.SubElement(step, tag, kept)
+            attributes = extra_attributes(self.mechanism.extras, subject, name)
+            if attributes and not (has_one_dof and subject == "limits"):
+                ElementTree.SubElement(element, tag, attributes)
 
     # ---- names ------------------------------------------------------------------------------
 
     def _new_link(self, name: str) -> str:
         """Add an intermediate link with the given name, or a similar one if the name is taken."""
-        free = self._link_name(name)
-        self._between.append(XmlElement("link", name=free))
-        return free
+        unused_name = self._link_name(name)
+        self._intermediate_links.append(XmlElement("link", name=unused_name))
+        return unused_name
 
     def _link_name(self, name: str) -> str:
-        return _unused(name, self._link_names)
+        return _unused_name(name, self._link_names)
 
     def _joint_name(self, name: str) -> str:
-        return _unused(name, self._joint_names)
+        return _unused_name(name, self._joint_names)
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     taken.add(name)
@@ -401,7 +402,7 @@ def _is_identity(frame: Frame) -> bool:
     return bool(np.array_equal(frame.matrix, np.eye(4)))
 
 
-def _type(joint: Joint, dof: DoF) -> str:
+def _single_dof_type(joint: Joint, dof: DoF) -> str:
     if not dof.is_rotation:
         return "prismatic"
     return "revolute" if np.isfinite(joint.limits(dof)).any() else "continuous"
@@ -409,58 +410,63 @@ def _type(joint: Joint, dof: DoF) -> str:
 
 def _single_axis(joint: Joint) -> Array:
     """Return the axis of a joint with one dof; reading and writing it again gives the same text."""
-    slides = not joint.dof[0].is_rotation
+    is_prismatic = not joint.dof[0].is_rotation
 
-    def written_again(axis: Array) -> Array:
-        reader = Joint(dof=joint.dof)
-        set_axis(reader, unit_axis(axis), slides)
-        return reader.axis
+    def round_trip(axis: Array) -> Array:
+        joint_as_read = Joint(dof=joint.dof)
+        set_axis(joint_as_read, unit_axis(axis), is_prismatic)
+        return joint_as_read.axis
 
-    return stable_axis(joint.axis, written_again)
+    return stable_axis(joint.axis, round_trip)
 
 
 def _planar_axis(joint: Joint) -> Array:
     z = np.array([0.0, 0.0, 1.0])
 
-    def written_again(axis: Array) -> Array:
+    def round_trip(axis: Array) -> Array:
         return quaternion.rotate(as_axes_wxyz(unit_axis(axis), ""), z)
 
-    return stable_axis(quaternion.rotate(joint.axes_wxyz, z), written_again)
+    return stable_axis(quaternion.rotate(joint.axes_wxyz, z), round_trip)
 
 
 def urdf_losses(mechanism: Mechanism) -> list[str]:
-    """List what `write_urdf` leaves out or converts, one sentence for each kind; empty if nothing is lost.
+    """List what `write_urdf` omits or converts, one sentence for each kind; empty if nothing is lost.
 
     Joint values, closures, joint constraints and a free base are not lost: the block <mechanik> holds them.
     """
     joints, split = mechanism.joints, split_joints(mechanism)
-    left_out = {
+    omitted = {
         "goals": list(mechanism.goals),
         "named configurations": list(mechanism.configurations),
-        "pairs of links that need no look": [f"{a} - {b}" for a, b in mechanism.allowed_collisions or ()],
-        "targets of joints": _with(joints, "targets"),
-        "rest poses of joints": _with(joints, "rest_pose"),
-        "the counting of turns of joints": [name for name, joint in joints.items() if joint.track_turns],
-        "cones of joints": [name for name, one in joints.items() if one.cone is not None and not one.is_closure],
-        "half-spaces, height fields and convex hulls of points": _with_other_shapes(mechanism),
-        "extras": list(unwritten_extras(mechanism.extras, _with_extras(joints, split))),
+        "allowed collisions": [f"{a} - {b}" for a, b in mechanism.allowed_collisions or ()],
+        "joint targets": _joints_with(joints, "targets"),
+        "rest poses": _joints_with(joints, "rest_pose"),
+        "turn counting of joints (track_turns)": [name for name, joint in joints.items() if joint.track_turns],
+        "swing limits (cones) of joints": [
+            name for name, joint in joints.items() if joint.cone is not None and not joint.is_closure
+        ],
+        "half-spaces, height fields and convex meshes": _links_with_other_shapes(mechanism),
+        "extras": list(unwritten_extras(mechanism.extras, _joints_with_extras(joints, split))),
     }
-    texts = [f"a URDF has no place for {what}: {list_names(names)}" for what, names in left_out.items() if names]
+    texts = [f"a URDF cannot hold {what}: {list_names(names)}" for what, names in omitted.items() if names]
     if split:
         parts = [f"{name} ({', '.join(names)})" for name, names in split.items()]
-        texts.append(f"a URDF has single joints in place of joints of several freedoms: {list_names(parts)}")
+        texts.append(f"joints with several dofs become several joints: {list_names(parts)}")
     return texts
 
 
-def _with(joints: Mapping[str, Joint], aims: str) -> list[str]:
-    return [name for name, joint in joints.items() if any(aim is not None for aim in getattr(joint, aims))]
+def _joints_with(joints: Mapping[str, Joint], attribute: str) -> list[str]:
+    return [name for name, joint in joints.items() if any(value is not None for value in getattr(joint, attribute))]
 
 
-def _with_other_shapes(mechanism: Mechanism) -> list[str]:
-    links = mechanism.links.items()
-    return [name for name, one in links if not all(is_writable(s.shape) for s in (*one.visuals, *one.collisions))]
+def _links_with_other_shapes(mechanism: Mechanism) -> list[str]:
+    return [
+        name
+        for name, link in mechanism.links.items()
+        if not all(is_writable(instance.shape) for instance in (*link.visuals, *link.collisions))
+    ]
 
 
-def _with_extras(joints: Mapping[str, Joint], split: Mapping[str, Sequence[str]]) -> set[str]:
+def _joints_with_extras(joints: Mapping[str, Joint], split: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the joints that are written as a single <joint>, which can hold extras."""
     return {name for name, joint in joints.items() if name not in split and not joint.is_closure}
