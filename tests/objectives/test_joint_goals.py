@@ -92,10 +92,10 @@ def test_the_nearest_angle_is_equivalent_and_inside_the_limits(target, value, lo
     nearest = nearest_equivalent_value(target, value, lower, upper)
     assert abs(math.remainder(nearest - target, REVOLUTION)) < 1e-9
     equivalents = target + REVOLUTION * np.arange(-30, 31)
-    inside = equivalents[(equivalents >= lower) & (equivalents <= upper)]
-    if len(inside):
+    allowed = equivalents[(equivalents >= lower) & (equivalents <= upper)]
+    if len(allowed):
         assert lower - 1e-9 <= nearest <= upper + 1e-9
-        assert abs(nearest - value) <= np.abs(inside - value).min() + 1e-9
+        assert abs(nearest - value) <= np.abs(allowed - value).min() + 1e-9
     else:
         assert np.isclose(
             max(lower - nearest, nearest - upper), np.maximum(lower - equivalents, equivalents - upper).min()
@@ -142,12 +142,12 @@ def test_slider_universal_and_spherical_joints_that_close_a_loop_can_have_target
         A = quaternion.to_matrix(joint.axes_wxyz)
         R = A @ quaternion.to_matrix(joint._rotation_wxyz) @ A.T
         p = joint.matrix[:3, 3] + A @ joint._values[:3]
-        at = closure.at.matrix
-        R_body = R @ at[:3, :3].T
-        q = np.concatenate([p - R_body @ at[:3, 3], quaternion.from_matrix(R_body)])
+        X_end = closure.at.matrix
+        R_body = R @ X_end[:3, :3].T
+        q = np.concatenate([p - R_body @ X_end[:3, 3], quaternion.from_matrix(R_body)])
         np.testing.assert_allclose(JointValues({"hold": value}).residual(mechanism, q), 0, atol=1e-12)
-        away = JointValues({"hold": np.asarray(value) + 0.1}).residual(mechanism, q)
-        assert np.linalg.norm(away) > 0.09
+        residual = JointValues({"hold": np.asarray(value) + 0.1}).residual(mechanism, q)
+        assert np.linalg.norm(residual) > 0.09
 
 
 def test_wrong_joint_values_are_refused_by_name():

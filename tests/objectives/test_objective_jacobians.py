@@ -218,7 +218,7 @@ def test_the_jacobian_is_the_derivative_of_the_residual(name, seed, joints, betw
     assume(is_smooth(mechanism, objective, q))
     residual, J = objective.residual(mechanism, q), objective.jacobian(mechanism, q)
     assert J.shape == (len(residual), mechanism.nv)
-    differences = by_differences(mechanism, lambda at: objective.residual(mechanism, at), q, step=1e-4)
+    differences = by_differences(mechanism, lambda other_q: objective.residual(mechanism, other_q), q, step=1e-4)
     np.testing.assert_allclose(J, differences, atol=2e-7, rtol=1e-6)
 
 

@@ -58,8 +58,8 @@ def test_transform_and_match_destination_equal_those_of_klampt(case: dict) -> No
     result = getattr(klampt_data.link_goal(case["objective"]), case["op"])(matrix(case))
     expected = dict(case["result"])
     position, rotation_constraint = result._effective_constraints()
-    (relation, *others) = result.relations(klampt_data.robot("panda_nogeom"))
-    rows = sum(len(item.rows) for item in (relation, *others))
+    (relation, *more_relations) = result.relations(klampt_data.robot("panda_nogeom"))
+    rows = sum(len(item.rows) for item in (relation, *more_relations))
     assert rows == expected.pop("pos_dims") + expected.pop("rot_dims")
     actual = {}
     if position is not None:
@@ -109,8 +109,8 @@ def test_a_local_transform_undone_by_the_link_keeps_the_error(kind: str, seed: i
 def test_transforms_compose_and_invert(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     objective, X, Y, link = random_link_goal(kind, seed), *(random_pose_matrix(rng) for _ in range(3))
-    back = objective.transform(X).transform(inverse(X)).transform_local(Y).transform_local(inverse(Y))
-    assert np.abs(error_at(back, link) - error_at(objective, link)).max() < 1e-7
+    restored = objective.transform(X).transform(inverse(X)).transform_local(Y).transform_local(inverse(Y))
+    assert np.abs(error_at(restored, link) - error_at(objective, link)).max() < 1e-7
     steps, once = objective.transform(X).transform(Y), objective.transform(Y @ X)
     assert np.abs(error_at(steps, link) - error_at(once, link)).max() < 1e-7
 

@@ -97,17 +97,17 @@ def test_an_axis_parallel_or_perpendicular_to_the_direction_shares_its_relation(
 ) -> None:
     rng = np.random.default_rng(seed)
     target, local, axis = rng.uniform(-1, 1, (3, 3))
-    both = LinkGoal("body", constraint_class(target, direction, local), AlignedAxes((1, 2, 2), axis))
-    assert len(both.relations(BODIES)) == 1
+    combined = LinkGoal("body", constraint_class(target, direction, local), AlignedAxes((1, 2, 2), axis))
+    assert len(combined.relations(BODIES)) == 1
     separate = [
         LinkGoal("body", constraint_class(target, direction, local)),
         LinkGoal("body", rotation=AlignedAxes((1, 2, 2), axis)),
     ]
     q = body_configuration(BODIES, random_pose_matrix(rng))
-    together, split = both.residual(BODIES, q), residual(separate, BODIES, q)
+    together, split = combined.residual(BODIES, q), residual(separate, BODIES, q)
     assert len(together) == len(split)
     assert np.isclose(np.linalg.norm(together), np.linalg.norm(split), rtol=0, atol=1e-12)
-    error, errors_of_parts = both.error(BODIES, q), [goal.error(BODIES, q) for goal in separate]
+    error, errors_of_parts = combined.error(BODIES, q), [goal.error(BODIES, q) for goal in separate]
     assert np.isclose(error.position, errors_of_parts[0].position, rtol=0, atol=1e-12)
     assert np.isclose(error.rotation, errors_of_parts[1].rotation, rtol=0, atol=1e-12)
 

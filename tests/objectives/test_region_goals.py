@@ -27,14 +27,14 @@ from mechanik.spatial import quaternion
 
 def test_look_at_residual_is_the_angle_to_the_target():
     mechanism = arm()
-    eyes = LookAt("hand", (2, 1, 0), axis=(5, 0, 0))
-    np.testing.assert_allclose(np.linalg.norm(eyes.residual(mechanism, [0.0, 0.0])), math.pi / 2)
-    assert eyes.with_target((3, 0, 0)).error(mechanism, [0.0, 0.0]).rotation < 1e-12
-    beside = LookAt("hand", (3, 1, 0), axis=(1, 0, 0), at=(0, 1, 0))
-    assert beside.error(mechanism, [0.0, 0.0]).rotation < 1e-12
+    goal = LookAt("hand", (2, 1, 0), axis=(5, 0, 0))
+    np.testing.assert_allclose(np.linalg.norm(goal.residual(mechanism, [0.0, 0.0])), math.pi / 2)
+    assert goal.with_target((3, 0, 0)).error(mechanism, [0.0, 0.0]).rotation < 1e-12
+    offset_eye = LookAt("hand", (3, 1, 0), axis=(1, 0, 0), at=(0, 1, 0))
+    assert offset_eye.error(mechanism, [0.0, 0.0]).rotation < 1e-12
     assert not LookAt("hand", (2, 0, 0)).residual(mechanism, [0.0, 0.0]).any()
-    back = LookAt("hand", (0, 0, 0), axis=(-1, 0, 0), relative_to="base")
-    assert back.error(mechanism, [0.7, 0.0]).rotation < 1e-12
+    backwards = LookAt("hand", (0, 0, 0), axis=(-1, 0, 0), relative_to="base")
+    assert backwards.error(mechanism, [0.7, 0.0]).rotation < 1e-12
     with pytest.raises(NotARotation, match="zero"):
         LookAt("hand", (0, 0, 0), axis=(0, 0, 0))
     with pytest.raises(ObjectiveError, match="relative to itself"):
@@ -86,8 +86,8 @@ def test_in_box_residual_is_the_violation_of_the_bounds():
     assert box.residual(mechanism, [0.0, 0.0]).tolist() == [1, 0]
     np.testing.assert_allclose(box.residual(mechanism, [math.pi / 2, 0]), [0, 1.5], atol=1e-12)
     assert box.with_target((2, 0, 0)).residual(mechanism, [0.0, 0.0]).tolist() == [0, 0]
-    turned = Pose(wxyz=quaternion.exp([0, 0, math.pi / 2]))
-    np.testing.assert_allclose(box.with_target(turned).residual(mechanism, [0.0, 0.0]), [0, -1], atol=1e-12)
+    rotated = Pose(wxyz=quaternion.exp([0, 0, math.pi / 2]))
+    np.testing.assert_allclose(box.with_target(rotated).residual(mechanism, [0.0, 0.0]), [0, -1], atol=1e-12)
     carried = InBox("hand", (0, 0, 0), (1, 1, 1), relative_to="upper")
     np.testing.assert_allclose(carried.residual(mechanism, [1.0, 0.0]), [1, 0, 0], atol=1e-12)
 
@@ -125,8 +125,8 @@ def test_in_band_residual_is_the_violation_of_one_coordinate():
 @given(st.floats(-3, 3), st.floats(0.1, 3))
 def test_in_cone_residual_is_zero_within_the_angle(shoulder, angle):
     cone = InCone("hand", (2, 0, 0), (0, 3, 0), angle)
-    missing = min(math.cos(math.pi / 2 - shoulder) - math.cos(angle), 0)
-    np.testing.assert_allclose(cone.residual(arm(), [shoulder, 0.0]), [missing], atol=1e-12)
+    violation = min(math.cos(math.pi / 2 - shoulder) - math.cos(angle), 0)
+    np.testing.assert_allclose(cone.residual(arm(), [shoulder, 0.0]), [violation], atol=1e-12)
     assert not cone.with_target((math.cos(shoulder), math.sin(shoulder), 0)).residual(arm(), [shoulder, 0.0]).any()
 
 

@@ -179,7 +179,9 @@ def test_the_jacobian_of_relations_between_two_frames_is_their_derivative(kind, 
     assume(np.linalg.norm(p) > 0.05)
     assume(p[2] > -0.99 * np.linalg.norm(p))
     assert J.shape == (len(residual), mechanism.nv)
-    differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q, step=1e-4)
+    differences = by_differences(
+        mechanism, lambda other_q: evaluate_relation(mechanism, relation, other_q)[0], q, step=1e-4
+    )
     np.testing.assert_allclose(J, differences, atol=1e-6, rtol=1e-6)
 
 
@@ -192,7 +194,9 @@ def test_the_jacobian_of_a_centre_of_mass_is_its_derivative(seed, joints, in_wor
     masses = tuple((link, float(rng.uniform(0, 3)), rng.uniform(-1, 1, 3)) for link in mechanism.links)
     a = None if in_world else list(mechanism.links)[-1]
     relation = Relation(RelationKind.CENTRE_OF_MASS, (0, 1, 2), a, None, random_frame(rng), masses=masses)
-    differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q, step=1e-4)
+    differences = by_differences(
+        mechanism, lambda other_q: evaluate_relation(mechanism, relation, other_q)[0], q, step=1e-4
+    )
     np.testing.assert_allclose(evaluate_relation(mechanism, relation, q)[1], differences, atol=1e-8)
 
 
@@ -204,7 +208,7 @@ def test_the_jacobian_of_a_spherical_joint_is_its_derivative(seed):
     target, q = (quaternion.normalize(rng.standard_normal(4)) for _ in range(2))
     assume(abs(target @ q) > 0.01)
     relation = Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name="ball", target=target)
-    differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q)
+    differences = by_differences(mechanism, lambda other_q: evaluate_relation(mechanism, relation, other_q)[0], q)
     np.testing.assert_allclose(evaluate_relation(mechanism, relation, q)[1], differences, atol=1e-7)
 
 

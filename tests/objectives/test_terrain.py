@@ -51,14 +51,14 @@ def test_the_gradient_is_the_derivative_of_the_height(terrain, seed):
     x, y = np.random.default_rng(seed).uniform(-3, 6, (2, 50))
     h = 1e-6
     _, dh_dx, dh_dy = terrain.height_and_gradient(x, y)
-    most = (
+    tolerance = (
         h * 15 / terrain.cell**2 + 1e-9
     )  # bound of the second derivative for heights between -1 and 1; it jumps at cell edges
     np.testing.assert_allclose(
-        (terrain.height(x + h, y) - terrain.height(x - h, y)) / (2 * h), dh_dx, rtol=0, atol=most
+        (terrain.height(x + h, y) - terrain.height(x - h, y)) / (2 * h), dh_dx, rtol=0, atol=tolerance
     )
     np.testing.assert_allclose(
-        (terrain.height(x, y + h) - terrain.height(x, y - h)) / (2 * h), dh_dy, rtol=0, atol=most
+        (terrain.height(x, y + h) - terrain.height(x, y - h)) / (2 * h), dh_dy, rtol=0, atol=tolerance
     )
 
 
@@ -84,10 +84,12 @@ def test_quadratic_surfaces_are_reproduced_exactly_away_from_the_edge(seed):
 def test_the_terrain_is_flat_from_one_cell_beyond_the_edge(terrain):
     ny, nx = terrain.heights.shape
     x_corner, y_corner = terrain.origin
-    for far in (1.0, 1.7, 40.0, 1e12):
-        height, dh_dx, dh_dy = terrain.height_and_gradient(x_corner - far * terrain.cell, y_corner - far * terrain.cell)
+    for cells_beyond in (1.0, 1.7, 40.0, 1e12):
+        height, dh_dx, dh_dy = terrain.height_and_gradient(
+            x_corner - cells_beyond * terrain.cell, y_corner - cells_beyond * terrain.cell
+        )
         np.testing.assert_allclose([height, dh_dx, dh_dy], [terrain.heights[0, 0], 0, 0], atol=1e-12)
-        end = terrain.origin + terrain.cell * (np.array([nx, ny]) - 1 + far)
+        end = terrain.origin + terrain.cell * (np.array([nx, ny]) - 1 + cells_beyond)
         height, dh_dx, dh_dy = terrain.height_and_gradient(*end)
         np.testing.assert_allclose([height, dh_dx, dh_dy], [terrain.heights[-1, -1], 0, 0], atol=1e-9)
 

@@ -97,17 +97,17 @@ def test_orientations_of_a_planar_arm_are_limited_by_its_last_link():
 
 
 def test_five_joints_are_checked_for_directions_and_two_for_nothing():
-    five = reachability(mk.gallery.zalo5(), "effector", 0.4, orientations=6)
-    assert (five.orientation_kind, len(five.wxyz)) == ("direction", 6)
-    assert 0 < five.shares.mean() < 1
+    five_joint_map = reachability(mk.gallery.zalo5(), "effector", 0.4, orientations=6)
+    assert (five_joint_map.orientation_kind, len(five_joint_map.wxyz)) == ("direction", 6)
+    assert 0 < five_joint_map.shares.mean() < 1
     arm = mk.gallery.zalo5()
-    for k, z in enumerate(quaternion.to_matrix(five.wxyz)[:, :, 2]):
-        row = int(np.flatnonzero(five.reached[:, k])[0])
-        goals = [mk.PositionGoal("effector", five.positions[row]), mk.AxisGoal("effector", z)]
-        assert mk.solve(arm, goals, five.q[row]).success
-    two = reachability(mk.gallery.planar_2r(), "tool", 0.3)
-    assert (two.orientation_kind, len(two.wxyz)) == ("nothing", 0)
-    assert (two.shares == 1).all()
+    for k, z in enumerate(quaternion.to_matrix(five_joint_map.wxyz)[:, :, 2]):
+        row = int(np.flatnonzero(five_joint_map.reached[:, k])[0])
+        goals = [mk.PositionGoal("effector", five_joint_map.positions[row]), mk.AxisGoal("effector", z)]
+        assert mk.solve(arm, goals, five_joint_map.q[row]).success
+    two_joint_map = reachability(mk.gallery.planar_2r(), "tool", 0.3)
+    assert (two_joint_map.orientation_kind, len(two_joint_map.wxyz)) == ("nothing", 0)
+    assert (two_joint_map.shares == 1).all()
 
 
 def test_given_orientations_are_checked_unchanged():

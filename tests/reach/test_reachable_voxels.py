@@ -22,9 +22,9 @@ def layer_distances(reach: ReachMap) -> tuple[np.ndarray, np.ndarray, np.ndarray
     ring = np.pad(reach.occupied[:, :, 0], 1)
     x, y = np.meshgrid(*(np.arange(-1, n + 1) + first for n, first in zip(reach.shape, reach.first[:2], strict=False)),
                        indexing="ij")  # fmt: skip
-    near = [np.maximum(np.maximum(k, -(k + 1)), 0) * reach.resolution for k in (x, y)]
-    far = [np.maximum(np.abs(k), np.abs(k + 1)) * reach.resolution for k in (x, y)]
-    return ring, np.hypot(*near), np.hypot(*far)
+    smallest = [np.maximum(np.maximum(k, -(k + 1)), 0) * reach.resolution for k in (x, y)]
+    largest = [np.maximum(np.abs(k), np.abs(k + 1)) * reach.resolution for k in (x, y)]
+    return ring, np.hypot(*smallest), np.hypot(*largest)
 
 
 def assert_reached_between(ring: np.ndarray, surely: np.ndarray, maybe: np.ndarray) -> None:
@@ -153,15 +153,15 @@ def test_every_voxel_of_a_mechanism_with_loops_has_a_closed_configuration():
 def test_wider_limits_reach_at_least_as_much():
     arm = mk.gallery.planar_3r()
     box = [[-2.3, -2.3, -0.1], [2.3, 2.3, 0.1]]
-    before: ReachMap | None = None
+    narrower: ReachMap | None = None
     for half_range in (0.4, 0.9, 1.8):
         limits = dict.fromkeys(("joint1", "joint2", "joint3"), (-half_range, half_range))
         reach = reachability(arm, "tool", 0.2, orientations=12, region=box, limits=limits, samples=2000)
-        if before is not None:
-            assert (reach.occupied | ~before.occupied).all()
-            rows = [reach._voxel_index(centre) for centre in before.centres[before.centred]]
-            assert (reach.reached[rows] | ~before.reached[before.centred]).all()
-        before = reach
+        if narrower is not None:
+            assert (reach.occupied | ~narrower.occupied).all()
+            rows = [reach._voxel_index(centre) for centre in narrower.centres[narrower.centred]]
+            assert (reach.reached[rows] | ~narrower.reached[narrower.centred]).all()
+        narrower = reach
 
 
 def test_the_map_of_a_region_is_part_of_the_whole_map():

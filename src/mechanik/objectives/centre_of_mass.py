@@ -82,8 +82,8 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
         return _segment_edges(corners[0], corners[-1])
     edges: list[PolygonEdge] = []
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        along = (end - start) / np.linalg.norm(end - start)
-        edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-along[1], along[0]]), (margin, math.inf)))
+        direction = (end - start) / np.linalg.norm(end - start)
+        edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-direction[1], direction[0]]), (margin, math.inf)))
     remaining = corners
     for edge in edges:
         remaining = _clip(remaining, edge)
@@ -95,10 +95,10 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
 def _segment_edges(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
     """Return the edges of a degenerate polygon: on a line segment and between its ends, or at a point."""
     length = float(np.linalg.norm(end - start))
-    along = (end - start) / length if length > 0.0 else np.array([1.0, 0.0])
+    direction = (end - start) / length if length > 0.0 else np.array([1.0, 0.0])
     p = np.array([*start, 0.0])
     band = (0.0, length) if length > 0.0 else None
-    return PolygonEdge(p, along, band), PolygonEdge(p, np.array([-along[1], along[0]]), None)
+    return PolygonEdge(p, direction, band), PolygonEdge(p, np.array([-direction[1], direction[0]]), None)
 
 
 def _convex_hull(points: Array) -> Array:

@@ -88,7 +88,7 @@ class Custom(Objective):
         return f"<{self._label}: {getattr(self.function, '__qualname__', self.function)}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        size = len(self._value(mechanism, mechanism.q, None)) if self.residual_size is None else self.residual_size
+        size = len(self._value_at(mechanism, mechanism.q, None)) if self.residual_size is None else self.residual_size
         lower, upper = self._band(size)
         rows = tuple(range(size))
         return (
@@ -102,7 +102,7 @@ class Custom(Objective):
             ),
         )
 
-    def _value(self, mechanism: Mechanism, q: Array, size: int | None) -> Array:
+    def _value_at(self, mechanism: Mechanism, q: Array, size: int | None) -> Array:
         """Return the checked value (m,) of the function at q."""
         value = np.atleast_1d(self._call(self.function, "function", mechanism, q))
         if value.ndim != 1 or (size is not None and len(value) != size):
@@ -110,7 +110,7 @@ class Custom(Objective):
             raise ObjectiveError(f"{self._label}: its function returned the shape {value.shape}, not {expected}")
         return value
 
-    def _slope(self, mechanism: Mechanism, q: Array, size: int) -> Array:
+    def _jacobian_at(self, mechanism: Mechanism, q: Array, size: int) -> Array:
         """Return the Jacobian (m, nv) at q."""
         if self.derivative is not None:
             J = self._call(self.derivative, "jacobian", mechanism, q)
@@ -121,7 +121,7 @@ class Custom(Objective):
         J = np.empty((size, mechanism.nv))
         for k, unit in enumerate(np.eye(mechanism.nv)):
             ahead, behind = (
-                self._value(mechanism, mechanism.integrate(q, side * self.step * unit), size) for side in (1.0, -1.0)
+                self._value_at(mechanism, mechanism.integrate(q, side * self.step * unit), size) for side in (1.0, -1.0)
             )
             J[:, k] = (ahead - behind) / (2.0 * self.step)
         return J
@@ -176,8 +176,8 @@ class _CustomResidual:
     size: int
 
     def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-        residual = self.objective._value(mechanism, q, self.size)
-        return residual, self.objective._slope(mechanism, q, self.size)
+        residual = self.objective._value_at(mechanism, q, self.size)
+        return residual, self.objective._jacobian_at(mechanism, q, self.size)
 
 
 def _as_size(residual_size: object, label: str) -> int:
@@ -264,7 +264,9 @@ class Manipulability(Objective):
 
     def measure(self, mechanism: Mechanism, q: ArrayLike) -> Array:
         """Return the manipulability w (...) at q (..., nq)."""
-        return np.linalg.svd(self._speeds(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(axis=-1)
+        return np.linalg.svd(self._reduced_jacobian(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(
+            axis=-1
+        )
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         check_link(mechanism, self.link)
@@ -287,7 +289,7 @@ class Manipulability(Objective):
             ),
         )
 
-    def _speeds(self, mechanism: Mechanism, q: Array) -> Array:
+    def _reduced_jacobian(self, mechanism: Mechanism, q: Array) -> Array:
         """Return the rows and columns of the Jacobian that count, (..., dof, columns)."""
         J = mechanism.jacobian(self.link, q, self.point)
         return J[..., list(self.dof), :][..., self._columns(mechanism)]
@@ -315,18 +317,18 @@ class _ManipulabilityResidual:
     reference: float
 
     def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-        reduced_jacobian = self.objective._speeds
+        reduced_jacobian = self.objective._reduced_jacobian
         U, singular_values, Vt = np.linalg.svd(reduced_jacobian(mechanism, q), full_matrices=False)
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
         # derivative exists at a singular configuration too: it is one of the two directions along which w grows.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
         step, units = 1e-5, np.eye(mechanism.nv)
-        near, far = (
+        difference_1, difference_2 = (
             reduced_jacobian(mechanism, mechanism.integrate(q, k * step * units))
             - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * units))
             for k in (1, 2)
         )
-        dJ = (8.0 * near - far) / (12.0 * step)
+        dJ = (8.0 * difference_1 - difference_2) / (12.0 * step)
         dw = np.einsum("k,ik,nij,kj->n", products_of_others, U, dJ, Vt)
         total = float(singular_values.prod()) + self.reference
         return np.array([self.reference / total]), (-self.reference / total**2 * dw)[None]

@@ -277,9 +277,9 @@ def _tilt(u: Array) -> tuple[Array, Array]:
     else:
         t, scale = u[:2] / s, angle / s
         tilt = angle * t
-    along = np.outer(t, t)
+    projector = np.outer(t, t)
     derivative = np.empty((2, 3))
-    derivative[:, :2] = u[2] * along + scale * (np.eye(2) - along)
+    derivative[:, :2] = u[2] * projector + scale * (np.eye(2) - projector)
     derivative[:, 2] = -s * t
     return tilt, derivative
 
