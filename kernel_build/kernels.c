@@ -157,9 +157,9 @@ static int int64_numbers[2]; /* NumPy has two types of integers that may have 64
 static int float64_number, float32_number, bool_number;
 static char foreign_byteorder;
 
-static int is_array(PyObject *given)
+static int is_array(PyObject *object)
 {
-    return Py_TYPE(given) == ndarray || PyType_IsSubtype(Py_TYPE(given), ndarray);
+    return Py_TYPE(object) == ndarray || PyType_IsSubtype(Py_TYPE(object), ndarray);
 }
 
 static int has_type(const Descriptor *descriptor, char letter)
@@ -185,41 +185,41 @@ static const char *type_name(char letter)
 }
 
 /* A number as a value; -1 with a Python exception if it is none. This may run Python code. */
-static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *given, char letter, int64_t *value)
+static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *object, char letter, int64_t *value)
 {
     double number;
     int truth;
     PyObject *integer;
-    if (is_array(given)) {
+    if (is_array(object)) {
         PyErr_Format(PyExc_TypeError, "%s: argument %zd is an array, not a number", kernel->name, k + 1);
         return -1;
     }
     switch (letter) {
     case 'd':
-        number = PyFloat_AsDouble(given);
+        number = PyFloat_AsDouble(object);
         if (number == -1.0 && PyErr_Occurred())
             return -1;
         memcpy(value, &number, sizeof number);
         return 0;
     case 'q':
-        integer = PyNumber_Index(given);
+        integer = PyNumber_Index(object);
         if (!integer)
             return -1;
         *value = PyLong_AsLongLong(integer);
         Py_DECREF(integer);
         return *value == -1 && PyErr_Occurred() ? -1 : 0;
     default:
-        truth = PyObject_IsTrue(given);
+        truth = PyObject_IsTrue(object);
         *value = truth;
         return truth < 0 ? -1 : 0;
     }
 }
 
 /* An array as values: address and lengths; -1 with a Python exception if the kernel does not accept it. */
-static int read_array(const Kernel *kernel, Py_ssize_t k, PyObject *given, char letter, int ndim, int64_t *values)
+static int read_array(const Kernel *kernel, Py_ssize_t k, PyObject *object, char letter, int ndim, int64_t *values)
 {
-    const Array *array = (const Array *)given;
-    if (!is_array(given) || array->ndim != ndim || (array->flags & REQUIRED_FLAGS) != REQUIRED_FLAGS ||
+    const Array *array = (const Array *)object;
+    if (!is_array(object) || array->ndim != ndim || (array->flags & REQUIRED_FLAGS) != REQUIRED_FLAGS ||
         !has_type(array->descriptor, letter)) {
         PyErr_Format(PyExc_TypeError, "%s: argument %zd is not a contiguous, writable array of %d dimensions and type %s",
                      kernel->name, k + 1, ndim, type_name(letter));
@@ -282,29 +282,29 @@ static PyObject *raise_failure(const Kernel *kernel, Failure *failure)
     return NULL;
 }
 
-static PyObject *call(const Kernel *kernel, PyObject *const *given, Py_ssize_t count)
+static PyObject *call(const Kernel *kernel, PyObject *const *objects, Py_ssize_t count)
 {
     int64_t values[VALUES_MAX], results[2] = {0, 0};
     Failure *failure = NULL;
     int32_t status;
-    Py_ssize_t k, place;
+    Py_ssize_t k, offset;
     const char *type;
-    for (k = 0, place = 0, type = kernel->arguments; *type; k++, type += 2) {
+    for (k = 0, offset = 0, type = kernel->arguments; *type; k++, type += 2) {
         if (k < count && type[1] == '0') {
-            if (read_number(kernel, k, given[k], type[0], &values[place]) < 0)
+            if (read_number(kernel, k, objects[k], type[0], &values[offset]) < 0)
                 return NULL;
         }
-        place += 1 + (type[1] - '0');
+        offset += 1 + (type[1] - '0');
     }
     if (k != count) {
         PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", kernel->name, k, count);
         return NULL;
     }
     /* after all numbers, since the methods that make them numbers may change arrays */
-    for (k = 0, place = 0, type = kernel->arguments; *type; k++, type += 2) {
-        if (type[1] != '0' && read_array(kernel, k, given[k], type[0], type[1] - '0', &values[place]) < 0)
+    for (k = 0, offset = 0, type = kernel->arguments; *type; k++, type += 2) {
+        if (type[1] != '0' && read_array(kernel, k, objects[k], type[0], type[1] - '0', &values[offset]) < 0)
             return NULL;
-        place += 1 + (type[1] - '0');
+        offset += 1 + (type[1] - '0');
     }
     if (kernel->releases_gil) {
         PyThreadState *thread = PyEval_SaveThread();
@@ -331,9 +331,9 @@ static PyObject *call(const Kernel *kernel, PyObject *const *given, Py_ssize_t c
 #define DEFINE_KERNEL(level, id, module, name, arguments, results, releases_gil)                                       \
     HIDDEN extern int32_t ENTRY(level, id)(const int64_t *, int64_t *, Failure **);                                    \
     static const Kernel DESCRIPTION(level, id) = {ENTRY(level, id), name, arguments, results, releases_gil};           \
-    static PyObject *FUNCTION(level, id)(PyObject * self, PyObject *const *given, Py_ssize_t count)                    \
+    static PyObject *FUNCTION(level, id)(PyObject * self, PyObject *const *objects, Py_ssize_t count)                  \
     {                                                                                                                  \
-        return call(&DESCRIPTION(level, id), given, count);                                                            \
+        return call(&DESCRIPTION(level, id), objects, count);                                                          \
     }
 #define LIST_METHOD(level, id, module, name, arguments, results, releases_gil)                                         \
     {name, (PyCFunction)(void (*)(void))FUNCTION(level, id), METH_FASTCALL, NULL},
@@ -367,11 +367,11 @@ static void read_cpuid(uint32_t leaf, uint32_t registers[4])
 {
     memset(registers, 0, 4 * sizeof registers[0]);
 #ifdef _MSC_VER
-    int found[4];
-    __cpuid(found, (int)(leaf & 0x80000000u));
-    if ((uint32_t)found[0] >= leaf) {
-        __cpuidex(found, (int)leaf, 0);
-        memcpy(registers, found, sizeof found);
+    int info[4];
+    __cpuid(info, (int)(leaf & 0x80000000u));
+    if ((uint32_t)info[0] >= leaf) {
+        __cpuidex(info, (int)leaf, 0);
+        memcpy(registers, info, sizeof info);
     }
 #else
     if (__get_cpuid_max(leaf & 0x80000000u, NULL) >= leaf)
@@ -446,17 +446,17 @@ static const Level *best_level(void)
 PyDoc_STRVAR(functions_doc, "functions(module, level=None)\n--\n\n"
                             "The kernels of a module by name, for a level of `levels`, by default the best.");
 
-static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t count)
+static PyObject *functions(PyObject *self, PyObject *const *objects, Py_ssize_t count)
 {
     const Level *level = best_level();
-    PyObject *made, *module_name;
+    PyObject *result, *module_name;
     const char *module;
-    if (count < 1 || count > 2 || !PyUnicode_Check(given[0]) || (count == 2 && !PyUnicode_Check(given[1]))) {
+    if (count < 1 || count > 2 || !PyUnicode_Check(objects[0]) || (count == 2 && !PyUnicode_Check(objects[1]))) {
         PyErr_SetString(PyExc_TypeError, "functions takes the name of a module and optionally that of a level");
         return NULL;
     }
     if (count == 2) {
-        const char *name = PyUnicode_AsUTF8AndSize(given[1], NULL);
+        const char *name = PyUnicode_AsUTF8AndSize(objects[1], NULL);
         if (!name)
             return NULL;
         level = NULL;
@@ -466,28 +466,28 @@ static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t co
     }
     if (!level) {
         PyErr_Format(PyExc_ValueError, "there is no machine code of level %R for this processor; see `levels`",
-                     given[count - 1]);
+                     objects[count - 1]);
         return NULL;
     }
-    module = PyUnicode_AsUTF8AndSize(given[0], NULL);
-    made = module ? PyDict_New() : NULL;
-    module_name = made ? PyUnicode_FromString("mechanik._kernels") : NULL;
+    module = PyUnicode_AsUTF8AndSize(objects[0], NULL);
+    result = module ? PyDict_New() : NULL;
+    module_name = result ? PyUnicode_FromString("mechanik._kernels") : NULL;
     for (size_t k = 0; module_name && level->modules[k]; k++) {
         PyMethodDef *method = &level->methods[k];
         PyObject *function;
         if (strcmp(level->modules[k], module) != 0)
             continue;
         function = PyCFunction_NewEx(method, NULL, module_name);
-        if (!function || PyDict_SetItemString(made, method->ml_name, function) < 0)
-            Py_CLEAR(made);
+        if (!function || PyDict_SetItemString(result, method->ml_name, function) < 0)
+            Py_CLEAR(result);
         Py_XDECREF(function);
-        if (!made)
+        if (!result)
             break;
     }
     if (!module_name)
-        Py_CLEAR(made);
+        Py_CLEAR(result);
     Py_XDECREF(module_name);
-    return made;
+    return result;
 }
 
 /* An integer attribute, or an attribute of an attribute ("dtype", "num"); -1 with an exception if there is none. */
@@ -516,17 +516,17 @@ static int type_number(PyObject *numpy, const char *name)
 
 /* Whether an array is laid out as declared above, compared with what its attributes say. Pointers are followed only
    after all else fits. */
-static int fits(PyObject *given, int flags)
+static int fits(PyObject *object, int flags)
 {
-    const Array *array = (const Array *)given;
-    PyObject *descriptor = PyObject_GetAttrString(given, "dtype");
-    long long address = attribute(given, "ctypes", "data");
+    const Array *array = (const Array *)object;
+    PyObject *descriptor = PyObject_GetAttrString(object, "dtype");
+    long long address = attribute(object, "ctypes", "data");
     int is_same = descriptor && address == (long long)(intptr_t)array->data && array->ndim == 2 &&
-                  (PyObject *)array->descriptor == descriptor && array->flags == attribute(given, "flags", "num") &&
+                  (PyObject *)array->descriptor == descriptor && array->flags == attribute(object, "flags", "num") &&
                   (array->flags & REQUIRED_FLAGS) == flags;
     is_same = is_same && array->shape[0] * array->shape[1] == 6 &&
               array->strides[array->shape[0] == 2] == 8 && array->strides[array->shape[0] != 2] == 24 &&
-              array->descriptor->type_num == attribute(given, "dtype", "num") && array->descriptor->kind == 'f' &&
+              array->descriptor->type_num == attribute(object, "dtype", "num") && array->descriptor->kind == 'f' &&
               array->descriptor->byteorder == '=';
     Py_XDECREF(descriptor);
     return is_same && !PyErr_Occurred();
@@ -541,7 +541,7 @@ static int check_numpy(PyObject *numpy)
     } order = {1};
     PyObject *array = PyObject_CallMethod(numpy, "zeros", "((ii)s)", 2, 3, "float64");
     PyObject *transposed = array ? PyObject_GetAttrString(array, "T") : NULL;
-    PyObject *done = NULL;
+    PyObject *status = NULL;
     int is_same = 0;
     foreign_byteorder = order.bytes[0] ? '>' : '<';
     if (transposed && attribute((PyObject *)Py_TYPE(array), "__basicsize__", NULL) >= (long long)sizeof(Array) &&
@@ -551,10 +551,10 @@ static int check_numpy(PyObject *numpy)
                   attribute((PyObject *)Py_TYPE(descriptor), "__basicsize__", NULL) >= (long long)sizeof(Descriptor) &&
                   fits(array, REQUIRED_FLAGS) && fits(transposed, ALIGNED | WRITEABLE);
         Py_XDECREF(descriptor);
-        done = PyObject_CallMethod(array, "setflags", "i", 0);
-        is_same = is_same && done && fits(array, C_CONTIGUOUS | ALIGNED);
+        status = PyObject_CallMethod(array, "setflags", "i", 0);
+        is_same = is_same && status && fits(array, C_CONTIGUOUS | ALIGNED);
     }
-    Py_XDECREF(done);
+    Py_XDECREF(status);
     Py_XDECREF(transposed);
     Py_XDECREF(array);
     float64_number = type_number(numpy, "float64");
@@ -572,14 +572,14 @@ static int check_numpy(PyObject *numpy)
 
 static PyObject *make_stamps(void)
 {
-    PyObject *made = PyDict_New();
-    for (size_t k = 0; made && k < STAMP_COUNT; k++) {
+    PyObject *result = PyDict_New();
+    for (size_t k = 0; result && k < STAMP_COUNT; k++) {
         PyObject *stamp = PyUnicode_FromString(stamps[k][1]);
-        if (!stamp || PyDict_SetItemString(made, stamps[k][0], stamp) < 0)
-            Py_CLEAR(made);
+        if (!stamp || PyDict_SetItemString(result, stamps[k][0], stamp) < 0)
+            Py_CLEAR(result);
         Py_XDECREF(stamp);
     }
-    return made;
+    return result;
 }
 
 /* The names of the levels that this processor can run, the best first. */
