@@ -134,15 +134,15 @@ def test_motion_and_loss_of_distance_are_within_the_bound(seed: int, name: str, 
 def test_certificate_agrees_with_dense_samples(seed: int, name: str, size: float) -> None:
     collider = scene(name)
     q = random_path(collider, seed, 3, size)
-    gap = sampled_min_distance(collider, q)
-    assert not certify_with(collider, q, gap + 1e-6).is_certain
-    assume(gap > 0.0)
-    result = certify_with(collider, q, gap - 2e-3)
+    min_distance = sampled_min_distance(collider, q)
+    assert not certify_with(collider, q, min_distance + 1e-6).is_certain
+    assume(min_distance > 0.0)
+    result = certify_with(collider, q, min_distance - 2e-3)
     assert result.is_free
     assert result.is_certain
     # the measured distance is the smallest, to 1 cm or a quarter
-    assert result.min_distance >= gap - 1e-3
-    assert result.min_distance - max(0.01, 0.25 * result.min_distance) <= gap
+    assert result.min_distance >= min_distance - 1e-3
+    assert result.min_distance - max(0.01, 0.25 * result.min_distance) <= min_distance
 
 
 @settings(max_examples=12)

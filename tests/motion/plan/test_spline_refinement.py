@@ -105,9 +105,9 @@ def test_kernel_checks_the_same_spline_points_as_numpy(seed: int, count: int) ->
     collider = Collider(arm, balls)
     curve = fit_joint_spline(mk.Path(arm, q), DEVIATION)
     with make_planning_space(arm, collider) as space:
-        gap = float(np.min(collider.distance(curve.configurations(_dense_parameters(space, curve)))))
-        assert is_spline_free(space, q, gap - 1e-9)
-        assert not is_spline_free(space, q, gap + 1e-9)
+        min_distance = float(np.min(collider.distance(curve.configurations(_dense_parameters(space, curve)))))
+        assert is_spline_free(space, q, min_distance - 1e-9)
+        assert not is_spline_free(space, q, min_distance + 1e-9)
 
 
 def test_waypoints_are_unchanged_if_the_spline_is_free() -> None:
