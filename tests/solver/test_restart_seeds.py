@@ -1,0 +1,359 @@
+"""Starts from a table: best first, the same each time, and worth it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_mechanisms import random_mechanism, random_pose, seeds
+from whole_body import body
+
+import mechanik as mk
+from mechanik.objectives import Custom
+from mechanik.objectives.relation import Relation, RelationKind, band_violation, evaluate_relation
+from mechanik.solver import restarts as attempts
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.solver.restarts import STARTS_BEFORE_CLOSING, restart_sequence
+from mechanik.solver.start_configurations import (
+    RELATIVE_POSE_KINDS,
+    SEED_TABLE_SIZE,
+    close_loops_of_starts,
+    halton_configurations,
+    movable_configuration_mask,
+    random_configurations,
+    seed_tables_of,
+    squared_joint_residuals,
+    squared_residuals,
+)
+from mechanik.spatial import inverse, rotation
+
+HANDS = ("left_hand", "right_hand")
+ROWS = {
+    RelationKind.POSE: 6,
+    RelationKind.AXIS: 5,
+    RelationKind.COSINE: 1,
+    RelationKind.LOOK_AT: 2,
+    RelationKind.DISTANCE: 1,
+}
+
+
+@dataclass
+class Asking:
+    """A call, as far as starts are concerned."""
+
+    bounds: tuple[np.ndarray, np.ndarray]
+    locked: np.ndarray
+    options: Options
+    rng: np.random.Generator | None = None
+    monitor: Monitor = field(default_factory=Monitor)
+
+
+def asking(solver, restarts, **other):
+    return Asking(solver._bounds, np.zeros(solver.mechanism.nv, dtype=bool), Options(restarts=restarts), **other)
+
+
+def two_hands(mechanism=None, **options):
+    """A solver for the places of two hands of a body with 26 freedoms."""
+    mechanism = mechanism or body()
+    return mk.Solver(mechanism, [mk.PositionGoal(hand, (0, 0, 0), name=hand) for hand in HANDS], **options)
+
+
+def aim(solver, targets, q=None):
+    """The solver's problem with these targets in it."""
+    q = solver.mechanism.q if q is None else q
+    solver.solve(targets, q, max_iterations=0, restarts=0)
+    return solver._problems[0]
+
+
+def hands_at(mechanism, q):
+    return [mechanism.pose(hand, q)[:3, 3] for hand in HANDS]
+
+
+# ---- what a table knows of a start --------------------------------------------------------------
+
+
+def some_relation(rng, mechanism):
+    """Of any kind that is known by where B is seen from A, at any rows, with or without bands."""
+    kind = RELATIVE_POSE_KINDS[rng.integers(len(RELATIVE_POSE_KINDS))]
+    rows = tuple(sorted(rng.choice(ROWS[kind], rng.integers(1, ROWS[kind] + 1), replace=False).tolist()))
+    links = list(mechanism.links)
+    b, a = links[rng.integers(len(links))], [None, *links][rng.integers(len(links) + 1)]
+    in_world = a is None and kind in (RelationKind.POSE, RelationKind.AXIS, RelationKind.COSINE) and rng.random() < 0.5
+    C = rotation.exp(rng.standard_normal(3)) if in_world else None
+    lower, upper = (np.sort(rng.uniform(-1, 1, (2, len(rows))), axis=0)) if rng.random() < 0.5 else (None, None)
+    X_a, X_b = (mk.Pose(**random_pose(rng)).matrix for _ in range(2))
+    return Relation(kind, rows, a, b, X_a, X_b, world_axes=C, lower=lower, upper=upper)
+
+
+@given(seeds)
+@settings(max_examples=150, deadline=None)
+def test_squares_of_rows_are_those_of_the_rows_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    mechanism = random_mechanism(seed, 6)
+    relation, starts = some_relation(rng, mechanism), mechanism.random(rng, 3)
+    weights = rng.uniform(0.5, 2, len(relation.rows))
+    is_whole = relation.kind is RelationKind.POSE and relation.rows[-3:] == (3, 4, 5) and relation.lower is None
+    if is_whole:
+        weights[-3:] = weights[-1]
+    X_a = np.eye(4) if relation.a is None else mechanism.pose(relation.a, starts)
+    squares = squared_residuals(relation, weights, inverse(X_a) @ mechanism.pose(relation.b, starts))
+    for square, q in zip(squares, starts, strict=True):
+        short = weights * band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
+        if is_whole:  # counts by its chord
+            angle = np.linalg.norm(short[-3:]) / weights[-1]
+            short = np.append(short[:-3], weights[-1] * 2 * math.sin(angle / 2))
+        assert square == pytest.approx(short @ short, rel=1e-9, abs=1e-9)
+
+
+def test_squares_of_a_value_are_those_of_its_row():
+    arm = mk.gallery.ur5()
+    relation = Relation(RelationKind.JOINT_VALUE, (0,), dof_name=arm.space.q_names[2], target=np.array([0.3]))
+    starts = arm.random(np.random.default_rng(0), 5)
+    expected = [4.0 * evaluate_relation(arm, relation, q)[0][0] ** 2 for q in starts]
+    np.testing.assert_allclose(squared_joint_residuals(relation, np.array([2.0]), starts[:, 2]), expected, rtol=1e-12)
+
+
+def points_on_a_platform():
+    robot = mk.gallery.stewart_platform()
+    return mk.Solver(robot, mk.PositionGoal("platform", (0.02, 0.01, 0.32)))
+
+
+@pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
+def test_starts_come_in_the_order_of_what_the_solver_finds_there(make):
+    solver = make()
+    problem, q = solver._problems[0], solver.mechanism.q
+    starts = seed_tables_of(problem).table(
+        solver._bounds, movable_configuration_mask(problem, np.zeros(len(problem.subproblem.moving_dofs), bool)), q
+    )
+    costs = []
+    for start in starts.best_first(problem):
+        problem.set_configuration(start)
+        costs.append(problem.cost)
+    assert (np.diff(costs) >= -1e-9 * costs[-1]).all()
+    assert costs[0] < 0.2 * np.median(costs)
+
+
+# ---- which starts there are ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "restarts", [0, 1, STARTS_BEFORE_CLOSING, STARTS_BEFORE_CLOSING + 1, 100, SEED_TABLE_SIZE + 1, 700]
+)
+@pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
+def test_there_are_as_many_starts_as_asked_for_and_no_two_alike(make, restarts):
+    solver = make()
+    blocks = list(restart_sequence(asking(solver, restarts), solver._problems[0], solver.mechanism.q))
+    starts = np.concatenate(blocks)
+    assert len(blocks) > 0
+    assert starts.shape == (restarts, solver.mechanism.nq)
+    assert len(np.unique(starts.round(12), axis=0)) == restarts
+
+
+def test_a_table_is_halton_s_starts_in_another_order():
+    solver = two_hands()
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    starts = np.concatenate(
+        list(restart_sequence(asking(solver, SEED_TABLE_SIZE), solver._problems[0], solver.mechanism.q))
+    )
+    drawn = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE), solver.mechanism.q)
+    np.testing.assert_array_equal(starts[np.lexsort(starts.T)], drawn[np.lexsort(drawn.T)])
+
+
+@given(number=st.integers(0, SEED_TABLE_SIZE - 1))
+@settings(max_examples=25, deadline=None)
+def test_a_start_that_is_a_solution_comes_first(number):
+    solver = two_hands()
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    q = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE)[number], solver.mechanism.q)
+    problem = aim(solver, hands_at(solver.mechanism, q))
+    np.testing.assert_array_equal(next(restart_sequence(asking(solver, 3), problem, solver.mechanism.q))[0], q)
+
+
+def test_what_is_held_counts_where_it_stands_at_the_call():
+    mechanism = body()
+    held = [name for name in mechanism.space.q_names if name.startswith("float.")]
+    solver = two_hands(mechanism, lock="float")
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
+    assert not mine[[mechanism.space.q_names.index(name) for name in held]].any()
+    for k, seed in enumerate((1, 2, 1)):
+        q0 = mechanism.random(np.random.default_rng(seed))
+        q = np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[40 + k], q0)
+        problem = aim(solver, hands_at(mechanism, q), q0)
+        np.testing.assert_array_equal(next(restart_sequence(asking(solver, 3), problem, q0))[0], q)
+
+
+def test_limits_and_locks_of_a_call_hold_for_its_starts():
+    solver = two_hands()
+    mechanism, problem = solver.mechanism, solver._problems[0]
+    lower, upper = (one.copy() for one in solver._bounds)
+    k = mechanism.space.q_names.index("left_elbow")
+    lower[k], upper[k] = -0.3, -0.1
+    locked = np.zeros(mechanism.nv, dtype=bool)
+    locked[mechanism.space.v_names.index("right_elbow")] = True
+    call = replace(asking(solver, 2 * SEED_TABLE_SIZE), bounds=(lower, upper), locked=locked)
+    starts = np.concatenate(list(restart_sequence(call, problem, mechanism.q)))
+    assert (np.abs(starts[:, k] + 0.2) <= 0.1 + 1e-12).all()
+    right = mechanism.space.q_names.index("right_elbow")
+    assert (starts[:, right] == mechanism.q[right]).all()
+
+
+def test_a_mechanism_that_has_changed_has_another_table():
+    mechanism = body()
+    solver = two_hands(mechanism, restarts=5)
+    solver.solve(hands_at(mechanism, mechanism.q))
+    mechanism.joint("left_elbow").position = (0.0, 0.0, -0.5)
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
+    q = np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[77], mechanism.q)
+    problem = aim(solver, hands_at(mechanism, q))
+    np.testing.assert_array_equal(next(restart_sequence(asking(solver, 1), problem, mechanism.q))[0], q)
+
+
+def test_with_a_generator_starts_are_random_and_in_no_order():
+    solver = two_hands()
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    call = asking(solver, 200, rng=np.random.default_rng(3))
+    starts = np.concatenate(list(restart_sequence(call, solver._problems[0], solver.mechanism.q)))
+    rng = np.random.default_rng(3)
+    drawn = np.concatenate([random_configurations(solver.mechanism.space, count, rng) for count in (128, 72)])
+    np.testing.assert_array_equal(starts, np.where(mine, drawn, solver.mechanism.q))
+
+
+# ---- loops --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["four_bar", "stewart_platform", "delta_robot"])
+def test_shut_starts_are_shut_and_within_limits(name):
+    robot = mk.gallery.make(name)
+    link = "rocker" if name == "four_bar" else "platform"
+    solver = mk.Solver(robot, mk.PositionGoal(link, (0.1, 0.2, 0.3)))
+    problem = solver._problems[0]
+    shut, is_shut = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Options(), Monitor())
+    assert len(shut) == is_shut.sum() >= 15
+    assert len(is_shut) == 20
+    assert robot.space.within_limits(shut, 1e-12).all()
+    for q in shut:
+        problem.set_configuration(q)
+        assert problem.are_loops_closed()
+
+
+def test_shutting_leaves_the_problem_as_it_was():
+    robot = mk.gallery.delta_robot()
+    q0 = robot.random(np.random.default_rng(2))
+    fresh, used = (mk.Solver(robot, mk.PositionGoal("platform", (0.1, 0.0, -0.6))) for _ in range(2))
+    close_loops_of_starts(used._problems[0], halton_configurations(robot.space, 4), Options(), Monitor())
+    expected, got = (solver.solve(np.array([0.1, 0.0, -0.6]), q0, restarts=3) for solver in (fresh, used))
+    np.testing.assert_array_equal(got.q, expected.q)
+    assert (got.status, got.iterations) == (expected.status, expected.iterations)
+
+
+def test_what_is_not_shut_when_the_time_is_up_is_left_and_not_kept():
+    solver = points_on_a_platform()
+    problem = solver._problems[0]
+    mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
+    table = seed_tables_of(problem).table(solver._bounds, mine, solver.mechanism.q)
+    assert len(table.closed_best_first(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
+    assert len(table.closed_best_first(problem, 30, Options(), Monitor())) == 30
+
+
+def test_how_many_starts_were_shut_before_does_not_matter():
+    fresh, used = (points_on_a_platform()._problems[0] for _ in range(2))
+    mine = movable_configuration_mask(fresh, np.zeros(fresh.mechanism.nv, dtype=bool))
+    new, old = (seed_tables_of(one).table((one.q_lower, one.q_upper), mine, one.mechanism.q) for one in (fresh, used))
+    for count in (5, 40, 20):
+        old.closed_best_first(used, count, Options(), Monitor())
+    expected = new.closed_best_first(fresh, 20, Options(), Monitor())
+    np.testing.assert_array_equal(old.closed_best_first(used, 20, Options(), Monitor()), expected)
+
+
+def test_loops_are_not_shut_for_a_target_that_is_found_soon(monkeypatch):
+    def never(*_):
+        raise AssertionError("loops of a table were shut")
+
+    monkeypatch.setattr("mechanik.solver.start_configurations.close_loops_of_starts", never)
+    robot = mk.gallery.stewart_platform()
+    solver, rng = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=100), np.random.default_rng(0)
+    for _ in range(20):
+        target = np.array([0.0, 0.0, 0.3]) + rng.uniform(-0.05, 0.05, 3)
+        assert solver.solve(target, robot.random(rng)).success
+
+
+# ---- what comes of it ---------------------------------------------------------------------------
+
+
+def far_targets(robot, count):
+    """Points that a delta robot reaches, anywhere, and random starts."""
+    rng = np.random.default_rng(5)
+    problem = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)))._problems[0]
+    shut, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Options(), Monitor())
+    return shut[:count, :3], robot.random(rng, count)
+
+
+def test_an_answer_does_not_depend_on_the_calls_before_it():
+    robot = mk.gallery.delta_robot()
+    targets, starts = far_targets(robot, 12)
+    used = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40)
+    first = [used.solve(p, q0) for p, q0 in zip(targets, starts, strict=True)]
+    assert max(solution.attempts for solution in first) > STARTS_BEFORE_CLOSING  # so that loops were shut
+    for k in (11, 0, 5):
+        again = used.solve(targets[k], starts[k])
+        fresh = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40).solve(targets[k], starts[k])
+        for other in (again, fresh):
+            np.testing.assert_array_equal(other.q, first[k].q)
+            assert (other.attempts, other.iterations) == (first[k].attempts, first[k].iterations)
+
+
+def misses_and_iterations(solver, targets, starts):
+    solutions = [solver.solve(target, q0, restarts=100) for target, q0 in zip(targets, starts, strict=True)]
+    return sum(not one.success for one in solutions), sum(one.iterations for one in solutions)
+
+
+def without_a_table(call, problem, q):
+    yield halton_configurations(problem.mechanism.space, 100)
+
+
+def test_a_tree_with_several_poses_is_solved_with_fewer_iterations_than_in_halton_s_order(monkeypatch):
+    robot = mk.gallery.humanoid()
+    links, rng = ("left_hand", "right_hand", "left_foot", "right_foot"), np.random.default_rng(5)
+    solver = mk.Solver(robot, [mk.PoseGoal(link, np.eye(4), name=link) for link in links])
+    targets = [[robot.pose(link, q) for link in links] for q in robot.random(rng, 40)]
+    starts = robot.random(rng, 40)
+    missed, iterations = misses_and_iterations(solver, targets, starts)
+    monkeypatch.setattr(attempts, "restart_sequence", without_a_table)
+    missed_without, iterations_without = misses_and_iterations(solver, targets, starts)
+    assert missed <= missed_without
+    assert iterations < iterations_without
+
+
+def test_a_delta_robot_misses_less_and_with_fewer_iterations_than_in_halton_s_order(monkeypatch):
+    robot = mk.gallery.delta_robot()
+    targets, starts = far_targets(robot, 60)
+    solver = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)))
+    missed, iterations = misses_and_iterations(solver, targets, starts)
+    monkeypatch.setattr(attempts, "restart_sequence", without_a_table)
+    missed_without, iterations_without = misses_and_iterations(solver, targets, starts)
+    assert missed < missed_without
+    assert iterations < iterations_without
+
+
+def test_rows_that_are_written_in_python_are_solved_with_restarts_as_all_else():
+    robot = mk.gallery.four_bar()
+    crank = Custom(lambda mechanism, q: np.array([0.5 * (q[0] - 1.0)]), residual_size=1)
+    solution = mk.solve(robot, crank, robot.q + np.array([2.0, 1.0, -1.0]), restarts=20)
+    assert solution.success
+    assert solution.q[0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_where_no_kind_of_row_is_known_starts_come_in_halton_s_order():
+    mechanism = body()
+    solver = mk.Solver(mechanism, mk.CentreOfMass((0.1, 0.0, 0.8)))
+    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
+    starts = next(restart_sequence(asking(solver, 50), solver._problems[0], mechanism.q))
+    np.testing.assert_array_equal(
+        starts, np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[:50], mechanism.q)
+    )
