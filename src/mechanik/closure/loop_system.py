@@ -24,8 +24,8 @@ from mechanik.objectives.constraint_relations import (
 from mechanik.objectives.objective import length_row_mask
 from mechanik.objectives.relation import Relation, band_violation, evaluate_relation
 from mechanik.problem import Problem, ProblemSettings, compile_problem
-from mechanik.solver.dof_selection import as_weights
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.options import as_weights
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 

@@ -68,6 +68,7 @@ class Kinematics:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
         link_nodes: (L, 18), a fixed node for each link.
         paths: for each link the nodes from the world to the link, its fixed node included.
+        cone_joints: names of the joints in the tree that have a cone limit.
     """
 
     space: ConfigurationSpace
@@ -76,6 +77,7 @@ class Kinematics:
     nodes: Array
     link_nodes: Array
     paths: Mapping[str, Array]
+    cone_joints: tuple[str, ...]
 
     def __repr__(self) -> str:
         return f"<kinematics of {len(self.links)} links, {len(self.nodes)} nodes, nq {self.space.nq}>"
@@ -176,6 +178,7 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
         nodes=rows,
         link_nodes=link_ends,
         paths={names[link]: _path(rows, end) for link, end in zip(links, link_ends, strict=True)},
+        cone_joints=tuple(names[joint] for joint in joints if joint.cone is not None),
     )
 
 

@@ -178,9 +178,10 @@ def compile_problem(
                     ),
                 )
             )
-    for owner, relation in enumerate(joint_constraint_relations(mechanism).values(), start=len(closures)):
+    constraints = joint_constraint_relations(mechanism) if mechanism.joint_constraints else {}
+    for owner, relation in enumerate(constraints.values(), start=len(closures)):
         entries.append((-1, False, -1 - owner, 0, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
-    cones = cone_relations(mechanism)
+    cones = cone_relations(mechanism) if mechanism.kinematics.cone_joints else {}
     for owner, cone in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
         for i, relation in enumerate(cone):
             entries.append((-1, False, -1 - owner, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))

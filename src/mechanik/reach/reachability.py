@@ -38,7 +38,7 @@ from mechanik.reach.reachable_voxels import (
     sample_configurations,
 )
 from mechanik.solver import Solver
-from mechanik.solver.dof_selection import DofNames, dof_indices
+from mechanik.solver.options import DofNames, dof_indices
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import wait_for_kernels

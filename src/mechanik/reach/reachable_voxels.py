@@ -16,7 +16,7 @@ from mechanik.errors import LimitsError, StructureError
 from mechanik.model import Mechanism
 from mechanik.objectives import InBox
 from mechanik.solver import Solver
-from mechanik.solver.dof_selection import DofNames, as_bounds, dof_indices
+from mechanik.solver.options import DofNames, as_bounds, dof_indices
 from mechanik.solver.solution import STATUS_BY_CODE, Status
 from mechanik.solver.start_configurations import halton_configurations, random_configurations
 from mechanik.spatial.array import Array, ArrayLike

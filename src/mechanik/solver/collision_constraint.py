@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, StructureError
+from mechanik.errors import LimitsError, ObjectiveError
 from mechanik.model import Mechanism
 from mechanik.objectives.clearance import CLEARANCE_TOLERANCE, Clearance
 from mechanik.spatial.array import Array
@@ -122,13 +122,3 @@ def make_collision_constraint(
 
         warn_of_always_close_pairs(collider, distance)
     return CollisionConstraint(collider, distance, avoid_as == "cost", objective)
-
-
-def check_avoid_arguments(
-    mechanism: object, avoid: object, clearance: float, *rules: Iterable[tuple[str, str]]
-) -> None:
-    """Raise if collision arguments are given without `avoid`, or `avoid` without a mechanism."""
-    if avoid is None and (clearance != 0.0 or any(tuple(rule) for rule in rules)):
-        raise InvalidArgument("clearance, allow and forbid need avoid, as in avoid=['self']")
-    if avoid is not None and not isinstance(mechanism, Mechanism):
-        raise StructureError("avoid needs a mechanism; Mechanism(roots) makes one from frames")

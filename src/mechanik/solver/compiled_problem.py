@@ -19,12 +19,18 @@ from mechanik.objectives.joint_goals import JointObjective
 from mechanik.objectives.objective import ObjectiveOptions, ResidualDefinition, as_objectives
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem import ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
-from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask, as_weights
-from mechanik.solver.kernel_driver import write_options
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method import Method
 from mechanik.solver.methods.method_registry import make_method, option_names
-from mechanik.solver.options import Options, check_option_names
+from mechanik.solver.options import (
+    DofNames,
+    Options,
+    as_bounds,
+    as_dof_mask,
+    as_weights,
+    check_option_names,
+    write_options,
+)
 from mechanik.solver.target_writer import scaled_rest
 from mechanik.spatial.array import Array, ArrayLike
 

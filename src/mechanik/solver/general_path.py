@@ -19,12 +19,12 @@ from mechanik.model import Frame
 from mechanik.objectives import Objective
 from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
-from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
 from mechanik.solver.fast_path import MIN_CHAIN_SECONDS, FastPath
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method_registry import make_method
 from mechanik.solver.monitor import Callback, Monitor
+from mechanik.solver.options import DofNames, as_bounds, as_dof_mask
 from mechanik.solver.restarts import AttemptRequest, restart_in_kernel, restart_in_python
 from mechanik.solver.search.all_solutions import all_solutions, nearest_solution
 from mechanik.solver.search.chain_search import MIN_IMPROVEMENT, ChainResult

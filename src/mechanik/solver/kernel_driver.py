@@ -11,19 +11,8 @@ import numpy as np
 
 from mechanik.kernels import problem_layout
 from mechanik.kernels.problem_layout import (
-    CLOSURE_TOLERANCE,
-    FIXED_DAMPING,
-    GRADIENT_TOLERANCE,
     ITERATIONS_PER_CALL,
-    MAX_ANGLE_ERROR,
-    MAX_ERROR,
     MAX_ITERATIONS,
-    MAX_ITERATIONS_IN_STAGE,
-    MAX_PERTURBATIONS,
-    PERTURBATION_SIZE,
-    START_DAMPING,
-    STEP_TOLERANCE,
-    USES_EIGENVALUES,
 )
 from mechanik.kernels.state_layout import (
     ATTEMPT,
@@ -41,56 +30,18 @@ from mechanik.model import Mechanism
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem import Subproblem
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 if TYPE_CHECKING:
-    from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+    pass
 
 descent_kernel = kernel_module("descent")
 
-INITIAL_DAMPING = 0.04
-"""Levenberg-Marquardt damping at the start of an attempt. Tuned on random targets of a Panda and a UR5."""
-ATTEMPT_ITERATIONS = 40
-"""Iterations after which an attempt ends if others follow. Tuned on random targets of a Panda and a UR5."""
 CLOCK_INTERVAL_S = 2e-4
 """s between two checks of the deadline. Shorter intervals end more precisely and cost more calls of the kernel."""
 NO_TARGET = np.zeros((0, 4))
 """Target argument of the kernel if the targets are already in its tables."""
-
-
-def write_options(
-    subproblem: Subproblem, options: Options, method: LevenbergMarquardt, size: float, max_iterations: int | None = None
-) -> None:
-    """Write solver and method options to the kernel's option table.
-
-    Args:
-        subproblem: its tables are written.
-        options: options of the solver.
-        method: options of the method.
-        size: characteristic length of the mechanism, m.
-        max_iterations: replaces `options.max_iterations`.
-    """
-    table = subproblem.packed.tables["options"]
-    iterations = options.max_iterations if max_iterations is None else max_iterations
-    # the kernel tests each residual alone; a loop is closed by the norm of three position or rotation residuals
-    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
-    table[MAX_ITERATIONS], table[START_DAMPING] = (
-        method.default_iterations if iterations is None else iterations,
-        INITIAL_DAMPING,
-    )
-    table[GRADIENT_TOLERANCE], table[PERTURBATION_SIZE], table[MAX_ITERATIONS_IN_STAGE] = (
-        options.smallest_gradient,
-        method.kick,
-        ATTEMPT_ITERATIONS,
-    )
-    table[ITERATIONS_PER_CALL] = np.inf
-    table[FIXED_DAMPING] = method.damping or 0.0
-    table[STEP_TOLERANCE] = options.smallest_step
-    table[MAX_ERROR] = method.largest_error / size * options.position_weight
-    table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
-    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.kicks
 
 
 def run_kernel(

@@ -1,14 +1,43 @@
-"""Options of every solver, independent of its method."""
+"""Arguments of every solver: options, the selection of dofs, limits and weights, and their validation.
+
+Names of joints and dofs, as users give them, are converted to indices, masks, bounds and weights. `write_options`
+writes options to the table that the descent kernel reads.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
+from typing import TYPE_CHECKING
 
-from mechanik.errors import LimitsError, UnknownName
+import numpy as np
+
+from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, ShapeError, StructureError, UnknownName
+from mechanik.kernels.problem_layout import (
+    CLOSURE_TOLERANCE,
+    FIXED_DAMPING,
+    GRADIENT_TOLERANCE,
+    ITERATIONS_PER_CALL,
+    MAX_ANGLE_ERROR,
+    MAX_ERROR,
+    MAX_ITERATIONS,
+    MAX_ITERATIONS_IN_STAGE,
+    MAX_PERTURBATIONS,
+    PERTURBATION_SIZE,
+    START_DAMPING,
+    STEP_TOLERANCE,
+    USES_EIGENVALUES,
+)
+from mechanik.model import Joint, Mechanism
+from mechanik.objectives import Objective
+from mechanik.problem import Subproblem
+from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
+
+if TYPE_CHECKING:
+    from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +115,148 @@ def check_option_names(names: Iterable[str], method_options: Sequence[str]) -> N
     for name in names:
         if name not in OPTION_NAMES and name not in method_options:
             raise UnknownName("option", name, (*method_options, *OPTION_NAMES))
+
+
+def check_avoid_arguments(
+    mechanism: object, avoid: object, clearance: float, *rules: Iterable[tuple[str, str]]
+) -> None:
+    """Raise if collision arguments are given without `avoid`, or `avoid` without a mechanism."""
+    if avoid is None and (clearance != 0.0 or any(tuple(rule) for rule in rules)):
+        raise InvalidArgument("clearance, allow and forbid need avoid, as in avoid=['self']")
+    if avoid is not None and not isinstance(mechanism, Mechanism):
+        raise StructureError("avoid needs a mechanism; Mechanism(roots) makes one from frames")
+
+
+INITIAL_DAMPING = 0.04
+"""Levenberg-Marquardt damping at the start of an attempt. Tuned on random targets of a Panda and a UR5."""
+ATTEMPT_ITERATIONS = 40
+"""Iterations after which an attempt ends if others follow. Tuned on random targets of a Panda and a UR5."""
+
+
+def write_options(
+    subproblem: Subproblem, options: Options, method: LevenbergMarquardt, size: float, max_iterations: int | None = None
+) -> None:
+    """Write solver and method options to the kernel's option table.
+
+    Args:
+        subproblem: its tables are written.
+        options: options of the solver.
+        method: options of the method.
+        size: characteristic length of the mechanism, m.
+        max_iterations: replaces `options.max_iterations`.
+    """
+    table = subproblem.packed.tables["options"]
+    iterations = options.max_iterations if max_iterations is None else max_iterations
+    # the kernel tests each residual alone; a loop is closed by the norm of three position or rotation residuals
+    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
+    table[MAX_ITERATIONS], table[START_DAMPING] = (
+        method.default_iterations if iterations is None else iterations,
+        INITIAL_DAMPING,
+    )
+    table[GRADIENT_TOLERANCE], table[PERTURBATION_SIZE], table[MAX_ITERATIONS_IN_STAGE] = (
+        options.smallest_gradient,
+        method.kick,
+        ATTEMPT_ITERATIONS,
+    )
+    table[ITERATIONS_PER_CALL] = np.inf
+    table[FIXED_DAMPING] = method.damping or 0.0
+    table[STEP_TOLERANCE] = options.smallest_step
+    table[MAX_ERROR] = method.largest_error / size * options.position_weight
+    table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
+    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.kicks
+
+
+DofNames = Iterable[str | Joint]
+"""Joints by name or object, or dofs by name."""
+MIN_DOF_WEIGHT = 1e-6
+"""Smallest mobility weight of a dof, reached at a user weight of 1e6."""
+
+
+def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], list[int]]:
+    """Return the indices in q and in v of a joint or of a single dof (`base.X`).
+
+    A mimic joint has the indices of its leader.
+    """
+    space, kinematics = mechanism.space, mechanism.kinematics
+    if isinstance(name, Joint):
+        name = mechanism.name_of(name)
+    if not isinstance(name, str):
+        raise InvalidArgument(f"a joint must be a name or a Joint, not {name!r}")
+    if name in mechanism.joints:
+        joint = mechanism.joint(name)
+        slot = kinematics.joint_indices.get(joint)
+        if slot is not None:
+            q, v = list(slot.q.values()), list(slot.v.values())
+            for coupling in joint.couplings:
+                leader, dof, _, _ = coupling.resolve()
+                q.append(kinematics.joint_indices[leader].q[dof])
+                v.append(kinematics.joint_indices[leader].v[dof])
+            if slot.quaternion_q is not None and slot.quaternion_v is not None:
+                q += range(slot.quaternion_q, slot.quaternion_q + 4)
+                v += range(slot.quaternion_v, slot.quaternion_v + 3)
+            return q, v
+        if joint.is_closure:
+            raise InvalidArgument(
+                f"joint {name!r} closes a loop, and q has no values for it; lock or limit other joints of the loop"
+            )
+        return [], []
+    if name in space.q_names and name in space.v_names:
+        return [space.q_names.index(name)], [space.v_names.index(name)]
+    if name in space.v_names or name in space.q_names:
+        raise InvalidArgument(f"{name!r} is a component of a spherical joint; name the joint")
+    raise UnknownName("joint", name, [*mechanism.joints, *(n for n in space.v_names if n not in mechanism.joints)])
+
+
+def as_dof_mask(
+    mechanism: Mechanism, names: DofNames | str | Joint | None, default: bool
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return a mask (nv,) that is True for the named dofs; all entries are `default` if `names` is None."""
+    mask = np.full(mechanism.nv, default and names is None, dtype=np.bool_)
+    if names is None:
+        return mask
+    if not isinstance(names, Iterable):
+        raise InvalidArgument(f"joints must be a name or several names, not {names!r}")
+    for name in [names] if isinstance(names, str | Joint) else names:
+        mask[dof_indices(mechanism, name)[1]] = True
+    return mask
+
+
+def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> tuple[Array, Array]:
+    """Return lower and upper limits, (nq,) each: those of the mechanism, replaced where `limits` has (lower, upper)."""
+    lower, upper = mechanism.space.lower.copy(), mechanism.space.upper.copy()
+    if limits is None:
+        return lower, upper
+    if not isinstance(limits, Mapping):
+        raise ShapeError(f"limits must be a mapping from names, as in {{'elbow': (0, 2)}}, not {limits!r}")
+    for name, pair in limits.items():
+        if np.shape(pair) != (2,):
+            raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}")
+        bounds: list[object] = list(pair)  # type: ignore[arg-type]
+        low, high = (as_number(bound, f"limit of {name!r}", allow_infinite=True) for bound in bounds)
+        if low > high:
+            raise LimitsError(f"limits of {name!r} are {low:g} and {high:g}; the lower must not be above the upper")
+        q, v = dof_indices(mechanism, name)
+        if len(q) != len(v):
+            raise LimitsError(f"spherical joint {name!r} has no limits; Joint.set_cone limits its swing")
+        lower[q], upper[q] = low, high
+    return lower, upper
+
+
+def as_weights(
+    mechanism: Mechanism, objectives: Sequence[Objective], weights: Mapping[str, float]
+) -> tuple[dict[int, float], Array]:
+    """Return the factors on objective weights by objective index, and the mobility weight of each dof, (nv,).
+
+    The mobility weight of a dof is the inverse of the weight that the user gives; 1 by default.
+    """
+    factors: dict[int, float] = {}
+    dof_weights = np.ones(mechanism.nv)
+    for name, weight in weights.items():
+        value = as_number(weight, f"weight of {name!r}")
+        if value <= 0:
+            raise ObjectiveError(f"weight of {name!r} must be above zero, not {value:g}")
+        indices = [k for k, objective in enumerate(objectives) if objective.name == name]
+        factors |= dict.fromkeys(indices, value)
+        if not indices:
+            dof_weights[dof_indices(mechanism, name)[1]] = max(1.0 / value, MIN_DOF_WEIGHT)
+    return factors, dof_weights

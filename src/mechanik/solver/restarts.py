@@ -22,12 +22,12 @@ from mechanik.kernels.state_layout import (
 )
 from mechanik.model import Mechanism
 from mechanik.problem import Subproblem
-from mechanik.solver.kernel_driver import run_kernel, write_options
+from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method import Method, run_method
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options
+from mechanik.solver.options import Options, write_options
 from mechanik.solver.start_configurations import (
     SEED_TABLE_SIZE,
     Mask,

@@ -38,16 +38,14 @@ from mechanik.solver.collision_constraint import (
     Avoid,
     AvoidAs,
     CollisionConstraint,
-    check_avoid_arguments,
     make_collision_constraint,
 )
-from mechanik.solver.dof_selection import DofNames
 from mechanik.solver.general_path import GeneralPath
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method import Method
 from mechanik.solver.methods.method_registry import option_names
 from mechanik.solver.monitor import Callback
-from mechanik.solver.options import check_option_names
+from mechanik.solver.options import DofNames, check_avoid_arguments, check_option_names
 from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
 from mechanik.solver.search.chain_search import ChainResult, ChainSearch
 from mechanik.solver.search.search_context import search_context
@@ -77,7 +75,7 @@ class Solver(GeneralPath):
         goals: objectives. None: the objectives of the graph, which are its goals and the targets and rest poses of its
             joints.
         solver: the method, by name (a key of `mk.METHODS`) or as an object. "auto" selects a method for the problem.
-        active: joints (`elbow`) or dofs (`base.RADIAL_AXIS`) that may move. None: all dofs that affect an objective.
+        active: joints (`elbow`) or dofs (`base.X`) that may move. None: all dofs that affect an objective.
         lock: joints or dofs that may not move.
         limits: (lower, upper) by joint or dof, rad or m; replaces the limits of the mechanism.
         weights: by objective name, a factor on its weight; by joint or dof, a factor above 1 makes it move less.

@@ -24,11 +24,11 @@ from mechanik.objectives.constraint_relations import (
     joint_constraint_residuals,
 )
 from mechanik.objectives.relation import MIN_DIRECTION_LENGTH, Relation, RelationKind, band_violation
-from mechanik.solver.kernel_driver import run_kernel, write_options
+from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options
+from mechanik.solver.options import Options, write_options
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 

@@ -32,7 +32,7 @@ from mechanik.objectives.pose_goals import LinkGoal
 from mechanik.solver import Solver
 from mechanik.solver.batch import supports_lanes
 from mechanik.solver.batch.batch_backends import goal_poses
-from mechanik.solver.dof_selection import as_bounds
+from mechanik.solver.options import as_bounds
 from mechanik.solver.search.search_context import search_context
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import with_targets

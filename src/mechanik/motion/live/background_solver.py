@@ -27,9 +27,8 @@ from mechanik.objectives import Objective, RestPose
 from mechanik.objectives.objective import as_objectives
 from mechanik.processor_clock import thread_clock
 from mechanik.solver import Solver
-from mechanik.solver.dof_selection import DofNames
 from mechanik.solver.methods.method import Method
-from mechanik.solver.options import OPTION_NAMES
+from mechanik.solver.options import OPTION_NAMES, DofNames
 from mechanik.solver.solution import Solution, Status
 from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array, ArrayLike

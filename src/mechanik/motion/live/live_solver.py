@@ -20,8 +20,8 @@ from mechanik.motion.live.background_solver import (
     as_names,
 )
 from mechanik.objectives.objective import as_objectives
-from mechanik.solver.dof_selection import DofNames
 from mechanik.solver.methods.method import Method
+from mechanik.solver.options import DofNames
 from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import ArrayLike
 from mechanik.validation import as_number

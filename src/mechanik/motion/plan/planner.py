@@ -39,8 +39,7 @@ from mechanik.motion.plan.tree_planners import (
 )
 from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
-from mechanik.solver.collision_constraint import check_avoid_arguments
-from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
+from mechanik.solver.options import DofNames, as_bounds, as_dof_mask, check_avoid_arguments
 from mechanik.solver.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import wait_for_kernels

@@ -33,9 +33,8 @@ from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations
 from mechanik.objectives.objective import ErrorNorms
 from mechanik.objectives.relation import evaluate_relation
-from mechanik.solver.collision_constraint import check_avoid_arguments
-from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
 from mechanik.solver.kernel_driver import evaluate_python_residuals
+from mechanik.solver.options import DofNames, as_bounds, as_dof_mask, check_avoid_arguments
 from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import kernel_module

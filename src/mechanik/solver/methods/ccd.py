@@ -25,9 +25,9 @@ from mechanik.kernels.problem_layout import (
     ROW_MASK,
 )
 from mechanik.kernels.problem_layout import BLOCK_KIND as BLOCK_KIND
-from mechanik.solver.dof_selection import dof_indices
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
+from mechanik.solver.options import dof_indices
 from mechanik.tiers import kernel_module
 from mechanik.validation import as_number
 

@@ -19,8 +19,9 @@ from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
 from mechanik.problem import Problem, Subproblem
-from mechanik.solver.kernel_driver import evaluate_python_residuals, run_kernel, write_options
+from mechanik.solver.kernel_driver import evaluate_python_residuals, run_kernel
 from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import write_options
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 

@@ -14,10 +14,9 @@ from mechanik.kernels.problem_layout import LOCKED
 from mechanik.kernels.state_layout import SUCCESS
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.solver.compiled_problem import CompiledProblem
-from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
-from mechanik.solver.kernel_driver import run_kernel, write_options
+from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
-from mechanik.solver.options import Options
+from mechanik.solver.options import DofNames, Options, as_bounds, as_dof_mask, write_options
 from mechanik.solver.search.closed_form import POSE_ROWS, POSITION_ROWS, ClosedForm, closed_form
 from mechanik.solver.search.constraint_system import ConstraintSystem, Mask
 from mechanik.solver.start_configurations import halton_configurations, random_configurations
