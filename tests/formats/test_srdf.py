@@ -92,12 +92,12 @@ def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() ->
     )
     robot = arm()
     robot.q = [0.1, 0.2, 0.3]
-    found = parse_srdf(text, robot)
-    assert list(found.configurations) == ["up", "arm/out", "hand/out", "odd"]
-    np.testing.assert_array_equal(found.configurations["up"], [0.1, 0.5, 0.3])
-    np.testing.assert_array_equal(found.configurations["hand/out"], [0.1, 0.2, 2.0])
-    assert len(found.warnings) == 1
-    assert "no such joint" in found.warnings[0]
+    content = parse_srdf(text, robot)
+    assert list(content.configurations) == ["up", "arm/out", "hand/out", "odd"]
+    np.testing.assert_array_equal(content.configurations["up"], [0.1, 0.5, 0.3])
+    np.testing.assert_array_equal(content.configurations["hand/out"], [0.1, 0.2, 2.0])
+    assert len(content.warnings) == 1
+    assert "no such joint" in content.warnings[0]
 
 
 def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_srdfs_of_other_people_are_read_with_every_pair_that_their_urdf_has(
     assert len(both) >= 10
     for urdf, beside in both:
         robot = mk.load(urdf)
-        found = read_srdf(beside, robot, missing="ignore")
+        content = read_srdf(beside, robot, missing="ignore")
         nodes = ElementTree.parse(beside).getroot().findall("disable_collisions")
         said = {frozenset((node.attrib["link1"], node.attrib["link2"])) for node in nodes}
-        assert {frozenset(pair) for pair in found} == {pair for pair in said if pair <= set(robot.links)}, beside.name
+        assert {frozenset(pair) for pair in content} == {pair for pair in said if pair <= set(robot.links)}, beside.name

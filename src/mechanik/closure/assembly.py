@@ -49,7 +49,7 @@ class PassedSingularity:
     Example:
         >>> four_bar = mk.gallery.four_bar()
         >>> assembly = four_bar.assemble({"rocker_joint": 3.0})
-        >>> assembly.success, [one.kind for one in assembly.singularities]
+        >>> assembly.success, [singularity.kind for singularity in assembly.singularities]
         (False, ['dead point'])
     """
 
@@ -98,11 +98,11 @@ class Assembly:
     closing_angles: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __repr__(self) -> str:
-        verdict = "assembled" if self.success else f"not assembled, {self.status.name}"
+        state = "assembled" if self.success else f"not assembled, {self.status.name}"
         errors = self.closure_errors.values()
-        worst = max((error.position for error in errors), default=0.0)
+        distance = max((error.position for error in errors), default=0.0)
         angle = max((error.rotation for error in errors), default=0.0)
-        return f"<{verdict}: loops open by {worst:.2g} m, {angle:.2g} rad; {self.message}>"
+        return f"<{state}: largest loop gap {distance:.2g} m, {angle:.2g} rad; {self.message}>"
 
     def __getitem__(self, joint: str) -> float | Array:
         """Return the value of a joint, also of one that closes a loop, m or rad; an array if it has several dofs."""
@@ -110,15 +110,15 @@ class Assembly:
         values = self.mechanism.values(self.q)
         if joint in values:
             return values[joint]
-        before = self.mechanism.q
+        previous_q = self.mechanism.q
         try:
             self.mechanism.q = self.q
-            measured = self.mechanism.closure(joint).joint_values()
+            joint_values = self.mechanism.closure(joint).joint_values()
         finally:
-            self.mechanism.q = before
+            self.mechanism.q = previous_q
         if joint in self.closing_angles:
-            measured = np.append(measured[:-1], self.closing_angles[joint])
-        return float(measured[0]) if len(measured) == 1 else measured
+            joint_values = np.append(joint_values[:-1], self.closing_angles[joint])
+        return float(joint_values[0]) if len(joint_values) == 1 else joint_values
 
     @property
     def values(self) -> dict[str, float | Array]:
@@ -128,15 +128,16 @@ class Assembly:
     @property
     def closure_errors(self) -> Mapping[str, ErrorNorms]:
         """Gap of each loop, m and rad, by the name of the joint that closes it."""
-        found: dict[str, ErrorNorms] = {}
+        errors: dict[str, ErrorNorms] = {}
         for name, closure in self.mechanism.closures.items():
             position = rotation = 0.0
             for relation in closure_relations(self.mechanism, closure):
-                rows, metres = evaluate_relation(self.mechanism, relation, self.q)[0], np.array(relation.is_length)
-                position = max(position, float(np.linalg.norm(rows[metres])))
-                rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
-            found[name] = ErrorNorms(position, rotation)
-        return found
+                residual = evaluate_relation(self.mechanism, relation, self.q)[0]
+                is_length = np.array(relation.is_length)
+                position = max(position, float(np.linalg.norm(residual[is_length])))
+                rotation = max(rotation, float(np.linalg.norm(residual[~is_length])))
+            errors[name] = ErrorNorms(position, rotation)
+        return errors
 
     @property
     def joint_constraint_errors(self) -> Mapping[str, float]:
@@ -152,14 +153,15 @@ class Assembly:
         """Singularity analysis at `q`: the kind, the distance, and the joints that move there without effect."""
         from mechanik.solver.singularity import SingularDirection, find_singularity
 
-        asked = (JointValues(self.inputs, angle_mode="exact"),) if self.inputs else ()
-        found = find_singularity(self.mechanism, asked, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
-        if not self.is_at_dead_point or "dead point" in found.kinds:
-            return found
+        objectives = (JointValues(self.inputs, angle_mode="exact"),) if self.inputs else ()
+        singularity = find_singularity(self.mechanism, objectives, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
+        if not self.is_at_dead_point or "dead point" in singularity.kinds:
+            return singularity
         # where the loop Jacobian loses rank too, the analysis cannot show the dead point, but the continuation has
         motion = dict(zip(self.mechanism.space.v_names, self.heading.tolist(), strict=True))
-        others = tuple(part for part in found.directions if part.kind != "dead point")
-        return replace(found, directions=(*others, SingularDirection("dead point", 0.0, MappingProxyType(motion))))
+        dead_point = SingularDirection("dead point", 0.0, MappingProxyType(motion))
+        others = (direction for direction in singularity.directions if direction.kind != "dead point")
+        return replace(singularity, directions=(*others, dead_point))
 
     @property
     def is_at_dead_point(self) -> bool:
@@ -191,150 +193,152 @@ MAX_INPUT_ERROR = 2e-8
 
 
 def make_assembly(
-    course: ContinuationProblem, walk: Continuation, place: ContinuationPoint, heading: Array
+    problem: ContinuationProblem, continuation: Continuation, point: ContinuationPoint, heading: Array
 ) -> Assembly:
-    """Make the assembly for a continuation that reached its goal `place`.
+    """Make the assembly for a continuation that reached its goal `point`.
 
     Args:
-        heading: (nv,) direction of motion at `place`, m and rad per unit of the path parameter.
+        heading: (nv,) direction of motion at `point`, m and rad per unit of the path parameter.
     """
-    drives, loops = course.drives, course.loops
-    q = drives.set_values(place.q, place.s)
-    errors = drives.errors(q, place.s)
-    outside, of = loops.limit_violation(q)
-    passed = tuple(PassedSingularity("change point", one.q) for one in walk.change_points)
-    met = sum(error < MAX_INPUT_ERROR for error in errors.values())
+    inputs, loops = problem.inputs, problem.loops
+    q = inputs.set_values(point.q, point.s)
+    errors = inputs.errors(q, point.s)
+    violation, joint_name = loops.limit_violation(q)
+    passed = tuple(PassedSingularity("change point", change_point.q) for change_point in continuation.change_points)
+    reached_count = sum(error < MAX_INPUT_ERROR for error in errors.values())
     status, text = Status.CONVERGED, summary_text(loops, errors, passed)
-    if not _is_shut(loops, q):
-        status, text = Status.STALLED, "the branch was lost on the way; try more steps, or another q0"
-    elif walk.stop_reason == "stuck" and not walk.redundancy:
+    if not _is_closed(loops, q):
+        status, text = Status.STALLED, "the branch was lost on the path; try more steps, or another q0"
+    elif continuation.stop_reason == "stuck" and not continuation.redundancy:
         status = Status.STALLED
-        text = "the drives are met, but the branch was lost on the way, and this may be another; try more steps"
-    elif drives.clamped:
+        text = "the inputs have their values, but the branch was lost; this may be another one. Try more steps"
+    elif inputs.clamped:
         status = Status.CLOSEST
-        text = f"outside its limits, and left at the nearer one: {', '.join(drives.clamped)}"
-    elif met < len(errors):
-        status, text = Status.CLOSEST, "the drives cannot be met from here"
-    elif outside > MAX_CLOSURE_ERROR:
-        status, text = Status.CLOSEST, f"{of} is outside its limits"
-    success, turns = status is Status.CONVERGED, drives.closing_angles(q, place.s)
-    return Assembly(loops.mechanism, drives.values, q, success, status, text, errors, passed, heading, turns)
+        text = f"requested outside the limits, set to the nearest limit: {', '.join(inputs.clamped)}"
+    elif reached_count < len(errors):
+        status, text = Status.CLOSEST, "the input values are not reached from this start"
+    elif violation > MAX_CLOSURE_ERROR:
+        status, text = Status.CLOSEST, f"{joint_name} is outside its limits"
+    success, closing_angles = status is Status.CONVERGED, inputs.closing_angles(q, point.s)
+    return Assembly(loops.mechanism, inputs.values, q, success, status, text, errors, passed, heading, closing_angles)
 
 
 def summary_text(loops: LoopSystem, errors: Mapping[str, float], passed: Sequence[PassedSingularity]) -> str:
     """Return the message that counts driven joints at their values, closed loops and passed change points."""
-    text = f"{format_count(len(loops.mechanism.closures), 'loop')} shut"
+    text = f"{format_count(len(loops.mechanism.closures), 'loop')} closed"
     if errors:
-        met = sum(error < MAX_INPUT_ERROR for error in errors.values())
-        text = f"{met} of {format_count(len(errors), 'drive')} met, {text}"
-    return f"{text}; on the way it passed {format_count(len(passed), 'change point')}" if passed else text
+        reached_count = sum(error < MAX_INPUT_ERROR for error in errors.values())
+        text = f"{reached_count} of {format_count(len(errors), 'input')} reached, {text}"
+    return f"{text}; passed {format_count(len(passed), 'change point')}" if passed else text
 
 
-def unclosed_assembly(course: ContinuationProblem, q: Array) -> Assembly:
+def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     """Make the assembly for loops that could not be closed; `q` (nq,) has the smallest gap that was found."""
-    loops, drives = course.loops, course.drives
-    text = "its loops could not be shut, or its laws not kept"
-    found = Assembly(
-        loops.mechanism, drives.values, q, False, Status.OPEN, text, drives.errors(q, 0.0), (), np.zeros(loops.n)
-    )
-    off: list[str] = []
-    for name, error in found.closure_errors.items():
+    loops, inputs = problem.loops, problem.inputs
+    text = "the loops could not be closed, or the joint constraints not satisfied"
+    errors, still = inputs.errors(q, 0.0), np.zeros(loops.n)
+    assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.OPEN, text, errors, (), still)
+    violations: list[str] = []
+    for name, error in assembly.closure_errors.items():
         gaps = [
             f"{gap:.4g} {unit}"
             for gap, unit in ((error.position, "m"), (error.rotation, "rad"))
             if gap > MAX_CLOSURE_ERROR
         ]
-        off += [f"loop {name} (open by {' and '.join(gaps)})"] if gaps else []
-    off += [
-        f"law {name} (off by {abs(error):.4g})"
-        for name, error in found.joint_constraint_errors.items()
+        violations += [f"loop {name} (gap {' and '.join(gaps)})"] if gaps else []
+    violations += [
+        f"joint constraint {name} (error {abs(error):.4g})"
+        for name, error in assembly.joint_constraint_errors.items()
         if abs(error) > MAX_CLOSURE_ERROR
     ]
-    beyond, of = loops.limit_violation(q)
-    off += [f"{of} (outside its limits)"] if beyond > MAX_CLOSURE_ERROR else []
-    advice = "start nearer, or ask for assembly_modes"
-    message = f"{text}: {', '.join(off)}; that is the least that was found near q0: {advice}"
-    return Assembly(
-        loops.mechanism, found.inputs, q, False, Status.OPEN, message, found.input_errors, (), found.heading
-    )
+    violation, joint_name = loops.limit_violation(q)
+    violations += [f"{joint_name} (outside its limits)"] if violation > MAX_CLOSURE_ERROR else []
+    advice = "try a q0 nearer to closed loops, or search with assembly_modes"
+    return replace(assembly, message=f"{text} near q0: {', '.join(violations)}; {advice}")
 
 
-def nearest_assembly(course: ContinuationProblem, walk: Continuation) -> Assembly:
+def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -> Assembly:
     """Make the assembly for a continuation that stopped before its goal.
 
     With several driven joints a configuration off the straight path may be nearer to their values: a solve from the
     last point searches for it.
     """
-    loops, drives, here = course.loops, course.drives, walk.here
-    q, passed = here.q, [PassedSingularity("change point", one.q) for one in walk.change_points]
-    if walk.stop_reason == "dead point":
+    loops, inputs, here = problem.loops, problem.inputs, continuation.here
+    q = here.q
+    passed = [PassedSingularity("change point", change_point.q) for change_point in continuation.change_points]
+    if continuation.stop_reason == "dead point":
         passed.append(PassedSingularity("dead point", q))
-    if walk.stop_reason != "steps" and (len(drives.start) > 1 or walk.redundancy):
-        found = Solver(loops.mechanism, JointValues(drives.values, angle_mode="exact")).solve(q0=q)
-        before, after = (np.linalg.norm(list(drives.errors(one, here.s).values())) for one in (q, found.q))
-        if _is_shut(loops, found.q) and after < before - MAX_CLOSURE_ERROR:
-            q = found.q
-            if found.success and not drives.clamped:
-                exact = course.project_at(q, drives.path_length)
+    if continuation.stop_reason != "steps" and (len(inputs.start) > 1 or continuation.redundancy):
+        solution = Solver(loops.mechanism, JointValues(inputs.values, angle_mode="exact")).solve(q0=q)
+        error, solution_error = (
+            np.linalg.norm(list(inputs.errors(candidate, here.s).values())) for candidate in (q, solution.q)
+        )
+        if _is_closed(loops, solution.q) and solution_error < error - MAX_CLOSURE_ERROR:
+            q = solution.q
+            if solution.success and not inputs.clamped:
+                exact = problem.project_at(q, inputs.path_length)
                 if exact.error < MAX_CLOSURE_ERROR and loops.limit_violation(exact.q)[0] < MAX_CLOSURE_ERROR:
-                    return make_assembly(course, walk, exact, np.zeros(loops.n))
-    errors = drives.errors(q, here.s)
-    is_at_crossing = here.relative_singular_value(walk.rank) < NEAR_SINGULAR
-    held = {
-        "dead point": "it stands at a dead point" + (", where loops lose rank too" if is_at_crossing else ""),
-        "limit": f"{walk.limit} is at its limit",
-        "stuck": "the branch could not be followed any further",
-        "conflict": "the drives hold each other",
+                    return make_assembly(problem, continuation, exact, np.zeros(loops.n))
+    errors = inputs.errors(q, here.s)
+    is_at_crossing = here.relative_singular_value(continuation.rank) < NEAR_SINGULAR
+    reason = {
+        "dead point": "the mechanism is at a dead point" + (", where loops lose rank too" if is_at_crossing else ""),
+        "limit": f"{continuation.limit} is at its limit",
+        "stuck": "the branch could not be followed further",
+        "conflict": "the inputs block each other",
         "steps": "",
-    }[walk.stop_reason]
-    missed = ", ".join(f"{name} (off by {error:.4g})" for name, error in errors.items() if error > MAX_INPUT_ERROR)
-    text, status = f"out of reach on this branch: {missed}; {held}", Status.CLOSEST
+    }[continuation.stop_reason]
+    missed = ", ".join(f"{name} (error {error:.4g})" for name, error in errors.items() if error > MAX_INPUT_ERROR)
+    text, status = f"not reached on this branch: {missed}; {reason}", Status.CLOSEST
     if not missed:
-        status, text = Status.CONVERGED, f"{summary_text(loops, errors, passed[: len(walk.change_points)])}; {held}"
-    elif walk.stop_reason == "stuck":
+        status, text = (
+            Status.CONVERGED,
+            f"{summary_text(loops, errors, passed[: len(continuation.change_points)])}; {reason}",
+        )
+    elif continuation.stop_reason == "stuck":
         status = Status.STALLED
-    elif walk.stop_reason == "steps":
+    elif continuation.stop_reason == "steps":
         status = Status.TIMEOUT
-        text = f"given up on the way after {walk.step_count} steps: {missed}; give this answer as q0 to go on from here"
-    heading = walk.heading[:-1] * loops.unit
-    success, turns = status is Status.CONVERGED, drives.closing_angles(q, here.s)
-    return Assembly(loops.mechanism, drives.values, q, success, status, text, errors, tuple(passed), heading, turns)
+        text = f"stopped after {continuation.step_count} steps: {missed}; pass this assembly as q0 to continue"
+    heading = continuation.heading[:-1] * loops.unit
+    success, angles = status is Status.CONVERGED, inputs.closing_angles(q, here.s)
+    return Assembly(loops.mechanism, inputs.values, q, success, status, text, errors, tuple(passed), heading, angles)
 
 
-def _is_shut(loops: LoopSystem, q: Array) -> bool:
+def _is_closed(loops: LoopSystem, q: Array) -> bool:
     return float(np.abs(loops.residual(q)[0]).max(initial=0.0)) < MAX_CLOSURE_ERROR
 
 
-HARDLY = 0.01
+MIN_DISTANCE = 0.01
 """Scaled units (rad, or lengths in units of the mechanism's size): a continuation that is stuck within this distance of
 its start has not left it.
 """
-SHAKE = 2e-5
+MIN_GAIN = 2e-5
 """Scaled units; path progress below this is not a motion. Loops count as closed up to 1e-10, and their error grows with
 the square of the step, so an immobile mechanism seems to move about this far.
 """
 
 
-def is_immobile(walk: Continuation) -> bool:
+def is_immobile(continuation: Continuation) -> bool:
     """Return whether a continuation stopped at its start and no branch leads its driven joints on from there."""
-    start = walk.points[0]
-    if float(np.linalg.norm(walk.problem.difference(start, walk.here))) > HARDLY:
+    start = continuation.points[0]
+    if float(np.linalg.norm(continuation.problem.difference(start, continuation.here))) > MIN_DISTANCE:
         return False
-    return branch_directions(walk.problem, start).gain < SHAKE
+    return branch_directions(continuation.problem, start).gain < MIN_GAIN
 
 
-def immobile_assembly(course: ContinuationProblem, q: Array) -> Assembly:
+def immobile_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     """Make the assembly for driven joints that cannot move from `q` (nq,); the message names them."""
-    loops, drives = course.loops, course.drives
-    errors = drives.errors(q, 0.0)
-    held = [name for name in drives.values if _is_held_alone(course, name, q)] or list(drives.values)
-    off = ", ".join(f"{name} cannot move (off by {errors[name]:.4g})" for name in held)
-    text = f"{off}: the loops leave it no way but to shake"
-    nothing, turns = np.zeros(loops.n), drives.closing_angles(q, 0.0)
-    return Assembly(loops.mechanism, drives.values, q, False, Status.CLOSEST, text, errors, (), nothing, turns)
+    loops, inputs = problem.loops, problem.inputs
+    errors = inputs.errors(q, 0.0)
+    immobile = [name for name in inputs.values if _is_immobile_alone(problem, name, q)] or list(inputs.values)
+    names = ", ".join(f"{name} cannot move (error {errors[name]:.4g})" for name in immobile)
+    text = f"{names}: the loops allow only an infinitesimal motion"
+    still, angles = np.zeros(loops.n), inputs.closing_angles(q, 0.0)
+    return Assembly(loops.mechanism, inputs.values, q, False, Status.CLOSEST, text, errors, (), still, angles)
 
 
-def _is_held_alone(course: ContinuationProblem, name: str, q: Array) -> bool:
-    loops = course.loops
-    alone = ContinuationProblem(loops, DrivenJoints(loops, {name: course.drives.values[name]}, q))
-    return alone.drives.path_length > HARDLY and branch_directions(alone, alone.point_at(q, 0.0)).gain < SHAKE
+def _is_immobile_alone(problem: ContinuationProblem, name: str, q: Array) -> bool:
+    loops = problem.loops
+    alone = ContinuationProblem(loops, DrivenJoints(loops, {name: problem.inputs.values[name]}, q))
+    return alone.inputs.path_length > MIN_DISTANCE and branch_directions(alone, alone.point_at(q, 0.0)).gain < MIN_GAIN

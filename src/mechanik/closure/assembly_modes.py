@@ -30,18 +30,18 @@ from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, format_count
 
-BLOCK = 64
+SEED_BLOCK = 64
 """Seeds of the first block; later blocks have up to four times as many."""
-ENOUGH = 120
+HITS_WITHOUT_NEW_MODE = 120
 """Hits in a row without a new mode after which no more seeds are tried, but at least as many as the last new mode took.
 Trades time for completeness: of the 40 modes of Dietmaier's platform, 1 seed in 4 leads to a mode, and the rarest mode
 takes 3000 seeds.
 """
-TWICE = 2
+MIN_HITS = 2
 """Hits below which a mode is rare, and curves in a row without a new mode after which no more are followed."""
-FEW = 2
+MAX_MODES_WITHOUT_CURVES = 2
 """Number of modes up to which no curves are followed if none of the modes is rare."""
-STEPS = 2000
+MAX_CURVE_STEPS = 2000
 """Maximum number of steps along a curve."""
 
 
@@ -63,29 +63,29 @@ class ModeSearch:
     def __init__(self, context: SearchContext, loops: LoopSystem, values: Mapping[str, Array], deadline: float) -> None:
         self.context, self.loops, self.values, self.deadline = context, loops, values, deadline
         self.pool = SolutionPool(context.constraints)
-        self._turned = shortest_closing_angles(loops.mechanism, values)
+        self._closing_angles = shortest_closing_angles(loops.mechanism, values)
         self.hits: list[int] = []
         self.tries = self.descents = self.curves = 0
 
     @property
     def rare_count(self) -> int:
         """Number of modes that were reached only once."""
-        return sum(one < TWICE for one in self.hits)
+        return sum(hits < MIN_HITS for hits in self.hits)
 
     def search_from_seeds(self, tries: int, rng: np.random.Generator) -> None:
         """Descend from up to `tries` seeds, in blocks, until new modes are unlikely."""
         last_new = 0
         while self.tries < tries and self._has_time():
-            count = min(max(BLOCK, min(self.tries, 4 * BLOCK)), tries - self.tries)
+            count = min(max(SEED_BLOCK, min(self.tries, 4 * SEED_BLOCK)), tries - self.tries)
             starts = self.context.starts(self.tries, count, rng)
             if self.tries == 0:
                 starts[0] = self.context.q0
-            found = self.context.descend(starts)
+            endpoints = self.context.descend(starts)
             self.tries += count
-            self.descents += len(found)
-            if self.add(found):
+            self.descents += len(endpoints)
+            if self.add(endpoints):
                 last_new = self.descents
-            if self.descents - last_new >= max(ENOUGH, last_new) or len(self.pool.multi_dof) > 64:
+            if self.descents - last_new >= max(HITS_WITHOUT_NEW_MODE, last_new) or len(self.pool.multi_dof) > 64:
                 break
 
     def follow_curves(self) -> None:
@@ -94,56 +94,63 @@ class ModeSearch:
         No curve is followed if there are at most two modes and none of them is rare.
         """
         names, used = list(self.values), set[tuple[int, str]]()
-        in_vain = 0
-        while self._has_time() and (self.rare_count or (len(self.hits) > FEW and in_vain < TWICE)):
-            free = [(hits, k) for k, hits in enumerate(self.hits) if any((k, name) not in used for name in names)]
-            if not free:
+        fruitless_curves = 0
+        while self._has_time() and (
+            self.rare_count or (len(self.hits) > MAX_MODES_WITHOUT_CURVES and fruitless_curves < MIN_HITS)
+        ):
+            unused = [(hits, k) for k, hits in enumerate(self.hits) if any((k, name) not in used for name in names)]
+            if not unused:
                 break
-            k = min(free)[1]
+            k = min(unused)[1]
             name = next(name for name in (*names[k % len(names) :], *names) if (k, name) not in used)
             used.add((k, name))
             self.curves += 1
-            in_vain = 0 if self.add(self._around(self.pool.isolated.q[k], name)) else in_vain + 1
+            fruitless_curves = (
+                0 if self.add(self._modes_on_curve(self.pool.isolated.q[k], name)) else fruitless_curves + 1
+            )
 
-    def add(self, found: Array) -> int:
+    def add(self, endpoints: Array) -> int:
         """Add the end points of descents (K, nq) to the pool; return the number of new modes."""
-        c, findings = self.context.constraints, self.pool
-        known = findings.isolated.q
-        if len(known) and len(found):
-            apart = np.abs(c.wrapped_difference(found[:, None], known[None])).max(axis=2)
-            nearest = apart.argmin(axis=1)
-            seen = apart[np.arange(len(found)), nearest] < KNOWN_SOLUTION_DISTANCE
-            for k in nearest[seen].tolist():
+        constraints, pool = self.context.constraints, self.pool
+        known = pool.isolated.q
+        if len(known) and len(endpoints):
+            distances = np.abs(constraints.wrapped_difference(endpoints[:, None], known[None])).max(axis=2)
+            nearest = distances.argmin(axis=1)
+            is_known = distances[np.arange(len(endpoints)), nearest] < KNOWN_SOLUTION_DISTANCE
+            for k in nearest[is_known].tolist():
                 self.hits[k] += 1
-            found = found[~seen]
-        if not len(found):
+            endpoints = endpoints[~is_known]
+        if not len(endpoints):
             return 0
-        polished, holds = c.polish(found, self.context.q0)
-        new = findings.add(polished[holds])
-        self.hits += [0] * (len(findings.isolated.q) - len(self.hits))
-        for one in polished[holds]:
-            for k in np.flatnonzero(
-                [bool(findings.isolated.is_same(one[None], other)[0]) for other in findings.isolated.q]
-            ):
+        polished, is_valid = constraints.polish(endpoints, self.context.q0)
+        new_count = pool.add(polished[is_valid])
+        self.hits += [0] * (len(pool.isolated.q) - len(self.hits))
+        for q in polished[is_valid]:
+            for k in np.flatnonzero([bool(pool.isolated.is_same(q[None], mode)[0]) for mode in pool.isolated.q]):
                 self.hits[k] += 1
-        return new
+        return new_count
 
-    def _around(self, q: Array, name: str) -> Array:
+    def _modes_on_curve(self, q: Array, name: str) -> Array:
         """Return the modes (K, nq) on the curve through `q` along which the driven joint `name` is free."""
         values = {**self.values, name: self.values[name] + 1.0}
-        course = ContinuationProblem(
-            self.loops, DrivenJoints(self.loops, values, q, ignore_limits=True, closing_angles=self._turned)
+        problem = ContinuationProblem(
+            self.loops, DrivenJoints(self.loops, values, q, ignore_limits=True, closing_angles=self._closing_angles)
         )
-        found: list[Array] = []
+        modes: list[Array] = []
         for sign in (1.0, -1.0):
-            walk = start_continuation(course, q)
-            if walk.stop_reason == "conflict" or walk.redundancy:
+            continuation = start_continuation(problem, q)
+            if continuation.stop_reason == "conflict" or continuation.redundancy:
                 break
-            walk.headings[0], walk.ignore_limits, walk.stop_reason = sign * walk.heading, True, ""
-            found += [place.q for place in walk.trace_closed_curve(STEPS, period=course.drives.period)]
-            if not walk.stop_reason:
+            continuation.headings[0], continuation.ignore_limits, continuation.stop_reason = (
+                sign * continuation.heading,
+                True,
+                "",
+            )
+            curve_points = continuation.trace_closed_curve(MAX_CURVE_STEPS, period=problem.inputs.period)
+            modes += [point.q for point in curve_points]
+            if not continuation.stop_reason:
                 break
-        return np.where(self.context.is_fixed, self.context.q0, np.array(found).reshape(-1, len(q)))
+        return np.where(self.context.is_fixed, self.context.q0, np.array(modes).reshape(-1, len(q)))
 
     def _has_time(self) -> bool:
         return time.perf_counter() < self.deadline
@@ -198,8 +205,8 @@ class AssemblyModes:
     def __repr__(self) -> str:
         if not len(self):
             return f"<no assembly mode: {self.why}>"
-        freely = f", samples of motions with {format_count(self.redundant, 'freedom')}" if self.redundant else ""
-        return f"<{format_count(len(self), 'assembly mode')}{freely}: {self.why}>"
+        samples = f", samples of self-motions with {self.redundant} dof" if self.redundant else ""
+        return f"<{format_count(len(self), 'assembly mode')}{samples}: {self.why}>"
 
 
 def assembly_modes(
@@ -223,53 +230,53 @@ def assembly_modes(
             raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
         deadline = time.perf_counter() + seconds
     if not mechanism.closures and not mechanism.joint_constraints:
-        raise StructureError("there is no loop to put together; give the joints their values")
+        raise StructureError("the mechanism has no loop and no joint constraint; set the joint values directly")
     values = as_inputs(mechanism, inputs)
     generator = np.random.default_rng(0) if rng is None else as_rng(rng)
     start = as_start_state(mechanism, q0).q
     loops = LoopSystem(mechanism)
-    drives = DrivenJoints(loops, values, start)
-    if drives.clamped:
-        why = f"outside its limits: {', '.join(drives.clamped)}"
+    driven_joints = DrivenJoints(loops, values, start)
+    if driven_joints.clamped:
+        why = f"outside the limits: {', '.join(driven_joints.clamped)}"
         return _as_modes(mechanism, np.zeros((0, mechanism.nq)), start, np.zeros(0, dtype=np.int64), 0, why, 0, 0.0)
-    start = drives.set_values(start, drives.path_length)
-    locked = [mechanism.space.v_names[v] for v in drives.columns()]
-    wanted = JointValues(values, angle_mode="exact") if values else RestPose(start)
-    solver = Solver(mechanism, wanted, lock=locked or None)
-    with solver._exclusive(), search_context(solver, None, start) as question:
-        search = ModeSearch(question, loops, values, deadline)
+    start = driven_joints.set_values(start, driven_joints.path_length)
+    locked = [mechanism.space.v_names[v] for v in driven_joints.columns()]
+    objective = JointValues(values, angle_mode="exact") if values else RestPose(start)
+    solver = Solver(mechanism, objective, lock=locked or None)
+    with solver._exclusive(), search_context(solver, None, start) as context:
+        search = ModeSearch(context, loops, values, deadline)
         search.search_from_seeds(tries or TRIES, generator)
         if values and not search.pool.redundant and (limit is None or len(search.hits) < limit):
             search.follow_curves()
         q, component, _ = collect_solutions(search.pool, start, SAMPLES)
-        hits = np.array([_hits(search, one) for one in q], dtype=np.int64)
-        order = np.argsort(question.constraints.distance(start, q), kind="stable")[:limit]
+        hits = np.array([_hit_count(search, mode) for mode in q], dtype=np.int64)
+        order = np.argsort(context.constraints.distance(start, q), kind="stable")[:limit]
     chance = max(search.rare_count, 3) / max(search.descents, 3)
-    why = _why(search, len(q), len(set(component.tolist())))
+    why = _explanation(search, len(q), len(set(component.tolist())))
     return _as_modes(mechanism, q[order], start, hits[order], search.pool.redundant, why, search.tries, chance)
 
 
-def _hits(search: ModeSearch, q: Array) -> int:
+def _hit_count(search: ModeSearch, q: Array) -> int:
     known = search.pool.isolated
-    for hits, one in zip(search.hits, known.q, strict=True):
-        if bool(known.is_same(q[None], one)[0]):
+    for hits, mode in zip(search.hits, known.q, strict=True):
+        if bool(known.is_same(q[None], mode)[0]):
             return hits
     return 1
 
 
-def _why(search: ModeSearch, count: int, pieces: int) -> str:
+def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
     if not count:
-        return f"as far as {search.tries} starts can tell the loops cannot be shut with these drives inside the limits"
+        return f"none of {search.tries} starts closes the loops with these inputs inside the limits"
     text = f"from {search.tries} starts, of which {search.descents} led to a mode"
     if search.curves:
-        text += f", and along {format_count(search.curves, 'curve')} on from those"
+        text += f", and along {format_count(search.curves, 'curve')} through these"
     if search.pool.redundant:
-        return f"{text}; {format_count(pieces, 'motion')} that hang together"
-    return f"{text}; {search.rare_count} of them found only once" if search.rare_count else text
+        return f"{text}; {format_count(component_count, 'connected self-motion')}"
+    return f"{text}; {search.rare_count} modes reached only once" if search.rare_count else text
 
 
 def _as_modes(
     mechanism: Mechanism, q: Array, q0: Array, hits: Indices, redundant: int, why: str, tries: int, chance: float
 ) -> AssemblyModes:
-    far = np.linalg.norm(mechanism.difference(q0, q), axis=-1) if len(q) else np.zeros(0)
-    return AssemblyModes(q, far, hits, redundant, False, why, tries, chance)
+    distances = np.linalg.norm(mechanism.difference(q0, q), axis=-1) if len(q) else np.zeros(0)
+    return AssemblyModes(q, distances, hits, redundant, False, why, tries, chance)

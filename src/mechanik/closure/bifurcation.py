@@ -25,14 +25,14 @@ from mechanik.closure.continuation import (
 )
 from mechanik.spatial.array import Array
 
-PROBE = 1e-4
+DIFFERENCE_STEP = 1e-4
 """Scaled units; step of the finite differences for second derivatives."""
-FLAT = 1e-6
+MIN_CURVATURE = 1e-6
 """Second derivatives below this count as zero (rounding)."""
 PROBE_DISTANCE = 0.02
 """Scaled units; length of the trial step along a candidate direction."""
-STARTS, MOST_WAYS = 24, 6
-"""Random starts for the zeros of the quadratic forms, and the maximum number of zeros to keep."""
+STARTS, MAX_DIRECTIONS = 24, 6
+"""Random starts for the zeros of the quadratic forms, and the maximum number of zeros to use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,169 +54,177 @@ class BranchDirections:
     gain: float = 0.0
 
 
-def branch_directions(course: ContinuationProblem, here: ContinuationPoint) -> BranchDirections:
+def branch_directions(problem: ContinuationProblem, here: ContinuationPoint) -> BranchDirections:
     """Find the branches that leave a point; `directions` is empty if there is none."""
     rank = here.rank
     null = here.V[rank:]
-    found: list[tuple[Array, ContinuationPoint]] = []
-    for t in _candidates(course, here, null):
-        for way in (t, -t) if abs(t[-1]) < 1e-9 else (t if t[-1] > 0 else -t,):
-            q, s = course.step(here.q, here.s, PROBE_DISTANCE * way)
-            there = course.project(q, s, way[None], steps=12)
-            aside = float(np.linalg.norm(course.difference(here, there) - PROBE_DISTANCE * way))
-            if there.error < 1e-10 and aside < 0.3 * PROBE_DISTANCE:
-                found.append((way, there))
-    if not found:
+    branches: list[tuple[Array, ContinuationPoint]] = []
+    for t in _candidates(problem, here, null):
+        for direction in (t, -t) if abs(t[-1]) < 1e-9 else (t if t[-1] > 0 else -t,):
+            q, s = problem.step(here.q, here.s, PROBE_DISTANCE * direction)
+            probe = problem.project(q, s, direction[None], steps=12)
+            deviation = float(np.linalg.norm(problem.difference(here, probe) - PROBE_DISTANCE * direction))
+            if probe.error < 1e-10 and deviation < 0.3 * PROBE_DISTANCE:
+                branches.append((direction, probe))
+    if not branches:
         return BranchDirections([], False, False, rank)
-    highest = max(there.rank for _, there in found)
-    found = [one for one in found if one[1].rank == highest]
-    found.sort(key=lambda one: -one[1].s)
-    gain = found[0][1].s - here.s
-    return BranchDirections([way for way, _ in found], highest > rank, gain > 0.0, highest, gain)
+    highest = max(probe.rank for _, probe in branches)
+    branches = [branch for branch in branches if branch[1].rank == highest]
+    branches.sort(key=lambda branch: -branch[1].s)
+    gain = branches[0][1].s - here.s
+    return BranchDirections([direction for direction, _ in branches], highest > rank, gain > 0.0, highest, gain)
 
 
-def _candidates(course: ContinuationProblem, here: ContinuationPoint, null: Array) -> list[Array]:
+def _candidates(problem: ContinuationProblem, here: ContinuationPoint, null: Array) -> list[Array]:
     """Return candidate directions in the null space of A (k, n + 1); the one along the path parameter comes first."""
     if len(null) < 2:
         return list(null)
-    straight = null @ course.end
-    curves = np.array([[_second(course, here, a, b) for b in null] for a in null])  # (k, k, m)
+    along_s = null @ problem.end
+    second_derivatives = np.array([[_second_derivative(problem, here, a, b) for b in null] for a in null])  # (k, k, m)
     starts = np.random.default_rng(0).standard_normal((STARTS, len(null)))
-    starts = np.concatenate([_steepest(here, curves), starts])
-    if float(np.linalg.norm(straight)) > 1e-9:
-        starts = np.concatenate([straight[None], starts])
-    left = np.linalg.svd(here.A)[0][:, here.rank :]
-    Q = curves @ left  # (k, k, rows)
+    starts = np.concatenate([_steepest_directions(here, second_derivatives), starts])
+    if float(np.linalg.norm(along_s)) > 1e-9:
+        starts = np.concatenate([along_s[None], starts])
+    left_null = np.linalg.svd(here.A)[0][:, here.rank :]
+    Q = second_derivatives @ left_null  # (k, k, rows)
     Q = 0.5 * (Q + Q.transpose(1, 0, 2))
-    ways: list[Array] = []
-    for x in starts:
-        x = _zero(Q, x / np.linalg.norm(x))
-        if x is not None and all(abs(float(x @ other)) < 1 - 1e-6 for other in ways):
-            ways.append(x)
-        if len(ways) == MOST_WAYS:
+    zeros: list[Array] = []
+    for start in starts:
+        x = _common_zero(Q, start / np.linalg.norm(start))
+        if x is not None and all(abs(float(x @ zero)) < 1 - 1e-6 for zero in zeros):
+            zeros.append(x)
+        if len(zeros) == MAX_DIRECTIONS:
             break
-    return [x @ null for x in ways]
+    return [x @ null for x in zeros]
 
 
-def _steepest(here: ContinuationPoint, curves: Array) -> Array:
+def _steepest_directions(here: ContinuationPoint, second_derivatives: Array) -> Array:
     """Return unit directions (k, k), those with the largest second-order change of s first.
 
     At a dead point no direction changes s to first order. These directions leave dofs at rest that have no effect on s.
     """
-    curving = np.einsum("r,ijr->ij", -np.linalg.pinv(here.A, rcond=RANK_TOLERANCE)[-1], curves)
-    return np.asarray(np.linalg.eigh(curving + curving.T)[1].T[::-1], dtype=np.float64)
+    weights = -np.linalg.pinv(here.A, rcond=RANK_TOLERANCE)[-1]
+    hessian = np.einsum("r,ijr->ij", weights, second_derivatives)
+    return np.asarray(np.linalg.eigh(hessian + hessian.T)[1].T[::-1], dtype=np.float64)
 
 
-def _zero(Q: Array, x: Array) -> Array | None:
+def _common_zero(Q: Array, x: Array) -> Array | None:
     """Find a unit `x` at which all quadratic forms Q (k, k, rows) are zero by Newton's method; None if it fails."""
     for _ in range(20):
-        slope = np.asarray(np.einsum("ijr,j->ri", Q, x), dtype=np.float64)
-        value = slope @ x
-        if float(np.abs(value).max(initial=0.0)) < FLAT:
+        gradient = np.asarray(np.einsum("ijr,j->ri", Q, x), dtype=np.float64)
+        value = gradient @ x
+        if float(np.abs(value).max(initial=0.0)) < MIN_CURVATURE:
             return x
-        step = np.asarray(np.linalg.lstsq(2 * slope, value, rcond=1e-10)[0], dtype=np.float64)
+        step = np.asarray(np.linalg.lstsq(2 * gradient, value, rcond=1e-10)[0], dtype=np.float64)
         x = (x - step) / max(float(np.linalg.norm(x - step)), 1e-9)
     return None
 
 
-def _second(course: ContinuationProblem, here: ContinuationPoint, a: Array, b: Array) -> Array:
+def _second_derivative(problem: ContinuationProblem, here: ContinuationPoint, a: Array, b: Array) -> Array:
     """Return the second derivative (m,) of the residual along `a` and `b`."""
-    ahead, back = (course.residual(*course.step(here.q, here.s, x * PROBE * a))[1] for x in (1.0, -1.0))
-    return (ahead - back) @ b / (2 * PROBE)
+    forward, backward = (
+        problem.residual(*problem.step(here.q, here.s, x * DIFFERENCE_STEP * a))[1] for x in (1.0, -1.0)
+    )
+    return (forward - backward) @ b / (2 * DIFFERENCE_STEP)
 
 
-def start_continuation(course: ContinuationProblem, q: Array, heading: Array | None = None) -> Continuation:
+def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | None = None) -> Continuation:
     """Start a continuation at `q` (nq,), where all loops are closed and s = 0.
 
     Args:
         heading: (n + 1,) direction of the curve at `q`, if it is known from an earlier continuation.
     """
-    here = course.point_at(q, 0.0)
+    here = problem.point_at(q, 0.0)
     rank = here.rank
-    walk = Continuation(course, [here], [course.end], rank)
-    t = here.null_space_part(course.end, rank)
+    continuation = Continuation(problem, [here], [problem.end], rank)
+    t = here.null_space_part(problem.end, rank)
     size = float(np.linalg.norm(t))
-    is_clear = course.n + 1 - rank == 1 and here.relative_singular_value(rank) > NEAR_SINGULAR
-    if heading is not None and not is_clear:
-        q_ahead, s_ahead = course.step(q, 0.0, PROBE_DISTANCE * heading)
-        ahead = course.project(q_ahead, s_ahead, heading[None])
+    is_regular = problem.n + 1 - rank == 1 and here.relative_singular_value(rank) > NEAR_SINGULAR
+    if heading is not None and not is_regular:
+        q_ahead, s_ahead = problem.step(q, 0.0, PROBE_DISTANCE * heading)
+        ahead = problem.project(q_ahead, s_ahead, heading[None])
         is_near = (
-            float(np.linalg.norm(course.difference(here, ahead) - PROBE_DISTANCE * heading))
+            float(np.linalg.norm(problem.difference(here, ahead) - PROBE_DISTANCE * heading))
             < MAX_DEVIATION_RATIO * PROBE_DISTANCE
         )
         if ahead.error < ON_CURVE_TOLERANCE and is_near and here.relative_singular_value(ahead.rank) < NEAR_SINGULAR:
-            walk.headings[0], walk.is_at_change_point, walk.rank = heading, True, ahead.rank
-            return walk
-    if course.n + 1 - rank == 1 and size > 1e-3:
-        walk.headings[0] = t / size
-        return walk
-    found = branch_directions(course, here)
-    if found.is_crossing:
-        walk.rank, walk.is_at_change_point = found.rank, True
-        walk.headings[0] = found.directions[0]
-        walk.change_points.append(here)
-        return walk
+            continuation.headings[0], continuation.is_at_change_point, continuation.rank = heading, True, ahead.rank
+            return continuation
+    if problem.n + 1 - rank == 1 and size > 1e-3:
+        continuation.headings[0] = t / size
+        return continuation
+    branches = branch_directions(problem, here)
+    if branches.is_crossing:
+        continuation.rank, continuation.is_at_change_point = branches.rank, True
+        continuation.headings[0] = branches.directions[0]
+        continuation.change_points.append(here)
+        return continuation
     if size > DEAD_POINT_TOLERANCE:
-        walk.headings[0] = t / size
-    elif found.directions:
-        walk.headings[0] = found.directions[0]
-        walk.stop_reason = "" if found.advances else "dead point"
+        continuation.headings[0] = t / size
+    elif branches.directions:
+        continuation.headings[0] = branches.directions[0]
+        continuation.stop_reason = "" if branches.advances else "dead point"
     else:
-        walk.stop_reason = "conflict"
-    return walk
+        continuation.stop_reason = "conflict"
+    return continuation
 
 
-REACH = 0.02
+SAMPLE_DISTANCE = 0.02
 """Scaled units of s; distance between interpolation points."""
 WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
 """Interpolation weights of the points at `OFFSETS`, exact for polynomials of degree 7."""
-CLEAR = 1e-3
+CLEAR_SINGULAR_VALUE = 1e-3
 """Relative singular value above which a point is far enough from a change point."""
 OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
-"""Interpolation points in units of `REACH`, without the change point itself."""
+"""Interpolation points in units of `SAMPLE_DISTANCE`, without the change point itself."""
 
 
-def solve_at_change_point(walk: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
+def solve_at_change_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
     """Return the point of the branch at s, and its direction (n + 1,), where a change point is near.
 
     Returns:
         None if the branch cannot be followed on both sides.
     """
-    course = walk.problem
-    found = _clear(walk, s)
-    if found is None:
+    problem = continuation.problem
+    regular_point = _regular_point(continuation, s)
+    if regular_point is None:
         return None
-    clear, heading = found
+    start, heading = regular_point
     sides: list[Continuation] = []
     for sign in (-1.0, 1.0):
-        side = Continuation(course, [clear], [sign * heading], walk.rank, sign=sign, ignore_limits=True)
-        side.advance_to(s + sign * 4.5 * REACH, longest=0.1)
+        side = Continuation(problem, [start], [sign * heading], continuation.rank, sign=sign, ignore_limits=True)
+        side.advance_to(s + sign * 4.5 * SAMPLE_DISTANCE, longest=0.1)
         if side.stop_reason:
             return None
         sides.append(side)
-    whole = Continuation(course, sides[0].points[:0:-1] + sides[1].points, [], walk.rank, ignore_limits=True)
-    whole.headings = [-t for t in sides[0].headings[:0:-1]] + sides[1].headings
+    curve = Continuation(problem, sides[0].points[:0:-1] + sides[1].points, [], continuation.rank, ignore_limits=True)
+    curve.headings = [-t for t in sides[0].headings[:0:-1]] + sides[1].headings
     steps: list[Array] = []
     for offset in OFFSETS:
-        place = whole.at(s + offset * REACH)
-        if not place.error < 1e-10:
+        point = curve.at(s + offset * SAMPLE_DISTANCE)
+        if not point.error < 1e-10:
             return None
-        steps.append(course.loops.scaled_difference(walk.points[0].q, place.q))
+        steps.append(problem.loops.scaled_difference(continuation.points[0].q, point.q))
     samples = np.array(steps)
-    q = course.drives.set_values(course.loops.step(walk.points[0].q, WEIGHTS @ samples), s)
-    there = course.point_at(q, s)
-    along = np.append((samples[4] - samples[3]) / (2 * REACH), 1.0)
-    return (there, along / np.linalg.norm(along)) if there.error < RESIDUAL_TOLERANCE else None
+    q = problem.inputs.set_values(problem.loops.step(continuation.points[0].q, WEIGHTS @ samples), s)
+    exact = problem.point_at(q, s)
+    tangent = np.append((samples[4] - samples[3]) / (2 * SAMPLE_DISTANCE), 1.0)
+    return (exact, tangent / np.linalg.norm(tangent)) if exact.error < RESIDUAL_TOLERANCE else None
 
 
-def _clear(walk: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
+def _regular_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
     """Return a point of the branch far enough from change points, and its direction; beyond s if necessary."""
-    for place, heading in zip(reversed(walk.points), reversed(walk.headings), strict=True):
-        if place.relative_singular_value(walk.rank) > CLEAR:
-            return place, heading
+    for point, heading in zip(reversed(continuation.points), reversed(continuation.headings), strict=True):
+        if point.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE:
+            return point, heading
     ahead = Continuation(
-        walk.problem, walk.points[:1], walk.headings[:1], walk.rank, is_at_change_point=True, ignore_limits=True
+        continuation.problem,
+        continuation.points[:1],
+        continuation.headings[:1],
+        continuation.rank,
+        is_at_change_point=True,
+        ignore_limits=True,
     )
-    ahead.advance_to(s + 4.5 * REACH, longest=0.1)
-    is_clear = not ahead.stop_reason and ahead.here.relative_singular_value(walk.rank) > CLEAR
-    return (ahead.here, ahead.heading) if is_clear else None
+    ahead.advance_to(s + 4.5 * SAMPLE_DISTANCE, longest=0.1)
+    is_regular = not ahead.stop_reason and ahead.here.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE
+    return (ahead.here, ahead.heading) if is_regular else None

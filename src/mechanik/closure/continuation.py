@@ -27,7 +27,7 @@ RESIDUAL_TOLERANCE = 1e-12
 """Scaled units; residuals below this count as zero."""
 ROUNDING_TOLERANCE = 1e-15
 """Scaled units; residuals below this are rounding errors."""
-TINY = 1e-14
+REGULARIZATION = 1e-14
 """Regularization of the normal equations, in squared singular values, for redundant equations."""
 
 
@@ -41,21 +41,21 @@ class ContinuationPoint:
         error: largest absolute residual, scaled units.
     """
 
-    __slots__ = ("A", "_decomposed", "error", "q", "s")
+    __slots__ = ("A", "_svd", "error", "q", "s")
 
     def __init__(self, q: Array, s: float, A: Array, error: float) -> None:
         self.q, self.s, self.A, self.error = q, s, A, error
-        self._decomposed: tuple[Array, Array] | None = None
+        self._svd: tuple[Array, Array] | None = None
 
     @property
     def singular_values(self) -> Array:
         """Singular values of A in descending order."""
-        return self._decompose()[0]
+        return self._singular_value_decomposition()[0]
 
     @property
     def V(self) -> Array:
         """Right singular vectors of A as rows, (n + 1, n + 1)."""
-        return self._decompose()[1]
+        return self._singular_value_decomposition()[1]
 
     @property
     def rank(self) -> int:
@@ -81,14 +81,14 @@ class ContinuationPoint:
         N = self.V[rank:]
         return N.T @ (N @ z)
 
-    def _decompose(self) -> tuple[Array, Array]:
-        if self._decomposed is None:
+    def _singular_value_decomposition(self) -> tuple[Array, Array]:
+        if self._svd is None:
             if len(self.A):
                 _, sizes, V = np.linalg.svd(self.A, full_matrices=True)
-                self._decomposed = np.asarray(sizes), np.asarray(V)
+                self._svd = np.asarray(sizes), np.asarray(V)
             else:
-                self._decomposed = np.zeros(0), np.eye(self.A.shape[1])
-        return self._decomposed
+                self._svd = np.zeros(0), np.eye(self.A.shape[1])
+        return self._svd
 
 
 class ContinuationProblem:
@@ -96,14 +96,14 @@ class ContinuationProblem:
 
     Attributes:
         loops: the loop equations.
-        drives: the driven joints.
+        inputs: the driven joints.
         frozen: (nv,) mask of the dofs that are frozen at a limit.
     """
 
-    def __init__(self, loops: LoopSystem, drives: DrivenJoints) -> None:
-        self.loops, self.drives = loops, drives
+    def __init__(self, loops: LoopSystem, inputs: DrivenJoints) -> None:
+        self.loops, self.inputs = loops, inputs
         self.frozen: Mask = np.zeros(loops.n, dtype=np.bool_)
-        self._driven = drives.columns()
+        self._driven_dofs = inputs.columns()
 
     @property
     def n(self) -> int:
@@ -120,22 +120,22 @@ class ContinuationProblem:
     def residual(self, q: Array, s: float) -> tuple[Array, Array]:
         """Return the residual (m,) and its Jacobian A (m, n + 1)."""
         e, J = self.loops.residual(q)
-        drive, J_drive, by_s = self.drives.residual(q, s)
-        A = np.zeros((len(e) + len(drive), self.n + 1))
-        A[: len(e), :-1], A[len(e) :, :-1], A[len(e) :, -1] = J, J_drive, by_s
+        e_inputs, J_inputs, by_s = self.inputs.residual(q, s)
+        A = np.zeros((len(e) + len(e_inputs), self.n + 1))
+        A[: len(e), :-1], A[len(e) :, :-1], A[len(e) :, -1] = J, J_inputs, by_s
         A[:, :-1][:, self.frozen] = 0.0
-        return np.concatenate([e, drive]), A
+        return np.concatenate([e, e_inputs]), A
 
     def limit_violation(self, q: Array) -> tuple[float, str]:
         """Return the largest limit violation as `LoopSystem.limit_violation` does, without the driven joints.
 
         The path of the driven joints starts and ends inside their limits.
         """
-        return self.loops.limit_violation(q, self._driven)
+        return self.loops.limit_violation(q, self._driven_dofs)
 
     def point_at(self, q: Array, s: float) -> ContinuationPoint:
         e, A = self.residual(q, s)
-        return _place(q, s, e, A)
+        return _make_point(q, s, e, A)
 
     def step(self, q: Array, s: float, z: Array) -> tuple[Array, float]:
         return self.loops.step(q, z[:-1]), s + float(z[-1])
@@ -172,17 +172,17 @@ class ContinuationProblem:
             if not error_new < error:
                 break
             q, s, e, A = q_new, s_new, e_new, A_new
-            error, gained = error_new, error_new < 0.5 * error
-            if error < RESIDUAL_TOLERANCE and not gained:
+            error, is_converging = error_new, error_new < 0.5 * error
+            if error < RESIDUAL_TOLERANCE and not is_converging:
                 break
-        return _place(q, s, e, A)
+        return _make_point(q, s, e, A)
 
     def project_at(self, q: Array, s: float) -> ContinuationPoint:
         """Project onto the curve with constant s."""
         return self.project(q, s, self.end[None])
 
 
-def _place(q: Array, s: float, e: Array, A: Array) -> ContinuationPoint:
+def _make_point(q: Array, s: float, e: Array, A: Array) -> ContinuationPoint:
     return ContinuationPoint(q, s, A, float(np.abs(e).max(initial=0.0)))
 
 
@@ -193,14 +193,14 @@ def least_norm_step(M: Array, r: Array) -> Array:
     """
     m, n = M.shape
     if m <= n:
-        return M.T @ np.linalg.solve(M @ M.T + TINY * np.eye(m), r)
-    return np.asarray(np.linalg.solve(M.T @ M + TINY * np.eye(n), M.T @ r), dtype=np.float64)
+        return M.T @ np.linalg.solve(M @ M.T + REGULARIZATION * np.eye(m), r)
+    return np.asarray(np.linalg.solve(M.T @ M + REGULARIZATION * np.eye(n), M.T @ r), dtype=np.float64)
 
 
 def same_orientation(a: ContinuationPoint, ta: Array, b: ContinuationPoint, tb: Array) -> bool:
     """Return whether the curve has the same orientation at `a` and `b`, by the sign of a determinant."""
-    both = a.A.T @ b.A + np.outer(ta, tb)
-    return bool(np.linalg.slogdet(both)[0] > 0.0)
+    product = a.A.T @ b.A + np.outer(ta, tb)
+    return bool(np.linalg.slogdet(product)[0] > 0.0)
 
 
 def hermite(x: float, chord: Array, a: Array, b: Array) -> Array:
@@ -209,40 +209,40 @@ def hermite(x: float, chord: Array, a: Array, b: Array) -> Array:
 
 
 def interpolate_point(
-    course: ContinuationProblem, a: ContinuationPoint, ta: Array, b: ContinuationPoint, tb: Array, s: float
+    problem: ContinuationProblem, a: ContinuationPoint, ta: Array, b: ContinuationPoint, tb: Array, s: float
 ) -> Array:
     """Estimate the configuration (nq,) of the curve at s, by a cubic through two points and their tangents."""
-    chord = course.difference(a, b)
-    far, sign = float(np.linalg.norm(chord)), np.sign(b.s - a.s)
+    chord = problem.difference(a, b)
+    length, sign = float(np.linalg.norm(chord)), np.sign(b.s - a.s)
     low, high = 0.0, 1.0
     for _ in range(40):
         x = 0.5 * (low + high)
-        if sign * (a.s + float(hermite(x, chord, far * ta, far * tb)[-1]) - s) < 0.0:
+        if sign * (a.s + float(hermite(x, chord, length * ta, length * tb)[-1]) - s) < 0.0:
             low = x
         else:
             high = x
-    return course.step(a.q, a.s, hermite(low, chord, far * ta, far * tb))[0]
+    return problem.step(a.q, a.s, hermite(low, chord, length * ta, length * tb))[0]
 
 
-MAX_STEP, SHORTEST = 0.25, 1e-5
+MAX_STEP, MIN_STEP = 0.25, 1e-5
 """Longest and shortest step, scaled units. Branches that are closer than the shortest step are taken to cross: this
 happens in linkages whose lengths are off by 1e-10.
 """
-SMOOTH = 0.97
+MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
 MAX_DEVIATION_RATIO = 0.3
 """Largest correction after a step, as a share of the step."""
-AWAY = 0.02
+MIN_FIRST_STEP = 0.02
 """Scaled units; shortest first step away from a change point."""
 NEAR_SINGULAR = 1e-4
 """Relative singular value below which tangents are inaccurate; no step ends so near a change point."""
 DEAD_POINT_TOLERANCE = 1e-9
 """Shares of a unit direction along s below this count as zero."""
-ON_LIMIT = 1e-11
+LIMIT_TOLERANCE = 1e-11
 """Scaled units; violation of a limit that a continuation may have."""
 MOST_STEPS = 20_000
 """Maximum number of steps: about 400 rotations of a four-bar's crank, a few seconds. Longer paths take several."""
-KEPT = 200
+STORED_POINTS = 200
 """Number of last points to store, besides the first."""
 ON_CURVE_TOLERANCE = 1e-10
 """Scaled units; points with smaller residuals are on the curve."""
@@ -309,8 +309,8 @@ class Continuation:
                 return
             self._advance(goal, longest)
             self.step_count += 1
-            if len(self.points) > 2 * KEPT:
-                del self.points[1:-KEPT], self.headings[1:-KEPT]
+            if len(self.points) > 2 * STORED_POINTS:
+                del self.points[1:-STORED_POINTS], self.headings[1:-STORED_POINTS]
         if self.sign * (self.here.s - goal) < -RESIDUAL_TOLERANCE:
             self.stop_reason = self.stop_reason or "steps"
 
@@ -321,43 +321,45 @@ class Continuation:
         last = len(self.points) - 1
         k = next((k for k in range(1, last) if self.sign * (self.points[k].s - s) >= 0.0), last)
         before, after, t = self.points[k - 1], self.points[k], self.headings[k - 1]
-        far = float(np.linalg.norm(self.problem.difference(before, after)))
+        length = float(np.linalg.norm(self.problem.difference(before, after)))
         guess = interpolate_point(self.problem, before, t, after, self.headings[k], s)
-        there = self.problem.project_at(guess, s)
+        point = self.problem.project_at(guess, s)
         if (
-            there.error < ON_CURVE_TOLERANCE
-            and float(np.linalg.norm(self.problem.loops.scaled_difference(guess, there.q))) < 0.1 * far + 1e-9
+            point.error < ON_CURVE_TOLERANCE
+            and float(np.linalg.norm(self.problem.loops.scaled_difference(guess, point.q))) < 0.1 * length + 1e-9
         ):
-            return there
+            return point
         # s changes little here, so search along the curve
-        found = self._seek(before, t, far, lambda place, _: self.sign * (place.s - s))
-        there = self.problem.project_at(found.q, s)
-        return there if there.error < ON_CURVE_TOLERANCE else found
+        root = self._find_root(before, t, length, lambda point, _: self.sign * (point.s - s))
+        point = self.problem.project_at(root.q, s)
+        return point if point.error < ON_CURVE_TOLERANCE else root
 
     # ---- steps ------------------------------------------------------------------------------
 
     def _advance(self, goal: float, longest: float) -> None:
         here, t = self.here, self.heading
-        ahead = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
-        least = AWAY if self.is_at_change_point else 0.0  # a short step would end where tangents are inaccurate
-        made = self._step(max(min(self.step_length, longest, 1.02 * ahead + 1e-6), least), longest)
-        if made is None:
+        distance = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
+        shortest = (
+            MIN_FIRST_STEP if self.is_at_change_point else 0.0
+        )  # a short step would end where tangents are inaccurate
+        result = self._step(max(min(self.step_length, longest, 1.02 * distance + 1e-6), shortest), longest)
+        if result is None:
             return
-        there, turned, h = made
-        limit = None if self.ignore_limits else self._first_limit(here, t, there, h, goal)
+        next_point, tangent, h = result
+        limit = None if self.ignore_limits else self._first_limit(here, t, next_point, h, goal)
         if limit is not None:
-            there, turned = limit
-        elif not self.redundancy and self.sign * float(turned[-1]) < 0.0:
-            top = self._seek(here, t, h, lambda _, way: -self.sign * float(way[-1]))
-            if self.sign * (goal - top.s) > RESIDUAL_TOLERANCE:
+            next_point, tangent = limit
+        elif not self.redundancy and self.sign * float(tangent[-1]) < 0.0:
+            dead_point = self._find_root(here, t, h, lambda _, direction: -self.sign * float(direction[-1]))
+            if self.sign * (goal - dead_point.s) > RESIDUAL_TOLERANCE:
                 self.stop_reason = "dead point"
-            there, turned = top, self._direction(top, t)
-        elif self.redundancy and self.sign * float(turned[-1]) < 1e-4:
+            next_point, tangent = dead_point, self._tangent(dead_point, t)
+        elif self.redundancy and self.sign * float(tangent[-1]) < 1e-4:
             self.stop_reason = "dead point"
-        self.points.append(there)
-        self.headings.append(turned)
+        self.points.append(next_point)
+        self.headings.append(tangent)
         if limit is None:
-            self._release()
+            self._release_frozen_dofs()
 
     def trace_closed_curve(
         self, most: int, longest: float = MAX_STEP, period: float = math.inf
@@ -369,174 +371,176 @@ class Continuation:
             longest: maximum step length, scaled units.
             period: values of s that differ by this are equivalent.
         """
-        start, found = self.here, list[ContinuationPoint]()
+        start, zeros = self.here, list[ContinuationPoint]()
         for _ in range(most):
-            made = self._step(min(self.step_length, longest), longest)
-            if made is None:
+            result = self._step(min(self.step_length, longest), longest)
+            if result is None:
                 break
-            before, (there, turned, _) = self.here, made
-            self.points, self.headings = [before, there], [self.heading, turned]
-            low, high = sorted((before.s, there.s))
+            before, (after, tangent, _) = self.here, result
+            self.points, self.headings = [before, after], [self.heading, tangent]
+            low, high = sorted((before.s, after.s))
             zero = period * math.floor(high / period) if math.isfinite(period) else 0.0
             if before is not start and low < zero <= high:
-                self.sign = 1.0 if there.s > before.s else -1.0
-                place = self.at(zero)
-                if place.error < ON_CURVE_TOLERANCE:
-                    if any(self.problem.is_same(place.q, one.q) for one in (start, *found)):
+                self.sign = 1.0 if after.s > before.s else -1.0
+                point = self.at(zero)
+                if point.error < ON_CURVE_TOLERANCE:
+                    if any(self.problem.is_same(point.q, known.q) for known in (start, *zeros)):
                         break
-                    found.append(place)
-        return found
+                    zeros.append(point)
+        return zeros
 
     def _step(self, h: float, longest: float) -> tuple[ContinuationPoint, Array, float] | None:
         """Take a step of length `h` or less along the branch; return the new point, its tangent and the length."""
         here, t = self.here, self.heading
         while True:
-            there, turned, fine = self._try(here, t, h)
+            end, tangent, is_acceptable = self._try_step(here, t, h)
             if (
-                fine
-                and there.relative_singular_value(self.rank) < NEAR_SINGULAR
+                is_acceptable
+                and end.relative_singular_value(self.rank) < NEAR_SINGULAR
                 and not self.redundancy
-                and h > 10 * SHORTEST
+                and h > 10 * MIN_STEP
             ):
-                beyond = self._try(here, t, 1.37 * h)
+                beyond = self._try_step(here, t, 1.37 * h)
                 if beyond[2] and beyond[0].relative_singular_value(self.rank) >= NEAR_SINGULAR:
-                    h, (there, turned, fine) = 1.37 * h, beyond
+                    h, (end, tangent, is_acceptable) = 1.37 * h, beyond
             crossing: ContinuationPoint | None = None
             if (
-                fine
+                is_acceptable
                 and not self.is_at_change_point
                 and not self.redundancy
-                and not same_orientation(here, t, there, turned)
+                and not same_orientation(here, t, end, tangent)
             ):
-                crossing = self._crossing(here, t, h)
-                fine = crossing is not None
-            if fine:
+                crossing = self._find_crossing(here, t, h)
+                is_acceptable = crossing is not None
+            if is_acceptable:
                 break
             h *= 0.5
-            if h < SHORTEST:
+            if h < MIN_STEP:
                 self.stop_reason = "stuck"
                 return None
         if crossing is not None:
             self.change_points.append(crossing)
         self.is_at_change_point = False
         self.step_length = min(1.7 * h, longest) if h >= 0.99 * self.step_length else max(self.step_length, h)
-        return there, turned, h
+        return end, tangent, h
 
-    def _try(self, here: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:
+    def _try_step(self, here: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:
         """Step `h` along `t` and project; return the point, its tangent, and whether the step is acceptable."""
         q, s = self.problem.step(here.q, here.s, h * t)
-        there = self.problem.project(q, s, t[None], enough=RESIDUAL_TOLERANCE)
-        if not there.error < ON_CURVE_TOLERANCE:
-            return there, t, False
-        turned = self._direction(there, t)
-        aside = float(np.linalg.norm(self.problem.difference(here, there) - h * t))
-        return there, turned, aside < MAX_DEVIATION_RATIO * h and float(turned @ t) > SMOOTH
+        end = self.problem.project(q, s, t[None], enough=RESIDUAL_TOLERANCE)
+        if not end.error < ON_CURVE_TOLERANCE:
+            return end, t, False
+        tangent = self._tangent(end, t)
+        deviation = float(np.linalg.norm(self.problem.difference(here, end) - h * t))
+        return end, tangent, deviation < MAX_DEVIATION_RATIO * h and float(tangent @ t) > MIN_TANGENT_COSINE
 
-    def _direction(self, place: ContinuationPoint, before: Array) -> Array:
+    def _tangent(self, point: ContinuationPoint, previous_tangent: Array) -> Array:
         """Return the unit tangent (n + 1,) at a point.
 
         If dofs are free, it is the null vector nearest to the axis of s.
         """
         if self.redundancy > 0:
-            t = place.null_space_part(self.sign * self.problem.end, self.rank)
+            t = point.null_space_part(self.sign * self.problem.end, self.rank)
         else:
-            M = np.concatenate([place.A, before[None]])
-            t = least_norm_step(M, np.append(np.zeros(len(place.A)), 1.0))
+            M = np.concatenate([point.A, previous_tangent[None]])
+            t = least_norm_step(M, np.append(np.zeros(len(point.A)), 1.0))
             t[:-1][self.problem.frozen] = 0.0
         size = float(np.linalg.norm(t))
-        return t / size if size > 1e-12 else before
+        return t / size if size > 1e-12 else previous_tangent
 
-    def _crossing(self, here: ContinuationPoint, t: Array, h: float) -> ContinuationPoint | None:
+    def _find_crossing(self, here: ContinuationPoint, t: Array, h: float) -> ContinuationPoint | None:
         """Return a point next to the change point within a step; None if the curve only bends there."""
         low, high = 0.0, h
         middle = here
-        while high - low > SHORTEST:
-            middle, turned, fine = self._try(here, t, 0.5 * (low + high))
-            if not fine:
+        while high - low > MIN_STEP:
+            middle, tangent, is_acceptable = self._try_step(here, t, 0.5 * (low + high))
+            if not is_acceptable:
                 return None
-            if same_orientation(here, t, middle, turned):
+            if same_orientation(here, t, middle, tangent):
                 low = 0.5 * (low + high)
             else:
                 high = 0.5 * (low + high)
         return middle
 
-    def _seek(
+    def _find_root(
         self,
         here: ContinuationPoint,
         t: Array,
         h: float,
         g: Callable[[ContinuationPoint, Array], float],
-        halves: bool = False,
+        bisect_only: bool = False,
     ) -> ContinuationPoint:
         """Return the point within a step at which g(point, tangent) is zero.
 
         g is negative at the start of the step and positive at its end.
 
         Args:
-            halves: whether to bisect only, because g is not smooth.
+            bisect_only: whether to bisect only, because g is not smooth.
         """
         low, high = 0.0, h
         g_low, g_high = g(here, t), np.inf
-        place = here
+        point = here
         for k in range(60):
-            if np.isfinite(g_high) and k % 3 and not halves:
+            if np.isfinite(g_high) and k % 3 and not bisect_only:
                 x = low - g_low * (high - low) / (g_high - g_low) if g_high > g_low else 0.5 * (low + high)
             else:
                 x = 0.5 * (low + high)
-            place, turned, _ = self._try(here, t, x)
-            value = g(place, turned)
+            point, tangent, _ = self._try_step(here, t, x)
+            value = g(point, tangent)
             if abs(value) < 1e-14 or high - low < 1e-14 * max(1.0, h):
                 break
             if value < 0.0:
                 low, g_low = x, value
             else:
                 high, g_high = x, value
-        return place
+        return point
 
     # ---- limits -----------------------------------------------------------------------------
 
     def _first_limit(
-        self, here: ContinuationPoint, t: Array, there: ContinuationPoint, h: float, goal: float
+        self, here: ContinuationPoint, t: Array, end: ContinuationPoint, h: float, goal: float
     ) -> tuple[ContinuationPoint, Array] | None:
         """Return the first point of a step at a limit, and its tangent; None if no limit is crossed.
 
         The dof at the limit is frozen if free dofs remain; else the continuation stops.
         """
-        course, loops = self.problem, self.problem.loops
-        worst, name = course.limit_violation(there.q)
-        if worst <= ON_LIMIT or course.limit_violation(here.q)[0] >= worst:
+        problem, loops = self.problem, self.problem.loops
+        violation, name = problem.limit_violation(end.q)
+        if violation <= LIMIT_TOLERANCE or problem.limit_violation(here.q)[0] >= violation:
             return None
-        at = self._seek(here, t, h, lambda place, _: course.limit_violation(place.q)[0] - 0.5 * ON_LIMIT, halves=True)
-        if self.sign * (at.s - goal) >= 0.0:
+        limit_point = self._find_root(
+            here, t, h, lambda point, _: problem.limit_violation(point.q)[0] - 0.5 * LIMIT_TOLERANCE, bisect_only=True
+        )
+        if self.sign * (limit_point.s - goal) >= 0.0:
             return None
-        name = course.limit_violation(at.q)[1] or name
+        name = problem.limit_violation(limit_point.q)[1] or name
         space = loops.mechanism.space
         k = space.q_names.index(name) if name in space.q_names else -1
         if self.redundancy and k >= 0:
-            course.frozen |= loops.columns == k
-            at = course.project_at(np.clip(at.q, loops.lower, loops.upper), at.s)
-            self.rank = at.rank
-            if float(np.linalg.norm(at.null_space_part(course.end, at.rank))) > NEAR_SINGULAR:
-                return at, self._direction(at, course.end)
-            course.frozen &= loops.columns != k
+            problem.frozen |= loops.columns == k
+            limit_point = problem.project_at(np.clip(limit_point.q, loops.lower, loops.upper), limit_point.s)
+            self.rank = limit_point.rank
+            if float(np.linalg.norm(limit_point.null_space_part(problem.end, limit_point.rank))) > NEAR_SINGULAR:
+                return limit_point, self._tangent(limit_point, problem.end)
+            problem.frozen &= loops.columns != k
         self.stop_reason, self.limit = "limit", name
-        return at, self._direction(at, t)
+        return limit_point, self._tangent(limit_point, t)
 
-    def _release(self) -> None:
+    def _release_frozen_dofs(self) -> None:
         """Release frozen dofs that would move inside their limits."""
-        course = self.problem
-        if not course.frozen.any():
+        problem = self.problem
+        if not problem.frozen.any():
             return
-        q, before = self.here.q, course.frozen.copy()
-        course.frozen[:] = False
-        free = course.point_at(q, self.here.s)
-        way = free.null_space_part(course.end, free.rank)
-        k = np.maximum(course.loops.columns, 0)
-        out = ((way[:-1] > 0) & (q[k] >= course.loops.upper[k] - 1e-9)) | (
-            (way[:-1] < 0) & (q[k] <= course.loops.lower[k] + 1e-9)
+        q, was_frozen = self.here.q, problem.frozen.copy()
+        problem.frozen[:] = False
+        free = problem.point_at(q, self.here.s)
+        direction = free.null_space_part(problem.end, free.rank)
+        k = np.maximum(problem.loops.columns, 0)
+        is_leaving = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
+            (direction[:-1] < 0) & (q[k] <= problem.loops.lower[k] + 1e-9)
         )
-        course.frozen[:] = before & out
-        if (course.frozen != before).any():
-            here = course.point_at(q, self.here.s)
+        problem.frozen[:] = was_frozen & is_leaving
+        if (problem.frozen != was_frozen).any():
+            here = problem.point_at(q, self.here.s)
             self.points[-1], self.rank = here, here.rank
-            self.headings[-1] = self._direction(here, course.end)
+            self.headings[-1] = self._tangent(here, problem.end)

@@ -34,29 +34,29 @@ def as_inputs(mechanism: Mechanism, inputs: InputValues | None) -> dict[str, Arr
     """Validate input values and return them by joint name, (n,) each."""
     if inputs is None:
         return {}
-    return as_values_by_name(by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "drive")
+    return as_values_by_name(by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "input")
 
 
-def by_joint_name(mechanism: Mechanism, given: InputValues) -> dict[str, ArrayLike]:
-    """Return values that are given by joint or by name, by joint name.
+def by_joint_name(mechanism: Mechanism, inputs: InputValues) -> dict[str, ArrayLike]:
+    """Return values whose keys are joints or names, by joint name.
 
     Raises:
         ShapeError: if a value is None, or a joint is given twice.
     """
-    found: dict[str, ArrayLike] = {}
-    for key, value in given.items():
+    values: dict[str, ArrayLike] = {}
+    for key, value in inputs.items():
         name = mechanism.name_of(key) if isinstance(key, Joint) else str(key)
         if value is None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise ShapeError(f"drive at {name!r}: None is given where a number is missing; leave it out, or say which")
-        if name in found:
-            raise ShapeError(f"drive at {name!r} is given twice: by its name, and as the joint itself")
-        found[name] = value
-    return found
+            raise ShapeError(f"input {name!r} is None; give a number, or omit the input")
+        if name in values:
+            raise ShapeError(f"input {name!r} is given twice: by its name, and as the joint itself")
+        values[name] = value
+    return values
 
 
 def as_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
     if weights is not None and not isinstance(weights, Mapping):
-        raise InvalidArgument(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
+        raise InvalidArgument(f"weights must be given by name, such as {{'elbow': 2}}, not {weights!r}")
     return weights or {}
 
 
@@ -91,9 +91,9 @@ class DrivenJoints:
             closing_angles: approximate angle at `q` of each driven joint that closes a loop, by joint name, rad. Full
                 rotations are counted from there; the default is the value that the joint stores.
         """
-        self.loops, self.values, self._is_free = loops, values, ignore_limits
-        self._turned = closing_angles or {}
-        self._closing: dict[int, tuple[Joint, float]] = {}
+        self.loops, self.values, self._ignore_limits = loops, values, ignore_limits
+        self._known_angles = closing_angles or {}
+        self._hinge_goals: dict[int, tuple[Joint, float]] = {}
         self.names: list[str] = []
         self.relations: list[Relation] = []
         self.requested: list[Relation] = []
@@ -101,33 +101,35 @@ class DrivenJoints:
         mechanism = loops.mechanism
         joint_targets_by_name(mechanism, values)  # raises if values contradict each other
         for name, numbers in values.items():
-            inside = self._closing_inside(name, numbers)
-            aims = joint_targets_by_name(mechanism, {name: numbers}), joint_targets_by_name(mechanism, {name: inside})
-            for asked, aim in zip(*aims, strict=True):
-                if asked.relation.kind is RelationKind.POSE and asked.relation.rows == (
-                    5,
-                ):  # the angle of a hinge is the last value of its joint
+            clamped = self._clamp_closing_joint(name, numbers)
+            targets = joint_targets_by_name(mechanism, {name: numbers})
+            clamped_targets = joint_targets_by_name(mechanism, {name: clamped})
+            for target, clamped_target in zip(targets, clamped_targets, strict=True):
+                if target.relation.kind is RelationKind.POSE and target.relation.rows == (5,):
+                    # the angle of a hinge is the last value of its joint
                     joint = joint_and_dofs(name, mechanism.joints)[0]
-                    self._closing[len(self.names)] = joint, float(inside[-1])
+                    self._hinge_goals[len(self.names)] = joint, float(clamped[-1])
                 self.names.append(name)
-                self.requested.append(asked.relation)
-                self.relations.append(self._inside(name, aim.relation))
-        self._only_values = self._look_for_values()
+                self.requested.append(target.relation)
+                self.relations.append(self._clamp_relation(name, clamped_target.relation))
+        self._scalar_inputs = self._find_scalar_inputs()
         self.set_start(q)
 
     def set_start(self, q: Array) -> None:
         """Let the path start at the input values of `q` (nq,)."""
-        found = [self.loops.evaluate([one], q)[0] for one in self.relations]
-        for k, (joint, wanted) in self._closing.items():
+        residuals = [self.loops.evaluate([relation], q)[0] for relation in self.relations]
+        for k, (joint, goal) in self._hinge_goals.items():
             dof = next(dof for dof in joint.dof if dof.is_rotation)
-            about, (lower, upper) = joint.values[joint.dof.index(dof)], joint.limits(dof)
+            known_angle, (lower, upper) = joint.values[joint.dof.index(dof)], joint.limits(dof)
             name = self.loops.mechanism.name_of(joint)
-            if name in self._turned:
-                about, lower, upper = self._turned[name], -math.inf, math.inf
-            value = nearest_equivalent_value(wanted + float(found[k][0]), float(about), float(lower), float(upper))
-            found[k] = np.array([value - wanted])
-        self._parts = found
-        self.start = np.concatenate([np.zeros(0), *found])
+            if name in self._known_angles:
+                known_angle, lower, upper = self._known_angles[name], -math.inf, math.inf
+            value = nearest_equivalent_value(
+                goal + float(residuals[k][0]), float(known_angle), float(lower), float(upper)
+            )
+            residuals[k] = np.array([value - goal])
+        self._start_residuals = residuals
+        self.start = np.concatenate([np.zeros(0), *residuals])
         self.path_length = float(np.linalg.norm(self.start))
 
     def residual(self, q: Array, s: float) -> tuple[Array, Array, Array]:
@@ -137,109 +139,116 @@ class DrivenJoints:
         """
         left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         by_s = self.start / self.path_length if self.path_length > 0.0 else np.zeros(len(self.start))
-        if self._only_values is not None:
-            k, target, scale, J = self._only_values
+        if self._scalar_inputs is not None:
+            k, target, scale, J = self._scalar_inputs
             return (q[k] - target) * scale - left * self.start, J, by_s
-        here = [self._on_the_way(one, part, left) for one, part in zip(self.relations, self._parts, strict=True)]
-        e, J = self.loops.evaluate(here, q)
+        relations = [
+            self._relation_on_path(relation, start, left)
+            for relation, start in zip(self.relations, self._start_residuals, strict=True)
+        ]
+        e, J = self.loops.evaluate(relations, q)
         return e, J, by_s
 
     def set_values(self, q: Array, s: float) -> Array:
         """Return a copy of `q` in which the inputs that are values of q have exactly their values at s."""
         exact = q.copy()
         names, left = self.loops.mechanism.space.q_names, 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
-        for relation, part in zip(self.relations, self._parts, strict=True):
+        for relation, start in zip(self.relations, self._start_residuals, strict=True):
             if relation.kind is RelationKind.JOINT_VALUE:
-                on_the_way = self._on_the_way(relation, part, left)
-                exact[names.index(relation.dof_name)] = on_the_way.target[0]
+                relation_at_s = self._relation_on_path(relation, start, left)
+                exact[names.index(relation.dof_name)] = relation_at_s.target[0]
         return exact
 
     def errors(self, q: Array, s: float) -> dict[str, float]:
         """Return the distance of each input at (q, s) from its goal by name, rad or m, full rotations included."""
-        found: dict[str, float] = {}
+        errors: dict[str, float] = {}
         for k, (name, relation) in enumerate(zip(self.names, self.requested, strict=True)):
-            rows = self.loops.evaluate_unscaled(relation, q)
-            if k in self._closing:
-                asked, (_, inside) = float(self.values[name][-1]), self._closing[k]
-                rows = np.array([self._turn(k, q, s) + inside - asked])
-            found[name] = max(found.get(name, 0.0), float(np.linalg.norm(rows)))
-        return found
+            residual = self.loops.evaluate_unscaled(relation, q)
+            if k in self._hinge_goals:
+                requested, (_, goal) = float(self.values[name][-1]), self._hinge_goals[k]
+                residual = np.array([self._angle_beyond_goal(k, q, s) + goal - requested])
+            errors[name] = max(errors.get(name, 0.0), float(np.linalg.norm(residual)))
+        return errors
 
     def closing_angles(self, q: Array, s: float) -> dict[str, float]:
         """Return the angle (rad) at (q, s) of each input that closes a loop, by joint name, full rotations included."""
         name_of = self.loops.mechanism.name_of
-        return {name_of(joint): wanted + self._turn(k, q, s) for k, (joint, wanted) in self._closing.items()}
+        return {
+            name_of(joint): goal + self._angle_beyond_goal(k, q, s) for k, (joint, goal) in self._hinge_goals.items()
+        }
 
-    def _turn(self, k: int, q: Array, s: float) -> float:
+    def _angle_beyond_goal(self, k: int, q: Array, s: float) -> float:
         """Return the angle (rad) of a closing joint beyond its goal.
 
         The residual gives it up to full rotations; s gives the number of full rotations.
         """
         left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
-        beyond = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
-        return nearest_equivalent_value(beyond, left * float(self._parts[k][0]))
+        angle = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
+        return nearest_equivalent_value(angle, left * float(self._start_residuals[k][0]))
 
-    def _look_for_values(self) -> tuple[npt.NDArray[np.int64], Array, Array, Array] | None:
+    def _find_scalar_inputs(self) -> tuple[npt.NDArray[np.int64], Array, Array, Array] | None:
         """Return indices into q, targets, scales and derivatives if each input is a single value of q; else None.
 
         With them `residual` needs no relation to be evaluated.
         """
-        if not self.relations or any(one.kind is not RelationKind.JOINT_VALUE for one in self.relations):
+        if not self.relations or any(relation.kind is not RelationKind.JOINT_VALUE for relation in self.relations):
             return None
         space = self.loops.mechanism.space
-        k = np.array([space.q_names.index(one.dof_name) for one in self.relations])
-        v = np.array([int(space.scalars_v[np.flatnonzero(space.scalars_q == one)[0]]) for one in k])
+        k = np.array([space.q_names.index(relation.dof_name) for relation in self.relations])
+        v = np.array([int(space.scalars_v[np.flatnonzero(space.scalars_q == index)[0]]) for index in k])
         scale = np.where(space.rotates[v], 1.0, 1.0 / self.loops.size)
         J = np.zeros((len(k), self.loops.n))
         J[np.arange(len(k)), v] = self.loops.unit[v] * scale
-        return k, np.array([float(one.target[0]) for one in self.relations]), scale, J
+        return k, np.array([float(relation.target[0]) for relation in self.relations]), scale, J
 
     def columns(self) -> list[int]:
         """Return the indices into v of the inputs that are values of q."""
         space = self.loops.mechanism.space
-        held = {one.dof_name for one in self.relations if one.kind is RelationKind.JOINT_VALUE}
-        return [int(v) for k, v in zip(space.scalars_q, space.scalars_v, strict=True) if space.q_names[k] in held]
+        names = {relation.dof_name for relation in self.relations if relation.kind is RelationKind.JOINT_VALUE}
+        return [int(v) for k, v in zip(space.scalars_q, space.scalars_v, strict=True) if space.q_names[k] in names]
 
     @property
     def period(self) -> float:
         """Period of s at which the configuration repeats: 2 pi if only a hinge moves, else infinite."""
-        moving = [k for k, part in enumerate(self._parts) if np.any(part)]
-        if len(moving) == 1 and moving[0] in self._closing:
+        moving = [k for k, start in enumerate(self._start_residuals) if np.any(start)]
+        if len(moving) == 1 and moving[0] in self._hinge_goals:
             return 2 * math.pi
-        if self._only_values is None or int((self.start != 0.0).sum()) != 1:
+        if self._scalar_inputs is None or int((self.start != 0.0).sum()) != 1:
             return math.inf
-        k = int(self._only_values[0][int(np.flatnonzero(self.start)[0])])
+        k = int(self._scalar_inputs[0][int(np.flatnonzero(self.start)[0])])
         space = self.loops.mechanism.space
-        turns = bool(space.rotates[int(space.scalars_v[int(np.flatnonzero(space.scalars_q == k)[0])])])
-        return 2 * math.pi if turns else math.inf
+        is_rotation = bool(space.rotates[int(space.scalars_v[int(np.flatnonzero(space.scalars_q == k)[0])])])
+        return 2 * math.pi if is_rotation else math.inf
 
-    def _closing_inside(self, name: str, numbers: Array) -> Array:
+    def _clamp_closing_joint(self, name: str, numbers: Array) -> Array:
         """Return the values of a joint that closes a loop, clamped to its limits.
 
         Rotations about several axes are not clamped.
         """
         joint, dofs = joint_and_dofs(name, self.loops.mechanism.joints)
-        if joint.closure is None or self._is_free or len(numbers) != len(dofs):
+        if joint.closure is None or self._ignore_limits or len(numbers) != len(dofs):
             return numbers
-        several = sum(dof.is_rotation for dof in joint.dof) > 1
-        limits = [(-math.inf, math.inf) if several and dof.is_rotation else joint.limits(dof) for dof in dofs]
-        inside = np.clip(numbers, *np.array(limits).T)
-        if not np.array_equal(inside, numbers):
+        has_several_rotations = sum(dof.is_rotation for dof in joint.dof) > 1
+        limits = [
+            (-math.inf, math.inf) if has_several_rotations and dof.is_rotation else joint.limits(dof) for dof in dofs
+        ]
+        clamped = np.clip(numbers, *np.array(limits).T)
+        if not np.array_equal(clamped, numbers):
             self.clamped.append(name)
-        return inside
+        return clamped
 
-    def _inside(self, name: str, relation: Relation) -> Relation:
-        if relation.kind is not RelationKind.JOINT_VALUE or self._is_free:
+    def _clamp_relation(self, name: str, relation: Relation) -> Relation:
+        if relation.kind is not RelationKind.JOINT_VALUE or self._ignore_limits:
             return relation
         space = self.loops.mechanism.space
-        k, wanted = space.q_names.index(relation.dof_name), float(relation.target[0])
-        inside = float(np.clip(wanted, space.lower[k], space.upper[k]))
-        if inside == wanted:
+        k, goal = space.q_names.index(relation.dof_name), float(relation.target[0])
+        clamped = float(np.clip(goal, space.lower[k], space.upper[k]))
+        if clamped == goal:
             return relation
         self.clamped.append(name)
-        return replace(relation, target=read_only(np.array([inside])))
+        return replace(relation, target=read_only(np.array([clamped])))
 
-    def _on_the_way(self, relation: Relation, start: Array, left: float) -> Relation:
+    def _relation_on_path(self, relation: Relation, start: Array, left: float) -> Relation:
         """Return the relation that holds where a share `left` of the path remains."""
         if left == 0.0:
             return relation
@@ -249,10 +258,10 @@ class DrivenJoints:
             return replace(relation, target=read_only(relation.target + rest))
         if relation.kind is RelationKind.SPHERICAL_JOINT:
             return replace(relation, target=read_only(quaternion.multiply(relation.target, quaternion.exp(rest))))
-        shift, turn = np.zeros(3), np.zeros(3)
+        translation, rotation_vector = np.zeros(3), np.zeros(3)
         for row, value in zip(relation.rows, rest, strict=True):
-            (shift if row < 3 else turn)[row % 3] = value
-        return replace(relation, X_a=read_only(relation.X_a @ make_pose(rotation.exp(turn), shift)))
+            (translation if row < 3 else rotation_vector)[row % 3] = value
+        return replace(relation, X_a=read_only(relation.X_a @ make_pose(rotation.exp(rotation_vector), translation)))
 
 
 def shortest_closing_angles(mechanism: Mechanism, values: Mapping[str, Array]) -> dict[str, float]:
@@ -260,9 +269,9 @@ def shortest_closing_angles(mechanism: Mechanism, values: Mapping[str, Array]) -
 
     The keys are joint names, the values rad.
     """
-    found: dict[str, float] = {}
+    angles: dict[str, float] = {}
     for name, numbers in values.items():
         joint, dofs = joint_and_dofs(name, mechanism.joints)
         if joint.closure is not None and dofs and dofs[-1].is_rotation:
-            found[mechanism.name_of(joint)] = float(numbers[-1])
-    return found
+            angles[mechanism.name_of(joint)] = float(numbers[-1])
+    return angles

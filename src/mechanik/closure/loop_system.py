@@ -66,23 +66,23 @@ class LoopSystem:
     def __init__(self, mechanism: Mechanism, weights: Mapping[str, float] | None = None) -> None:
         self.mechanism = mechanism
         space = mechanism.space
-        program = compile_problem(mechanism, (), (), ProblemSettings([True] * space.nv, {}, [1.0] * space.nv))
-        self.size = program.length_unit
-        ease = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)  # ranks need bounded ratios
-        self.unit = np.where(space.rotates, 1.0, self.size) * ease
+        problem = compile_problem(mechanism, (), (), ProblemSettings([True] * space.nv, {}, [1.0] * space.nv))
+        self.size = problem.length_unit
+        dof_weights = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)  # ranks need bounded ratios
+        self.unit = np.where(space.rotates, 1.0, self.size) * dof_weights
         self.lower, self.upper = space.lower, space.upper
         self.columns = np.full(space.nv, -1)
         self.columns[space.scalars_v] = space.scalars_q
         closures = list(mechanism.closures.values())
-        self.relations = [relation for one in closures for relation in closure_relations(mechanism, one)]
+        self.relations = [relation for closure in closures for relation in closure_relations(mechanism, closure)]
         self.relations += joint_constraint_relations(mechanism).values()
-        self.groups = _parts(mechanism, program)
+        self.groups = _loop_groups(mechanism, problem)
         self.cache: dict[tuple[str, ...], object] = {}
         self.limit_relations = [
-            (one.name, relation) for one in closures for relation in closure_limit_relations(mechanism, one)
+            (closure.name, relation) for closure in closures for relation in closure_limit_relations(mechanism, closure)
         ]
         self.limit_relations += [
-            (name, relation) for name, some in cone_relations(mechanism).items() for relation in some
+            (name, relation) for name, relations in cone_relations(mechanism).items() for relation in relations
         ]
 
     @property
@@ -95,8 +95,8 @@ class LoopSystem:
         v, space, end = u * self.unit, self.mechanism.space, q.copy()
         end[space.scalars_q] += v[space.scalars_v]
         for k, i in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-            turned = quaternion.multiply(q[k : k + 4], quaternion.exp(v[i : i + 3]))
-            end[k : k + 4] = turned / np.linalg.norm(turned)
+            wxyz = quaternion.multiply(q[k : k + 4], quaternion.exp(v[i : i + 3]))
+            end[k : k + 4] = wxyz / np.linalg.norm(wxyz)
         return end
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
@@ -107,24 +107,24 @@ class LoopSystem:
         """Return the residual (m,) of all loops and joint constraints at `q`, and its derivatives by u (m, nv)."""
         if self.groups is None:
             return self.evaluate(self.relations, q)
-        values, slopes = [np.zeros(0)], [np.zeros((0, self.n))]
-        for part in self.groups:
-            part.problem.set_configuration(q)
-            J = np.zeros((len(part.rows), self.n))
-            J[:, part.v] = part.problem.jacobian[part.rows] * (self.unit[part.v] / part.problem.scale)
-            values.append(part.problem.residual[part.rows])
-            slopes.append(J)
-        return np.concatenate(values), np.concatenate(slopes)
+        values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
+        for group in self.groups:
+            group.problem.set_configuration(q)
+            J = np.zeros((len(group.rows), self.n))
+            J[:, group.v] = group.problem.jacobian[group.rows] * (self.unit[group.v] / group.problem.scale)
+            values.append(group.problem.residual[group.rows])
+            jacobians.append(J)
+        return np.concatenate(values), np.concatenate(jacobians)
 
     def evaluate(self, relations: list[Relation], q: Array) -> tuple[Array, Array]:
         """Return the residual of the relations in scaled units, and its derivatives by u."""
-        values, slopes = [np.zeros(0)], [np.zeros((0, self.n))]
+        values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
             scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.size, 1.0)
             values.append(value * scale)
-            slopes.append(J * self.unit * scale[:, None])
-        return np.concatenate(values), np.concatenate(slopes)
+            jacobians.append(J * self.unit * scale[:, None])
+        return np.concatenate(values), np.concatenate(jacobians)
 
     def evaluate_unscaled(self, relation: Relation, q: Array) -> Array:
         """Return the residual of a relation in m and rad."""
@@ -136,39 +136,39 @@ class LoopSystem:
         Args:
             ignored_dofs: indices into v of dofs whose limits are ignored.
         """
-        worst, of = 0.0, ""
+        largest, joint_name = 0.0, ""
         space = self.mechanism.space
-        over = np.maximum(self.lower - q, q - self.upper)[space.scalars_q]
-        over = over / np.where(space.rotates[space.scalars_v], 1.0, self.size)
-        over[np.isin(space.scalars_v, ignored_dofs)] = 0.0
-        if len(over) and float(over.max()) > 0.0:
-            worst, of = float(over.max()), space.q_names[int(space.scalars_q[int(over.argmax())])]
+        violations = np.maximum(self.lower - q, q - self.upper)[space.scalars_q]
+        violations = violations / np.where(space.rotates[space.scalars_v], 1.0, self.size)
+        violations[np.isin(space.scalars_v, ignored_dofs)] = 0.0
+        if len(violations) and float(violations.max()) > 0.0:
+            largest = float(violations.max())
+            joint_name = space.q_names[int(space.scalars_q[int(violations.argmax())])]
         for name, relation in self.limit_relations:
-            far = float(
-                np.abs(band_violation(relation, evaluate_relation(self.mechanism, relation, q)[0])).max(initial=0.0)
-            )
-            if far > worst:
-                worst, of = far, name
-        return worst, of
+            residual = evaluate_relation(self.mechanism, relation, q)[0]
+            violation = float(np.abs(band_violation(relation, residual)).max(initial=0.0))
+            if violation > largest:
+                largest, joint_name = violation, name
+        return largest, joint_name
 
 
-def _parts(mechanism: Mechanism, program: Problem) -> list[LoopGroup] | None:
+def _loop_groups(mechanism: Mechanism, problem: Problem) -> list[LoopGroup] | None:
     """Return the groups of a compiled problem; None if closing joints have variables of their own there."""
-    found: list[LoopGroup] = []
-    for part in program.subproblems:
-        problem = LeastSquaresProblem(mechanism, program, part)
-        v = np.array(part.packed.columns[: problem.n], dtype=np.int64)
+    groups: list[LoopGroup] = []
+    for subproblem in problem.subproblems:
+        group_problem = LeastSquaresProblem(mechanism, problem, subproblem)
+        v = np.array(subproblem.packed.columns[: group_problem.n], dtype=np.int64)
         if (v < 0).any() or (v >= mechanism.nv).any():
             return None
-        at = part.packed.tables
-        at["lower"][:], at["upper"][:], at["bound_state"][:] = -np.inf, np.inf, 0
-        has_band = at["slack"][::2][: len(problem.residual)] >= 0
-        found.append(LoopGroup(problem, np.flatnonzero(~has_band), v))
-    return found
+        tables = subproblem.packed.tables
+        tables["lower"][:], tables["upper"][:], tables["bound_state"][:] = -np.inf, np.inf, 0
+        has_band = tables["slack"][::2][: len(group_problem.residual)] >= 0
+        groups.append(LoopGroup(group_problem, np.flatnonzero(~has_band), v))
+    return groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class _CachedLoopSystem:
     loops: LoopSystem
     weights: str
 
@@ -180,11 +180,11 @@ def cached_loop_system(mechanism: Mechanism, weights: Mapping[str, float]) -> Ge
     The caller has it exclusively: another thread makes its own.
     """
     _ = mechanism.revision  # clears the cache after an edit
-    place, key = mechanism._cache, repr(dict(weights))
-    kept = place.pop("assembly", None)  # no other thread may use it meanwhile
-    if not isinstance(kept, _Kept) or kept.weights != key:
-        kept = _Kept(LoopSystem(mechanism, weights), key)
+    cache, key = mechanism._cache, repr(dict(weights))
+    entry = cache.pop("assembly", None)  # no other thread may use it meanwhile
+    if not isinstance(entry, _CachedLoopSystem) or entry.weights != key:
+        entry = _CachedLoopSystem(LoopSystem(mechanism, weights), key)
     try:
-        yield kept.loops
+        yield entry.loops
     finally:
-        place["assembly"] = kept
+        cache["assembly"] = entry

@@ -82,7 +82,7 @@ def test_beyond_its_own_limits_it_is_left_at_the_nearer_one() -> None:
     for wanted, limit in ((high + 0.5, high), (low - 7.0, low)):
         there = linkage.assemble({"drive": wanted})
         assert there.status is mk.Status.CLOSEST
-        assert "outside its limits" in there.message
+        assert "outside the limits" in there.message
         assert there["drive"] == pytest.approx(limit, abs=1e-9)
         assert there.input_errors["drive"] == pytest.approx(abs(wanted - limit), abs=1e-9)
     assert linkage.assemble({"drive": high}).success
@@ -94,5 +94,5 @@ def test_modes_beyond_its_limits_are_none_without_a_search() -> None:
     modes = linkage.assembly_modes({"drive": reading(linkage) + 1.5})
     assert len(modes) == 0
     assert modes.tries == 0
-    assert modes.why == "outside its limits: drive"
+    assert modes.why == "outside the limits: drive"
     assert len(linkage.assembly_modes({"drive": reading(linkage) + 0.5})) == 2

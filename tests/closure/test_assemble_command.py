@@ -21,37 +21,37 @@ def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, objec
 def test_a_drive_is_met_and_the_rest_follows(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "gallery:four_bar", "--drive", "crank_joint=1.2"]) == 0
     out = capsys.readouterr().out
-    assert "assembled: 1 of 1 drive met, 1 loop shut" in " ".join(out.split())
-    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2")
-    assert told["success"]
-    assert told["q"][0] == 1.2  # type: ignore[index]
+    assert "assembled: 1 of 1 input reached, 1 loop closed" in " ".join(out.split())
+    report = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2")
+    assert report["success"]
+    assert report["q"][0] == 1.2  # type: ignore[index]
 
 
 def test_degrees_are_degrees(capsys: pytest.CaptureFixture[str]) -> None:
-    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=90", "--degrees")
-    assert told["q"][0] == pytest.approx(math.pi / 2)  # type: ignore[index]
+    report = data(capsys, "gallery:four_bar", "--drive", "crank_joint=90", "--degrees")
+    assert report["q"][0] == pytest.approx(math.pi / 2)  # type: ignore[index]
 
 
 def test_a_drive_that_cannot_be_met_is_a_no_with_the_dead_point(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "gallery:four_bar", "--drive", "rocker_joint=3.1"]) == 1
     assert "dead point" in capsys.readouterr().out
-    told = data(capsys, "gallery:four_bar", "--drive", "rocker_joint=3.1")
-    assert told["status"] == "CLOSEST"
-    assert told["singular"] == ["dead point"]
-    assert told["passed"][-1]["kind"] == "dead point"  # type: ignore[index]
+    report = data(capsys, "gallery:four_bar", "--drive", "rocker_joint=3.1")
+    assert report["status"] == "CLOSEST"
+    assert report["singular"] == ["dead point"]
+    assert report["singularities"][-1]["kind"] == "dead point"  # type: ignore[index]
 
 
 def test_all_modes_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "gallery:four_bar", "--drive", "crank_joint=1.2", "--all"]) == 0
     assert "2 assembly modes" in capsys.readouterr().out
-    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2", "--all")
-    assert len(told["modes"]) == 2  # type: ignore[arg-type]
+    report = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2", "--all")
+    assert len(report["modes"]) == 2  # type: ignore[arg-type]
     assert run(["assemble", "gallery:four_bar", "--drive", "rocker_joint=3.1", "--all"]) == 1
 
 
 def test_without_drives_the_loops_are_shut(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "gallery:four_bar", "--q0", "0.6", "0.3", "2.0"]) == 0
-    assert "1 loop shut" in " ".join(capsys.readouterr().out.split())
+    assert "1 loop closed" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
