@@ -1,4 +1,4 @@
-"""Validation of user input: conversion of numbers, vectors, poses, axes and limits to checked arrays.
+"""Validation of user input: numbers, vectors, poses, rotations, axes, limits, sizes and generators.
 
 Every function raises an error that names its argument.
 """
@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mechanik.errors import DoFError, NotFinite, ShapeError, StructureError
+from mechanik.errors import DoFError, InvalidArgument, NotARotation, NotFinite, ShapeError, StructureError
 from mechanik.spatial import Pose, as_pose_matrix, quaternion, rotation, translation
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.rotation import is_rotation
+from mechanik.spatial.vector_math import unit
 
 
 def as_vector(values: ArrayLike, size: int, what: str) -> Array:
@@ -134,3 +136,124 @@ def as_limits(limits: Any, size: int, what: str) -> list[Array]:
         raise StructureError(
             f"limits of {what!r} are two numbers, or two lists of {format_count(size, 'number')}, not {limits!r}"
         ) from None
+
+
+QUATERNION_TOLERANCE = 1e-3
+"""Largest allowed deviation of a quaternion's length from 1: covers the rounding of text files, not a wrong
+argument."""
+
+
+def as_point(point: ArrayLike, what: str) -> Array:
+    """Return a finite read-only point (3,)."""
+    return read_only(as_vector(point, 3, what))
+
+
+def as_direction(direction: ArrayLike, what: str) -> Array:
+    """Return a read-only unit vector (3,) along a vector of any length but zero."""
+    vector = as_vector(direction, 3, what)
+    # a unit vector keeps every bit, so that saving and loading gives the same numbers
+    return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, what))
+
+
+def as_quaternion(wxyz: ArrayLike, what: str) -> Array:
+    """Return a read-only unit quaternion wxyz (4,).
+
+    Raises:
+        NotARotation: the length differs from 1 by more than `QUATERNION_TOLERANCE`.
+    """
+    values = as_vector(wxyz, 4, what)
+    length = float(np.linalg.norm(values))
+    if abs(length - 1.0) > QUATERNION_TOLERANCE:
+        raise NotARotation(f"{what} has length {length:.4g}; a quaternion (w, x, y, z) must have length 1")
+    return read_only(quaternion.normalize(values))
+
+
+def as_rotation_matrix(rotation: ArrayLike | Pose, what: str) -> Array:
+    """Return a read-only rotation matrix (3, 3) from a matrix, a quaternion wxyz (4,), a pose (4, 4) or a `Pose`."""
+    if isinstance(rotation, Pose):
+        return read_only(quaternion.to_matrix(rotation.wxyz))
+    try:
+        R = np.array(rotation, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
+    if R.shape == (4,):
+        return read_only(quaternion.to_matrix(as_quaternion(R, what)))
+    if R.shape == (4, 4):
+        return read_only(as_single_pose(R, what)[:3, :3].copy())
+    if R.shape != (3, 3):
+        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}")
+    if not np.isfinite(R).all():
+        raise NotFinite(f"{what} has an entry that is not finite")
+    if not is_rotation(R, 1e-6):
+        raise NotARotation(
+            f"{what} is not a rotation: its columns must be perpendicular unit vectors, and it must not mirror"
+        )
+    return read_only(R)
+
+
+def as_single_pose(pose: ArrayLike | Pose, what: str) -> Array:
+    """Return a read-only pose (4, 4) from a `Pose` or a matrix; a batch is refused."""
+    if isinstance(pose, Pose):
+        return read_only(pose.matrix)
+    X = np.array(as_pose_matrix(pose, what))
+    if X.ndim != 2:
+        raise ShapeError(f"{what} must be one pose of shape (4, 4), not a batch of shape {X.shape}")
+    return read_only(X)
+
+
+def as_rng(rng: np.random.Generator) -> np.random.Generator:
+    """Return `rng` if it is a NumPy generator; seeds and None are refused, since a run must be repeatable."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+    return rng
+
+
+def check_sizes(owner: object, *lengths: float) -> None:
+    """Raise unless all sizes are finite numbers and not negative."""
+    if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
+        raise ShapeError(f"{owner}: sizes must be numbers")
+    if not all(np.isfinite(length) for length in lengths):
+        raise NotFinite(f"{owner}: sizes must be finite")
+    if any(length < 0 for length in lengths):
+        raise ShapeError(f"{owner}: sizes must not be negative")
+
+
+def as_finite_array(owner: str, values: ArrayLike) -> Array:
+    """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes."""
+    try:
+        array = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        raise ShapeError(f"{owner} must be an array of numbers, with rows of equal length") from None
+    if not np.isfinite(array).all():
+        raise NotFinite(f"{owner} must be finite")
+    array.setflags(write=False)
+    return array
+
+
+def check_positive_lengths(what: str, **lengths: float) -> None:
+    """Raise `StructureError`, with the names of mechanism and dimension, unless each length is positive and finite."""
+    for name, length in lengths.items():
+        if not isinstance(length, int | float):
+            raise StructureError(f"{what}: {name} must be a number, not {length!r}")
+        if not (math.isfinite(length) and length > 0):
+            raise StructureError(f"{what}: {name} must be positive and finite, not {length}")
+
+
+def check_planar_point(what: str, name: str, point: tuple[float, float]) -> None:
+    """Raise `StructureError` unless the point consists of two finite numbers, m."""
+    try:
+        x, y = point
+        is_finite = math.isfinite(x) and math.isfinite(y)
+    except (TypeError, ValueError):
+        is_finite = False
+    if not is_finite:
+        raise StructureError(f"{what}: {name} must be (x, y), two finite numbers, not {point!r}")
+
+
+def check_finite_angles(what: str, **angles: float) -> None:
+    """Raise `StructureError` unless each angle is a finite number, rad."""
+    for name, angle in angles.items():
+        if not isinstance(angle, int | float):
+            raise StructureError(f"{what}: {name} must be a number, not {angle!r}")
+        if not math.isfinite(angle):
+            raise StructureError(f"{what}: {name} must be finite, not {angle}")

@@ -250,27 +250,27 @@ def test_the_joints_of_the_humanoid_bend_like_those_of_a_person():
 
 BAD = {
     "a four-bar that cannot close": (lambda: gallery.four_bar(coupler=0.1), "four_bar cannot be assembled"),
-    "a length below zero": (lambda: gallery.four_bar(crank=-1.0), "four_bar: crank is -1"),
-    "a length of nan": (lambda: gallery.five_bar(rod=float("nan")), "five_bar: rod is nan"),
-    "a length in words": (lambda: gallery.five_bar(rod="long"), "five_bar: rod is 'long'"),
-    "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "four_bar: angle is nan"),
+    "a length below zero": (lambda: gallery.four_bar(crank=-1.0), "four_bar: crank must .*not -1"),
+    "a length of nan": (lambda: gallery.five_bar(rod=float("nan")), "five_bar: rod must .*not nan"),
+    "a length in words": (lambda: gallery.five_bar(rod="long"), "five_bar: rod must .*not 'long'"),
+    "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "four_bar: angle must .*not nan"),
     "a rod too short": (lambda: gallery.slider_crank(rod=0.1, offset=1.0), "slider_crank cannot be assembled"),
     "cranks too far apart": (lambda: gallery.five_bar(ground=5.0), "five_bar cannot be assembled"),
     "legs too short": (lambda: gallery.stewart_platform(height=2.0), "leg 1 is .* outside its stroke"),
-    "a stroke of one number": (lambda: gallery.stewart_platform(stroke=0.3), "stroke=0.3"),
+    "a stroke of one number": (lambda: gallery.stewart_platform(stroke=0.3), "stroke must .*not 0.3"),
     "unknown ends": (lambda: gallery.stewart_platform(ends="magnet"), "'closure' or 'joint'"),
     "forearms too short": (lambda: gallery.delta_robot(forearm=0.2), "delta_robot cannot be assembled"),
-    "a body without height": (lambda: gallery.humanoid(height=0.0), "humanoid: height is 0"),
-    "a body without mass": (lambda: gallery.humanoid(mass=-1.0), "humanoid: mass is -1"),
-    "rods in one line": (lambda: gallery.delta_robot(width=0.0), "delta_robot: width is 0"),
+    "a body without height": (lambda: gallery.humanoid(height=0.0), "humanoid: height must .*not 0"),
+    "a body without mass": (lambda: gallery.humanoid(mass=-1.0), "humanoid: mass must .*not -1"),
+    "rods in one line": (lambda: gallery.delta_robot(width=0.0), "delta_robot: width must .*not 0"),
     "unknown legs": (lambda: gallery.stewart_platform(legs="rps"), "'ups' or 'sps'"),
     "struts that vanish": (lambda: gallery.hexapod(travel=0.08), "hexapod: travel is 0.08"),
-    "a boom without length": (lambda: gallery.excavator(boom=0.0), "excavator: boom is 0"),
-    "a gripper that is never open": (lambda: gallery.gripper(opening=0.0), "gripper: opening is 0"),
+    "a boom without length": (lambda: gallery.excavator(boom=0.0), "excavator: boom must .*not 0"),
+    "a gripper that is never open": (lambda: gallery.gripper(opening=0.0), "gripper: opening must .*not 0"),
     "wheels that overlap": (lambda: gallery.rover(wheel=0.6), "rover: wheels of radius 0.6 do not fit"),
     "legs that do not reach the ground": (lambda: gallery.walker(thigh=3.0), "walker cannot stand"),
-    "cranks as long as the shank": (lambda: gallery.biped(crank=0.3), "biped: cranks of 0.3 have no room"),
-    "a box of no size": (lambda: gallery.two_arms(box=-0.1), "two_arms: box is -0.1"),
+    "cranks as long as the shank": (lambda: gallery.biped(crank=0.3), "biped: cranks of 0.3 do not fit"),
+    "a box of no size": (lambda: gallery.two_arms(box=-0.1), "two_arms: box must .*not -0.1"),
 }
 
 
@@ -281,7 +281,7 @@ def test_impossible_dimensions_are_rejected_by_name(call, message):
 
 
 def test_a_planar_arm_with_the_wrong_number_of_links_is_rejected():
-    with pytest.raises(FormatError, match="planar_2r has 2 links, but 3"):
+    with pytest.raises(FormatError, match="planar_2r has 2 links.*not 3"):
         gallery.planar_2r((1.0, 1.0, 1.0))
 
 

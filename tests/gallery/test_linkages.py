@@ -213,19 +213,19 @@ def test_a_six_bar_follows_its_closed_form_whichever_bar_is_fixed(name, held):
 
 BAD = {
     "a bar as long as the others": (lambda: gallery.four_bar_kind(4.0, 1.0, 2.0, 1.0), "as long as the other three"),
-    "a bar of no length": (lambda: gallery.four_bar_kind(0.0, 1.0, 2.0, 1.0), "four_bar_kind: ground is 0"),
+    "a bar of no length": (lambda: gallery.four_bar_kind(0.0, 1.0, 2.0, 1.0), "four_bar_kind: ground must .*not 0"),
     "an elbow aside": (lambda: gallery.four_bar(elbow="left"), "'up' or 'down'"),
-    "an angle without end": (lambda: gallery.slider_crank(angle=math.inf), "slider_crank: angle is inf"),
-    "an angle in words": (lambda: gallery.five_bar(left="up"), "five_bar: left is 'up'"),
+    "an angle without end": (lambda: gallery.slider_crank(angle=math.inf), "slider_crank: angle must .*not inf"),
+    "an angle in words": (lambda: gallery.five_bar(left="up"), "five_bar: left must .*not 'up'"),
     "a pantograph that does not enlarge": (
         lambda: gallery.pantograph(scale=1.0),
-        "pantograph: scale is 1; it is above 1",
+        "pantograph: scale must be above 1, not 1",
     ),
-    "a rhombus larger than its arms": (lambda: gallery.peaucellier(side=1.0), "side is 1 and arm is 1"),
+    "a rhombus larger than its arms": (lambda: gallery.peaucellier(side=1.0), "arm is 1 and side is 1"),
     "a crank that cannot reach": (lambda: gallery.peaucellier(angle=2.5), "peaucellier cannot be assembled"),
     "a rod too short": (lambda: gallery.watt_six_bar(rod=0.1), "watt_six_bar cannot be assembled"),
     "a pivot too far": (lambda: gallery.stephenson_six_bar(pivot=(9.0, 0.0)), "stephenson_six_bar cannot be assembled"),
-    "a pivot of one number": (lambda: gallery.stephenson_six_bar(pivot=3.0), "pivot=3.0; it is"),
+    "a pivot of one number": (lambda: gallery.stephenson_six_bar(pivot=3.0), "pivot must be .*not 3.0"),
 }
 
 

@@ -140,14 +140,14 @@ def test_the_planar_platform_can_be_built_wherever_its_arms_reach(pose):
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 BAD = {
-    "a twist of half a turn": (lambda: gallery.bennett(twist=math.pi), "bennett: twist is 3.14"),
-    "no twist": (lambda: gallery.bennett(other_twist=0.0), "bennett: other_twist is 0"),
-    "twists alike": (lambda: gallery.bennett(twist=1.0, other_twist=1.0), "both 1"),
-    "a flat lift": (lambda: gallery.sarrus(angle=0.0), "sarrus: angle is 0"),
-    "a lift bent over": (lambda: gallery.sarrus(angle=2.0), "sarrus: angle is 2"),
-    "no stages": (lambda: gallery.scissor_lift(0), "stages is 0"),
-    "half a stage": (lambda: gallery.scissor_lift(2.5), "stages is 2.5"),
-    "scissors upright": (lambda: gallery.scissor_lift(angle=1.6), "scissor_lift: angle is 1.6"),
+    "a twist of half a turn": (lambda: gallery.bennett(twist=math.pi), "bennett: twist must .*not 3.14"),
+    "no twist": (lambda: gallery.bennett(other_twist=0.0), "bennett: other_twist must .*not 0"),
+    "twists alike": (lambda: gallery.bennett(twist=1.0, other_twist=1.0), "both are 1"),
+    "a flat lift": (lambda: gallery.sarrus(angle=0.0), "sarrus: angle must .*not 0"),
+    "a lift bent over": (lambda: gallery.sarrus(angle=2.0), "sarrus: angle must .*not 2"),
+    "no stages": (lambda: gallery.scissor_lift(0), "stages must .*not 0"),
+    "half a stage": (lambda: gallery.scissor_lift(2.5), "stages must .*not 2.5"),
+    "scissors upright": (lambda: gallery.scissor_lift(angle=1.6), "scissor_lift: angle must .*not 1.6"),
     "arms too short": (lambda: gallery.planar_3rrr(arm=0.05, forearm=0.05), "planar_3rrr cannot be assembled"),
     "a position in space": (lambda: gallery.planar_3rrr(position=(0.0, 0.0, 0.0)), "two finite numbers"),
     "a position nowhere": (lambda: gallery.planar_3rrr(position=(math.nan, 0.0)), "two finite numbers"),

@@ -180,7 +180,7 @@ def test_two_arms_with_a_box_have_the_mobility_of_their_joints_minus_a_weld(join
 
 
 def test_an_arm_of_five_joints_is_rejected():
-    with pytest.raises(StructureError, match="joints=5; an arm has 6 or 7"):
+    with pytest.raises(StructureError, match="joints must be 6 or 7, not 5"):
         gallery.two_arms(joints=5)
 
 

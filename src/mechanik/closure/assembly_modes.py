@@ -22,13 +22,12 @@ from mechanik.closure.loop_system import LoopSystem
 from mechanik.errors import LimitsError, StructureError
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, RestPose
-from mechanik.objectives.target_validation import as_rng
 from mechanik.solver import Solver
 from mechanik.solver.search.all_solutions import collect_solutions
 from mechanik.solver.search.search_context import SearchContext, search_context
 from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices, SolutionPool
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, format_count
+from mechanik.validation import as_number, as_rng, format_count
 
 SEED_BLOCK = 64
 """Seeds of the first block; later blocks have up to four times as many."""

@@ -127,8 +127,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    near = difflib.get_close_matches(name, names(), n=1)
-    hint = f". Did you mean {near[0]!r}?" if near else ""
+    matches = difflib.get_close_matches(name, names(), n=1)
+    hint = f". Did you mean {matches[0]!r}?" if matches else ""
     raise AttributeError(f"the gallery has no {name!r}{hint}")
 
 

@@ -51,9 +51,9 @@ The meshes of these two touch in none of 2,000 random configurations, although t
 
 def set_collision_capsules(mechanism: Mechanism, capsules: Mapping[str, list[CapsuleSpec]]) -> Mechanism:
     """Replace the collision shapes of links by capsules; return the same mechanism."""
-    for name, bones in capsules.items():
+    for name, specs in capsules.items():
         if name in mechanism.links:
-            mechanism.links[name].collisions = tuple(capsule(a, b, radius, GREY) for a, b, radius in bones)
+            mechanism.links[name].collisions = tuple(capsule(a, b, radius, GREY) for a, b, radius in specs)
     return mechanism
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -11,35 +10,6 @@ from mechanik.errors import StructureError
 from mechanik.model import Box, Builder, Capsule, Cylinder, Joint, Link, Material, Mechanism, ShapeInstance, Sphere
 from mechanik.spatial import Pose, apply, inverse, make_pose, rotation
 from mechanik.spatial.array import Array, ArrayLike
-
-
-def check_lengths(what: str, **lengths: float) -> None:
-    """Raise `StructureError`, with the names of mechanism and dimension, unless each length is positive and finite."""
-    for name, length in lengths.items():
-        if not isinstance(length, int | float):
-            raise StructureError(f"{what}: {name} is {length!r}; a length is a number")
-        if not (math.isfinite(length) and length > 0):
-            raise StructureError(f"{what}: {name} is {length}; a length must be positive and finite")
-
-
-def check_point(what: str, name: str, point: tuple[float, float]) -> None:
-    """Raise `StructureError` unless the point consists of two finite numbers, m."""
-    try:
-        x, y = point
-        finite = math.isfinite(x) and math.isfinite(y)
-    except (TypeError, ValueError):
-        finite = False
-    if not finite:
-        raise StructureError(f"{what}: {name}={point!r}; it is (x, y), two finite numbers")
-
-
-def check_angles(what: str, **angles: float) -> None:
-    """Raise `StructureError` unless each angle is a finite number, rad."""
-    for name, angle in angles.items():
-        if not isinstance(angle, int | float):
-            raise StructureError(f"{what}: {name} is {angle!r}; an angle is a number")
-        if not math.isfinite(angle):
-            raise StructureError(f"{what}: {name} is {angle}; an angle must be finite")
 
 
 def set_home(mechanism: Mechanism, q: ArrayLike | None = None) -> Mechanism:
@@ -64,13 +34,13 @@ MIN_LENGTH = 1e-9
 
 def capsule(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
     """Return a capsule with its ends centred at two points of the link; m."""
-    pose, length = _between(start, end)
+    pose, length = _pose_and_length(start, end)
     return ShapeInstance(Capsule(radius, length), pose, material)
 
 
 def rod(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
     """Return a cylinder with flat ends at two points of the link; m."""
-    pose, length = _between(start, end)
+    pose, length = _pose_and_length(start, end)
     return ShapeInstance(Cylinder(radius, length), pose, material)
 
 
@@ -123,24 +93,24 @@ def _is_body(link: Link) -> bool:
 
 
 def _body(link: Link, radius: float, material: Material, accent: Material) -> list[ShapeInstance]:
-    above, segment = link.parent, capsule
-    if isinstance(above, Joint):
+    parent_joint, segment = link.parent, capsule
+    if isinstance(parent_joint, Joint):
         X_link_joint = inverse(link.matrix)
-        start, axis = X_link_joint[:3, 3], X_link_joint[:3, :3] @ above.axis
+        start, axis = X_link_joint[:3, 3], X_link_joint[:3, :3] @ parent_joint.axis
         shapes = [hub(start, axis, 1.15 * radius, 2.6 * radius, accent)]
     else:
         # flat ends, so that nothing extends below the ground
         start, axis, segment = np.zeros(3), np.array([0.0, 0.0, 1.0]), rod
         shapes = [hub((0.0, 0.0, 0.25 * radius), axis, 1.6 * radius, 0.5 * radius, accent)]
     for joint in link.children:
-        reach = joint.position - start
-        along = (reach @ axis) * axis
-        stops = [start, start + (reach - along), start + reach]
-        shapes += [segment(a, b, radius, material) for a, b in pairwise(stops) if np.linalg.norm(b - a) > MIN_LENGTH]
+        offset = joint.position - start
+        axial = (offset @ axis) * axis
+        corners = [start, start + (offset - axial), start + offset]
+        shapes += [segment(a, b, radius, material) for a, b in pairwise(corners) if np.linalg.norm(b - a) > MIN_LENGTH]
     return shapes
 
 
-def _between(start: ArrayLike, end: ArrayLike) -> tuple[Pose, float]:
+def _pose_and_length(start: ArrayLike, end: ArrayLike) -> tuple[Pose, float]:
     a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
     length = float(np.linalg.norm(b - a))
     return (_pose_along(b - a, (a + b) / 2) if length > MIN_LENGTH else Pose(a)), length
@@ -172,8 +142,10 @@ def add_rod(
     Returns:
         The length, m.
     """
-    start, reach, length = _way(robot, a, p_a, b, p_b)
-    robot.universal(f"{name}_universal", a, name, at=make_pose(rotation.between(Z, reach), start), limits=(-1.4, 1.4))
+    start, direction, length = _connection(robot, a, p_a, b, p_b)
+    robot.universal(
+        f"{name}_universal", a, name, at=make_pose(rotation.between(Z, direction), start), limits=(-1.4, 1.4)
+    )
     robot.close(f"{name}_ball", name, b, "ball", at=length * Z, onto=p_b)
     ends = [sphere((0.0, 0.0, z), 1.8 * radius, DARK) for z in (0.0, length)]
     robot.link(name, visuals=[rod((0.0, 0.0, 0.0), length * Z, radius, material), *ends])
@@ -211,14 +183,14 @@ def add_hydraulic_cylinder(
     Raises:
         StructureError: this distance is outside the stroke.
     """
-    start, reach, length = _way(robot, a, p_a, b, p_b)
+    start, direction, length = _connection(robot, a, p_a, b, p_b)
     if not stroke[0] <= length <= stroke[1]:
         raise StructureError(
             f"{robot.name} cannot be assembled: {name} is {length:g} long, outside {stroke[0]:g} to {stroke[1]:g}"
         )
-    along = rotation.about_y(float(np.arctan2(reach[0], reach[2])))
+    R_axis = rotation.about_y(float(np.arctan2(direction[0], direction[2])))
     piston, sleeve = f"{name}_piston", 0.85 * stroke[0]
-    robot.revolute(f"{name}_pin", a, name, at=make_pose(along, start), axis="y", limits=(-1.6, 1.6))
+    robot.revolute(f"{name}_pin", a, name, at=make_pose(R_axis, start), axis="y", limits=(-1.6, 1.6))
     robot.prismatic(f"{name}_slide", name, piston, limits=stroke, value=length)
     robot.close(f"{name}_end", piston, b, "pin", onto=p_b, axis="y")
     pin = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK)
@@ -227,9 +199,9 @@ def add_hydraulic_cylinder(
     return length
 
 
-def _way(robot: Builder, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike) -> tuple[Array, Array, float]:
+def _connection(robot: Builder, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike) -> tuple[Array, Array, float]:
     """Return the start point, the vector to a point of link `b`, and its length, in the frame of link `a`; m."""
     start = np.asarray(p_a, dtype=np.float64)
     X_a_b = inverse(robot.link(a).world_matrix) @ robot.link(b).world_matrix
-    reach = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start
-    return start, reach, float(np.linalg.norm(reach))
+    direction = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start
+    return start, direction, float(np.linalg.norm(direction))

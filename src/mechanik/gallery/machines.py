@@ -16,14 +16,13 @@ from mechanik.gallery.construction import (
     add_hydraulic_cylinder,
     block,
     capsule,
-    check_angles,
-    check_lengths,
     hub,
     set_home,
 )
 from mechanik.gallery.pinned_linkage import PlanarPoint, direction_angle, intersect_circles, polar_point
 from mechanik.model import Builder, Mechanism, ShapeInstance
 from mechanik.spatial import make_pose, rotation
+from mechanik.validation import check_finite_angles, check_positive_lengths
 
 # as ratios of the boom's length (the first three) or of the stick's: x along the link, z to its upper side
 BOOM_CYLINDER_HOUSE, BOOM_CYLINDER_BOOM, STICK_CYLINDER_BOOM = (0.123, -0.105), (0.42, 0.10), (0.49, 0.17)
@@ -67,7 +66,7 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
         >>> mk.mobility(mk.gallery.excavator()).dof
         4
     """
-    check_lengths("excavator", boom=boom, stick=stick, bucket=bucket)
+    check_positive_lengths("excavator", boom=boom, stick=stick, bucket=bucket)
     strokes = cylinder_strokes(boom, stick)
     r = 0.02 * boom
     robot = Builder("excavator")
@@ -206,11 +205,11 @@ def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mecha
         1.5
     """
     if not isinstance(stages, int) or isinstance(stages, bool) or stages < 1:
-        raise StructureError(f"scissor_lift: stages is {stages!r}; it is a whole number, at least 1")
-    check_lengths("scissor_lift", bar=bar)
-    check_angles("scissor_lift", angle=angle)
+        raise StructureError(f"scissor_lift: stages must be an integer of at least 1, not {stages!r}")
+    check_positive_lengths("scissor_lift", bar=bar)
+    check_finite_angles("scissor_lift", angle=angle)
     if not 0 < angle < math.pi / 2:
-        raise StructureError(f"scissor_lift: angle is {angle:g}; it is between 0, flat, and pi/2, upright")
+        raise StructureError(f"scissor_lift: angle must be between 0 (flat) and pi/2 (upright), not {angle:g}")
     slide, r = bar * math.cos(angle), 0.02 * bar
     start, middle, end = (0.0, 0.0, 0.0), (0.5 * bar, 0.0, 0.0), (bar, 0.0, 0.0)
     lower, upper = (-0.5 * bar, 0.0, 0.0), middle
@@ -283,7 +282,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
         >>> round(abs(float(gap)), 6)
         0.085
     """
-    check_lengths("gripper", opening=opening)
+    check_positive_lengths("gripper", opening=opening)
     length = opening / 2 / (math.sin(OPEN_FINGER_ANGLE) - math.sin(OPEN_FINGER_ANGLE - CLOSED_ANGLE))
     crank = (length * math.sin(OPEN_FINGER_ANGLE), 0.0, length * math.cos(OPEN_FINGER_ANGLE))
     elbow = (

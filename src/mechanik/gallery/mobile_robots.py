@@ -18,13 +18,13 @@ from mechanik.gallery.construction import (
     add_shapes,
     block,
     capsule,
-    check_lengths,
     hub,
     set_home,
     sphere,
 )
 from mechanik.model import Builder, Inertial, Link, Mechanism
 from mechanik.spatial import Pose, make_pose, rotation
+from mechanik.validation import check_positive_lengths
 
 Numbers = tuple[float, ...]
 
@@ -121,9 +121,9 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
         >>> body.nq, body.nv
         (38, 37)
     """
-    check_lengths("humanoid", height=height)
+    check_positive_lengths("humanoid", height=height)
     if not isinstance(mass, int | float) or not (math.isfinite(mass) and mass > 0):
-        raise StructureError(f"humanoid: mass is {mass!r}; it must be a positive and finite number of kg")
+        raise StructureError(f"humanoid: mass must be positive and finite (kg), not {mass!r}")
     body = Builder("humanoid")
     body.free("base", "world", "pelvis")
     for row in TRUNK_JOINTS:
@@ -140,13 +140,13 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
 
 
 def _join(
-    body: Builder, height: float, prefix: str, side: float, name: str, above: str, below: str, freedoms: str,
+    body: Builder, height: float, prefix: str, side: float, name: str, above: str, below: str, dofs: str,
     at: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
 ) -> None:  # fmt: skip
     """Add a joint of the left side, or its mirror image, in which rotations about x and z change their sign."""
     parent = above if above in ("pelvis", "chest", "head") else prefix + above
-    place = (height * at[0], height * side * at[1], height * at[2])
-    joint = body.joint(prefix + name, parent, prefix + below, freedoms.split(), at=place)
+    position = (height * at[0], height * side * at[1], height * at[2])
+    joint = body.joint(prefix + name, parent, prefix + below, dofs.split(), at=position)
     joint.axes_wxyz = axes
     pitch = "EY" if axes == IDENTITY_WXYZ else "EZ"
     signs = [1.0 if dof.name == pitch else side for dof in joint.dof]
@@ -223,9 +223,9 @@ def biped(
         >>> mk.mobility(mk.gallery.biped()).dof
         18
     """
-    check_lengths("biped", thigh=thigh, shank=shank, hips=hips, crank=crank, width=width)
+    check_positive_lengths("biped", thigh=thigh, shank=shank, hips=hips, crank=crank, width=width)
     if not 2 * crank < 0.7 * shank:
-        raise StructureError(f"biped: cranks of {crank:g} have no room on shanks of {shank:g}")
+        raise StructureError(f"biped: cranks of {crank:g} do not fit on shanks of {shank:g}")
     sole = 0.08
     robot = Builder("biped")
     height = sole + (thigh + shank) * math.cos(HOME_BEND)
@@ -326,7 +326,7 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
         >>> robot.nq, robot.nv
         (43, 42)
     """
-    check_lengths("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
+    check_positive_lengths("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
     sole = SOLE_HEIGHT * shank
     height = sole + thigh * math.sin(HOME_HIP_PITCH) + shank * math.sin(HOME_HIP_PITCH + HOME_KNEE_PITCH)
     if height <= sole:
@@ -410,9 +410,9 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
         >>> mk.mobility(mk.gallery.rover()).dof
         15
     """
-    check_lengths("rover", wheelbase=wheelbase, track=track, wheel=wheel, clearance=clearance)
+    check_positive_lengths("rover", wheelbase=wheelbase, track=track, wheel=wheel, clearance=clearance)
     if not 2 * wheel < wheelbase / 2:
-        raise StructureError(f"rover: wheels of radius {wheel:g} do not fit side by side into {wheelbase:g}")
+        raise StructureError(f"rover: wheels of radius {wheel:g} do not fit into a wheelbase of {wheelbase:g}")
     half, aside, arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
     low = 0.3 * clearance
     # rocker pivots are slightly ahead of the middle, bogie pivots below and behind, halfway between their wheels

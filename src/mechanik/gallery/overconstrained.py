@@ -7,22 +7,11 @@ import math
 import numpy as np
 
 from mechanik.errors import StructureError
-from mechanik.gallery.construction import (
-    BLUE,
-    DARK,
-    GREY,
-    ORANGE,
-    RED,
-    block,
-    capsule,
-    check_angles,
-    check_lengths,
-    hub,
-    set_home,
-)
+from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, RED, block, capsule, hub, set_home
 from mechanik.model import Builder, Material, Mechanism, ShapeInstance
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
+from mechanik.validation import check_finite_angles, check_positive_lengths
 
 
 def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, angle: float = 1.0) -> Mechanism:
@@ -50,23 +39,23 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
         >>> mobility.gruebler, mobility.dof
         (-2, 1)
     """
-    check_lengths("bennett", length=length, twist=twist, other_twist=other_twist)
-    check_angles("bennett", angle=angle)
+    check_positive_lengths("bennett", length=length, twist=twist, other_twist=other_twist)
+    check_finite_angles("bennett", angle=angle)
     for name, value in (("twist", twist), ("other_twist", other_twist)):
         if not value < math.pi:
-            raise StructureError(f"bennett: {name} is {value:g}; it is between 0 and pi")
+            raise StructureError(f"bennett: {name} must be between 0 and pi, not {value:g}")
     if math.isclose(twist, other_twist, rel_tol=1e-6):
-        raise StructureError(f"bennett: twist and other_twist are both {twist:g}; then the loop has no crank")
-    other = length * math.sin(other_twist) / math.sin(twist)
+        raise StructureError(f"bennett: twist and other_twist must differ, but both are {twist:g}")
+    other_length = length * math.sin(other_twist) / math.sin(twist)
     half = 0.5 * angle
     ratio = math.sin(0.5 * (other_twist + twist)) / math.sin(0.5 * (other_twist - twist))
-    follow = 2 * math.atan2(ratio * math.cos(half), math.sin(half))
+    second_angle = 2 * math.atan2(ratio * math.cos(half), math.sin(half))
 
-    X_short, X_long = _along(length, twist), _along(other, other_twist)
-    r = 0.03 * (length + other)
+    X_short, X_long = _along(length, twist), _along(other_length, other_twist)
+    r = 0.03 * (length + other_length)
     loop = Builder("bennett")
     loop.revolute("crank_joint", "ground", "crank", value=angle)
-    loop.revolute("coupler_joint", "crank", "coupler", at=X_short, value=follow)
+    loop.revolute("coupler_joint", "crank", "coupler", at=X_short, value=second_angle)
     loop.revolute("rocker_joint", "coupler", "rocker", at=X_long, value=-angle)
     loop.close("closing_joint", "rocker", "ground", "pin", at=X_short, onto=inverse(X_long))
     loop.link("ground", visuals=_twisted(inverse(X_long), r, GREY))
@@ -99,9 +88,9 @@ def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechan
         >>> round(float(lift.pose("top")[2, 3]), 6)
         0.3
     """
-    check_lengths("sarrus", width=width, plate=plate, angle=angle)
+    check_positive_lengths("sarrus", width=width, plate=plate, angle=angle)
     if not angle < math.pi / 2:
-        raise StructureError(f"sarrus: angle is {angle:g}; it is between 0, flat, and pi/2, stretched")
+        raise StructureError(f"sarrus: angle must be between 0 (flat) and pi/2 (stretched), not {angle:g}")
     thick = 0.04 * width
     edge = (0.5 * width, 0.0, 0.0)
     side = make_pose(rotation.about_z(math.pi / 2), np.zeros(3))

@@ -8,25 +8,12 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import StructureError
-from mechanik.gallery.construction import (
-    BLUE,
-    DARK,
-    GREY,
-    ORANGE,
-    WHITE,
-    capsule,
-    check_angles,
-    check_lengths,
-    check_point,
-    hub,
-    rod,
-    set_home,
-    sphere,
-)
+from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, WHITE, capsule, hub, rod, set_home, sphere
 from mechanik.gallery.pinned_linkage import build_pinned_linkage, intersect_circles, polar_point
 from mechanik.model import Builder, Mechanism
 from mechanik.spatial import euler, make_pose, rotation
 from mechanik.spatial.array import Array
+from mechanik.validation import check_finite_angles, check_planar_point, check_positive_lengths
 
 Z = np.array([0.0, 0.0, 1.0])
 """Unit vector along z."""
@@ -67,13 +54,13 @@ def stewart_platform(
         6
     """
     if ends not in ("closure", "joint"):
-        raise StructureError(f"stewart_platform: ends={ends!r}; it can be 'closure' or 'joint'")
+        raise StructureError(f"stewart_platform: ends must be 'closure' or 'joint', not {ends!r}")
     if legs not in ("ups", "sps"):
-        raise StructureError(f"stewart_platform: legs={legs!r}; it can be 'ups' or 'sps'")
+        raise StructureError(f"stewart_platform: legs must be 'ups' or 'sps', not {legs!r}")
     if np.shape(stroke) != (2,):
-        raise StructureError(f"stewart_platform: stroke={stroke!r}; it is the shortest and the longest leg")
+        raise StructureError(f"stewart_platform: stroke must be (shortest, longest) leg length, not {stroke!r}")
     shortest, longest = stroke
-    check_lengths(
+    check_positive_lengths(
         "stewart_platform",
         base_radius=base_radius,
         platform_radius=platform_radius,
@@ -148,7 +135,7 @@ def delta_robot(
         >>> mk.mobility(mk.gallery.delta_robot()).dof
         3
     """
-    check_lengths(
+    check_positive_lengths(
         "delta_robot",
         base_radius=base_radius,
         arm=arm,
@@ -233,7 +220,9 @@ def hexapod(
         >>> mk.mobility(mk.gallery.hexapod()).dof
         6
     """
-    check_lengths("hexapod", base_radius=base_radius, platform_radius=platform_radius, height=height, travel=travel)
+    check_positive_lengths(
+        "hexapod", base_radius=base_radius, platform_radius=platform_radius, height=height, travel=travel
+    )
     robot = Builder("hexapod")
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     for k in range(6):
@@ -303,9 +292,9 @@ def planar_3rrr(
         3
     """
     what = "planar_3rrr"
-    check_lengths(what, base_radius=base_radius, platform_radius=platform_radius, arm=arm, forearm=forearm)
-    check_point(what, "position", position)
-    check_angles(what, angle=angle)
+    check_positive_lengths(what, base_radius=base_radius, platform_radius=platform_radius, arm=arm, forearm=forearm)
+    check_planar_point(what, "position", position)
+    check_finite_angles(what, angle=angle)
     points = {"middle": position}
     bars = {"ground": tuple(f"motor{k}" for k in (1, 2, 3))}
     for k in (1, 2, 3):

@@ -55,14 +55,14 @@ def intersect_circles(what: str, a: PlanarPoint, reach_a: float, b: PlanarPoint,
         StructureError: the circles do not intersect.
     """
     x, y = b[0] - a[0], b[1] - a[1]
-    apart = math.hypot(x, y)
-    along = (apart**2 + reach_a**2 - reach_b**2) / (2 * apart) if apart > 0 else math.inf
+    distance = math.hypot(x, y)
+    along = (distance**2 + reach_a**2 - reach_b**2) / (2 * distance) if distance > 0 else math.inf
     if not abs(along) <= reach_a:
         raise StructureError(
-            f"{what} cannot be assembled: links of {reach_a:g} and {reach_b:g} do not meet over a gap of {apart:g}"
+            f"{what} cannot be assembled: links of {reach_a:g} and {reach_b:g} do not meet over a gap of {distance:g}"
         )
-    aside = math.sqrt(reach_a**2 - along**2)
-    return a[0] + (along * x - aside * y) / apart, a[1] + (along * y + aside * x) / apart
+    height = math.sqrt(reach_a**2 - along**2)
+    return a[0] + (along * x - height * y) / distance, a[1] + (along * y + height * x) / distance
 
 
 def wrap_angle(angle: float) -> float:
@@ -110,32 +110,32 @@ def build_pinned_linkage(
         at=UPRIGHT_POSE if upright else None,
     )
     holders = dict.fromkeys(bars[fixed_bar], fixed_bar)
-    waiting = [bar for bar in bars if bar != fixed_bar]
-    while waiting:
-        bar = next(bar for bar in waiting if any(point in holders for point in bars[bar]))
-        waiting.remove(bar)
+    pending = [bar for bar in bars if bar != fixed_bar]
+    while pending:
+        bar = next(bar for bar in pending if any(point in holders for point in bars[bar]))
+        pending.remove(bar)
         pivot = next(point for point in bars[bar] if point in holders)
         others = [point for point in bars[bar] if point != pivot]
         parent, angle = holders[pivot], direction_angle(points[pivot], points[others[0]])
         frames[bar] = make_pose(rotation.about_z(angle), (*points[pivot], 0.0))
-        turn = wrap_angle(angle - _angle(frames[parent]))
-        linkage.revolute(f"{bar}_joint", parent, bar, at=_seen_from(frames[parent], points[pivot]), value=turn)
+        joint_angle = wrap_angle(angle - _angle(frames[parent]))
+        linkage.revolute(f"{bar}_joint", parent, bar, at=_in_frame(frames[parent], points[pivot]), value=joint_angle)
         material = COLOURS[(len(frames) - 2) % len(COLOURS)]
         linkage.link(bar, visuals=_body(points, [pivot, *others], frames[bar], r, material, 0.0))
         for point in others:
             if point in holders:
                 holder = holders[point]
-                at, onto = (_seen_from(frames[link], points[point]) for link in (bar, holder))
+                at, onto = (_in_frame(frames[link], points[point]) for link in (bar, holder))
                 linkage.close(f"{bar}_{point}", bar, holder, "pin", at=at, onto=onto)
             else:
                 holders[point] = bar
     for tool, (bar, point, angle) in (tools or {}).items():
-        place = inverse(frames[bar]) @ make_pose(rotation.about_z(angle), (*points[point], 0.0))
-        linkage.fixed(f"{tool}_joint", bar, tool, at=place)
+        X_bar_tool = inverse(frames[bar]) @ make_pose(rotation.about_z(angle), (*points[point], 0.0))
+        linkage.fixed(f"{tool}_joint", bar, tool, at=X_bar_tool)
     return set_home(linkage.build())
 
 
-def _seen_from(frame: Array, point: PlanarPoint) -> Array:
+def _in_frame(frame: Array, point: PlanarPoint) -> Array:
     return frame[:3, :3].T @ (np.array([*point, 0.0]) - frame[:3, 3])
 
 
@@ -144,11 +144,11 @@ def _angle(frame: Array) -> float:
 
 
 def _body(
-    points: Mapping[str, PlanarPoint], held: Sequence[str], frame: Array, radius: float, material: Material, z: float
+    points: Mapping[str, PlanarPoint], names: Sequence[str], frame: Array, radius: float, material: Material, z: float
 ) -> list[ShapeInstance]:
     """Return capsules from point to point, closed to a polygon if they enclose an area, and a pin through the first."""
-    aside = np.array([0.0, 0.0, z])
-    corners = [_seen_from(frame, points[point]) + aside for point in held]
+    offset = np.array([0.0, 0.0, z])
+    corners = [_in_frame(frame, points[point]) + offset for point in names]
     shapes = [hub(corners[0], (0.0, 0.0, 1.0), 0.7 * radius, 5 * radius, DARK)]
     if len(corners) > 2 and np.linalg.matrix_rank(np.diff(corners, axis=0), tol=MIN_LENGTH) > 1:
         corners.append(corners[0])

@@ -11,21 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from mechanik.errors import StructureError, UnknownName
-from mechanik.gallery.construction import (
-    BLUE,
-    DARK,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    block,
-    capsule,
-    check_angles,
-    check_lengths,
-    check_point,
-    hub,
-    set_home,
-)
+from mechanik.gallery.construction import BLUE, DARK, GREEN, GREY, ORANGE, RED, block, capsule, hub, set_home
 from mechanik.gallery.pinned_linkage import (
     Bars,
     PlanarPoint,
@@ -36,6 +22,7 @@ from mechanik.gallery.pinned_linkage import (
     wrap_angle,
 )
 from mechanik.model import Builder, Material, Mechanism, ShapeInstance
+from mechanik.validation import check_finite_angles, check_planar_point, check_positive_lengths
 
 FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-rocker", "change-point", "triple-rocker"]
 """Types of four-bar linkages by Grashof's rule."""
@@ -68,7 +55,7 @@ def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) ->
         >>> mk.gallery.four_bar_kind(2.0, 0.5, 1.8, 1.2)
         'crank-rocker'
     """
-    check_lengths("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_positive_lengths("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
     lengths = {"ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker}
     shortest, middle, long, longest = sorted(lengths.values())
     if longest >= shortest + middle + long:
@@ -121,10 +108,10 @@ def four_bar(
         >>> linkage.nq, mk.mobility(linkage).dof
         (3, 1)
     """
-    check_lengths("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
-    check_angles("four_bar", angle=angle)
+    check_positive_lengths("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_finite_angles("four_bar", angle=angle)
     if elbow not in ("up", "down"):
-        raise StructureError(f"four_bar: elbow={elbow!r}; it can be 'up' or 'down'")
+        raise StructureError(f"four_bar: elbow must be 'up' or 'down', not {elbow!r}")
     knee, far = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
     up = elbow == "up"
     tip = (
@@ -166,8 +153,8 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
         >>> linkage.pose("slider")[:3, 3].round(3).tolist()
         [1.3, 0.0, 0.0]
     """
-    check_lengths("slider_crank", crank=crank, rod=rod)
-    check_angles("slider_crank", angle=angle)
+    check_positive_lengths("slider_crank", crank=crank, rod=rod)
+    check_finite_angles("slider_crank", angle=angle)
     knee = (crank * math.cos(angle), crank * math.sin(angle))
     rise = offset - knee[1]
     if not abs(rise) <= rod:
@@ -210,8 +197,8 @@ def five_bar(
         >>> mk.mobility(mk.gallery.five_bar()).dof
         2
     """
-    check_lengths("five_bar", ground=ground, crank=crank, rod=rod)
-    check_angles("five_bar", left=left, right=right)
+    check_positive_lengths("five_bar", ground=ground, crank=crank, rod=rod)
+    check_finite_angles("five_bar", left=left, right=right)
     knees = [
         (x + crank * math.cos(angle), crank * math.sin(angle))
         for x, angle in ((-ground / 2, left), (ground / 2, right))
@@ -282,9 +269,9 @@ def watt_six_bar(
         1
     """
     what = "watt_six_bar"
-    check_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
-    check_lengths(what, reach=reach)
-    check_angles(what, angle=angle, bend=bend)
+    check_positive_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
+    check_positive_lengths(what, reach=reach)
+    check_finite_angles(what, angle=angle, bend=bend)
     start, middle, end = (0.0, 0.0), (base, 0.0), (base + reach, 0.0)
     knee = polar_point(start, crank, angle)
     elbow = intersect_circles(what, knee, coupler, middle, rocker)
@@ -348,9 +335,9 @@ def stephenson_six_bar(
         1
     """
     what = "stephenson_six_bar"
-    check_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
-    check_angles(what, angle=angle, bend=bend)
-    check_point(what, "pivot", pivot)
+    check_positive_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
+    check_finite_angles(what, angle=angle, bend=bend)
+    check_planar_point(what, "pivot", pivot)
     start, middle = (0.0, 0.0), (base, 0.0)
     knee = polar_point(start, crank, angle)
     elbow = intersect_circles(what, knee, coupler, middle, rocker)
@@ -414,11 +401,11 @@ def pantograph(
         >>> ratio.round(6).tolist()
         [2.0, 2.0]
     """
-    check_lengths("pantograph", scale=scale, arm=arm, forearm=forearm)
-    check_angles("pantograph", shoulder=shoulder, elbow=elbow)
+    check_positive_lengths("pantograph", scale=scale, arm=arm, forearm=forearm)
+    check_finite_angles("pantograph", shoulder=shoulder, elbow=elbow)
     if scale <= 1:
         raise StructureError(
-            f"pantograph: scale is {scale:g}; it is above 1 (for a smaller copy, trace with the pen and draw with the "
+            f"pantograph: scale must be above 1, not {scale:g} (for a smaller copy, trace with the pen and draw with the "
             "tracer)"
         )
     origin = (0.0, 0.0)
@@ -467,10 +454,10 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
         >>> round(float(linkage.pose("pen")[0, 3]), 6)
         0.996875
     """
-    check_lengths("peaucellier", arm=arm, side=side, crank=crank)
-    check_angles("peaucellier", angle=angle)
+    check_positive_lengths("peaucellier", arm=arm, side=side, crank=crank)
+    check_finite_angles("peaucellier", angle=angle)
     if side >= arm:
-        raise StructureError(f"peaucellier: side is {side:g} and arm is {arm:g}; the arms are longer than the sides")
+        raise StructureError(f"peaucellier: arm must be longer than side, but arm is {arm:g} and side is {side:g}")
     origin, pivot = (0.0, 0.0), (crank, 0.0)
     near = polar_point(pivot, crank, angle)
     out = (arm**2 - side**2) / math.hypot(*near) ** 2
@@ -625,6 +612,6 @@ def _numbers(
         if name not in known:
             raise UnknownName(f"number of {what}", name, known)
     numbers = {**known, **given}
-    check_lengths(what, scale=scale, **numbers)
-    check_angles(what, angle=angle)
+    check_positive_lengths(what, scale=scale, **numbers)
+    check_finite_angles(what, angle=angle)
     return {name: scale * number for name, number in numbers.items()}

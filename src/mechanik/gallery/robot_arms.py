@@ -31,13 +31,13 @@ from mechanik.gallery.construction import (
     add_shapes,
     block,
     capsule,
-    check_lengths,
     rod,
     set_home,
 )
 from mechanik.model import Builder, Mechanism
 from mechanik.spatial import euler, make_pose, rotation
 from mechanik.spatial.array import Array
+from mechanik.validation import check_positive_lengths
 
 Vector = tuple[float, float, float]
 """x, y, z."""
@@ -123,7 +123,7 @@ def ur5() -> Mechanism:
         radius=0.05,
         velocities=(180, 180),
         capsules=UR5_CAPSULES,
-        unchecked=UR5_ALLOWED_COLLISIONS,
+        allowed_collisions=UR5_ALLOWED_COLLISIONS,
     )
 
 
@@ -148,7 +148,7 @@ def ur10() -> Mechanism:
         radius=0.065,
         velocities=(120, 180),
         capsules=UR10_CAPSULES,
-        unchecked=UR10_ALLOWED_COLLISIONS,
+        allowed_collisions=UR10_ALLOWED_COLLISIONS,
     )
 
 
@@ -229,7 +229,7 @@ def _universal_robot(
     radius: float,
     velocities: tuple[float, float],
     capsules: Mapping[str, list[CapsuleSpec]],
-    unchecked: Mapping[tuple[str, str], str],
+    allowed_collisions: Mapping[tuple[str, str], str],
 ) -> Mechanism:
     """Build an arm of the UR family.
 
@@ -241,7 +241,7 @@ def _universal_robot(
         radius: of the drawn links; m.
         velocities: of the two shoulder joints, and of the others; degrees per second.
         capsules: collision capsules by link name.
-        unchecked: link pairs without collision check, with reasons.
+        allowed_collisions: link pairs without collision check, with reasons.
     """
     half, full = math.pi, 2 * math.pi
     robot = _serial(
@@ -259,9 +259,12 @@ def _universal_robot(
     robot.fixed("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", at=_place((0.0, wrists[2], 0.0), (-1, 0, 0)))
     home = [0.0, -1.2, 1.4, -1.75, -math.pi / 2, 0.0]
     arm = set_collision_capsules(add_default_shapes(robot.build(), radius, 0.7 * radius, GREY, BLUE), capsules)
-    rates = {joint: velocities[k > 1] for k, joint in enumerate(name for name, one in arm.joints.items() if one.dof)}
+    rates = {
+        joint: velocities[k > 1]
+        for k, joint in enumerate(name for name, joint_name in arm.joints.items() if joint_name.dof)
+    }
     arm.extras["limits"] = {joint: {"velocity": math.radians(rate)} for joint, rate in rates.items()}
-    arm.allowed_collisions = unchecked
+    arm.allowed_collisions = allowed_collisions
     return set_home(arm, home)
 
 
@@ -351,7 +354,7 @@ def scara() -> Mechanism:
 
 def _planar(name: str, lengths: tuple[float, ...], home: list[float]) -> Mechanism:
     if len(lengths) != len(home):
-        raise FormatError(f"{name} has {len(home)} links, but {len(lengths)} lengths were given")
+        raise FormatError(f"{name} has {len(home)} links; lengths must have as many entries, not {len(lengths)}")
     arm = arm_2d(lengths, name=name, limits=(-math.pi, math.pi))
     radius = 0.03 * sum(lengths) / len(lengths)
     last = arm.link(f"link{len(lengths)}")
@@ -534,8 +537,8 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
         (8, 6)
     """
     if joints not in (6, 7):
-        raise StructureError(f"two_arms: joints={joints!r}; an arm has 6 or 7")
-    check_lengths("two_arms", box=box)
+        raise StructureError(f"two_arms: joints must be 6 or 7, not {joints!r}")
+    check_positive_lengths("two_arms", box=box)
     first, second, third = np.cumsum(HOME_PITCHES)
     out = UPPER_ARM * math.sin(first) + FOREARM * math.sin(second) + HAND * math.sin(third)
     robot = Builder("two_arms")

@@ -14,10 +14,10 @@ from operator import index
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import InvalidArgument, NotARotation, NotFinite, ShapeError
+from mechanik.errors import NotARotation, NotFinite, ShapeError
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import read_only
+from mechanik.validation import as_rng, read_only
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -63,8 +63,7 @@ class ConfigurationSpace:
 
         The range of a dof without limits is +-pi or +-1 m. With a single limit it is 2 pi or 2 m from that limit.
         """
-        if not isinstance(rng, np.random.Generator):
-            raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+        as_rng(rng)
         try:
             shape = tuple(index(length) for length in size) if isinstance(size, Sequence) else (index(size),)
         except TypeError:

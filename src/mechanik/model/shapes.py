@@ -14,33 +14,12 @@ import numpy as np
 from mechanik.errors import InvalidArgument, NotFinite, ShapeError
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_finite_array, check_sizes
 
 Vector3 = tuple[float, float, float]
 
 FLATNESS_RATIO = 1e-9
 """Ratio of the smallest to the largest extent up to which points count as coplanar."""
-
-
-def _check_lengths(owner: object, *lengths: float) -> None:
-    """Raise unless all sizes are finite numbers and not negative."""
-    if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
-        raise ShapeError(f"{owner}: sizes must be numbers")
-    if not all(np.isfinite(length) for length in lengths):
-        raise NotFinite(f"{owner}: sizes must be finite")
-    if any(length < 0 for length in lengths):
-        raise ShapeError(f"{owner}: sizes must not be negative")
-
-
-def _read_only(owner: str, values: ArrayLike) -> Array:
-    """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes."""
-    try:
-        array = np.array(values, dtype=np.float64) + 0.0
-    except (TypeError, ValueError):
-        raise ShapeError(f"{owner} must be an array of numbers, with rows of equal length") from None
-    if not np.isfinite(array).all():
-        raise NotFinite(f"{owner} must be finite")
-    array.setflags(write=False)
-    return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +43,7 @@ class Box:
         if np.shape(self.size) != (3,):
             raise ShapeError(f"Box: size must be three edge lengths along x, y and z, not {self.size!r}")
         x, y, z = self.size
-        _check_lengths(self, x, y, z)
+        check_sizes(self, x, y, z)
         object.__setattr__(self, "size", (float(x), float(y), float(z)))  # a list or an array is not hashable
 
 
@@ -86,7 +65,7 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        _check_lengths(self, self.radius)
+        check_sizes(self, self.radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +88,7 @@ class Cylinder:
     length: float
 
     def __post_init__(self) -> None:
-        _check_lengths(self, self.radius, self.length)
+        check_sizes(self, self.radius, self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +111,7 @@ class Capsule:
     length: float
 
     def __post_init__(self) -> None:
-        _check_lengths(self, self.radius, self.length)
+        check_sizes(self, self.radius, self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +188,7 @@ class HeightField:
     bottom: float
 
     def __init__(self, heights: ArrayLike, size: tuple[float, float], bottom: float | None = None) -> None:
-        grid = _read_only("HeightField: heights", heights)
+        grid = as_finite_array("HeightField: heights", heights)
         if grid.ndim != 2 or min(grid.shape) < 2:
             raise ShapeError(
                 f"HeightField: heights must have the shape (rows, columns), at least 2 of each, not {grid.shape}"
@@ -219,7 +198,7 @@ class HeightField:
         x, y = size
         lowest = float(grid.min())
         bottom_z = lowest - 1.0 if bottom is None else bottom
-        _check_lengths("HeightField: size", x, y)
+        check_sizes("HeightField: size", x, y)
         if min(x, y) == 0:
             raise ShapeError(f"HeightField: size must be positive, not {x:g} by {y:g} m")
         if not np.isfinite(bottom_z):
@@ -267,7 +246,7 @@ class ConvexMesh:
     points: Array
 
     def __init__(self, points: ArrayLike) -> None:
-        cloud = _read_only("ConvexMesh: points", points)
+        cloud = as_finite_array("ConvexMesh: points", points)
         if cloud.ndim != 2 or cloud.shape[1] != 3 or len(cloud) < 4:
             raise ShapeError(f"ConvexMesh: points must have the shape (n, 3) with n at least 4, not {cloud.shape}")
         if is_flat(cloud):

@@ -16,12 +16,12 @@ import numpy as np
 from mechanik.errors import DoFError, NotFinite, ObjectiveError, ShapeError
 from mechanik.model import DoF, Link, Mechanism
 from mechanik.model.dof import TRANSLATIONS, DoFLike, as_dofs
+from mechanik.objectives.link_reference import check_link, link_name
 from mechanik.objectives.objective import Objective, ObjectiveOptions
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.objectives.target_validation import as_point, check_link, link_name
 from mechanik.spatial import make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, read_only
+from mechanik.validation import as_number, as_point, read_only
 
 COLLINEAR_SHARE = 1e-9
 """Distance of points to each other or to a line, as a share of the polygon's size, below which they coincide."""

@@ -23,10 +23,9 @@ from mechanik.model.kinematics import joint_and_dofs
 from mechanik.objectives.constraint_relations import closure_value_relations
 from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOptions, ResidualDefinition
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.objectives.target_validation import as_quaternion
 from mechanik.spatial import euler
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, read_only
+from mechanik.validation import as_number, as_quaternion, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,11 +45,10 @@ from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.kinematics import Z_TO_AXIS
 from mechanik.model.mechanism import Mechanism
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.objectives.target_validation import as_direction, as_point, as_rotation_matrix
 from mechanik.spatial import Pose, apply, make_pose, quaternion, rotate, rotation, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import cross, length, unit
-from mechanik.validation import read_only
+from mechanik.validation import as_direction, as_point, as_rotation_matrix, read_only
 
 LINK_ORIGIN = (0.0, 0.0, 0.0)
 

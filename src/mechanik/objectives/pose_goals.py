@@ -15,6 +15,7 @@ import numpy as np
 from mechanik.errors import DoFError, InvalidArgument, NotFinite, ObjectiveError, ShapeError
 from mechanik.model.dof import ALL_DOFS, ROTATIONS, TRANSLATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.frame import Link
+from mechanik.objectives.link_reference import check_link, link_name
 from mechanik.objectives.objective import Objective, ObjectiveOptions, ResidualDefinition
 from mechanik.objectives.pose_constraints import (
     PERPENDICULAR_PAIRS,
@@ -32,10 +33,9 @@ from mechanik.objectives.pose_constraints import (
     random_rotation,
 )
 from mechanik.objectives.relation import Relation
-from mechanik.objectives.target_validation import as_point, as_quaternion, as_rng, as_single_pose, check_link, link_name
 from mechanik.spatial import Pose, make_pose, quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number
+from mechanik.validation import as_number, as_point, as_quaternion, as_rng, as_single_pose
 
 if TYPE_CHECKING:
     from mechanik.model.mechanism import Mechanism

@@ -14,14 +14,14 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, UnknownName
 from mechanik.model import Link, Mechanism
+from mechanik.objectives.link_reference import check_link, link_name
 from mechanik.objectives.objective import Objective, ObjectiveOptions
 from mechanik.objectives.pose_constraints import axes_from_z
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.objectives.target_validation import as_direction, as_point, check_link, link_name
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import Pose, make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_numbers, as_point_or_pose, read_only
+from mechanik.validation import as_direction, as_number, as_numbers, as_point, as_point_or_pose, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

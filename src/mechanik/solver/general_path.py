@@ -17,7 +17,6 @@ from mechanik.kernels.problem_layout import LOCKED
 from mechanik.kernels.state_layout import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
 from mechanik.model import Frame
 from mechanik.objectives import Objective
-from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
 from mechanik.solver.fast_path import MIN_CHAIN_SECONDS, FastPath
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
@@ -32,6 +31,7 @@ from mechanik.solver.search.search_context import DescentFunction, search_contex
 from mechanik.solver.solution import Solution, chain_kernel_report, goal_cost
 from mechanik.solver.target_writer import Targets, with_targets
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_rng
 
 
 class GeneralPath(FastPath):

@@ -20,7 +20,6 @@ from mechanik.kernels.state_layout import SUCCESS
 from mechanik.model import Frame, Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.objectives.target_validation import as_rng
 from mechanik.solver.batch import (
     BatchBackend,
     BatchRequest,
@@ -53,7 +52,7 @@ from mechanik.solver.search.solution_set import SolutionSet
 from mechanik.solver.solution import Solution, Status
 from mechanik.solver.target_writer import Targets, with_targets
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number
+from mechanik.validation import as_number, as_rng
 
 STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
 """Iteration counts that `Solver.step` tries in order until a step that must close loops moves the mechanism."""

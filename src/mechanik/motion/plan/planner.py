@@ -37,13 +37,12 @@ from mechanik.motion.plan.tree_planners import (
     plan_constrained_rrt,
     plan_rrt_connect,
 )
-from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
 from mechanik.solver.options import DofNames, as_bounds, as_dof_mask, check_avoid_arguments
 from mechanik.solver.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import wait_for_kernels
-from mechanik.validation import as_number, format_count
+from mechanik.validation import as_number, as_rng, format_count
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)

@@ -19,10 +19,10 @@ from mechanik.errors import InvalidArgument, MechanikError, ShapeError, UnknownN
 from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.objectives import JointValues, Objective, RestPose
-from mechanik.objectives.target_validation import QUATERNION_TOLERANCE
 from mechanik.spatial import from_position_wxyz
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
+from mechanik.validation import QUATERNION_TOLERANCE
 
 
 def release_pages(array: object) -> None:

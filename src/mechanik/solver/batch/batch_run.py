@@ -18,7 +18,6 @@ from mechanik.errors import BatchMismatch, InvalidArgument, LimitsError
 from mechanik.kernels.state_layout import BATCH_BAD_START, BATCH_BAD_TARGET, BATCH_PENDING
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
-from mechanik.objectives.target_validation import as_rng
 from mechanik.processor_clock import seconds_since
 from mechanik.solver.batch import batch_store as files
 from mechanik.solver.batch.batch_result import BatchResult, Interrupted, as_folder
@@ -35,6 +34,7 @@ from mechanik.solver.batch.batch_store import BatchMetadata, fingerprint
 from mechanik.solver.solution import objective_names
 from mechanik.spatial.array import ArrayLike
 from mechanik.tiers import wait_for_kernels
+from mechanik.validation import as_rng
 
 Progress = Callable[[int, int], object]
 """Function that is called with the number of finished rows and the number of all rows."""

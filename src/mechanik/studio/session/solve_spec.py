@@ -45,7 +45,6 @@ from mechanik.objectives import (
 )
 from mechanik.objectives.joint_goals import JointObjective, JointTarget, spherical_joint_target
 from mechanik.objectives.objective import ObjectiveOptions
-from mechanik.objectives.target_validation import as_quaternion
 from mechanik.solver.methods.method_registry import METHODS, find_method, make_method, option_names
 from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
 from mechanik.spatial import quaternion
@@ -65,6 +64,7 @@ from mechanik.studio.session.edit_state import (
 from mechanik.studio.session.frame_packer import link_axis
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import IndexedDof
+from mechanik.validation import as_quaternion
 
 
 def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Objective:
