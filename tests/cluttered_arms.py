@@ -1,4 +1,4 @@
-"""Small mechanisms with shapes, and things in their way, of which all is known by hand."""
+"""Small mechanisms with shapes and obstacles whose distances are known in closed form."""
 
 from __future__ import annotations
 

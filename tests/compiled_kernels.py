@@ -1,4 +1,4 @@
-"""Functions that only kernels call, compiled, for tests of their own."""
+"""Compiled versions of functions that only kernels call, for unit tests."""
 
 from __future__ import annotations
 

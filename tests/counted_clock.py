@@ -1,4 +1,4 @@
-"""A clock that goes on by a millisecond at each look, so that busy machines and idle ones find the same."""
+"""A clock that advances by a millisecond at each reading, so that results do not depend on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives by differences, along steps of the configuration manifold."""
+"""Finite differences along steps of the configuration manifold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of kernels that a test sets, in the place of those of this machine."""
+"""Kernel states that a test sets instead of those of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same plate in each format that names other files: red where x < 0, green where x > 0, by a picture."""
+"""The same plate in each mesh format with references: red for x < 0, green for x > 0, by a texture."""
 
 from __future__ import annotations
 

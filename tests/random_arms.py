@@ -1,4 +1,4 @@
-"""Random arms of each family with a closed form: axes, frames, base, tool, signs and zero are whatever keeps it."""
+"""Random arms of each closed-form family: axes, frames, base, tool, signs and zero angles vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random mechanisms of all kinds of joints, for laws that must hold for any."""
+"""Random mechanisms with all kinds of joints, for properties that hold for any mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops with special geometry, about which the books say how freely they move."""
+"""Loops with special geometry whose mobility is known from textbooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken files and wrong calls: each has its own exception, which names the place. None hangs, crashes or passes."""
+"""Invalid files and calls: each raises its own exception that names the location. None hangs, crashes or passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built from the tree: the studio's page is in it, its sources and its tools are not."""
+"""Builds of the package: the studio page is included, its sources and tools are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents show is run as it stands: every block of the README, every example."""
+"""Every code block of the documents and every example runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forward kinematics of a URDF in a few plain lines, to compare with: revolute, prismatic and fixed joints."""
+"""Independent forward kinematics of a URDF: revolute, prismatic and fixed joints."""
 
 import math
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,4 @@
-"""A linkage turned step by step from where it stands, and what has to hold at every step."""
+"""Helpers that drive a linkage step by step and check closure and continuity at each step."""
 
 import cmath
 import math

@@ -1,4 +1,4 @@
-"""What the tests of robots with loops share: how far loops stand open, poses near a pose, angles on a circle."""
+"""Helpers of the tests of robots with loops: gaps, poses near a pose, angles on a circle."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What holds for every mechanism of the gallery, and what is known of each."""
+"""Properties of every mechanism of the gallery, and known values of each."""
 
 import inspect
 

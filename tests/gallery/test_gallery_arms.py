@@ -1,4 +1,4 @@
-"""The arms of the gallery against URDFs and tables that were written by others, and the seeds' golden data."""
+"""The arms of the gallery compared with URDFs and tables of other sources, and with the golden data of the seeds."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Excavator, gripper and two arms with one box: what is known of each, over all that its drives can do."""
+"""Excavator, gripper and two arms with a box, over the whole range of their inputs."""
 
 import math
 

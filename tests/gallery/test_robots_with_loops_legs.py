@@ -1,4 +1,4 @@
-"""What stands on legs: a walker on six, a biped with rods to its ankles, a person with feet and hands held."""
+"""Legged robots: a walker with six legs, a biped with ankle rods, a humanoid with fixed feet and hands."""
 
 import math
 

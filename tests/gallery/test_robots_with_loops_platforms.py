@@ -1,4 +1,4 @@
-"""Platforms on legs against their closed forms: leg lengths from a pose, arms of the delta from a point and back."""
+"""Platforms compared with closed forms: leg lengths from a pose, and arms of the delta robot from a point."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The rover put down on ground: dragged by x, y and heading, its height, lean, rockers and bogies are found."""
+"""The rover on terrain: given x, y and heading, its height, tilt, rockers and bogies are solved."""
 
 import math
 from functools import cache

@@ -1,4 +1,4 @@
-"""Arms are recognised by where their axes lie, and people are told why."""
+"""Recognition of arms with a closed form from the geometry of their axes, and the explanation of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Jacobian of the closed mechanism: from the drives' velocities to those of the tool, and of all else."""
+"""The Jacobian of mechanisms with closed loops: from input velocities to those of the tool and of all dofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cones of joints, as the graph keeps them."""
+"""Cone limits of joints in the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""q and v: the laws of steps and differences, limits, and randomness."""
+"""q and v: axioms of steps and differences, limits, random configurations."""
 
 from __future__ import annotations
 

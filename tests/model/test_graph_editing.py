@@ -1,4 +1,4 @@
-"""The graph may be edited at any time; names, q and poses follow without being told."""
+"""The graph may be edited at any time; names, q and poses are updated on the next use."""
 
 from __future__ import annotations
 

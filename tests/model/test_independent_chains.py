@@ -1,4 +1,4 @@
-"""Roots and independent chains: what hangs together, and what has to be solved together."""
+"""Roots of connected trees, and independent chains that are solved together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joints: freedoms, values, limits, targets, rest poses, couplings."""
+"""Joints: dofs, values, limits, targets, rest poses, couplings."""
 
 from __future__ import annotations
 

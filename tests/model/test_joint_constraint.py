@@ -1,4 +1,4 @@
-"""Laws that bind joint values: what they say, whom they bind, and how the graph keeps them."""
+"""Joint constraints, gears and racks: errors, Jacobians, scales, and their place in the graph."""
 
 from __future__ import annotations
 
@@ -391,5 +391,6 @@ def test_a_joint_constraint_on_a_joint_without_child_is_rejected():
     loose = mk.Joint("loose", dof="EZ")
     mechanism.link("body").add_child(loose)
     mk.JointConstraint({loose: 1.0, mechanism.joint("left"): 1.0}, name="cam")
-    with pytest.raises(StructureError, match="<joint constraint 'cam'> contains <joint 'loose'>, which carries no link"):
+    message = "<joint constraint 'cam'> contains <joint 'loose'>, which carries no link"
+    with pytest.raises(StructureError, match=message):
         mk.Solver(mechanism, mk.PositionGoal("left arm", (1, 0, 0)))

@@ -1,4 +1,4 @@
-"""Closures and goals: what they join, what they leave free, how far they stand open."""
+"""Closures of joints and goals: connected links, free dofs and gaps."""
 
 from __future__ import annotations
 

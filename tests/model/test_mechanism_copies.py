@@ -1,4 +1,4 @@
-"""A copy of a mechanism is like it, and goes its own ways."""
+"""Copies of a mechanism are equal and independent."""
 
 from __future__ import annotations
 

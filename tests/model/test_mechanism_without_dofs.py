@@ -1,4 +1,4 @@
-"""A mechanism without a freedom: one link alone, or a loop of fixed joints."""
+"""Mechanisms without dofs: a single link, or a loop of fixed joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mesh names is found beside it, whatever way it is written, and nothing else is."""
+"""Files that meshes reference are found, and no other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STL and OBJ as triangles: the same as another program reads, whole or refused, whatever the bytes are."""
+"""STL and OBJ as triangles: compared with trimesh, and read or rejected for any bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mobility: counted, and found."""
+"""Mobility by count and by rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the laws are tried on: ordinary rotations, and those at the edges of the formulas."""
+"""Hypothesis strategies for rotations, twists and quaternions, including the edges of the formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pose is the case without batch axes: every function, on a batch, gives what it gives one by one."""
+"""Every function of `spatial` gives the same results for a batch as for single calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tier for one test."""
+"""Fixture that selects a tier for a test."""
 
 from __future__ import annotations
 

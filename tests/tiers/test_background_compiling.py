@@ -1,4 +1,4 @@
-"""Compiling in the background: nobody waits, everything is compiled once, and what is ready takes over."""
+"""Compiling in the background: no call waits, each module is compiled once, machine code replaces plain Python."""
 
 from __future__ import annotations
 

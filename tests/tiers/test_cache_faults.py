@@ -1,4 +1,4 @@
-"""A cache that is damaged, full, read-only or missing: answers come all the same."""
+"""Kernels work with a cache that is damaged, full, read-only or missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler pipelines for kernels: the same answers as Numba's own pipeline, which is used where they do not fit."""
+"""The compiler pipelines for kernels give the same results as the default pipeline of Numba."""
 
 from __future__ import annotations
 

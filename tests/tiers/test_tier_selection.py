@@ -1,4 +1,4 @@
-"""Choosing a tier, and what the tiers have in common: arguments that fit, and arguments that do not."""
+"""Selection of a tier, signatures and source stamps, and argument checks that all tiers share."""
 
 from __future__ import annotations
 

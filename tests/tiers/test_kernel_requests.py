@@ -1,4 +1,4 @@
-"""Kernels that are asked for ahead of their first use, and what a program that waits for them is told."""
+"""Kernels that are requested before their first use, and the progress that `warm_up` reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legs that walk on one crank: their feet go where circles cross, and come back after a turn."""
+"""Leg linkages with a single crank: the path of the foot compared with circle intersections."""
 
 import cmath
 import math

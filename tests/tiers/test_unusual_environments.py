@@ -1,4 +1,4 @@
-"""Programs that fork, have no usable stderr, a broken Numba, or odd files in their cache: answers come all the same."""
+"""Kernels work in forked processes, without stderr, with a broken Numba and with foreign files in the cache."""
 
 from __future__ import annotations
 

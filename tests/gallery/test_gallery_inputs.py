@@ -1,4 +1,4 @@
-"""What `structure` names as drives, drives: velocities and forward kinematics take it as it is."""
+"""The inputs that `structure` names are accepted by `closed_jacobian` and `assemble`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planar linkages against what is known of them: closed forms, straight lines, scales, inversions."""
+"""Planar linkages compared with closed forms: straight lines, scales, inversions."""
 
 import cmath
 import math

@@ -1,4 +1,4 @@
-"""Loops that a count of joints calls rigid, and platforms: what is known of how they move."""
+"""Overconstrained spatial loops and planar platforms compared with closed forms."""
 
 import cmath
 import math
