@@ -281,7 +281,7 @@ def test_impossible_dimensions_are_rejected_by_name(call, message):
 
 
 def test_a_planar_arm_with_the_wrong_number_of_links_is_rejected():
-    with pytest.raises(FormatError, match="planar_2r has 2 links.*not 3"):
+    with pytest.raises(FormatError, match=r"planar_2r has 2 links.*not 3"):
         gallery.planar_2r((1.0, 1.0, 1.0))
 
 

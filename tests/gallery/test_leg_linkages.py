@@ -106,7 +106,7 @@ def test_impossible_legs_are_rejected_by_name():
         gallery.klann_leg(hip_fot=1.0)
     with pytest.raises(StructureError, match="jansen_leg cannot be assembled"):
         gallery.jansen_leg(k=5.0)
-    with pytest.raises(StructureError, match="klann_leg: scale must .*not 0"):
+    with pytest.raises(StructureError, match=r"klann_leg: scale must .*not 0"):
         gallery.klann_leg(scale=0.0)
-    with pytest.raises(StructureError, match="klann_leg: angle must .*not inf"):
+    with pytest.raises(StructureError, match=r"klann_leg: angle must .*not inf"):
         gallery.klann_leg(angle=math.inf)

@@ -405,8 +405,7 @@ def pantograph(
     check_finite_angles("pantograph", shoulder=shoulder, elbow=elbow)
     if scale <= 1:
         raise StructureError(
-            f"pantograph: scale must be above 1, not {scale:g} (for a smaller copy, trace with the pen and draw with the "
-            "tracer)"
+            f"pantograph: scale must be above 1, not {scale:g}; for a smaller copy exchange pen and tracer"
         )
     origin = (0.0, 0.0)
     points = {
