@@ -1,4 +1,4 @@
-"""What may be set on a control, and what is refused."""
+"""Valid and rejected values of controls."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the start page offers."""
+"""Entries of the start page."""
 
 import mechanik as mk
 from mechanik.studio.scenes import SCENES, start_page_entries

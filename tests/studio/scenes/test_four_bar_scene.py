@@ -1,4 +1,4 @@
-"""The coupler curve of the four-bar scene: closed, and where the loop itself says that the pen is."""
+"""The coupler curve of the four-bar scene is closed and passes through the pen positions of the closed loop."""
 
 import math
 

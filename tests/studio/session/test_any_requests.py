@@ -1,4 +1,4 @@
-"""Random requests in random order: nothing but refusals is raised, and what is shown fits to what was told."""
+"""Random requests in random order raise only errors for users, and frames always fit to the events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from session_desk import Desk
+from session_harness import SessionHarness
 
 from mechanik.errors import MechanikError
 from mechanik.studio.messages import requests as ask
@@ -28,24 +28,24 @@ indices = st.integers(0, 30)
 class AnyRequests(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.desk = Desk(scenes=SCENES)
+        self.harness = SessionHarness(scenes=SCENES)
         self.seen = 0
-        self.desk.ask(ask.OpenGallery("four_bar"))
+        self.harness.ask(ask.OpenGallery("four_bar"))
 
     def teardown(self) -> None:
-        self.desk.session.close()
+        self.harness.session.close()
 
     def try_to(self, request: ask.PageRequest) -> None:
         """Carry it out; if it is refused, nothing that undo would bring back has changed, but that a hand lets go of
         what it holds and that what is played stops."""
-        active = self.desk.session.active
-        is_busy = active.drag is not None or self.desk.session.recorder.is_playing
+        active = self.harness.session.active
+        is_busy = active.drag is not None or self.harness.session.recorder.is_playing
         before, model = active.edit_state, active.model
         with suppress(MechanikError):
-            self.desk.ask(request)
+            self.harness.ask(request)
             return
-        assert self.desk.session.active.model is model
-        assert is_busy or self.desk.session.active.edit_state is before
+        assert self.harness.session.active.model is model
+        assert is_busy or self.harness.session.active.edit_state is before
 
     @rule(name=st.sampled_from(NAMES))
     def open(self, name: str) -> None:
@@ -55,10 +55,10 @@ class AnyRequests(RuleBasedStateMachine):
     def open_scene(self, name: str) -> None:
         self.try_to(ask.OpenScene(name))
 
-    @precondition(lambda self: self.desk.session.scene is not None)
+    @precondition(lambda self: self.harness.session.scene is not None)
     @rule(which=indices, share=st.floats(0.0, 1.0), is_held=st.booleans())
     def set_control(self, which: int, share: float, is_held: bool) -> None:
-        scene = self.desk.session.scene
+        scene = self.harness.session.scene
         assert scene is not None
         controls = scene.controls()
         control = controls[which % len(controls)]
@@ -70,7 +70,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(get_args(ask.GoalKind)), link=indices, at=vectors, pinned=st.booleans())
     def add_goal(self, kind: Any, link: int, at: Any, pinned: bool) -> None:
-        links = list(self.desk.session.mechanism.links)
+        links = list(self.harness.session.mechanism.links)
         self.try_to(ask.AddGoal(kind, links[link % len(links)], at, pinned=pinned))
 
     @rule(which=indices, level=st.integers(0, 3), weight=st.floats(0.0, 2.0), enabled=st.booleans())
@@ -83,7 +83,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, shift=vectors)
     def move_goal(self, which: int, shift: Any) -> None:
-        goals = self.desk.session.goals
+        goals = self.harness.session.goals
         if goals:
             goal = goals[which % len(goals)]
             pose = (
@@ -98,7 +98,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def drag_goal(self, which: int, shifts: list[Any], lets_go: bool) -> None:
-        goals = self.desk.session.goals
+        goals = self.harness.session.goals
         if not goals:
             return
         goal = goals[which % len(goals)]
@@ -107,27 +107,27 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(link=indices, at=vectors, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def pull(self, link: int, at: Any, shifts: list[Any], lets_go: bool) -> None:
-        links = list(self.desk.session.mechanism.links)
+        links = list(self.harness.session.mechanism.links)
         self.try_to(ask.StartLinkDrag(links[link % len(links)], at))
-        goals = self.desk.session.goals
+        goals = self.harness.session.goals
         if goals and goals[-1].number == LINK_DRAG_GOAL:
             self.drag(LINK_DRAG_GOAL, goals[-1].pose, shifts, lets_go)
 
     def drag(self, number: int, pose: Any, shifts: list[Any], lets_go: bool) -> None:
         for shift in shifts:
-            self.desk.drag_goal_to(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
+            self.harness.drag_goal_to(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
         if lets_go:
             self.try_to(ask.EndDrag())
 
     @rule(which=indices, values=st.lists(st.floats(-2, 2), max_size=4), lets_go=st.booleans())
     def drag_dof(self, which: int, values: list[float], lets_go: bool) -> None:
-        dof = which % max(1, len(self.desk.model.dofs))
+        dof = which % max(1, len(self.harness.model.dofs))
         try:
-            self.desk.ask(ask.StartJointDrag(dof))
+            self.harness.ask(ask.StartJointDrag(dof))
         except MechanikError:
             return
         for value in values:
-            self.desk.drag_dof_to(dof, value)
+            self.harness.drag_dof_to(dof, value)
         if lets_go:
             self.try_to(ask.EndDrag())
 
@@ -138,19 +138,21 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def drag_obstacle(self, which: int, shifts: list[Any], lets_go: bool) -> None:
-        obstacles = self.desk.session.active.edit_state.collisions.obstacles
+        obstacles = self.harness.session.active.edit_state.collisions.obstacles
         if not obstacles:
             return
         place = which % len(obstacles)
         self.try_to(ask.StartObstacleDrag(obstacles[place].name))
         for shift in shifts:
-            self.desk.drag_obstacle_to(place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz])
+            self.harness.drag_obstacle_to(
+                place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz]
+            )
         if lets_go:
             self.try_to(ask.EndDrag())
 
     @rule(which=indices)
     def remove_obstacle(self, which: int) -> None:
-        obstacles = self.desk.session.active.edit_state.collisions.obstacles
+        obstacles = self.harness.session.active.edit_state.collisions.obstacles
         self.try_to(ask.RemoveObstacle(obstacles[which % len(obstacles)].name if obstacles else "nothing"))
 
     @rule(which=indices, value=st.floats(-2, 2))
@@ -207,38 +209,38 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(link=indices, visible=st.booleans())
     def show_links(self, link: int, visible: bool) -> None:
-        links = list(self.desk.session.mechanism.links)
+        links = list(self.harness.session.mechanism.links)
         self.try_to(ask.ShowLinks([links[link % len(links)]], visible))
 
     @rule(solvers=st.lists(st.sampled_from(["dls", "ccd", "fabrik"]), max_size=2))
     def compare(self, solvers: list[str]) -> None:
         self.try_to(ask.Compare(solvers))
 
-    @precondition(lambda self: self.desk.last(History).undo)
+    @precondition(lambda self: self.harness.last(History).undo)
     @rule()
     def undo(self) -> None:
-        self.desk.ask(ask.Undo())
+        self.harness.ask(ask.Undo())
 
-    @precondition(lambda self: self.desk.last(History).redo)
+    @precondition(lambda self: self.harness.last(History).redo)
     @rule()
     def redo(self) -> None:
         self.try_to(ask.Redo())  # what a hand lets go of before is a step, after which there is nothing to redo
 
     @rule(seconds=st.floats(0.01, 0.3))
     def time_goes_on(self, seconds: float) -> None:
-        self.desk.tick(seconds)
+        self.harness.tick(seconds)
         time.sleep(0.002)
 
     @rule()
     def greet(self) -> None:
-        self.desk.session.send_everything()
+        self.harness.session.send_everything()
 
     @invariant()
     def frames_fit_to_the_events(self) -> None:
         """Each frame has as much of everything as the model and the goals that it says it belongs to."""
-        models = {model.revision: model for model in self.desk.all(type(self.desk.model))}
-        goals = {event.order: event for event in self.desk.all(type(self.desk.goals))}
-        frames = self.desk.frames[self.seen :]
+        models = {model.revision: model for model in self.harness.all(type(self.harness.model))}
+        goals = {event.order: event for event in self.harness.all(type(self.harness.goals))}
+        frames = self.harness.frames[self.seen :]
         self.seen += len(frames)
         for frame in map(read_state, frames):
             model, event = models[int(frame.header.revision)], goals[int(frame.header.order)]
@@ -250,17 +252,17 @@ class AnyRequests(RuleBasedStateMachine):
 
     @invariant()
     def all_events_can_be_written(self) -> None:
-        assert all(write_event(event) for event in self.desk.events[-5:])
+        assert all(write_event(event) for event in self.harness.events[-5:])
 
     @invariant()
     def it_stands_inside_its_limits(self) -> None:
-        session = self.desk.session
+        session = self.harness.session
         assert len(session.q) == session.mechanism.nq
         assert np.isfinite(session.q).all()
         assert not session.live.errors, session.live.errors
 
     def number(self, which: int) -> int:
-        goals = self.desk.session.goals
+        goals = self.harness.session.goals
         return goals[which % len(goals)].number if goals else 99
 
 

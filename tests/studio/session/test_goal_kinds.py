@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.errors import MechanikError
@@ -35,24 +35,24 @@ def kinds_for(mechanism: mk.Mechanism) -> list[GoalKind]:
 
 @pytest.mark.parametrize(("name", "link"), [("panda", TIP), ("humanoid", "left_hand")])
 def test_a_goal_of_every_kind_is_met_when_it_is_added_and_reached_when_it_is_moved(name: str, link: str) -> None:
-    with Desk(name) as desk:
-        session = desk.session
+    with SessionHarness(name) as harness:
+        session = harness.session
         session.set_terrain(FLAT)
         for goal in session.goals:
             if not goal.pinned:
-                desk.ask(RemoveGoal(goal.number))
+                harness.ask(RemoveGoal(goal.number))
         for kind in kinds_for(session.mechanism):
-            desk.rest()
+            harness.rest()
             q = session.q.copy()
-            desk.ask(AddGoal(kind, link, at=(0.0, 0.0, 0.0) if kind in ("axis", "in_cone") else (0.01, 0.0, 0.02)))
+            harness.ask(AddGoal(kind, link, at=(0.0, 0.0, 0.0) if kind in ("axis", "in_cone") else (0.01, 0.0, 0.02)))
             goal = session.goals[-1]
             if kind != "on_terrain":
-                assert desk.rest().goals[-1][7:].max() < 1e-9, f"{kind}: met as things stand"
+                assert harness.rest().goals[-1][7:].max() < 1e-9, f"{kind}: met as things stand"
                 assert np.abs(session.q - q).max() < 1e-6, f"{kind}: nothing jumps"
-                desk.ask(MoveGoal(goal.number, pose_to_numbers(SMALL @ goal.X)))
-            frame = desk.rest()
+                harness.ask(MoveGoal(goal.number, pose_to_numbers(SMALL @ goal.X)))
+            frame = harness.rest()
             assert frame.goals[-1][7:].max() < 1e-5, f"{kind}: reached"
-            desk.ask(RemoveGoal(goal.number))
+            harness.ask(RemoveGoal(goal.number))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,9 +86,9 @@ def test_what_is_missing_is_what_the_objective_says(
 @pytest.mark.parametrize("kind", kinds_for(ARM))
 def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind) -> None:
     """What a running solver is aimed at is what a solver that begins there would be asked for."""
-    with Desk("panda") as desk:
-        desk.session.set_terrain(FLAT)
-        q, session = desk.session.q, desk.session
+    with SessionHarness("panda") as harness:
+        harness.session.set_terrain(FLAT)
+        q, session = harness.session.q, harness.session
         session.add_goal(kind, TIP)
         goal = session.goals[-1]
         for motion in (SMALL, make_pose(np.eye(3), SMALL[:3, 3])):
@@ -100,23 +100,23 @@ def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind
 
 
 def test_a_pose_asks_for_no_direction_that_is_free() -> None:
-    with Desk("panda") as desk:
-        goal = desk.session.goals[0]
-        desk.ask(ChangeGoal(goal.number, free=["Z", "EX", "EY", "EZ"]))
+    with SessionHarness("panda") as harness:
+        goal = harness.session.goals[0]
+        harness.ask(ChangeGoal(goal.number, free=["Z", "EX", "EY", "EZ"]))
         far = goal.X.copy()
         far[:3, 3] += goal.X[:3, 2] * 0.3 + goal.X[:3, 0] * 0.02
-        desk.ask(MoveGoal(goal.number, pose_to_numbers(far)))
-        frame = desk.rest()
+        harness.ask(MoveGoal(goal.number, pose_to_numbers(far)))
+        frame = harness.rest()
         assert frame.goals[0][7:].max() < 1e-5
-        seen = goal.X[:3, :3].T @ (desk.session.mechanism.pose(TIP, desk.session.q)[:3, 3] - goal.X[:3, 3])
+        seen = goal.X[:3, :3].T @ (harness.session.mechanism.pose(TIP, harness.session.q)[:3, 3] - goal.X[:3, 3])
         assert seen[0] == pytest.approx(0.02, abs=1e-5)
         assert abs(seen[2]) < 0.1, "nobody has asked for its height"
 
 
 def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
-    with Desk("panda") as desk:
-        session = desk.session
-        goal, event_count = session.goals[0], len(desk.events)
+    with SessionHarness("panda") as harness:
+        session = harness.session
+        goal, event_count = session.goals[0], len(harness.events)
         for request in (
             AddGoal("point", "nobody"),
             AddGoal("on_terrain", TIP),
@@ -132,29 +132,29 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
             SetLimits(99, 0.0, 1.0),
         ):
             with pytest.raises(MechanikError):
-                desk.ask(request)
+                harness.ask(request)
         assert session.goals == (goal,)
-        assert len(desk.events) == event_count
+        assert len(harness.events) == event_count
         with pytest.raises(MechanikError):
-            desk.ask(Undo())
+            harness.ask(Undo())
 
 
 def test_there_are_at_most_64_goals() -> None:
-    with Desk("planar_3r") as desk:
-        desk.ask(RemoveGoal(desk.session.goals[0].number))
+    with SessionHarness("planar_3r") as harness:
+        harness.ask(RemoveGoal(harness.session.goals[0].number))
         for _ in range(64):
-            desk.session.add_goal("point", "tool")
+            harness.session.add_goal("point", "tool")
         with pytest.raises(MechanikError, match="64 goals"):
-            desk.ask(AddGoal("point", "tool"))
-        names = [goal.name for goal in desk.session.goals]
+            harness.ask(AddGoal("point", "tool"))
+        names = [goal.name for goal in harness.session.goals]
         assert len(set(names)) == 64
 
 
 def test_a_goal_of_another_kind_is_met_where_its_link_is() -> None:
-    with Desk("panda") as desk:
-        goal = desk.session.goals[0]
-        q = desk.session.q.copy()
+    with SessionHarness("panda") as harness:
+        goal = harness.session.goals[0]
+        q = harness.session.q.copy()
         for kind in ("hinge", "on_line", "look_at", "in_box", "point", "pose"):
-            desk.ask(ChangeGoal(goal.number, kind=kind))
-            assert desk.rest().goals[0][7:].max() < 1e-6, kind
-        assert np.abs(desk.session.q - q).max() < 1e-6
+            harness.ask(ChangeGoal(goal.number, kind=kind))
+            assert harness.rest().goals[0][7:].max() < 1e-6, kind
+        assert np.abs(harness.session.q - q).max() < 1e-6

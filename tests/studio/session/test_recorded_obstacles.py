@@ -1,4 +1,4 @@
-"""A recording holds where obstacles stood and what bumped, so that the page that plays it shows them."""
+"""A recording contains obstacles and contacts, so that the page that plays it can show them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.studio.messages.events import ContactsChanged, Download, ObstacleMoved
@@ -20,31 +20,31 @@ OFF = (0.9, 0.0, 0.5, *STRAIGHT)
 """A pose in front of a Panda that touches nothing."""
 
 
-def hold(desk: Desk, pose) -> None:
-    desk.drag_obstacle_to(0, pose)
-    desk.answered()
-    assert desk.session.collision_monitor.wait(PATIENCE)
+def hold(harness: SessionHarness, pose) -> None:
+    harness.drag_obstacle_to(0, pose)
+    harness.answered()
+    assert harness.session.collision_monitor.wait(PATIENCE)
 
 
 @pytest.fixture
-def desk():
+def harness():
     """A Panda that is recorded while a box is dragged into its hand and away again."""
-    with Desk("panda", key="abc") as desk:
-        hand = desk.session.mechanism.pose("panda_hand_tcp", desk.session.q)[:3, 3]
-        desk.ask(AddObstacle("box", OFF))
-        desk.rest()
-        assert desk.session.collision_monitor.wait(PATIENCE)
-        desk.ask(RecordMotion(True))
-        desk.ask(StartObstacleDrag("box 1"))
-        hold(desk, (*hand, *STRAIGHT))
-        hold(desk, OFF)
-        desk.ask(EndDrag())
-        desk.ask(RecordMotion(False))
-        yield desk
+    with SessionHarness("panda", key="abc") as harness:
+        hand = harness.session.mechanism.pose("panda_hand_tcp", harness.session.q)[:3, 3]
+        harness.ask(AddObstacle("box", OFF))
+        harness.rest()
+        assert harness.session.collision_monitor.wait(PATIENCE)
+        harness.ask(RecordMotion(True))
+        harness.ask(StartObstacleDrag("box 1"))
+        hold(harness, (*hand, *STRAIGHT))
+        hold(harness, OFF)
+        harness.ask(EndDrag())
+        harness.ask(RecordMotion(False))
+        yield harness
 
 
-def test_recording_starts_with_the_present_obstacles_and_adds_the_events_of_pages(desk):
-    events = desk.session.recorder.events()
+def test_recording_starts_with_the_present_obstacles_and_adds_the_events_of_pages(harness):
+    events = harness.session.recorder.events()
     times = [when for when, _ in events]
     assert times == sorted(times)
     assert times[:2] == [0.0, 0.0]
@@ -58,23 +58,23 @@ def test_recording_starts_with_the_present_obstacles_and_adds_the_events_of_page
     assert hit == [["box 1"], []]
 
 
-def test_what_comes_after_its_end_is_not_in_it(desk):
-    count = len(desk.session.recorder.events())
-    desk.session.move_obstacle("box 1", (1.0, 0.0, 0.0))
-    assert len(desk.session.recorder.events()) == count
-    desk.ask(OpenGallery("ur5"))
-    assert desk.session.recorder.events() == []
+def test_what_comes_after_its_end_is_not_in_it(harness):
+    count = len(harness.session.recorder.events())
+    harness.session.move_obstacle("box 1", (1.0, 0.0, 0.0))
+    assert len(harness.session.recorder.events()) == count
+    harness.ask(OpenGallery("ur5"))
+    assert harness.session.recorder.events() == []
 
 
-def test_the_page_that_plays_carries_them_with_the_meshes_of_obstacles(desk, monkeypatch):
+def test_the_page_that_plays_carries_them_with_the_meshes_of_obstacles(harness, monkeypatch):
     monkeypatch.setattr(exports, "player_script", lambda: "")
     rock = mk.Obstacle(mk.ConvexMesh([(0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)]), (2, 0, 0), name="rock")
-    desk.session.add_obstacle(rock)
-    desk.ask(RecordMotion(True))
-    desk.session.move_obstacle("rock", (2.5, 0.0, 0.0))
-    desk.ask(RecordMotion(False))
-    desk.ask(Export("html"))
-    page = desk.session.read_download(desk.last(Download).address.rpartition("/")[2])[0].decode()
+    harness.session.add_obstacle(rock)
+    harness.ask(RecordMotion(True))
+    harness.session.move_obstacle("rock", (2.5, 0.0, 0.0))
+    harness.ask(RecordMotion(False))
+    harness.ask(Export("html"))
+    page = harness.session.read_download(harness.last(Download).address.rpartition("/")[2])[0].decode()
     data = json.loads(page.split('id="motion">')[1].split("</script>")[0])
     kinds = [event["is"] for _, event in data["events"]]
     assert kinds == ["Obstacles", "ContactsChanged", "ObstacleMoved"]

@@ -1,4 +1,4 @@
-"""A motion recorded, played, looked at, and written to files that can be read back."""
+"""A motion is recorded, played, shown at a given time, and exported to files that can be read back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, MechanikError
@@ -20,111 +20,111 @@ from mechanik.studio.session.model_index import ModelIndex
 from mechanik.studio.session.motion_recorder import MEDIA_TYPES, MotionRecorder
 
 
-def recorded(desk: Desk) -> None:
-    desk.ask(RecordMotion(True))
+def recorded(harness: SessionHarness) -> None:
+    harness.ask(RecordMotion(True))
     for shift in ((0.02, 0.0, 0.0), (0.0, 0.02, 0.0), (0.0, 0.0, -0.02)):
-        desk.drag(desk.session.goals[0].number, shift)
-    desk.ask(RecordMotion(False))
+        harness.drag(harness.session.goals[0].number, shift)
+    harness.ask(RecordMotion(False))
 
 
-def fetched(desk: Desk, kind: str) -> tuple[bytes, str, str]:
-    desk.ask(Export(kind))  # type: ignore[arg-type]
-    download = desk.last(Download)
-    return desk.session.read_download(download.address.rpartition("/")[2])
+def fetched(harness: SessionHarness, kind: str) -> tuple[bytes, str, str]:
+    harness.ask(Export(kind))  # type: ignore[arg-type]
+    download = harness.last(Download)
+    return harness.session.read_download(download.address.rpartition("/")[2])
 
 
 def test_what_was_recorded_is_written_and_read_back() -> None:
-    with Desk("delta_robot", key="abc") as desk:
-        recorded(desk)
-        assert desk.last(Recording).state == "ready"
-        times, q = desk.session.recorder.motion()
+    with SessionHarness("delta_robot", key="abc") as harness:
+        recorded(harness)
+        assert harness.last(Recording).state == "ready"
+        times, q = harness.session.recorder.motion()
         assert len(times) > 3
-        assert np.array_equal(q[-1], desk.session.q)
-        data, media, name = fetched(desk, "json")
+        assert np.array_equal(q[-1], harness.session.q)
+        data, media, name = fetched(harness, "json")
         assert (media, name) == ("application/json", "delta_robot.motion.json")
-        for again in (record.from_json(data), record.from_npz(fetched(desk, "npz")[0])):
+        for again in (record.from_json(data), record.from_npz(fetched(harness, "npz")[0])):
             assert np.allclose(again.times, times)
             assert np.allclose(again.q, q, atol=1e-12)
-        assert desk.last(Download).address.startswith("/download/abc/")
-        assert b"time" in fetched(desk, "csv")[0]
-        assert fetched(desk, "glb")[0][:4] == b"glTF"
-        assert fetched(desk, "bvh")[0].startswith(b"HIERARCHY")
+        assert harness.last(Download).address.startswith("/download/abc/")
+        assert b"time" in fetched(harness, "csv")[0]
+        assert fetched(harness, "glb")[0][:4] == b"glTF"
+        assert fetched(harness, "bvh")[0].startswith(b"HIERARCHY")
 
 
 def test_the_mechanism_is_written_as_it_stands() -> None:
-    with Desk("four_bar") as desk:
-        desk.drag(desk.session.goals[0].number, (0.02, 0.0, 0.02))
+    with SessionHarness("four_bar") as harness:
+        harness.drag(harness.session.goals[0].number, (0.02, 0.0, 0.02))
         for kind in ("mechanism", "urdf"):
-            data, _, _ = fetched(desk, kind)
+            data, _, _ = fetched(harness, kind)
             again = mk.load(data.decode())
-            assert np.allclose(again.poses()[:, :3, 3], desk.frame.links[:, :3], atol=1e-9)
+            assert np.allclose(again.poses()[:, :3, 3], harness.frame.links[:, :3], atol=1e-9)
 
 
 def test_exported_files_are_stored_for_a_while_and_an_empty_recording_is_rejected() -> None:
-    with Desk("ur5") as desk:
+    with SessionHarness("ur5") as harness:
         for kind in MEDIA_TYPES:
             if kind not in ("mechanism", "urdf"):
                 with pytest.raises(InvalidOperation, match="record"):
-                    desk.ask(Export(kind))
-        desk.ask(Export("mechanism"))
-        first = desk.last(Download).address.rpartition("/")[2]
+                    harness.ask(Export(kind))
+        harness.ask(Export("mechanism"))
+        first = harness.last(Download).address.rpartition("/")[2]
         for _ in range(8):
-            desk.ask(Export("mechanism"))
+            harness.ask(Export("mechanism"))
         with pytest.raises(MechanikError):
-            desk.session.read_download(first)
+            harness.session.read_download(first)
         with pytest.raises(MechanikError):
-            desk.session.read_download("../../etc/passwd")
+            harness.session.read_download("../../etc/passwd")
 
 
 def test_a_page_that_plays_by_itself_holds_model_and_motion(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Desk("planar_3r") as desk:
-        recorded(desk)
+    with SessionHarness("planar_3r") as harness:
+        recorded(harness)
         monkeypatch.setattr(exports, "player_script", lambda: "play()")
-        page = fetched(desk, "html")[0].decode()
+        page = fetched(harness, "html")[0].decode()
         text = page.partition('id="motion">')[2].partition("</script>")[0]
         data = json.loads(text)
-        assert [link["name"] for link in data["model"]["links"]] == list(desk.session.mechanism.links)
+        assert [link["name"] for link in data["model"]["links"]] == list(harness.session.mechanism.links)
         assert len(data["poses"]) == len(data["times"])
 
 
 def test_playing_shows_what_was_recorded_and_solves_nothing() -> None:
-    with Desk("ur5") as desk:
-        start = desk.session.q.copy()
-        recorded(desk)
-        end = desk.session.q.copy()
-        desk.ask(Seek(0.0))
-        assert np.allclose(desk.session.q, start, atol=1e-9)
-        assert desk.rest().goals[0][7:].max() < 1e-6, "the goal came along"
-        desk.ask(Play(True))
-        assert desk.session.is_animated
-        assert not desk.session.live.running
-        desk.wait(lambda: desk.tick(0.05) is None and desk.last(Recording).state != "playing")
-        assert not desk.session.is_animated
-        assert np.allclose(desk.session.q, end, atol=1e-6)
-        assert desk.rest().goals[0][7:].max() < 1e-5
-        desk.drag(desk.session.goals[0].number, (0.0, 0.01, 0.0))
-        assert desk.frame.goals[0][7:].max() < 1e-5, "it follows again"
+    with SessionHarness("ur5") as harness:
+        start = harness.session.q.copy()
+        recorded(harness)
+        end = harness.session.q.copy()
+        harness.ask(Seek(0.0))
+        assert np.allclose(harness.session.q, start, atol=1e-9)
+        assert harness.rest().goals[0][7:].max() < 1e-6, "the goal came along"
+        harness.ask(Play(True))
+        assert harness.session.is_animated
+        assert not harness.session.live.running
+        harness.wait(lambda: harness.tick(0.05) is None and harness.last(Recording).state != "playing")
+        assert not harness.session.is_animated
+        assert np.allclose(harness.session.q, end, atol=1e-6)
+        assert harness.rest().goals[0][7:].max() < 1e-5
+        harness.drag(harness.session.goals[0].number, (0.0, 0.01, 0.0))
+        assert harness.frame.goals[0][7:].max() < 1e-5, "it follows again"
 
 
 def test_playback_stops_at_another_request() -> None:
-    with Desk("ur5") as desk:
-        recorded(desk)
-        desk.ask(Play(True, looped=True))
-        desk.tick(0.01)
-        desk.drag(desk.session.goals[0].number, (0.0, 0.01, 0.0))
-        assert not desk.session.recorder.is_playing
+    with SessionHarness("ur5") as harness:
+        recorded(harness)
+        harness.ask(Play(True, looped=True))
+        harness.tick(0.01)
+        harness.drag(harness.session.goals[0].number, (0.0, 0.01, 0.0))
+        assert not harness.session.recorder.is_playing
 
 
 def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder_file, "MAX_STATES", 5)
-    with Desk("ur5") as desk:
-        desk.ask(RecordMotion(True))
+    with SessionHarness("ur5") as harness:
+        harness.ask(RecordMotion(True))
         for _ in range(8):  # of the hands of a drag the newest wins, so that each gives one state at least
-            desk.drag(desk.session.goals[0].number, (0.005, 0.0, 0.0), steps=3)
-        desk.wait(lambda: not desk.session.recorder.is_recording)
-        desk.tick()
-        assert desk.last(Recording).frames == 5
-        assert any("ended" in notice.text for notice in desk.all(Notice))
+            harness.drag(harness.session.goals[0].number, (0.005, 0.0, 0.0), steps=3)
+        harness.wait(lambda: not harness.session.recorder.is_recording)
+        harness.tick()
+        assert harness.last(Recording).frames == 5
+        assert any("ended" in notice.text for notice in harness.all(Notice))
 
 
 def test_playback_interpolates_between_states_and_rests_during_a_pause() -> None:
@@ -159,12 +159,12 @@ def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:
 
 def test_a_clock_that_runs_back_and_forth_does_not_play_faster() -> None:
     """Each step forward counted, and no step back."""
-    with Desk("planar_2r") as desk:
-        recorder = desk.session.recorder
-        recorder.start(desk.session.active.model, desk.session.q)
+    with SessionHarness("planar_2r") as harness:
+        recorder = harness.session.recorder
+        recorder.start(harness.session.active.model, harness.session.q)
         recorder._clock = lambda: recorder._start_time + 9.0
-        recorder.stop(desk.session.q + 0.1)
-        desk.ask(Play(True))
+        recorder.stop(harness.session.q + 0.1)
+        harness.ask(Play(True))
         for now in (100.0, 100.05, 100.044, 100.05, 100.044, 100.05, 100.1):
-            desk.session.tick(now)
+            harness.session.tick(now)
         assert recorder.time == pytest.approx(0.1)

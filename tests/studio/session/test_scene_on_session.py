@@ -1,10 +1,10 @@
-"""A demonstration on a session: opened, set, moved, ended; and what a page that comes later is told."""
+"""A scene in a session: opened, controlled, animated, ended, and sent to a page that connects later."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, MechanikError, UnknownName
@@ -73,73 +73,73 @@ class Swing:
         return [f"{self.speed:g} a second"]
 
 
-def opened() -> Desk:
-    desk = Desk(scenes={"swing": Swing})
-    desk.ask(requests.OpenScene("swing"))
-    return desk
+def opened() -> SessionHarness:
+    harness = SessionHarness(scenes={"swing": Swing})
+    harness.ask(requests.OpenScene("swing"))
+    return harness
 
 
 def test_scene_is_broadcast_and_moves_by_itself() -> None:
-    with opened() as desk:
-        scene = desk.last(Scene)
+    with opened() as harness:
+        scene = harness.last(Scene)
         assert (scene.name, scene.shows_collisions, scene.controls[0].name) == ("swing", True, "speed")
-        assert desk.session.is_animated
-        q = desk.session.q.copy()
+        assert harness.session.is_animated
+        q = harness.session.q.copy()
         for _ in range(5):
-            desk.tick(0.05)
-            desk.rest()
-        assert np.abs(desk.session.q - q).max() > 1e-3
-        assert desk.frame.goals[0][7] < 1e-5
-        assert desk.last(StatusText).readouts == ["1 a second"]
-        assert desk.last(History).undo == "", "what moves by itself is no step"
+            harness.tick(0.05)
+            harness.rest()
+        assert np.abs(harness.session.q - q).max() > 1e-3
+        assert harness.frame.goals[0][7] < 1e-5
+        assert harness.last(StatusText).readouts == ["1 a second"]
+        assert harness.last(History).undo == "", "what moves by itself is no step"
 
 
 def test_control_and_its_curves_are_broadcast_when_it_is_set() -> None:
-    with opened() as desk:
-        desk.ask(requests.SetControl("speed", 0.0))
-        assert desk.last(Controls).values == {"speed": 0.0}
-        assert desk.last(Scene).curves[0].name == "way"
-        assert not desk.session.is_animated
+    with opened() as harness:
+        harness.ask(requests.SetControl("speed", 0.0))
+        assert harness.last(Controls).values == {"speed": 0.0}
+        assert harness.last(Scene).curves[0].name == "way"
+        assert not harness.session.is_animated
         with pytest.raises(MechanikError):
-            desk.ask(requests.SetControl("colour", 1.0))
+            harness.ask(requests.SetControl("colour", 1.0))
 
 
 def test_a_scene_that_cannot_go_on_is_ended_with_a_word() -> None:
-    with opened() as desk:
-        desk.ask(requests.SetControl("speed", 2.0))
-        desk.tick(0.05)
-        desk.tick(0.05)
-        assert desk.last(Scene).name == ""
-        assert "too fast" in desk.last(Notice).text
-        assert desk.session.goals, "its mechanism stays"
+    with opened() as harness:
+        harness.ask(requests.SetControl("speed", 2.0))
+        harness.tick(0.05)
+        harness.tick(0.05)
+        assert harness.last(Scene).name == ""
+        assert "too fast" in harness.last(Notice).text
+        assert harness.session.goals, "its mechanism stays"
 
 
 def test_another_mechanism_ends_the_scene() -> None:
-    with opened() as desk:
-        desk.ask(requests.OpenGallery("four_bar"))
-        assert desk.last(Scene).name == ""
-        assert desk.last(Scene).curves == []
+    with opened() as harness:
+        harness.ask(requests.OpenGallery("four_bar"))
+        assert harness.last(Scene).name == ""
+        assert harness.last(Scene).curves == []
         with pytest.raises(InvalidOperation, match="no scene"):
-            desk.ask(requests.SetControl("speed", 1.0))
+            harness.ask(requests.SetControl("speed", 1.0))
         with pytest.raises(UnknownName):
-            desk.ask(requests.OpenScene("nobody"))
+            harness.ask(requests.OpenScene("nobody"))
 
 
 def test_page_that_connects_later_receives_everything_and_revisions_stay() -> None:
-    with opened() as desk:
-        desk.rest()
-        before = desk.model, desk.goals, len(desk.events), len(desk.frames)
-        desk.session.send_everything()
-        kinds = {type(event) for event in desk.events[before[2] :]}
+    with opened() as harness:
+        harness.rest()
+        before = harness.model, harness.goals, len(harness.events), len(harness.frames)
+        harness.session.send_everything()
+        kinds = {type(event) for event in harness.events[before[2] :]}
         assert {Model, Goals, Solving, Scene, History, Recording} <= kinds
-        assert (desk.model.revision, desk.goals.order) == (before[0].revision, before[1].order)
-        assert len(desk.frames) == before[3] + 1
+        assert (harness.model.revision, harness.goals.order) == (before[0].revision, before[1].order)
+        assert len(harness.frames) == before[3] + 1
 
 
 def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
-    with Desk() as desk:
-        desk.session.send_everything()
-        desk.tick()
+    with SessionHarness() as harness:
+        harness.session.send_everything()
+        harness.tick()
         for request in (
             requests.Undo(),
             requests.AddGoal("point", "tool"),
@@ -147,18 +147,18 @@ def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
             requests.Export("json"),
         ):
             with pytest.raises(InvalidOperation, match="open one first"):
-                desk.ask(request)
+                harness.ask(request)
 
 
 def test_there_are_at_most_200_steps_back() -> None:
-    with Desk("planar_2r") as desk:
+    with SessionHarness("planar_2r") as harness:
         for k in range(MAX_STEPS + 5):
-            desk.ask(requests.ShowLinks(["tool"], visible=k % 2 == 1))
+            harness.ask(requests.ShowLinks(["tool"], visible=k % 2 == 1))
         for _ in range(MAX_STEPS):
-            desk.ask(requests.Undo())
+            harness.ask(requests.Undo())
         with pytest.raises(InvalidOperation, match="nothing to undo"):
-            desk.ask(requests.Undo())
-        assert desk.session.active.edit_state.hidden == {"tool"}, "as it was after the fifth step"
+            harness.ask(requests.Undo())
+        assert harness.session.active.edit_state.hidden == {"tool"}, "as it was after the fifth step"
 
 
 def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
@@ -168,10 +168,10 @@ def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
         mk.ShapeInstance(mk.Mesh("package://arm/hand.stl")),
         mk.ShapeInstance(mk.Mesh("gone.stl", path="/etc/hostname")),
     )
-    with Desk(key="k") as desk:
-        desk.session.open(arm, files={"package://arm/hand.stl": b"solid"})
-        shapes = desk.model.links[0].visuals
+    with SessionHarness(key="k") as harness:
+        harness.session.open(arm, files={"package://arm/hand.stl": b"solid"})
+        shapes = harness.model.links[0].visuals
         assert [shape.mesh and shape.mesh.partition("?")[0] for shape in shapes] == ["/mesh/k/0", None]
-        assert desk.session.read_mesh(0) == (b"solid", "model/stl")
+        assert harness.session.read_mesh(0) == (b"solid", "model/stl")
         with pytest.raises(MechanikError):
-            desk.session.read_mesh(1)
+            harness.session.read_mesh(1)

@@ -1,4 +1,4 @@
-"""The mechanism edited as text while it is looked at."""
+"""The model is edited as text while it is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.errors import MechanikError
@@ -26,45 +26,45 @@ def arm(lengths: list[float]) -> str:
 
 
 def test_edited_dh_rows_change_the_arm_and_values_and_goal_stay() -> None:
-    with Desk() as desk:
+    with SessionHarness() as harness:
         text = dh(ROWS)
-        desk.session.open(mk.load(text), source=("dh", text))
-        desk.rest()
-        assert desk.model.source == text
-        desk.ask(SetDofValue(1, 0.3))
-        goal = desk.session.goals[0]
-        revision = desk.model.revision
+        harness.session.open(mk.load(text), source=("dh", text))
+        harness.rest()
+        assert harness.model.source == text
+        harness.ask(SetDofValue(1, 0.3))
+        goal = harness.session.goals[0]
+        revision = harness.model.revision
         longer = dh([*ROWS, [0.0, 0.2, 0.0, 0.1]])
-        desk.ask(EditModel("dh", longer))
-        assert desk.model.revision == revision + 1
-        assert desk.model.source == longer
-        assert len(desk.model.dofs) == 4
-        assert desk.session.goals[0].link == goal.link == "tool"
-        assert desk.session.goals[0].pose == goal.pose, "the goal stays, and the arm comes to it"
-        assert desk.rest().goals[0][7] < 1e-5
-        desk.ask(Undo())
-        assert len(desk.model.dofs) == 3
-        assert desk.session.q[1] == pytest.approx(0.3)
-        desk.ask(Redo())
-        assert len(desk.model.dofs) == 4
+        harness.ask(EditModel("dh", longer))
+        assert harness.model.revision == revision + 1
+        assert harness.model.source == longer
+        assert len(harness.model.dofs) == 4
+        assert harness.session.goals[0].link == goal.link == "tool"
+        assert harness.session.goals[0].pose == goal.pose, "the goal stays, and the arm comes to it"
+        assert harness.rest().goals[0][7] < 1e-5
+        harness.ask(Undo())
+        assert len(harness.model.dofs) == 3
+        assert harness.session.q[1] == pytest.approx(0.3)
+        harness.ask(Redo())
+        assert len(harness.model.dofs) == 4
 
 
 def test_values_are_transferred_by_joint_name() -> None:
-    with Desk() as desk:
-        desk.session.open(mk.arm_2d([0.5, 0.4, 0.3]), goals=())
-        desk.session.set_configuration([0.1, 0.2, 0.3])
-        desk.ask(EditModel("json", arm([0.5, 0.4, 0.3, 0.2, 0.1])))
-        assert np.allclose(desk.session.q[:3], [0.1, 0.2, 0.3])
-        desk.ask(EditModel("json", arm([0.5])))
-        assert np.allclose(desk.session.q, [0.1])
+    with SessionHarness() as harness:
+        harness.session.open(mk.arm_2d([0.5, 0.4, 0.3]), goals=())
+        harness.session.set_configuration([0.1, 0.2, 0.3])
+        harness.ask(EditModel("json", arm([0.5, 0.4, 0.3, 0.2, 0.1])))
+        assert np.allclose(harness.session.q[:3], [0.1, 0.2, 0.3])
+        harness.ask(EditModel("json", arm([0.5])))
+        assert np.allclose(harness.session.q, [0.1])
 
 
 def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
-    with Desk("planar_3r") as desk:
+    with SessionHarness("planar_3r") as harness:
         shorter = mk.arm_2d([0.4, 0.3], name="arm")
         shorter.links["tool"].name = "hand"
-        desk.ask(EditModel("json", mk.formats.write_json(shorter)))
-        assert [goal.link for goal in desk.session.goals] == ["hand"]
+        harness.ask(EditModel("json", mk.formats.write_json(shorter)))
+        assert [goal.link for goal in harness.session.goals] == ["hand"]
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
     ],
 )
 def test_a_text_that_cannot_be_read_changes_nothing(kind: str, text: str) -> None:
-    with Desk("planar_3r") as desk:
-        solver_session, model_count = desk.session.state.solver_session, len(desk.all(Model))
+    with SessionHarness("planar_3r") as harness:
+        solver_session, model_count = harness.session.state.solver_session, len(harness.all(Model))
         with pytest.raises(MechanikError):
-            desk.ask(EditModel(kind, text))  # type: ignore[arg-type]
-        assert desk.session.state.solver_session is solver_session
-        assert len(desk.all(Model)) == model_count
+            harness.ask(EditModel(kind, text))  # type: ignore[arg-type]
+        assert harness.session.state.solver_session is solver_session
+        assert len(harness.all(Model)) == model_count
 
 
 def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
@@ -99,29 +99,29 @@ def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
         f"<robot name='r'><link name='a'><visual><geometry><mesh filename='file://{secret}'/></geometry></visual>"
         f"<visual><geometry><mesh filename='{secret}'/></geometry></visual></link></robot>"
     )
-    with Desk("planar_3r") as desk:
-        desk.ask(EditModel("urdf", robot))
-        shapes = [shape for link in desk.model.links for shape in link.visuals]
+    with SessionHarness("planar_3r") as harness:
+        harness.ask(EditModel("urdf", robot))
+        shapes = [shape for link in harness.model.links for shape in link.visuals]
         assert len(shapes) == 2
         assert all(shape.mesh is None for shape in shapes)
         with pytest.raises(MechanikError):
-            desk.session.read_mesh(0)
+            harness.session.read_mesh(0)
 
 
 def test_an_arm_that_is_edited_has_bodies_and_colliders() -> None:
-    with Desk("grippy10") as desk:
-        desk.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4, 0.2], "axes": "zyy"}}'))
-        moved = [link for link in desk.model.links if link.name.startswith("link")]
+    with SessionHarness("grippy10") as harness:
+        harness.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4, 0.2], "axes": "zyy"}}'))
+        moved = [link for link in harness.model.links if link.name.startswith("link")]
         assert all(link.visuals and link.collisions for link in moved)
 
 
 def test_text_of_another_kind_replaces_title_and_goals() -> None:
     """A table that was begun on a Panda was still called panda, and its goal was left in the air."""
-    with Desk("panda") as desk:
-        desk.ask(EditModel("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'))
-        assert "panda" not in desk.model.title
-        assert desk.model.resets_view
-        assert desk.rest().header.residual < 1e-9
+    with SessionHarness("panda") as harness:
+        harness.ask(EditModel("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'))
+        assert "panda" not in harness.model.title
+        assert harness.model.resets_view
+        assert harness.rest().header.residual < 1e-9
 
 
 @pytest.mark.parametrize(("kind", "text"), [
@@ -130,13 +130,13 @@ def test_text_of_another_kind_replaces_title_and_goals() -> None:
     ("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4], "axes": "zy"}}'),
 ])  # fmt: skip
 def test_titles_begin_with_a_capital(kind: EditKind, text: str) -> None:
-    with Desk("panda") as desk:
-        desk.ask(EditModel(kind, text))
-        assert desk.model.title.startswith("Arm ")
+    with SessionHarness("panda") as harness:
+        harness.ask(EditModel(kind, text))
+        assert harness.model.title.startswith("Arm ")
 
 
 @pytest.mark.parametrize("name", ["panda", "humanoid", "four_bar"])
 def test_model_event_says_whether_any_link_has_mass(name: str) -> None:
     links = mk.gallery.make(name).links.values()
-    with Desk(name) as desk:
-        assert desk.model.has_mass == any(link.inertial is not None and link.inertial.mass > 0 for link in links)
+    with SessionHarness(name) as harness:
+        assert harness.model.has_mass == any(link.inertial is not None and link.inertial.mass > 0 for link in links)

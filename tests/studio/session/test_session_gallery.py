@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz
@@ -18,13 +18,13 @@ FAR = 0.005
 
 @pytest.mark.parametrize("name", mk.gallery.names())
 def test_model_is_sent_correctly_and_follows_a_drag_and_undo_restores_it(name: str) -> None:
-    with Desk(name) as desk:
-        check_model(desk)
-        check_frame(desk)
-        session = desk.session
+    with SessionHarness(name) as harness:
+        check_model(harness)
+        check_frame(harness)
+        session = harness.session
         q, goals = session.q.copy(), session.goals
         assert goals, "there is something to drag"
-        frame = desk.drag(goals[0].number, (FAR, FAR, FAR))
+        frame = harness.drag(goals[0].number, (FAR, FAR, FAR))
         after = session.q.copy()
         assert np.abs(after - q).max() > 1e-4, "it follows"
         assert frame.closures.max(initial=0.0) < 1e-8, "its loops stay shut"
@@ -32,21 +32,21 @@ def test_model_is_sent_correctly_and_follows_a_drag_and_undo_restores_it(name: s
         assert max((row[7:].max() for row in pinned), default=0.0) < 1e-5, "what is pinned stays"
         moved = session.goals
         assert np.allclose(np.subtract(moved[0].pose, goals[0].pose)[:3], FAR, atol=1e-12)
-        check_frame(desk)
+        check_frame(harness)
 
-        assert desk.last(History).undo
-        desk.ask(Undo())
+        assert harness.last(History).undo
+        harness.ask(Undo())
         assert np.array_equal(session.q, q)
         assert [goal.pose for goal in session.goals] == [goal.pose for goal in goals]
-        check_frame(desk)
-        desk.ask(Redo())
+        check_frame(harness)
+        harness.ask(Redo())
         assert np.array_equal(session.q, after)
         assert [goal.pose for goal in session.goals] == [goal.pose for goal in moved]
 
 
-def check_model(desk: Desk) -> None:
+def check_model(harness: SessionHarness) -> None:
     """Numbers name what there is, in the order of the mechanism."""
-    model, mechanism = desk.model, desk.session.mechanism
+    model, mechanism = harness.model, harness.session.mechanism
     assert [link.name for link in model.links] == list(mechanism.links)
     assert [joint.name for joint in model.joints] == list(mechanism.joints)
     assert [closure.name for closure in model.closures] == list(mechanism.closures)
@@ -63,19 +63,19 @@ def check_model(desk: Desk) -> None:
         width += 3 if info.kind == "spherical" else 1
         assert -1 <= info.mimics < len(model.dofs)
         assert np.isclose(np.linalg.norm(info.axis), 1.0)
-    assert len(desk.frame.values) == width
+    assert len(harness.frame.values) == width
     assert model.radius > 0.0
     assert np.isclose(np.linalg.norm(model.view_from), 1.0, atol=1e-2)
     assert model.about[0]
 
 
-def check_frame(desk: Desk) -> None:
+def check_frame(harness: SessionHarness) -> None:
     """The newest frame shows the mechanism as it stands, in the order of the last `Model` and `Goals`."""
-    frame, model, session = read_state(desk.frames[-1]), desk.model, desk.session
+    frame, model, session = read_state(harness.frames[-1]), harness.model, harness.session
     mechanism, q = session.mechanism, session.q
     assert frame.header.revision == model.revision
-    assert frame.header.order == desk.goals.order
-    assert len(frame.goals) == len(desk.goals.goals)
+    assert frame.header.order == harness.goals.order
+    assert len(frame.goals) == len(harness.goals.goals)
     X = np.array([from_position_wxyz(row[:3], row[3:]) for row in frame.links])
     assert np.abs(X - mechanism.poses(q)).max() < 1e-12
     for info in model.dofs:

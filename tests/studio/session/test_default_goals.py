@@ -1,4 +1,4 @@
-"""The handles that a mechanism gets by itself."""
+"""Goals that a mechanism gets when it is opened."""
 
 from __future__ import annotations
 

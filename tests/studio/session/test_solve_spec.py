@@ -1,4 +1,4 @@
-"""What methods are asked that know no levels or no wishes."""
+"""Problems for methods that support no priority levels or no soft objectives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from session_desk import Desk
+from session_harness import SessionHarness
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation
@@ -60,41 +60,41 @@ def test_nothing_but_levels_and_weights_is_different_for_a_method_without_levels
 
 
 def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
-    with Desk("panda") as desk:
-        desk.ask(SetRest(0, 0.3))
-        desk.ask(SetSolver("dls", {}))
-        assert desk.last(Solving).message == ""
-        desk.ask(SetSolver("sdls", {}))
-        assert "soft objectives: they are left out" in desk.last(Solving).message
-        desk.rest()
-        desk.ask(Undo())
-        desk.ask(Undo())
-        desk.ask(Undo())
-        assert desk.last(Solving).message == ""
+    with SessionHarness("panda") as harness:
+        harness.ask(SetRest(0, 0.3))
+        harness.ask(SetSolver("dls", {}))
+        assert harness.last(Solving).message == ""
+        harness.ask(SetSolver("sdls", {}))
+        assert "soft objectives: they are left out" in harness.last(Solving).message
+        harness.rest()
+        harness.ask(Undo())
+        harness.ask(Undo())
+        harness.ask(Undo())
+        assert harness.last(Solving).message == ""
 
 
 @pytest.mark.parametrize("method", ["jacobian_transpose", "sdls", "adam"])
 def test_loops_stay_closed_without_any_goal_with_every_method(method: str) -> None:
-    with Desk("four_bar") as desk:
-        desk.ask(SetSolver(method, {}))
-        for goal in desk.session.goals:
-            desk.ask(RemoveGoal(goal.number))
-        value = float(desk.rest().values[0])
-        desk.ask(SetDofValue(0, value + 0.3))
-        assert desk.rest().closures.max() < 1e-8
-        assert desk.frame.values[0] == pytest.approx(value + 0.3, abs=1e-8)
+    with SessionHarness("four_bar") as harness:
+        harness.ask(SetSolver(method, {}))
+        for goal in harness.session.goals:
+            harness.ask(RemoveGoal(goal.number))
+        value = float(harness.rest().values[0])
+        harness.ask(SetDofValue(0, value + 0.3))
+        assert harness.rest().closures.max() < 1e-8
+        assert harness.frame.values[0] == pytest.approx(value + 0.3, abs=1e-8)
 
 
 def test_a_goal_that_the_method_cannot_follow_is_refused_in_words_and_nothing_is_changed() -> None:
-    with Desk("panda") as desk:
-        desk.ask(SetSolver("fabrik", {}))
-        before, q = desk.session.goals, np.array(desk.rest().values)
+    with SessionHarness("panda") as harness:
+        harness.ask(SetSolver("fabrik", {}))
+        before, q = harness.session.goals, np.array(harness.rest().values)
         with pytest.raises(
             InvalidOperation, match=r"FABRIK supports only positions .*; choose Levenberg-Marquardt, which can"
         ):
-            desk.ask(AddGoal("look_at", "panda_link4"))
-        assert desk.session.goals is before
-        np.testing.assert_array_equal(desk.rest().values, q)
+            harness.ask(AddGoal("look_at", "panda_link4"))
+        assert harness.session.goals is before
+        np.testing.assert_array_equal(harness.rest().values, q)
 
 
 def test_refusals_name_goals_and_methods_as_people_know_them() -> None:

@@ -1,11 +1,11 @@
-"""What pages ask for is bounded: in time, and in what is kept of it."""
+"""Requests of pages are bounded in time and memory."""
 
 from __future__ import annotations
 
 import threading
 
 import pytest
-from session_desk import PATIENCE, Desk
+from session_harness import PATIENCE, SessionHarness
 
 from mechanik.errors import FormatError, InvalidOperation, LimitsError
 from mechanik.gallery import four_bar, planar_3r
@@ -61,11 +61,11 @@ def tied(bodies: int) -> str:
     ],
 )
 def test_a_text_of_too_large_a_mechanism_is_refused_and_changes_nothing(text, what) -> None:
-    with Desk("planar_3r") as desk:
-        before = desk.session.state.solver_session
+    with SessionHarness("planar_3r") as harness:
+        before = harness.session.state.solver_session
         with pytest.raises(FormatError, match=what):
-            desk.ask(requests.EditModel("urdf", text))
-        assert desk.session.state.solver_session is before
+            harness.ask(requests.EditModel("urdf", text))
+        assert harness.session.state.solver_session is before
 
 
 def test_loops_are_counted(monkeypatch) -> None:
@@ -79,12 +79,12 @@ def test_of_a_large_mechanism_with_loops_nothing_is_worked_out_that_takes_minute
     pytest.importorskip("mujoco")
     for place in ("loaded_model.Mechanism.explain", "default_goals.mobility", "background_solvers.structure"):
         monkeypatch.setattr(f"mechanik.studio.session.{place}", lambda *_: pytest.fail("worked out"))
-    with Desk() as desk:
-        desk.ask(requests.EditModel("urdf", tied(sizes.MAX_ANALYSED_DOFS // 6 + 1)))
-        assert "too many" in desk.last(Model).about[0]
-        desk.ask(requests.ShowAlternatives(4))
-        desk.session.alternatives.join()
-        alternatives = desk.session.alternatives.poll()
+    with SessionHarness() as harness:
+        harness.ask(requests.EditModel("urdf", tied(sizes.MAX_ANALYSED_DOFS // 6 + 1)))
+        assert "too many" in harness.last(Model).about[0]
+        harness.ask(requests.ShowAlternatives(4))
+        harness.session.alternatives.join()
+        alternatives = harness.session.alternatives.poll()
         assert alternatives is not None
         assert "too large" in alternatives.text
 
@@ -98,25 +98,25 @@ def test_what_is_small_is_explained_as_a_program_would() -> None:
 def test_replaced_mechanisms_are_stored_up_to_a_size_and_the_last_one_always(monkeypatch) -> None:
     """Each step of undo that made another mechanism kept it whole, two hundred of them."""
     monkeypatch.setattr(history, "MAX_STORED_LINKS", 11)
-    with Desk("planar_3r") as desk:
+    with SessionHarness("planar_3r") as harness:
         for links in (3, 4, 5, 6, 7):
-            desk.ask(requests.EditModel("urdf", chain(links, "continuous")))
+            harness.ask(requests.EditModel("urdf", chain(links, "continuous")))
         step_counts = []
-        while len(desk.session.history):
-            desk.ask(requests.Undo())
-            step_counts.append(len(desk.session.mechanism.links))
+        while len(harness.session.history):
+            harness.ask(requests.Undo())
+            step_counts.append(len(harness.session.mechanism.links))
         assert step_counts == [6, 5, 4], "besides 6, 5 and 4 are at most 11 links, and with 3 they are not"
         for links in (5, 6, 7):
-            desk.ask(requests.Redo())
-            assert len(desk.session.mechanism.links) == links
+            harness.ask(requests.Redo())
+            assert len(harness.session.mechanism.links) == links
 
 
 def test_steps_of_a_single_mechanism_are_stored_whatever_its_size(monkeypatch) -> None:
     monkeypatch.setattr(history, "MAX_STORED_LINKS", 0)
-    with Desk("planar_3r") as desk:
+    with SessionHarness("planar_3r") as harness:
         for k in range(5):
-            desk.ask(requests.SetLocked(0, k % 2 == 0))
-        assert len(desk.session.history) == 5
+            harness.ask(requests.SetLocked(0, k % 2 == 0))
+        assert len(harness.session.history) == 5
 
 
 def test_files_that_wait_are_bounded_together_and_the_newest_is_never_dropped(monkeypatch) -> None:
@@ -146,29 +146,29 @@ def test_a_recording_of_many_numbers_ends_by_itself(monkeypatch) -> None:
 
 
 def test_options_that_make_one_iteration_long_are_bounded() -> None:
-    with Desk("planar_3r") as desk:
+    with SessionHarness("planar_3r") as harness:
         with pytest.raises(LimitsError, match="population"):
-            desk.ask(requests.SetSolver("evolution", {"population": 10_000.0}))
-        desk.ask(requests.SetSolver("lm", {"max_iterations": 10_000.0}))
+            harness.ask(requests.SetSolver("evolution", {"population": 10_000.0}))
+        harness.ask(requests.SetSolver("lm", {"max_iterations": 10_000.0}))
 
 
 def test_joint_move_that_takes_too_long_is_rejected_and_nothing_moves(monkeypatch) -> None:
     monkeypatch.setattr(on_joints, "MAX_MOVE_SECONDS", -1.0)
-    with Desk("four_bar") as desk:
-        before = desk.session.q
+    with SessionHarness("four_bar") as harness:
+        before = harness.session.q
         with pytest.raises(InvalidOperation, match="smaller steps"):
-            desk.ask(requests.SetDofValue(0, 3.0))
-        assert (desk.session.q == before).all()
+            harness.ask(requests.SetDofValue(0, 3.0))
+        assert (harness.session.q == before).all()
 
 
 def test_running_search_can_be_joined_after_close(monkeypatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
     monkeypatch.setattr(ghosts, "_find_alternatives", lambda _: begun.set() or may_end.wait(PATIENCE))
-    desk = Desk("planar_3r")
-    desk.ask(requests.ShowAlternatives(4))
+    harness = SessionHarness("planar_3r")
+    harness.ask(requests.ShowAlternatives(4))
     assert begun.wait(PATIENCE)
-    desk.session.close()
-    waiting = threading.Thread(target=desk.session.alternatives.join)
+    harness.session.close()
+    waiting = threading.Thread(target=harness.session.alternatives.join)
     waiting.start()
     waiting.join(0.05)
     assert waiting.is_alive()
@@ -180,7 +180,7 @@ def test_running_search_can_be_joined_after_close(monkeypatch) -> None:
 @pytest.mark.parametrize("opening", [requests.OpenGallery("scara"), requests.EditModel("urdf", chain(4, "continuous"))])
 def test_states_of_a_mechanism_that_was_opened_after_a_drag_carry_the_tag_of_the_hand(opening) -> None:
     """They carried none, so that a page waited for an answer that had come."""
-    with Desk("planar_3r") as desk:
-        desk.drag(desk.goals.goals[0].number, (0.0, 0.01, 0.0))
-        desk.ask(opening)
-        assert desk.rest().header.tag == desk.tag > 0
+    with SessionHarness("planar_3r") as harness:
+        harness.drag(harness.goals.goals[0].number, (0.0, 0.01, 0.0))
+        harness.ask(opening)
+        assert harness.rest().header.tag == harness.tag > 0

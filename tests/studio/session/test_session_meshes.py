@@ -1,4 +1,4 @@
-"""A session gives out what lies beside its meshes by number: from a zip what came along, from a disk what is there."""
+"""A session serves meshes and the files that they refer to by number, from an upload or from disk."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 
 import pytest
 from painted_meshes import BIN, FILES, RED_GREEN, packed
-from session_desk import Desk
+from session_harness import SessionHarness
 
 from mechanik.errors import MechanikError
 from mechanik.formats import load
 from mechanik.formats.load_bytes import load_bytes
 
 
-def beside(desk: Desk) -> list[dict[str, bytes]]:
+def beside(harness: SessionHarness) -> list[dict[str, bytes]]:
     """Of each link's mesh: the files by the names that it has for them."""
     return [
         {
-            name: desk.session.read_mesh(int(at.partition("?")[0].rpartition("/")[2]))[0]
+            name: harness.session.read_mesh(int(at.partition("?")[0].rpartition("/")[2]))[0]
             for name, at in shape.dependencies.items()
         }
-        for link in desk.model.links
+        for link in harness.model.links
         for shape in link.visuals
     ]
 
@@ -34,11 +34,11 @@ EXPECTED = [
 
 def test_what_came_in_a_zip_is_given_by_number():
     mechanism, files = load_bytes("plates.zip", packed())
-    with Desk(key="k") as desk:
-        desk.session.open(mechanism, files=files)
-        assert beside(desk) == EXPECTED
+    with SessionHarness(key="k") as harness:
+        harness.session.open(mechanism, files=files)
+        assert beside(harness) == EXPECTED
         with pytest.raises(MechanikError):
-            desk.session.read_mesh(6)
+            harness.session.read_mesh(6)
 
 
 def test_what_lies_on_the_disk_is_found_for_a_model_that_was_opened_here_and_for_no_other(tmp_path):
@@ -46,11 +46,11 @@ def test_what_lies_on_the_disk_is_found_for_a_model_that_was_opened_here_and_for
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     mechanism = load(tmp_path / "plates" / "plates.urdf", packages={"plates": tmp_path / "plates"})
-    with Desk() as desk:
-        desk.session.open(mechanism)
-        assert beside(desk) == EXPECTED
-        desk.session.open(mechanism, files={})
-        assert beside(desk) == [{}, {}, {}]
+    with SessionHarness() as harness:
+        harness.session.open(mechanism)
+        assert beside(harness) == EXPECTED
+        harness.session.open(mechanism, files={})
+        assert beside(harness) == [{}, {}, {}]
 
 
 def test_an_address_changes_with_the_content():
@@ -58,9 +58,9 @@ def test_an_address_changes_with_the_content():
     addresses = []
     for more in (b"", b"\n"):
         mechanism, files = load_bytes("plates.zip", packed(FILES | {"plates/meshes/plate.obj": b"v 0 0 0" + more}))
-        with Desk(key="k") as desk:
-            desk.session.open(mechanism, files=files)
-            addresses.append([link.visuals[0].mesh for link in desk.model.links])
+        with SessionHarness(key="k") as harness:
+            harness.session.open(mechanism, files=files)
+            addresses.append([link.visuals[0].mesh for link in harness.model.links])
     assert addresses[0][0] != addresses[1][0]
     assert addresses[0][1:] == addresses[1][1:]
 
@@ -75,8 +75,8 @@ def test_the_address_of_a_file_on_the_disk_changes_with_its_content_within_one_t
     for content in (plate.read_bytes(), plate.read_bytes() + b"\n"):
         plate.write_bytes(content)
         os.utime(plate, ns=(1, 1))
-        with Desk(key="k") as desk:
-            desk.session.open(mechanism)
-            addresses.append([link.visuals[0].mesh for link in desk.model.links])
+        with SessionHarness(key="k") as harness:
+            harness.session.open(mechanism)
+            addresses.append([link.visuals[0].mesh for link in harness.model.links])
     assert addresses[0][0] != addresses[1][0]
     assert addresses[0][1:] == addresses[1][1:]

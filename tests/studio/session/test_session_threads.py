@@ -1,4 +1,4 @@
-"""Many threads at one session: nothing hangs, nothing is left behind."""
+"""Many threads use one session: no deadlock, and no thread remains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from session_desk import PATIENCE, Desk, threads_of_live
+from session_harness import PATIENCE, SessionHarness, threads_of_live
 
 from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.studio.messages import requests
@@ -34,8 +34,8 @@ REQUESTS = (
 
 def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
     before = threads_of_live()
-    desk = Desk("four_bar")
-    session, goal = desk.session, desk.session.goals[0]
+    harness = SessionHarness("four_bar")
+    session, goal = harness.session, harness.session.goals[0]
     until = time.monotonic() + 2.0
     wrong: list[BaseException] = []
 
@@ -85,32 +85,32 @@ def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
     session.close()
     session.close()
     assert not wrong, wrong
-    assert all(read_state(frame) for frame in desk.frames[-50:])
-    desk.wait(lambda: threads_of_live() <= before)
+    assert all(read_state(frame) for frame in harness.frames[-50:])
+    harness.wait(lambda: threads_of_live() <= before)
     with pytest.raises(InvalidOperation, match="closed"):
         session.handle_request(requests.Undo())
 
 
 def test_a_session_that_is_closed_in_the_middle_of_a_drag_is_closed() -> None:
     before = threads_of_live()
-    desk = Desk("hexapod")
-    goal = desk.session.goals[0]
-    desk.ask(requests.StartGoalDrag(goal.number))
+    harness = SessionHarness("hexapod")
+    goal = harness.session.goals[0]
+    harness.ask(requests.StartGoalDrag(goal.number))
     for k in range(5):
-        desk.drag_goal_to(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
-    desk.session.close()
-    shown = len(desk.frames)
-    desk.wait(lambda: threads_of_live() <= before)
-    desk.drag_goal_to(goal.number, goal.pose)
-    desk.tick()
-    assert len(desk.frames) == shown, "nothing is shown any more"
+        harness.drag_goal_to(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
+    harness.session.close()
+    shown = len(harness.frames)
+    harness.wait(lambda: threads_of_live() <= before)
+    harness.drag_goal_to(goal.number, goal.pose)
+    harness.tick()
+    assert len(harness.frames) == shown, "nothing is shown any more"
 
 
 def test_opening_one_mechanism_after_the_other_leaves_no_thread_behind() -> None:
     before = threads_of_live()
-    with Desk("ur5") as desk:
+    with SessionHarness("ur5") as harness:
         for name in ("four_bar", "panda", "planar_2r"):
-            desk.ask(requests.OpenGallery(name))
-            desk.rest()
-        desk.wait(lambda: threads_of_live() <= before + 1)
-    desk.wait(lambda: threads_of_live() <= before)
+            harness.ask(requests.OpenGallery(name))
+            harness.rest()
+        harness.wait(lambda: threads_of_live() <= before + 1)
+    harness.wait(lambda: threads_of_live() <= before)

@@ -1,4 +1,4 @@
-"""A scene on a session without a page: opened, set and played, with all that it showed."""
+"""A scene in a session without a page: opens it, sets controls, advances time, and stores events and frames."""
 
 import time
 
@@ -16,8 +16,8 @@ PATIENCE = 120.0
 """Seconds for anything to happen; the first solve of all compiles."""
 
 
-class Played:
-    """A session with a scene on it; `frames` and `told` are what it sent."""
+class ScenePlayer:
+    """A session with a scene; `frames` and `events` are what it sent."""
 
     def __init__(self, name):
         self.frames, self.events = [], []
@@ -48,7 +48,7 @@ class Played:
         self.session.handle_request(SetControl(name, value))
 
     def tick(self, times=1, follows=False):
-        """So many ticks; `follows`: each waits until the mechanism has come to rest."""
+        """Advance by a number of ticks; `follows`: wait until the mechanism is at rest after each."""
         for _ in range(times):
             self.now += STEP
             self.session.tick(self.now)
@@ -57,7 +57,7 @@ class Played:
         assert self.scene is not None
 
     def rest(self):
-        """Wait until the solver has done all that it can for the newest goals."""
+        """Wait until the solver is at rest with the newest goals."""
         state = self.session.live.solve().result(PATIENCE)
         end = time.monotonic() + PATIENCE
         active = self.session.active
@@ -72,7 +72,7 @@ class Played:
         return [read_state(frame) for frame in self.frames]
 
     def check(self):
-        """What holds at every moment of every scene."""
+        """Check what holds for every frame of every scene."""
         for state in self.states():
             assert np.isfinite(state.links).all()
             assert np.isfinite(state.values).all()
@@ -83,7 +83,7 @@ class Played:
 
 
 def settings_of(control):
-    """Every choice and both sides of a switch, a slider low, high, in the middle and where it was."""
+    """Return all choices, both values of a switch, or four values of a slider."""
     match control.kind:
         case "slider":
             return [control.low, control.high, (control.low + control.high) / 2, control.value]

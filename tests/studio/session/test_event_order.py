@@ -1,10 +1,10 @@
-"""Frames and goals belong together: the last frame is of the order of the last goals that were told."""
+"""The last frame has the order of the last `Goals` event."""
 
 from __future__ import annotations
 
 import time
 
-from session_desk import PATIENCE
+from session_harness import PATIENCE
 
 from mechanik.studio.messages.events import Event, Goals
 from mechanik.studio.messages.message_codec import read_state

@@ -1,4 +1,4 @@
-"""A session with all that it tells and shows kept, and with the waiting that its background solver needs."""
+"""A session that stores all its events and frames, with methods that wait for its background solver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE = 120.0
 """Seconds for anything to happen; the first solve of all compiles."""
 
 
-class Desk:
+class SessionHarness:
     def __init__(self, gallery: str = "", **options: Any) -> None:
         self.events: list[Event] = []
         self.frames: list[bytes] = []
@@ -40,7 +40,7 @@ class Desk:
             self.ask(OpenGallery(gallery))
             self.rest()
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> SessionHarness:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,7 +65,7 @@ class Desk:
 
     @property
     def frame(self) -> StateFrame:
-        """The newest of the main layer."""
+        """The newest frame of the main layer."""
         return next(state for state in map(read_state, reversed(self.frames)) if state.header.layer == 0)
 
     def rest(self) -> StateFrame:
@@ -93,18 +93,18 @@ class Desk:
         self.session.drag_to(DragUpdate(DRAG_DOF, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
 
     def drag_obstacle_to(self, place: int, pose: Any) -> None:
-        """place: among all when it was taken."""
+        """Send a drag update of an obstacle; place: its index at the start of the drag."""
         self.tag += 1
         self.session.drag_to(DragUpdate(DRAG_OBSTACLE, self.tag, place, tuple(float(number) for number in pose)))
 
     def answered(self) -> StateFrame:
-        """Wait until the newest hand is answered and nothing moves."""
+        """Wait until the newest drag update is answered and nothing moves."""
         active = self.session.active
         self.wait(lambda: active.is_at_rest and self.frame.header.tag == self.tag)
         return self.rest()
 
     def drag(self, number: int, shift: Any, steps: int = 5) -> StateFrame:
-        """Take a goal, move it on a straight way, let go; the state at rest before it is let go."""
+        """Drag a goal along a straight line; return the state at rest before the end of the drag."""
         start = np.array(self.session.active.edit_state.goal(number).pose)
         self.ask(StartGoalDrag(number))
         for k in range(1, steps + 1):
@@ -114,7 +114,7 @@ class Desk:
         return frame
 
     def turn(self, dof: int, value: float, steps: int = 5) -> StateFrame:
-        """Take a freedom by hand, move it to a value, let go; the state at rest after that."""
+        """Drag a dof to a value; return the state at rest after the end of the drag."""
         self.ask(StartJointDrag(dof))
         start = self.frame.values[self.model.dofs[dof].value]
         for k in range(1, steps + 1):
