@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mechanik.collision import Obstacle
@@ -135,6 +135,29 @@ class PageOutput:
         self.send_event(event)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedParts:
+    """The lowest parts of a session, which all other parts use.
+
+    Attributes:
+        state: what is open.
+        history: undo steps.
+        recorder: motion recorder.
+        output: sends events and frames to pages.
+        background: compared methods and the search for alternative solutions.
+        collision_monitor: collision checks in the background.
+        state_subscribers: subscribers of programs.
+    """
+
+    state: SessionState
+    history: UndoHistory
+    recorder: MotionRecorder
+    output: PageOutput
+    background: BackgroundSolvers
+    collision_monitor: CollisionMonitor
+    state_subscribers: StateSubscribers
+
+
 class Broadcaster:
     """Sends the events that keep pages up to date with the state of a session; call with the session's lock held.
 
@@ -142,17 +165,9 @@ class Broadcaster:
         revision, goal_order: numbers of the last `Model` and `Goals` events.
     """
 
-    def __init__(
-        self,
-        state: SessionState,
-        output: PageOutput,
-        history: UndoHistory,
-        recorder: MotionRecorder,
-        background: BackgroundSolvers,
-        collision_monitor: CollisionMonitor,
-    ) -> None:
-        self._state, self._output, self._history, self._recorder = state, output, history, recorder
-        self._background, self._monitor = background, collision_monitor
+    def __init__(self, shared: SharedParts) -> None:
+        self._state, self._output, self._history = shared.state, shared.output, shared.history
+        self._recorder, self._background, self._monitor = shared.recorder, shared.background, shared.collision_monitor
         self.revision = self.goal_order = 0
 
     def send_everything(self) -> None:
@@ -281,18 +296,10 @@ class ModelSlot:
         solver_session_count: number of solver sessions made so far.
     """
 
-    def __init__(
-        self,
-        state: SessionState,
-        output: PageOutput,
-        recorder: MotionRecorder,
-        subscribers: StateSubscribers,
-        background: BackgroundSolvers,
-        collision_monitor: CollisionMonitor,
-        broadcaster: Broadcaster,
-    ) -> None:
-        self._state, self._output, self._recorder, self._subscribers = state, output, recorder, subscribers
-        self._background, self._monitor, self._broadcaster = background, collision_monitor, broadcaster
+    def __init__(self, shared: SharedParts, broadcaster: Broadcaster) -> None:
+        self._state, self._output, self._recorder = shared.state, shared.output, shared.recorder
+        self._background, self._monitor = shared.background, shared.collision_monitor
+        self._subscribers, self._broadcaster = shared.state_subscribers, broadcaster
         self.solver_session_count = 0
 
     def make(self, model: LoadedModel, edit_state: EditState, q: Array, running: bool) -> SolverSession:

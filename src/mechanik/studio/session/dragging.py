@@ -11,29 +11,20 @@ import numpy as np
 from mechanik.errors import InvalidOperation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
-from mechanik.studio.session.background_solvers import BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, SharedParts
 from mechanik.studio.session.edit_state import EditState
 from mechanik.studio.session.session_editor import ObstacleEditor, SessionEditor
 from mechanik.studio.session.solve_spec import Drag
-from mechanik.studio.session.solver_session import DragStep, SessionState
-from mechanik.studio.session.undo_history import SessionSnapshot, UndoHistory
+from mechanik.studio.session.solver_session import DragStep
+from mechanik.studio.session.undo_history import SessionSnapshot
 
 
 class UndoSteps:
     """Snapshots and undo steps of a session; call with the session's lock held."""
 
-    def __init__(
-        self,
-        history: UndoHistory,
-        state: SessionState,
-        output: PageOutput,
-        background: BackgroundSolvers,
-        broadcaster: Broadcaster,
-        slot: ModelSlot,
-        editor: SessionEditor,
-    ) -> None:
-        self._history, self._state, self._output, self._background = history, state, output, background
+    def __init__(self, shared: SharedParts, broadcaster: Broadcaster, slot: ModelSlot, editor: SessionEditor) -> None:
+        self._state, self._history, self._output = shared.state, shared.history, shared.output
+        self._background = shared.background
         self._broadcaster, self._slot, self._editor = broadcaster, slot, editor
 
     @contextmanager
@@ -115,16 +106,10 @@ class Dragging:
     """
 
     def __init__(
-        self,
-        history: UndoHistory,
-        state: SessionState,
-        output: PageOutput,
-        background: BackgroundSolvers,
-        broadcaster: Broadcaster,
-        obstacles: ObstacleEditor,
-        undo: UndoSteps,
+        self, shared: SharedParts, broadcaster: Broadcaster, obstacles: ObstacleEditor, undo: UndoSteps
     ) -> None:
-        self._history, self._state, self._output, self._background = history, state, output, background
+        self._state, self._history, self._output = shared.state, shared.history, shared.output
+        self._background = shared.background
         self._broadcaster, self._obstacles, self._undo = broadcaster, obstacles, undo
         self.goal_listeners: list[GoalListener] = []
 

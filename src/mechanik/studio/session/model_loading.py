@@ -19,7 +19,7 @@ from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.requests import EditKind
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, SharedParts
 from mechanik.studio.session.default_goals import DefaultGoal, default_goals
 from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import (
@@ -38,8 +38,7 @@ from mechanik.studio.session.loaded_model import (
 )
 from mechanik.studio.session.session_editor import GoalTemplate, SessionEditor
 from mechanik.studio.session.solve_spec import make_objective
-from mechanik.studio.session.solver_session import SessionState
-from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot, UndoHistory
+from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 
 BONE_THICKNESS_SHARE = 0.035
 """Radius of the shapes of an arm, as a share of its length."""
@@ -112,16 +111,16 @@ class ModelLoader:
     def __init__(
         self,
         key: str,
-        history: UndoHistory,
-        state: SessionState,
-        output: PageOutput,
+        shared: SharedParts,
+        *,
         broadcaster: Broadcaster,
         slot: ModelSlot,
         editor: SessionEditor,
         undo: UndoSteps,
         dragging: Dragging,
     ) -> None:
-        self._key, self._history, self._state, self._output = key, history, state, output
+        self._key = key
+        self._state, self._history, self._output = shared.state, shared.history, shared.output
         self._broadcaster, self._slot, self._editor = broadcaster, slot, editor
         self._undo, self._dragging = undo, dragging
         self._last_open_id = 0

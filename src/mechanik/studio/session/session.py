@@ -18,7 +18,7 @@ from mechanik.studio.messages.message_codec import DragUpdate
 from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PageRequest, Value, Vector
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, StateSubscribers
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, SharedParts, StateSubscribers
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.default_goals import DefaultGoal
 from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
@@ -97,25 +97,40 @@ class Session:
         self.is_closed = False
         self.slider_drag: SliderDrag | None = None
         self._scenes: Mapping[str, Callable[[], OpenableScene]] = {} if scenes is None else scenes
-        self.state = state = SessionState()
-        self.history = history = UndoHistory()
-        self.recorder = recorder = MotionRecorder()
+        self.state = SessionState()
+        self.history = UndoHistory()
+        self.recorder = MotionRecorder()
         self.downloads = DownloadStore(key)
+        self.output = PageOutput(send_event, send_frame, self.recorder)
+        self.background = BackgroundSolvers(send_frame)
+        self.collision_monitor = CollisionMonitor(self.output.broadcast)
         self.state_subscribers = StateSubscribers()
-        self.output = output = PageOutput(send_event, send_frame, recorder)
-        self.background = background = BackgroundSolvers(send_frame)
-        self.collision_monitor = monitor = CollisionMonitor(output.broadcast)
-        self.broadcaster = broadcaster = Broadcaster(state, output, history, recorder, background, monitor)
-        self.slot = ModelSlot(state, output, recorder, self.state_subscribers, background, monitor, broadcaster)
-        self.editor = SessionEditor(state, output, broadcaster, background)
-        self.obstacles = ObstacleEditor(state, output, background, self.editor)
-        self.undo = UndoSteps(history, state, output, background, broadcaster, self.slot, self.editor)
-        self.dragging = Dragging(history, state, output, background, broadcaster, self.obstacles, self.undo)
-        self.loader = ModelLoader(
-            key, history, state, output, broadcaster, self.slot, self.editor, self.undo, self.dragging
+        shared = SharedParts(
+            state=self.state,
+            history=self.history,
+            recorder=self.recorder,
+            output=self.output,
+            background=self.background,
+            collision_monitor=self.collision_monitor,
+            state_subscribers=self.state_subscribers,
         )
-        self.playback = Playback(recorder, state, output, monitor, broadcaster, self.editor)
-        self.clock = SessionClock(recorder, state, output, background, monitor, self.loader, self.playback)
+        self.broadcaster = Broadcaster(shared)
+        self.slot = ModelSlot(shared, self.broadcaster)
+        self.editor = SessionEditor(shared, self.broadcaster)
+        self.obstacles = ObstacleEditor(shared, self.editor)
+        self.undo = UndoSteps(shared, self.broadcaster, self.slot, self.editor)
+        self.dragging = Dragging(shared, self.broadcaster, self.obstacles, self.undo)
+        self.loader = ModelLoader(
+            key,
+            shared,
+            broadcaster=self.broadcaster,
+            slot=self.slot,
+            editor=self.editor,
+            undo=self.undo,
+            dragging=self.dragging,
+        )
+        self.playback = Playback(shared, self.broadcaster, self.editor)
+        self.clock = SessionClock(shared, self.loader, self.playback)
 
     # ---- state ------------------------------------------------------------------------------
 

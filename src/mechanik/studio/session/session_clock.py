@@ -9,14 +9,12 @@ from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.motion.live import LiveState
 from mechanik.solver.solution import Status
 from mechanik.studio.messages.events import ComparisonChanged, Controls, Notice, Recording, StatusText
-from mechanik.studio.session.background_solvers import BackgroundSolvers, without_timings
-from mechanik.studio.session.broadcast import Broadcaster, PageOutput, control_values
-from mechanik.studio.session.collision_monitor import CollisionMonitor
+from mechanik.studio.session.background_solvers import without_timings
+from mechanik.studio.session.broadcast import Broadcaster, SharedParts, control_values
 from mechanik.studio.session.frame_packer import status_name
 from mechanik.studio.session.model_loading import ModelLoader
-from mechanik.studio.session.motion_recorder import MotionRecorder
 from mechanik.studio.session.session_editor import SessionEditor
-from mechanik.studio.session.solver_session import SessionState, SolverSession
+from mechanik.studio.session.solver_session import SolverSession
 
 MAX_LIMITS_NAMED = 4
 
@@ -72,17 +70,9 @@ def _sentence(text: str) -> str:
 class Playback:
     """Records motions of a session and plays them; call with the session's lock held."""
 
-    def __init__(
-        self,
-        recorder: MotionRecorder,
-        state: SessionState,
-        output: PageOutput,
-        collision_monitor: CollisionMonitor,
-        broadcaster: Broadcaster,
-        editor: SessionEditor,
-    ) -> None:
-        self._recorder, self._state, self._output = recorder, state, output
-        self._monitor, self._broadcaster, self._editor = collision_monitor, broadcaster, editor
+    def __init__(self, shared: SharedParts, broadcaster: Broadcaster, editor: SessionEditor) -> None:
+        self._recorder, self._state, self._output = shared.recorder, shared.state, shared.output
+        self._monitor, self._broadcaster, self._editor = shared.collision_monitor, broadcaster, editor
 
     def record(self, on: bool) -> None:
         """Start a new recording, or end the present one."""
@@ -162,18 +152,10 @@ MAX_READ_TRIES = 3
 class SessionClock:
     """Advances the animations of a session and sends its periodic events; call with the session's lock held."""
 
-    def __init__(
-        self,
-        recorder: MotionRecorder,
-        state: SessionState,
-        output: PageOutput,
-        background: BackgroundSolvers,
-        collision_monitor: CollisionMonitor,
-        loader: ModelLoader,
-        playback: Playback,
-    ) -> None:
-        self._recorder, self._state, self._output, self._background = recorder, state, output, background
-        self._monitor, self._loader, self._playback = collision_monitor, loader, playback
+    def __init__(self, shared: SharedParts, loader: ModelLoader, playback: Playback) -> None:
+        self._recorder, self._state, self._output = shared.recorder, shared.state, shared.output
+        self._background, self._monitor = shared.background, shared.collision_monitor
+        self._loader, self._playback = loader, playback
         self._last_time: float | None = None
         self._status_limiter = RateLimiter(STATUS_RATE)
         self._comparison_limiter = RateLimiter(COMPARISON_RATE)

@@ -18,14 +18,12 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, ObstacleMoved
 from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, Value, Vector
-from mechanik.studio.session.background_solvers import BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, PageOutput, obstacle_info
+from mechanik.studio.session.broadcast import Broadcaster, SharedParts, obstacle_info
 from mechanik.studio.session.collision_monitor import check_body_count
 from mechanik.studio.session.edit_state import EditState, InteractiveGoal, PoseLike, numbers_to_pose, parse_pose
 from mechanik.studio.session.frame_packer import default_sizes, initial_frame
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.solve_spec import make_objective, parse_solver_options
-from mechanik.studio.session.solver_session import SessionState
 from mechanik.validation import as_number
 
 MAX_GOALS = 64
@@ -54,10 +52,9 @@ class SessionEditor:
         next_goal_number: number of the next goal; numbers are never reused.
     """
 
-    def __init__(
-        self, state: SessionState, output: PageOutput, broadcaster: Broadcaster, background: BackgroundSolvers
-    ) -> None:
-        self._state, self._output, self._broadcaster, self._background = state, output, broadcaster, background
+    def __init__(self, shared: SharedParts, broadcaster: Broadcaster) -> None:
+        self._state, self._output, self._background = shared.state, shared.output, shared.background
+        self._broadcaster = broadcaster
         self.next_goal_number = 1
 
     def apply_edit(self, edit_state: EditState) -> None:
@@ -236,10 +233,9 @@ def _unused_name(name: str, used_names: set[str]) -> str:
 class ObstacleEditor:
     """Collision settings and obstacles of a session; call with the session's lock held."""
 
-    def __init__(
-        self, state: SessionState, output: PageOutput, background: BackgroundSolvers, editor: SessionEditor
-    ) -> None:
-        self._state, self._output, self._background, self._editor = state, output, background, editor
+    def __init__(self, shared: SharedParts, editor: SessionEditor) -> None:
+        self._state, self._output, self._background = shared.state, shared.output, shared.background
+        self._editor = editor
 
     def set_collision_avoidance(
         self,
