@@ -27,7 +27,7 @@ def test_without_its_connection_a_drag_is_followed_by_nothing(open_studio):
     """Another: what moves on the screen comes from the server, not from the page."""
     studio = open_studio("gallery", "panda")
     choose_goal(studio)
-    studio.eval("(m.store.connection.reconnectsLeft = 0, m.store.connection.socket.close(), true)")  # and it does not come back
+    studio.eval("(m.store.connection.reconnectsLeft = 0, m.store.connection.socket.close(), true)")  # for good
     studio.wait("!m.store.isConnected")
     with pytest.raises(AssertionError, match="the goal has moved"):
         check_drag(studio)

@@ -4,10 +4,10 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from mechanik.studio.session.interactive_goals import default_sizes
 
 from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS, GOAL_KINDS, GoalKindInfo, GoalSymbol
 from mechanik.studio.messages.requests import GoalKind
+from mechanik.studio.session.frame_packer import default_sizes
 
 
 def test_table_lists_each_kind_of_the_protocol_once_and_in_its_order():

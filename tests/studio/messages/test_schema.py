@@ -1,6 +1,8 @@
 """One schema for both sides."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 
@@ -30,3 +32,15 @@ def test_numbers_that_json_has_not_become_null():
         "duration": None,
         "time": None,
     }
+
+
+def test_studio_without_its_extra_says_what_to_install():
+    program = (
+        "import importlib.util\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'msgspec' else find(name, *rest)\n"
+        "import mechanik as mk\n"
+        "try:\n    mk.Studio\nexcept mk.errors.MissingExtra as error:\n    print(error)\n"
+    )
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "pip install 'mechanik[studio]'" in output

@@ -6,20 +6,19 @@ links, dofs, closures and goals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from mechanik.studio.messages.goal_kinds import GoalKindInfo
 from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PoseNumbers, Value, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True, tag=True, tag_field="is"):
     """Base class of all events."""
 
 
-@dataclass(frozen=True, slots=True)
-class OptionInfo:
+class OptionInfo(Struct, frozen=True):
     """An option of a solver method.
 
     Attributes:
@@ -36,15 +35,13 @@ class OptionInfo:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class MethodInfo:
+class MethodInfo(Struct, frozen=True):
     name: str
     title: str
     options: list[OptionInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class GalleryEntry:
+class GalleryEntry(Struct, frozen=True):
     """An entry of the start page.
 
     Attributes:
@@ -61,8 +58,7 @@ class GalleryEntry:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome(Event):
+class Welcome(Event, frozen=True):
     """The first message to a page.
 
     Attributes:
@@ -85,8 +81,7 @@ class Welcome(Event):
 # ---- model ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeInfo:
+class ShapeInfo(Struct, frozen=True):
     """A visual or collision shape of a link, or the shape of an obstacle.
 
     Attributes:
@@ -108,8 +103,7 @@ class ShapeInfo:
     dependencies: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkInfo:
+class LinkInfo(Struct, frozen=True):
     """A link.
 
     Attributes:
@@ -123,8 +117,7 @@ class LinkInfo:
     visible: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DofInfo:
+class DofInfo(Struct, frozen=True):
     """A dof of a joint, or all three rotations of a spherical joint.
 
     The dofs of a joint act in the order in which they are listed: X, Y, Z, then EZ, EY, EX. A spherical joint is one
@@ -153,8 +146,7 @@ class DofInfo:
     mimics: int
 
 
-@dataclass(frozen=True, slots=True)
-class JointInfo:
+class JointInfo(Struct, frozen=True):
     """A joint.
 
     Attributes:
@@ -171,8 +163,7 @@ class JointInfo:
     dofs: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ClosureInfo:
+class ClosureInfo(Struct, frozen=True):
     """A loop closure: the frame `pose_a` on link a coincides with the frame `pose_b` on link b, up to the free dofs.
 
     Attributes:
@@ -188,8 +179,7 @@ class ClosureInfo:
     pose_b: PoseNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class Model(Event):
+class Model(Event, frozen=True):
     """A new mechanism, or the present one with another structure.
 
     Frames with another revision do not belong to it.
@@ -222,15 +212,13 @@ class Model(Event):
     resets_view: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DofsChanged(Event):
+class DofsChanged(Event, frozen=True):
     """Changed limits, locks or rest values of the dofs; the structure is the same."""
 
     dofs: list[DofInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class VisibilityChanged(Event):
+class VisibilityChanged(Event, frozen=True):
     """Visibility of each link."""
 
     visible: list[bool]
@@ -239,8 +227,7 @@ class VisibilityChanged(Event):
 # ---- goals and solving ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GoalInfo:
+class GoalInfo(Struct, frozen=True):
     """A goal.
 
     Attributes:
@@ -269,16 +256,14 @@ class GoalInfo:
     is_link_drag: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Goals(Event):
+class Goals(Event, frozen=True):
     """All goals, in the order of the state frames that carry the same `order`."""
 
     order: int
     goals: list[GoalInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class Solving(Event):
+class Solving(Event, frozen=True):
     """The solver settings."""
 
     running: bool
@@ -288,8 +273,7 @@ class Solving(Event):
     """What the method cannot do as requested, such as priority levels; empty: nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusText(Event):
+class StatusText(Event, frozen=True):
     """Status as text, sent when it changes, at most ten times per second."""
 
     status: str
@@ -298,16 +282,14 @@ class StatusText(Event):
     """Lines of the scene for the display, such as DH rows with their angles."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alternatives(Event):
+class Alternatives(Event, frozen=True):
     """Alternative solutions: for each, the link poses (position in m, wxyz), flattened."""
 
     poses: list[list[float]]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRow:
+class CompareRow(Struct, frozen=True):
     """Result of one compared method."""
 
     solver: str
@@ -326,15 +308,13 @@ class CompareRow:
     """What the method cannot do as requested; empty: nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonChanged(Event):
+class ComparisonChanged(Event, frozen=True):
     """One row per compared method; no rows: no comparison."""
 
     rows: list[CompareRow]
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels(Event):
+class Kernels(Event, frozen=True):
     """Compilation state of the kernels in use, sent when it changes.
 
     Attributes:
@@ -353,8 +333,7 @@ class Kernels(Event):
 # ---- collisions -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ObstacleInfo:
+class ObstacleInfo(Struct, frozen=True):
     """An obstacle in the world.
 
     Attributes:
@@ -370,22 +349,19 @@ class ObstacleInfo:
     shape: ShapeInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacles(Event):
+class Obstacles(Event, frozen=True):
     """All obstacles."""
 
     obstacles: list[ObstacleInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class ObstacleMoved(Event):
+class ObstacleMoved(Event, frozen=True):
     """New pose of one obstacle; nothing else has changed."""
 
     obstacle: ObstacleInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Collisions(Event):
+class Collisions(Event, frozen=True):
     """The collision settings.
 
     Attributes:
@@ -396,8 +372,7 @@ class Collisions(Event):
     clearance: float
 
 
-@dataclass(frozen=True, slots=True)
-class ContactsChanged(Event):
+class ContactsChanged(Event, frozen=True):
     """Links and obstacles in collision, sent when the set changes; empty while collisions are not checked.
 
     Attributes:
@@ -416,8 +391,7 @@ class ContactsChanged(Event):
 # ---- scenes -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ControlInfo:
+class ControlInfo(Struct, frozen=True):
     """A control of a scene.
 
     Attributes:
@@ -439,8 +413,7 @@ class ControlInfo:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class CurveInfo:
+class CurveInfo(Struct, frozen=True):
     """A polyline in the world, such as a coupler curve.
 
     Attributes:
@@ -453,8 +426,7 @@ class CurveInfo:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TerrainInfo:
+class TerrainInfo(Struct, frozen=True):
     """A height field.
 
     Attributes:
@@ -471,8 +443,7 @@ class TerrainInfo:
     heights: list[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene(Event):
+class Scene(Event, frozen=True):
     """The running demonstration; an empty name means none.
 
     Attributes:
@@ -488,8 +459,7 @@ class Scene(Event):
     shows_collisions: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Controls(Event):
+class Controls(Event, frozen=True):
     """Values of all controls of the scene, by name, sent when they change."""
 
     values: dict[str, Value]
@@ -498,8 +468,7 @@ class Controls(Event):
 # ---- recorder, history, replies ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Recording(Event):
+class Recording(Event, frozen=True):
     """State of the motion recorder.
 
     Attributes:
@@ -514,31 +483,27 @@ class Recording(Event):
     time: float
 
 
-@dataclass(frozen=True, slots=True)
-class Download(Event):
+class Download(Event, frozen=True):
     """A file that can be fetched at this address of the server for a limited time."""
 
     address: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class History(Event):
+class History(Event, frozen=True):
     """Labels of the steps that undo and redo would apply; empty: none."""
 
     undo: str
     redo: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequestDone(Event):
+class RequestDone(Event, frozen=True):
     """The request with this id was carried out."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRefused(Event):
+class RequestRefused(Event, frozen=True):
     """The request with this id was rejected, and nothing has changed.
 
     Attributes:
@@ -550,8 +515,7 @@ class RequestRefused(Event):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice(Event):
+class Notice(Event, frozen=True):
     """A message for the user."""
 
     kind: Literal["info", "warning"]

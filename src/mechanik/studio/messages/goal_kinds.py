@@ -6,8 +6,9 @@ and markers from it. A new kind needs an entry here, a name in `GoalKind`, and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from mechanik.studio.messages.requests import GoalKind
 
@@ -18,8 +19,7 @@ GoalSymbol = Literal[
 """Marker of a goal in the view."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoalSizeInfo:
+class GoalSizeInfo(Struct, frozen=True):
     """A parameter of a kind, an entry of `GoalInfo.sizes`.
 
     Attributes:
@@ -31,8 +31,7 @@ class GoalSizeInfo:
     default: float
 
 
-@dataclass(frozen=True, slots=True)
-class GoalKindInfo:
+class GoalKindInfo(Struct, frozen=True):
     """A kind of goals.
 
     Attributes:

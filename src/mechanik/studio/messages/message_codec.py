@@ -20,184 +20,156 @@ import math
 import re
 import struct
 import types
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
+import msgspec
 import numpy as np
 
 from mechanik.errors import InvalidOperation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Event
-from mechanik.studio.messages.requests import MAX_MAGNITUDE, REQUESTS, LengthRange, NumberRange, PageRequest
+from mechanik.studio.messages.requests import MAX_MAGNITUDE, REQUESTS, PageRequest
 
 MAX_MESSAGE_BYTES = 1_000_000
 """Maximum length of a message, bytes."""
-MAX_TABLE_ENTRIES = 200
+VALIDATION_ERROR = re.compile(r"(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
+"""Text of an error of msgspec: a reason and the path of the value."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half surrogate pairs: JSON can encode them, but they are not valid Unicode text."""
+REQUEST_NAME = re.compile(r'"do"\s*:\s*"(\w{1,40})"')
+TYPE_NAMES = {
+    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "null": "null",
+    "object": "an object", "str": "a text",
+}  # fmt: skip
+"""Names of JSON types in refusals, by their names in msgspec."""
+UNIONS = (Union, types.UnionType)
 
 
-def read_request(text: str | bytes) -> tuple[int, PageRequest]:
-    """Parse and validate a JSON request.
-
-    Returns:
-        The id that the reply must carry (-1 if the message has none), and the request.
+def read_request(text: str | bytes) -> PageRequest:
+    """Parse and validate a JSON request; its `id` is the one that the reply must carry.
 
     Raises:
-        InvalidOperation: the message is not valid; the text names the field.
+        InvalidOperation: the message is not valid; the text names the field and the reason.
     """
     if len(text) > MAX_MESSAGE_BYTES:
         raise InvalidOperation(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
     try:
-        message = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InvalidOperation(f"a message is JSON: {error}") from None
-    if not isinstance(message, dict):
-        raise InvalidOperation("a message is a JSON object with the key 'do'")
-    given = cast(dict[str, Any], message)
-    kind = REQUESTS.get(given.pop("do", "")) if isinstance(given.get("do"), str) else None
-    if kind is None:
-        raise InvalidOperation(f"a message says under 'do' one of: {', '.join(REQUESTS)}")
-    number = given.pop("id", -1)
-    if type(number) is not int or not -1 <= number < 2**53:
-        raise InvalidOperation("the id of a message is a whole number")
-    return number, _made(kind, given, kind.__name__)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+        return _request_decoder().decode(text)
+    except msgspec.ValidationError as error:
+        raise InvalidOperation(_refusal(text, str(error))) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        field = _field_with_lone_surrogate(text)
+        if field:
+            raise InvalidOperation(f"{field} holds half of a surrogate pair, which is not valid text") from None
+        raise InvalidOperation(f"the message is not valid JSON: {str(error)[:200]}") from None
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+def _request_decoder() -> msgspec.json.Decoder[PageRequest]:
+    any_request: Any = Union[tuple(REQUESTS.values())]  # noqa: UP007
+    return msgspec.json.Decoder(any_request)
 
 
-def _made(kind: type[Any], given: dict[str, Any], place: str) -> Any:
-    hints = _hints(kind)
-    unknown = [name for name in given if name not in hints]
-    if unknown:
-        raise InvalidOperation(f"{place} has no {unknown[0][:60]!r}; it has {', '.join(hints) or 'nothing'}")
-    values: dict[str, Any] = {}
-    for field in fields(kind):
-        if field.name in given:
-            values[field.name] = parse_value(given[field.name], hints[field.name], f"{place}.{field.name}")
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise InvalidOperation(f"{place} needs {field.name!r}")
-    return kind(**values)
+def _field_with_lone_surrogate(text: str | bytes) -> str:
+    """Return the field of a message whose text has half of a surrogate pair; empty if there is none.
 
-
-def parse_value(value: Any, kind: Any, path: str) -> Any:
-    """Convert a JSON value to an annotated type.
-
-    Args:
-        value: value from the JSON parser.
-        kind: type annotation, may be `Annotated` with a `NumberRange` or `LengthRange`.
-        path: path of the value in the message, for error texts.
-
-    Raises:
-        InvalidOperation: the value does not have that type or is out of range.
+    JSON can encode such halves, and msgspec rejects them without the name of the field.
     """
-    origin, bounds = get_origin(kind), None
-    if origin is Annotated:
-        kind, *extras = get_args(kind)
-        bounds, origin = extras[0], get_origin(kind)
-    if origin in (Union, types.UnionType):
-        return _one_of(value, get_args(kind), path)
-    if origin is Literal:
-        if value not in get_args(kind) or not isinstance(value, str):
-            raise InvalidOperation(f"{path} is one of {', '.join(map(str, get_args(kind)))}")
-        return value
-    if origin is list:
-        _check_list(value, bounds, path)
-        return [parse_value(item, get_args(kind)[0], f"{path}[{k}]") for k, item in enumerate(value)]
-    if origin is tuple:
-        parts = get_args(kind)
-        if not isinstance(value, list) or len(cast(list[Any], value)) != len(parts):
-            raise InvalidOperation(f"{path} is a list of {len(parts)} numbers")
-        return tuple(parse_value(value[k], part, f"{path}[{k}]") for k, part in enumerate(parts))
-    if origin is dict:
-        key, item = get_args(kind)
-        if not isinstance(value, dict) or len(cast(dict[str, Any], value)) > MAX_TABLE_ENTRIES:
-            raise InvalidOperation(f"{path} is an object of at most {MAX_TABLE_ENTRIES} entries")
-        table = cast(dict[str, Any], value)
-        return {parse_value(k, key, path): parse_value(v, item, f"{path}[{k[:60]!r}]") for k, v in table.items()}
-    if is_dataclass(kind):
-        if not isinstance(value, dict):
-            raise InvalidOperation(f"{path} is an object")
-        return _made(cast(type[Any], kind), cast(dict[str, Any], value), path)
-    return _plain(value, kind, bounds, path)
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    fields = cast(dict[str, Any], message) if isinstance(message, dict) else {}
+    names = (name for name, value in fields.items() if isinstance(value, str) and LONE_SURROGATE.search(value))
+    return next((f"{fields.get('do')}.{name}" for name in names), "")
 
 
-def _one_of(value: Any, kinds: tuple[Any, ...], place: str) -> Any:
-    if value is None and type(None) in kinds:
-        return None
-    said = ""
-    for kind in kinds:
-        if kind is not type(None):
-            try:
-                return parse_value(value, kind, place)
-            except InvalidOperation as error:
-                said = said or str(error)
-    raise InvalidOperation(said)
+def _refusal(text: str | bytes, error: str) -> str:
+    """Return the refusal of a message, from the text of an error of msgspec."""
+    match = VALIDATION_ERROR.fullmatch(error)
+    reason, path, key = (match["reason"], match["path"] or "", match["key"]) if match else (error, "", None)
+    name = REQUEST_NAME.search(text if isinstance(text, str) else text.decode(errors="replace"))
+    kind = REQUESTS.get(name[1]) if name else None
+    if kind is None or path == ".do":
+        return f"a request is an object with the key 'do' and one of these names: {', '.join(REQUESTS)}"
+    value = f"{'a key in ' if key else ''}{kind.__name__}{path}"
+    field = re.search(r"field `(.*)`", reason)
+    if field is not None and "unknown" in reason:
+        names = [known.name for known in msgspec.structs.fields(kind) if known.name != "id"]
+        return f"{value} has no field {field[1][:60]!r}; its fields are: {', '.join(names) or 'none'}"
+    if field is not None:
+        return f"{value} needs the field {field[1]!r}"
+    options, ranges = _allowed_values(_annotation_at(kind, path))
+    if ranges and ("out of range" in reason or re.search(r"`(float|int)` [<>]", reason)):
+        # users type such numbers and do not know the names of messages
+        label = path.removeprefix(".")
+        return f"this number is too large or too small: {label} can be from {ranges[0]:,.9g} to {ranges[1]:,.9g}"
+    if options and "Invalid enum value" in reason:
+        return f"{value}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(options)}"
+    reason = re.sub(r"`([\w |]+)`", lambda names: _type_names(names[1]), reason)
+    return f"{value}: {reason[:1].lower()}{reason[1:]}"
 
 
-def _check_list(value: Any, bounds: LengthRange | NumberRange | None, place: str) -> None:
-    if not isinstance(value, list):
-        raise InvalidOperation(f"{place} is a list")
-    if isinstance(bounds, LengthRange) and not bounds.low <= len(cast(list[Any], value)) <= bounds.high:
-        raise InvalidOperation(f"{place} has {bounds.low} to {bounds.high} entries, not {len(cast(list[Any], value))}")
+def _type_names(names: str) -> str:
+    """Return names of JSON types, such as `float | null`, in plain words."""
+    return " or ".join(TYPE_NAMES.get(name, name) for name in names.split(" | "))
 
 
-def _plain(value: Any, kind: Any, bounds: LengthRange | NumberRange | None, place: str) -> Any:
-    if kind is bool:
-        if not isinstance(value, bool):
-            raise InvalidOperation(f"{place} is true or false")
-        return value
-    if kind is str:
-        if not isinstance(value, str):
-            raise InvalidOperation(f"{place} is a text")
-        low, high = (bounds.low, bounds.high) if isinstance(bounds, LengthRange) else (0, 1000)
-        if not low <= len(value) <= high:
-            raise InvalidOperation(f"{place} has {low} to {high} letters, not {len(value)}")
-        if LONE_SURROGATE.search(value):
-            raise InvalidOperation(f"{place} holds half of a surrogate pair")
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidOperation(f"{place} is a number")
-    low, high = (bounds.low, bounds.high) if isinstance(bounds, NumberRange) else (-1e12, 1e12)
-    if not low <= value <= high:  # also rejects NaN, infinities and integers too large for a float
-        what = place.rsplit(".", 1)[-1]  # users type such numbers and do not know the names of messages
-        raise InvalidOperation(f"this number is too large or too small: {what} can be from {low:,.9g} to {high:,.9g}")
-    if kind is int and value != int(value):
-        raise InvalidOperation(f"{place} is a whole number, not {value!r}")
-    return int(value) if kind is int else float(value)
+def _annotation_at(kind: type[PageRequest], path: str) -> Any:
+    """Return the type of the value at a path such as `.pose[3]`; None if it is not known."""
+    name, *indices = re.split(r"[\[\]]+", path.removeprefix(".").removesuffix("]"))
+    annotation = next((field.type for field in msgspec.structs.fields(kind) if field.name == name), None)
+    for index in indices:
+        parts = [annotation, *get_args(annotation)] if get_origin(annotation) in UNIONS else [annotation]
+        lists = [part for part in map(_without_metadata, parts) if get_origin(part) in (list, tuple)]
+        if not lists or not index.isdecimal():
+            return None
+        entries = get_args(lists[0])
+        annotation = entries[int(index) if get_origin(lists[0]) is tuple else 0]
+    return annotation
+
+
+def _without_metadata(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _allowed_values(annotation: Any) -> tuple[list[str], tuple[float, float] | None]:
+    """Return the texts and the range of numbers that an annotation allows."""
+    options: list[str] = []
+    ranges: tuple[float, float] | None = None
+    if get_origin(annotation) is Literal:
+        options = [str(option) for option in get_args(annotation)]
+    elif get_origin(annotation) is Annotated:
+        bounds = get_args(annotation)[1]
+        if bounds.ge is not None and bounds.le is not None:
+            ranges = bounds.ge, bounds.le
+    elif get_origin(annotation) in UNIONS:
+        for part in get_args(annotation):
+            more, part_ranges = _allowed_values(part)
+            options, ranges = options + more, ranges or part_ranges
+    return options, ranges
 
 
 def write_event(event: Event) -> str:
     """Return an event as JSON text `{"is": "Model", ...}`; numbers that are not finite become null."""
-    return json.dumps(event_to_dict(event), allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(event).decode()
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """Return an event as a dictionary of plain data, with its class name under "is"."""
-    return {"is": type(event).__name__, **to_plain_data(event)}
+    data: dict[str, Any] = msgspec.json.decode(_ENCODER.encode(event))
+    return data
 
 
-def to_plain_data(value: Any) -> Any:
-    """Convert dataclasses to dictionaries, tuples to lists and NumPy scalars to numbers, for JSON."""
-    if is_dataclass(value):
-        return {field.name: to_plain_data(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {str(key): to_plain_data(item) for key, item in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [to_plain_data(item) for item in cast(list[Any], value)]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    return to_plain_data(value.item() if hasattr(value, "item") else str(value))
+def _numpy_to_number(value: Any) -> Any:
+    """Convert a NumPy scalar for the encoder."""
+    if isinstance(value, np.generic):
+        return cast(Any, value).item()
+    raise NotImplementedError(f"{type(value).__name__} cannot be sent")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_numpy_to_number)
 
 
 STATE = 1.0

@@ -6,25 +6,9 @@ types of the page from them. Drags at display rate are sent as binary frames ins
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-
-@dataclass(frozen=True, slots=True)
-class NumberRange:
-    """Range of a finite number, `low` to `high`."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class LengthRange:
-    """Range of the length of a text or list."""
-
-    low: int
-    high: int
-
+from msgspec import Meta, Struct
 
 MAX_MAGNITUDE = 1e6
 """Largest accepted position or angle, m or rad.
@@ -32,18 +16,18 @@ MAX_MAGNITUDE = 1e6
 Larger values are mistakes. The square of this limit is far from overflow.
 """
 
-Number = Annotated[float, NumberRange(-MAX_MAGNITUDE, MAX_MAGNITUDE)]
-NonNegative = Annotated[float, NumberRange(0.0, MAX_MAGNITUDE)]
-Share = Annotated[float, NumberRange(0.0, 1.0)]
-Count = Annotated[int, NumberRange(0, 1_000_000)]
-Index = Annotated[int, NumberRange(0, 100_000)]
-Level = Annotated[int, NumberRange(0, 9)]
-Name = Annotated[str, LengthRange(1, 200)]
-Text = Annotated[str, LengthRange(0, 200_000)]
+Number = Annotated[float, Meta(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
+NonNegative = Annotated[float, Meta(ge=0.0, le=MAX_MAGNITUDE)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Index = Annotated[int, Meta(ge=0, le=100_000)]
+Level = Annotated[int, Meta(ge=0, le=9)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(min_length=0, max_length=200_000)]
 Vector = tuple[Number, Number, Number]
 PoseNumbers = tuple[Number, Number, Number, Number, Number, Number, Number]
 """Position (m) and quaternion wxyz."""
-Value = float | bool | str
+Value = Annotated[float, Meta(ge=-1e12, le=1e12)] | bool | Annotated[str, Meta(max_length=1000)]
 """Value of a scene control or a solver option; its user validates it again."""
 
 
@@ -71,30 +55,32 @@ CollisionMode = Literal["off", "show", "avoid"]
 ObstacleKind = Literal["box", "sphere", "capsule"]
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
-    """Base class of all requests."""
+class PageRequest(Struct, frozen=True, kw_only=True, tag=True, tag_field="do", forbid_unknown_fields=True):
+    """Base class of all requests.
+
+    Attributes:
+        id: number of the request, which the reply carries; -1: none.
+    """
+
+    id: Annotated[int, Meta(ge=-1, lt=2**53)] = -1
 
 
 # ---- model ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGallery(PageRequest):
+class OpenGallery(PageRequest, frozen=True):
     """Open a mechanism of the gallery."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class OpenScene(PageRequest):
+class OpenScene(PageRequest, frozen=True):
     """Open a scene."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class EditModel(PageRequest):
+class EditModel(PageRequest, frozen=True):
     """Replace the mechanism by the one that a text describes; joint values are transferred by name.
 
     Attributes:
@@ -106,19 +92,17 @@ class EditModel(PageRequest):
     text: Text
 
 
-@dataclass(frozen=True, slots=True)
-class ShowLinks(PageRequest):
+class ShowLinks(PageRequest, frozen=True):
     """Show or hide links; the visibility of other links does not change."""
 
-    links: Annotated[list[Name], LengthRange(0, 10_000)]
+    links: Annotated[list[Name], Meta(min_length=0, max_length=10_000)]
     visible: bool
 
 
 # ---- joints -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StartJointDrag(PageRequest):
+class StartJointDrag(PageRequest, frozen=True):
     """Start to drag a dof.
 
     Until `EndDrag`, binary frames set its value. Loops stay closed, pins hold, and goals that are not pinned move with
@@ -128,16 +112,14 @@ class StartJointDrag(PageRequest):
     dof: Index
 
 
-@dataclass(frozen=True, slots=True)
-class SetDofValue(PageRequest):
+class SetDofValue(PageRequest, frozen=True):
     """Set the value of a dof, m or rad."""
 
     dof: Index
     value: Number
 
 
-@dataclass(frozen=True, slots=True)
-class SetJointRotation(PageRequest):
+class SetJointRotation(PageRequest, frozen=True):
     """Set the rotation of a spherical joint.
 
     Attributes:
@@ -148,8 +130,7 @@ class SetJointRotation(PageRequest):
     rotation: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class SetLimits(PageRequest):
+class SetLimits(PageRequest, frozen=True):
     """Set the limits of a dof, m or rad; None: no limit."""
 
     dof: Index
@@ -157,24 +138,21 @@ class SetLimits(PageRequest):
     upper: Number | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetLocked(PageRequest):
+class SetLocked(PageRequest, frozen=True):
     """Lock or unlock a dof."""
 
     dof: Index
     locked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetRest(PageRequest):
+class SetRest(PageRequest, frozen=True):
     """Set the rest value of a dof, m or rad, which it takes as far as the goals leave it free; None: no rest value."""
 
     dof: Index
     value: Number | None
 
 
-@dataclass(frozen=True, slots=True)
-class GoTo(PageRequest):
+class GoTo(PageRequest, frozen=True):
     """Move to a named configuration, to "neutral" or to "random"; goals that are not pinned move with their links."""
 
     configuration: Name
@@ -183,8 +161,7 @@ class GoTo(PageRequest):
 # ---- goals ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AddGoal(PageRequest):
+class AddGoal(PageRequest, frozen=True):
     """Add a goal for a link.
 
     Attributes:
@@ -200,8 +177,7 @@ class AddGoal(PageRequest):
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeGoal(PageRequest):
+class ChangeGoal(PageRequest, frozen=True):
     """Change settings of a goal; None: unchanged."""
 
     goal: Count
@@ -214,12 +190,11 @@ class ChangeGoal(PageRequest):
     pinned: bool | None = None
     sizes: Vector | None = None
     """Parameters of the kind: half edges of a box, distance, low and high of a band (m); half angle of a cone (rad)."""
-    free: Annotated[list[Direction], LengthRange(0, 6)] | None = None
+    free: Annotated[list[Direction], Meta(min_length=0, max_length=6)] | None = None
     """Directions of a pose, in the frame of the goal, that are not constrained."""
 
 
-@dataclass(frozen=True, slots=True)
-class MoveGoal(PageRequest):
+class MoveGoal(PageRequest, frozen=True):
     """Set the pose of a goal; a single undo step.
 
     A drag uses `StartGoalDrag`, binary frames and `EndDrag` instead.
@@ -229,22 +204,19 @@ class MoveGoal(PageRequest):
     pose: PoseNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveGoal(PageRequest):
+class RemoveGoal(PageRequest, frozen=True):
     """Remove a goal."""
 
     goal: Count
 
 
-@dataclass(frozen=True, slots=True)
-class StartGoalDrag(PageRequest):
+class StartGoalDrag(PageRequest, frozen=True):
     """Start to drag a goal; all binary frames until `EndDrag` are a single undo step."""
 
     goal: Count
 
 
-@dataclass(frozen=True, slots=True)
-class StartLinkDrag(PageRequest):
+class StartLinkDrag(PageRequest, frozen=True):
     """Start to drag a link by a point, with a temporary goal that lasts until `EndDrag`.
 
     Binary frames move the goal under the number `LINK_DRAG_GOAL`.
@@ -257,8 +229,7 @@ class StartLinkDrag(PageRequest):
     at: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class EndDrag(PageRequest):
+class EndDrag(PageRequest, frozen=True):
     """End the drag.
 
     Attributes:
@@ -271,28 +242,24 @@ class EndDrag(PageRequest):
 # ---- solving ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SetSolver(PageRequest):
+class SetSolver(PageRequest, frozen=True):
     """Select a method and its options; options that are not named have their default values."""
 
     solver: Name
-    options: dict[Name, Value | None]
+    options: Annotated[dict[Name, Value | None], Meta(max_length=200)]
 
 
-@dataclass(frozen=True, slots=True)
-class SetRunning(PageRequest):
+class SetRunning(PageRequest, frozen=True):
     """Run or pause the solver."""
 
     running: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SingleStep(PageRequest):
+class SingleStep(PageRequest, frozen=True):
     """Run one iteration while the solver is paused."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetCollisions(PageRequest):
+class SetCollisions(PageRequest, frozen=True):
     """Set whether collisions are ignored, shown, or shown and avoided.
 
     Attributes:
@@ -300,11 +267,10 @@ class SetCollisions(PageRequest):
     """
 
     mode: CollisionMode
-    clearance: Annotated[float, NumberRange(0.0, 10.0)] = 0.0
+    clearance: Annotated[float, Meta(ge=0.0, le=10.0)] = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class AddObstacle(PageRequest):
+class AddObstacle(PageRequest, frozen=True):
     """Add an obstacle.
 
     Attributes:
@@ -315,8 +281,7 @@ class AddObstacle(PageRequest):
     pose: PoseNumbers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MoveObstacle(PageRequest):
+class MoveObstacle(PageRequest, frozen=True):
     """Set the pose of an obstacle; a single undo step.
 
     A drag uses `StartObstacleDrag`, binary frames and `EndDrag` instead.
@@ -326,8 +291,7 @@ class MoveObstacle(PageRequest):
     pose: PoseNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeObstacle(PageRequest):
+class ResizeObstacle(PageRequest, frozen=True):
     """Resize a box, sphere, cylinder or capsule.
 
     Attributes:
@@ -335,18 +299,16 @@ class ResizeObstacle(PageRequest):
     """
 
     obstacle: Name
-    sizes: Annotated[list[NonNegative], LengthRange(1, 3)]
+    sizes: Annotated[list[NonNegative], Meta(min_length=1, max_length=3)]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveObstacle(PageRequest):
+class RemoveObstacle(PageRequest, frozen=True):
     """Remove an obstacle."""
 
     obstacle: Name
 
 
-@dataclass(frozen=True, slots=True)
-class StartObstacleDrag(PageRequest):
+class StartObstacleDrag(PageRequest, frozen=True):
     """Start to drag an obstacle; all binary frames until `EndDrag` are a single undo step.
 
     Binary frames identify it by its index in the last `Obstacles` event.
@@ -355,52 +317,46 @@ class StartObstacleDrag(PageRequest):
     obstacle: Name
 
 
-@dataclass(frozen=True, slots=True)
-class ShowAlternatives(PageRequest):
+class ShowAlternatives(PageRequest, frozen=True):
     """Search and draw alternative solutions of the present goals.
 
     Attributes:
         max_count: maximum number; 0: none.
     """
 
-    max_count: Annotated[int, NumberRange(0, 32)]
+    max_count: Annotated[int, Meta(ge=0, le=32)]
 
 
-@dataclass(frozen=True, slots=True)
-class Compare(PageRequest):
+class Compare(PageRequest, frozen=True):
     """Let several methods track the same goals side by side; an empty list ends the comparison."""
 
-    solvers: Annotated[list[Name], LengthRange(0, 6)]
+    solvers: Annotated[list[Name], Meta(min_length=0, max_length=6)]
 
 
 # ---- recorder ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RecordMotion(PageRequest):
+class RecordMotion(PageRequest, frozen=True):
     """Start or stop a recording."""
 
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Play(PageRequest):
+class Play(PageRequest, frozen=True):
     """Play or stop the recording; nothing is solved during playback."""
 
     on: bool
-    speed: Annotated[float, NumberRange(0.05, 20.0)] = 1.0
+    speed: Annotated[float, Meta(ge=0.05, le=20.0)] = 1.0
     looped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Seek(PageRequest):
+class Seek(PageRequest, frozen=True):
     """Show the recording at a time, s."""
 
     time: NonNegative
 
 
-@dataclass(frozen=True, slots=True)
-class Export(PageRequest):
+class Export(PageRequest, frozen=True):
     """Create a file of the recording, or of the mechanism as it is now; a `Download` event follows.
 
     Attributes:
@@ -413,8 +369,7 @@ class Export(PageRequest):
 # ---- scenes, history --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SetControl(PageRequest):
+class SetControl(PageRequest, frozen=True):
     """Set a control of the scene.
 
     Attributes:
@@ -426,12 +381,10 @@ class SetControl(PageRequest):
     is_dragging: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Undo(PageRequest): ...
+class Undo(PageRequest, frozen=True): ...
 
 
-@dataclass(frozen=True, slots=True)
-class Redo(PageRequest): ...
+class Redo(PageRequest, frozen=True): ...
 
 
 REQUESTS: dict[str, type[PageRequest]] = {

@@ -6,13 +6,14 @@ Run `python -m mechanik.studio.messages.typescript` after each change of the sch
 from __future__ import annotations
 
 import types
-from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
 
 from mechanik.studio.messages import message_codec as frames
 from mechanik.studio.messages.events import EVENTS
-from mechanik.studio.messages.requests import REQUESTS
+from mechanik.studio.messages.requests import REQUESTS, PageRequest
 
 OUTPUT_PATH = Path(__file__).parents[1] / "web" / "src" / "messages.ts"
 FILE_HEADER = "// Written by `python -m mechanik.studio.messages.typescript` from the schema in Python: do not edit.\n"
@@ -40,12 +41,14 @@ def _union(names: Any) -> str:
 def _write(kind: type[Any], written: dict[str, str], tag: str = "") -> None:
     if kind.__name__ in written:
         return
-    hints = get_type_hints(kind, include_extras=True)
     written[kind.__name__] = ""  # reserves the name; the entry moves behind the types it depends on
     lines: list[str] = []
-    for field in fields(kind):
-        is_optional = field.default is not MISSING and tag.startswith("  do")
-        lines.append(f"  {field.name}{'?' if is_optional else ''}: {_type(hints[field.name], written)};\n")
+    for field in msgspec.structs.fields(kind):
+        is_request = issubclass(kind, PageRequest)
+        if is_request and field.name == "id":  # set by the connection of the page
+            continue
+        is_optional = is_request and not field.required
+        lines.append(f"  {field.name}{'?' if is_optional else ''}: {_type(field.type, written)};\n")
     del written[kind.__name__]
     written[kind.__name__] = f"export interface {kind.__name__} {{\n{tag}{''.join(lines)}}}\n"
 
@@ -67,9 +70,9 @@ def _type(kind: Any, written: dict[str, str]) -> str:
         return f"[{', '.join(_type(part, written) for part in get_args(kind))}]"
     if origin is dict:
         return f"Record<string, {_type(get_args(kind)[1], written)}>"
-    if is_dataclass(kind):
-        _write(kind, written)  # type: ignore[arg-type]
-        return kind.__name__  # type: ignore[union-attr]
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        _write(kind, written)
+        return kind.__name__
     return SCALAR_TYPES[kind]
 
 

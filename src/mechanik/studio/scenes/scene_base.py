@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
+from msgspec import structs
 
 from mechanik.errors import InvalidArgument, UnknownName
 from mechanik.studio.messages.events import ControlInfo
@@ -141,7 +142,7 @@ class StudioScene:
 
     def set_value(self, name: str, value: Value) -> None:
         """Set the value of a control without further effects."""
-        self._controls[name] = replace(self._controls[name], value=value)
+        self._controls[name] = structs.replace(self._controls[name], value=value)
 
     def set_value_clamped(self, name: str, value: float) -> None:
         """Set the value of a slider, clamped to its range."""

@@ -15,13 +15,14 @@ import re
 import threading
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from msgspec import structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -307,7 +308,7 @@ def make_app(
     /download/{key}/{file}        a file that the session has made
     """
 
-    shown = [entry if entry.picture in files else replace(entry, picture="") for entry in entries]
+    shown = [entry if entry.picture in files else structs.replace(entry, picture="") for entry in entries]
 
     def welcome(key: str, return_key: str) -> Welcome:
         is_shared = pool.shared_host is not None

@@ -316,14 +316,14 @@ class SessionHost:
 
     def _answer(self, text: str, page: Outbox | None) -> None:
         def carry_out() -> None:
-            number, request = read_request(text)
+            request = read_request(text)
             self.session.handle_request(request)
             if isinstance(request, StartGoalDrag | StartJointDrag | StartObstacleDrag | StartLinkDrag):
                 self._holder = page
             elif isinstance(request, EndDrag):
                 self._holder = None
             if page is not None:
-                page.put_event(write_event(RequestDone(number)))
+                page.put_event(write_event(RequestDone(request.id)))
 
         self._guarded(carry_out, page, request_id(text))
 

@@ -6,11 +6,12 @@ import statistics
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from mechanik.errors import MechanikError
 from mechanik.model import Mechanism, structure
@@ -297,7 +298,7 @@ class MethodComparison:
 
 def without_timings(comparison: ComparisonChanged) -> ComparisonChanged:
     """Return the comparison with zero times, to decide whether it must be sent again."""
-    return ComparisonChanged([replace(row, microseconds=0.0) for row in comparison.rows])
+    return ComparisonChanged([structs.replace(row, microseconds=0.0) for row in comparison.rows])
 
 
 class BackgroundSolvers:

@@ -12,8 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+
+from msgspec import structs
 
 from mechanik.collision import Obstacle
 from mechanik.model import HalfSpace, HeightField, ShapeInstance
@@ -282,7 +284,7 @@ class Broadcaster:
 
     def _controls_without_values(self) -> list[ControlInfo]:
         scene = self._state.scene
-        return [] if scene is None else [replace(control, value=0.0) for control in scene.controls()]
+        return [] if scene is None else [structs.replace(control, value=0.0) for control in scene.controls()]
 
     @property
     def _terrain(self) -> Terrain | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from mechanik.collision import Collider, Contact, Obstacle
 from mechanik.collision.collision_meshes import hull_points
@@ -221,7 +222,7 @@ class CollisionMonitor:
         self._text = text
         before = self._last_event
         if before.revision != event.revision:
-            before = replace(NO_CONTACTS, revision=event.revision)
+            before = structs.replace(NO_CONTACTS, revision=event.revision)
         if event != before:
             self._send_event(event)
         self._last_event = event

@@ -19,7 +19,7 @@ from mechanik.formats import write_json, write_urdf
 from mechanik.motion import record
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ContactsChanged, Download, Event, Model, ObstacleMoved, Obstacles, Recording
-from mechanik.studio.messages.message_codec import event_to_dict, to_plain_data
+from mechanik.studio.messages.message_codec import event_to_dict
 from mechanik.studio.messages.requests import FileKind
 from mechanik.studio.session.loaded_model import LoadedModel
 
@@ -249,7 +249,7 @@ def _file_bytes(
             timed_events = [(when, event_to_dict(event)) for when, event in events]
             if sum(map(len, meshes.values())) > MAX_MESH_BYTES:
                 raise InvalidOperation("the meshes are too large for a page that plays by itself; take glb or json")
-            return record.to_html(motion, script, to_plain_data(model), meshes, timed_events)
+            return record.to_html(motion, script, event_to_dict(model), meshes, timed_events)
 
 
 def player_script() -> str:
