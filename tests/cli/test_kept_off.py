@@ -10,7 +10,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.cli import main
-from mechanik.spatial.euler import quaternion_from_euler
+from mechanik.spatial import quaternion
 
 THERE = ["--position", "0.4", "0.2", "0.3"]
 
@@ -108,7 +108,7 @@ def test_an_obstacle_is_turned_by_roll_pitch_and_yaw(capsys, tray, degrees):
     said = ",".join(str(x) for x in (np.degrees(turn) if degrees else turn))
     words = ["--position", "0", "0", "0.9", "--obstacle", f"box:0.5,0.1,0.2@-0.6,0.2,0.1,{said}"]
     code, told = data(capsys, "solve", tray, "--link", "tip", *words, *(["--degrees"] if degrees else []))
-    wxyz = quaternion_from_euler(turn, order="xyz", axes="fixed")
+    wxyz = quaternion.from_euler(turn, order="xyz", axes="fixed")
     box = mk.Obstacle(mk.Box((0.5, 0.1, 0.2)), (-0.6, 0.2, 0.1), wxyz)
     assert code == 0
     assert told["nearest"]["gap"] == pytest.approx(mk.Collider(mk.load(tray), box).distance(told["q"]))

@@ -11,7 +11,7 @@ import pytest
 import mechanik as mk
 from mechanik import gallery, spatial
 from mechanik.cli import main
-from mechanik.spatial.euler import quaternion_from_euler
+from mechanik.spatial import quaternion
 
 THERE = ["--position", "0.4", "-0.2", "0.5"]
 
@@ -56,7 +56,7 @@ def test_an_orientation_alone_leaves_the_position_free(capsys):
 
 
 def test_roll_pitch_and_yaw_are_those_of_a_urdf(capsys):
-    wxyz = quaternion_from_euler([np.pi, 0.2, -0.5], order="xyz", axes="fixed")
+    wxyz = quaternion.from_euler([np.pi, 0.2, -0.5], order="xyz", axes="fixed")
     degrees = np.degrees([np.pi, 0.2, -0.5])
     for words in (["--rpy", np.pi, 0.2, -0.5], ["--rpy", *degrees, "--degrees"]):
         _, told = data(capsys, "gallery:ur5", *THERE, *words)

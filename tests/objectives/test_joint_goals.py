@@ -138,7 +138,7 @@ def test_slider_universal_and_spherical_joints_that_close_a_loop_can_have_target
         mechanism = builder.build()
         joint = closure.joint
         joint._values[list(joint.dof)] = value  # where the body has to be for the joint to hold this
-        joint._rotation_wxyz = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
+        joint._rotation_wxyz = quaternion.from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
         A = quaternion.to_matrix(joint.axes_wxyz)
         R = A @ quaternion.to_matrix(joint._rotation_wxyz) @ A.T
         p = joint.matrix[:3, 3] + A @ joint._values[:3]

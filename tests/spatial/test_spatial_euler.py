@@ -9,17 +9,11 @@ from spatial_cases import PI, rotation_vectors, tiny, vectors
 
 from mechanik.errors import NotARotation
 from mechanik.spatial import quaternion, rotation
-from mechanik.spatial.euler import (
-    AXES,
-    ORDERS,
-    euler_from_matrix,
-    euler_from_quaternion,
-    matrix_from_euler,
-    quaternion_from_euler,
-)
+from mechanik.spatial.euler import euler_from_matrix, euler_from_quaternion, matrix_from_euler
+from mechanik.spatial.quaternion import EULER_AXES, EULER_ORDERS
 
 every_convention = pytest.mark.parametrize(
-    ("order", "axes"), [(order, axes) for order in ORDERS for axes in AXES], ids=lambda word: word
+    ("order", "axes"), [(order, axes) for order in EULER_ORDERS for axes in EULER_AXES], ids=lambda word: word
 )
 
 
@@ -38,7 +32,7 @@ def _lock(order):
 def test_the_rotation_equals_that_of_scipy(order, axes, angles):
     theirs = Rotation.from_euler(order.upper() if axes == "moving" else order, angles)
     _close(matrix_from_euler(angles, order=order, axes=axes), theirs.as_matrix())
-    ours = quaternion_from_euler(angles, order=order, axes=axes)
+    ours = quaternion.from_euler(angles, order=order, axes=axes)
     _close(quaternion.to_matrix(ours), theirs.as_matrix())
     assert ours[0] >= 0.0
 
@@ -153,7 +147,7 @@ def test_unknown_axes_list_the_known_axes(axes):
 def test_neither_order_nor_axes_has_a_default():
     for function, rotation_value in [
         (matrix_from_euler, np.zeros(3)),
-        (quaternion_from_euler, np.zeros(3)),
+        (quaternion.from_euler, np.zeros(3)),
         (euler_from_matrix, np.eye(3)),
         (euler_from_quaternion, np.eye(4)[0]),
     ]:

@@ -85,7 +85,7 @@ def parse_collision_args(
 def _obstacle(word: str, degrees: bool) -> Obstacle:
     """Parse NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW; name, position and rotation are optional."""
     from mechanik.collision import Obstacle
-    from mechanik.spatial.euler import quaternion_from_euler
+    from mechanik.spatial import quaternion
 
     what, _, place = word.rpartition("@") if "@" in word else (word, "", "0,0,0")
     name, equals, rest = what.partition("=")
@@ -95,7 +95,7 @@ def _obstacle(word: str, degrees: bool) -> Obstacle:
         raise UsageError(f"--obstacle {word}: behind @ stand X,Y,Z or X,Y,Z,ROLL,PITCH,YAW, not {len(numbers)} numbers")
     turn = [angle * math.pi / 180 if degrees else angle for angle in numbers[3:]] or [0.0, 0.0, 0.0]
     try:
-        wxyz = quaternion_from_euler(turn, order="xyz", axes="fixed")
+        wxyz = quaternion.from_euler(turn, order="xyz", axes="fixed")
         return Obstacle(_shape(kind, sizes, word), numbers[:3], wxyz, name=name if equals else "")
     except UsageError:
         raise
@@ -180,7 +180,7 @@ def parse_goal(
         tolerance, angle_tolerance: m and rad.
     """
     from mechanik.objectives import OrientationGoal, PoseGoal, PositionGoal
-    from mechanik.spatial.euler import quaternion_from_euler
+    from mechanik.spatial import quaternion
 
     place = None if position is None else _exactly(3, position, "--position")
     turn: Sequence[float] | Array | None = None if wxyz is None else _exactly(4, wxyz, "--wxyz")
@@ -188,7 +188,7 @@ def parse_goal(
         if turn is not None:
             raise UsageError("--wxyz and --rpy both say how the link is turned; give one of them")
         angles = [x * math.pi / 180 if degrees else x for x in _exactly(3, rpy, "--rpy")]
-        turn = quaternion_from_euler(angles, order="xyz", axes="fixed")
+        turn = quaternion.from_euler(angles, order="xyz", axes="fixed")
     try:
         if place is None and turn is None:
             raise UsageError("where to? Give --position X Y Z, --wxyz W X Y Z or --rpy R P Y, or both")

@@ -8,9 +8,9 @@ from mechanik.model.builder import Builder, trim
 from mechanik.model.closed_jacobian import ClosedJacobian
 from mechanik.model.dof import DoF
 from mechanik.model.frame import Frame, Goal, Link
-from mechanik.model.joint import Joint
+from mechanik.model.joint import Joint, find_roots
 from mechanik.model.joint_constraint import Coupling, JointConstraint
-from mechanik.model.kinematic_graph import IndependentChain, find_roots, independent_chains, save_rest_pose
+from mechanik.model.kinematic_graph import IndependentChain, independent_chains, save_rest_pose
 from mechanik.model.loop_closure import Closure, ClosureGap
 from mechanik.model.mechanism import Mechanism
 from mechanik.model.mobility import Loop, Mobility, Structure, mobility, structure

@@ -7,7 +7,7 @@ is added to scalars, and rotates a spherical joint about its own axes: quaternio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mechanik.errors import NotARotation, NotFinite, ShapeError
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_rng, read_only
+from mechanik.validation import as_rng
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -147,41 +147,3 @@ class ConfigurationSpace:
         q = np.zeros(self.nq)
         q[self.quaternions_q] = 1.0
         return q
-
-
-class NamedConfigurations(MutableMapping[str, Array]):
-    """A mapping from names to configurations q (nq,), such as the key frames of a file.
-
-    A configuration is stored by the names of its entries, so it stays valid when joints are added, removed or
-    reordered; new entries have the value of `neutral`.
-    """
-
-    def __init__(self, space: Callable[[], ConfigurationSpace]) -> None:
-        self._space = space
-        self._values: dict[str, dict[str, float]] = {}
-
-    def __getitem__(self, name: str) -> Array:
-        space, values = self._space(), self._values[name]
-        q = space.neutral()
-        for k, label in enumerate(space.q_names):
-            q[k] = values.get(label, q[k])
-        return read_only(q)
-
-    def __setitem__(self, name: str, q: ArrayLike) -> None:
-        space = self._space()
-        values = space.check_q(q)
-        if values.ndim != 1:
-            raise ShapeError(f"configuration {name!r} must be one q, not an array of shape {values.shape}")
-        self._values[name] = dict(zip(space.q_names, values.tolist(), strict=True))
-
-    def __delitem__(self, name: str) -> None:
-        del self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"<configurations {', '.join(self) or 'none'}>"

@@ -14,7 +14,7 @@ import numpy as np
 
 from mechanik.errors import CouplingError, DoFError, InvalidArgument, LimitsError, NotARotation, StructureError
 from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dof, as_dofs
-from mechanik.model.frame import Frame
+from mechanik.model.frame import Frame, Goal, Link
 from mechanik.spatial import Pose, euler, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_numbers, as_vector, read_only
@@ -139,7 +139,7 @@ class MovableFrame(Frame):
         self._update_from_closure()
         if self.has_quaternion:
             return self._rotation_wxyz
-        return read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
+        return read_only(quaternion.from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
 
     @rotation_wxyz.setter
     def rotation_wxyz(self, wxyz: ArrayLike) -> None:
@@ -242,9 +242,7 @@ class MovableFrame(Frame):
         for dof, value in clamped.items():
             self._values[dof] = value
         if any(dof.is_rotation for dof in clamped):
-            self._rotation_wxyz = read_only(
-                euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving")
-            )
+            self._rotation_wxyz = read_only(quaternion.from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
         self._invalidate()
         return clamped != requested
 
@@ -659,3 +657,45 @@ class Joint(ConeLimitedFrame):
         while turns < 0 and target + 2 * math.pi * turns < lower:
             turns += 1
         return target + 2 * math.pi * turns
+
+
+def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
+    """Find the root frames of all trees that are reachable from `frames` by closures, couplings and joint constraints.
+
+    Args:
+        frames: a frame, or several.
+
+    Returns:
+        Each root, in the order of discovery; the roots of `frames` first.
+
+    Raises:
+        InvalidArgument: an entry is not a frame.
+
+    Example:
+        >>> linkage = mk.gallery.four_bar()
+        >>> [root.name for root in mk.find_roots(linkage.link("rocker"))]
+        ['ground']
+    """
+    try:
+        pending = [frames] if isinstance(frames, Frame) else list(frames)
+    except TypeError:
+        raise InvalidArgument(f"{frames!r} is not a link, joint or goal") from None
+    for frame in pending:
+        if not isinstance(frame, Frame):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArgument(f"{frame!r} is not a link, joint or goal")
+    roots: dict[Frame, None] = {}
+    while pending:
+        root = pending.pop(0).root
+        if root in roots:
+            continue
+        roots[root] = None
+        for frame in root.traverse():
+            if isinstance(frame, Joint | Goal) and frame.closure is not None:
+                pending.append(frame.closure.link)
+            if isinstance(frame, Joint):
+                pending.extend(coupling.leader for coupling in frame.couplings)
+                pending.extend(coupling.mimic for coupling in frame._mimic_couplings)
+                pending.extend(joint for constraint in frame._joint_constraints for joint in constraint.joints)
+            elif isinstance(frame, Link):
+                pending.extend(closure.joint for closure in frame.closures)
+    return tuple(roots)

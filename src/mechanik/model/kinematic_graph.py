@@ -1,4 +1,4 @@
-"""The kinematic graph: its roots, its independent chains, and its flat form for copies and pickles.
+"""The kinematic graph: its independent chains, and its flat form for copies and pickles.
 
 The flat form has no references from frame to frame. Pickling the graph itself would recurse as deep as an arm has
 joints, which is deeper than Python's stack.
@@ -13,55 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
-from mechanik.model.frame import Frame, Goal, Link
-from mechanik.model.joint import Joint
+from mechanik.model.frame import Frame, Goal
+from mechanik.model.joint import Joint, find_roots
 from mechanik.model.joint_constraint import Coupling, JointConstraint
 from mechanik.model.loop_closure import Closure
 from mechanik.validation import read_only
-
-
-def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
-    """Find the root frames of all trees that are reachable from `frames` by closures, couplings and joint constraints.
-
-    Args:
-        frames: a frame, or several.
-
-    Returns:
-        Each root, in the order of discovery; the roots of `frames` first.
-
-    Raises:
-        InvalidArgument: an entry is not a frame.
-
-    Example:
-        >>> linkage = mk.gallery.four_bar()
-        >>> [root.name for root in mk.find_roots(linkage.link("rocker"))]
-        ['ground']
-    """
-    try:
-        pending = [frames] if isinstance(frames, Frame) else list(frames)
-    except TypeError:
-        raise InvalidArgument(f"{frames!r} is not a link, joint or goal") from None
-    for frame in pending:
-        if not isinstance(frame, Frame):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument(f"{frame!r} is not a link, joint or goal")
-    roots: dict[Frame, None] = {}
-    while pending:
-        root = pending.pop(0).root
-        if root in roots:
-            continue
-        roots[root] = None
-        for frame in root.traverse():
-            if isinstance(frame, Joint | Goal) and frame.closure is not None:
-                pending.append(frame.closure.link)
-            if isinstance(frame, Joint):
-                pending.extend(coupling.leader for coupling in frame.couplings)
-                pending.extend(coupling.mimic for coupling in frame._mimic_couplings)
-                pending.extend(joint for constraint in frame._joint_constraints for joint in constraint.joints)
-            elif isinstance(frame, Link):
-                pending.extend(closure.joint for closure in frame.closures)
-    return tuple(roots)
 
 
 def save_rest_pose(frames: Frame | Iterable[Frame]) -> None:

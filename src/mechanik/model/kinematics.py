@@ -335,7 +335,7 @@ def configuration_by_name(
             # angles that are not named keep their values at `start`
             angles = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
             zyx = [angles[dof] for dof in reversed(ROTATIONS)]
-            start[indices.quaternion_q : indices.quaternion_q + 4] = euler.quaternion_from_euler(
+            start[indices.quaternion_q : indices.quaternion_q + 4] = quaternion.from_euler(
                 zyx, order="zyx", axes="moving"
             )
     for joint, dof, number in mimic_values:

@@ -6,7 +6,7 @@ to the higher package `mechanik.closure`, which is imported on the first call: i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from importlib import import_module
 from types import MappingProxyType
@@ -16,13 +16,12 @@ import numpy as np
 from numpy import empty
 
 from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
-from mechanik.model.configuration_space import ConfigurationSpace, NamedConfigurations
+from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.model.frame import Frame, Goal, Link
-from mechanik.model.joint import Joint
+from mechanik.model.joint import Joint, find_roots
 from mechanik.model.joint_constraint import JointConstraint
 from mechanik.model.kinematic_graph import (
     IndependentChain,
-    find_roots,
     flatten_graph,
     independent_chains,
     restore_graph,
@@ -37,7 +36,7 @@ from mechanik.model.kinematics import (
 )
 from mechanik.model.loop_closure import Closure
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_vector, format_count
+from mechanik.validation import as_vector, format_count, read_only
 
 if TYPE_CHECKING:
     from mechanik.closure import Assembly, AssemblyModes, AssemblyPath
@@ -273,6 +272,44 @@ class HasConfiguration(Protocol):
 
     @property
     def q(self) -> Array: ...
+
+
+class NamedConfigurations(MutableMapping[str, Array]):
+    """A mapping from names to configurations q (nq,), such as the key frames of a file.
+
+    A configuration is stored by the names of its entries, so it stays valid when joints are added, removed or
+    reordered; new entries have the value of `neutral`.
+    """
+
+    def __init__(self, space: Callable[[], ConfigurationSpace]) -> None:
+        self._space = space
+        self._values: dict[str, dict[str, float]] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        space, values = self._space(), self._values[name]
+        q = space.neutral()
+        for k, label in enumerate(space.q_names):
+            q[k] = values.get(label, q[k])
+        return read_only(q)
+
+    def __setitem__(self, name: str, q: ArrayLike) -> None:
+        space = self._space()
+        values = space.check_q(q)
+        if values.ndim != 1:
+            raise ShapeError(f"configuration {name!r} must be one q, not an array of shape {values.shape}")
+        self._values[name] = dict(zip(space.q_names, values.tolist(), strict=True))
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<configurations {', '.join(self) or 'none'}>"
 
 
 class Mechanism(LoopKinematics, AllowedCollisions):

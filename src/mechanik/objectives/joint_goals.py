@@ -23,7 +23,7 @@ from mechanik.model.kinematics import joint_and_dofs
 from mechanik.objectives.constraint_relations import closure_value_relations
 from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOptions, ResidualDefinition
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.spatial import euler
+from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_quaternion, read_only
 
@@ -196,7 +196,7 @@ def _targets_of_joint(
             wxyz = numbers[translation_count:]
         else:
             numbers = _check_size(numbers, len(dofs), joint)
-            wxyz = euler.quaternion_from_euler(numbers[:-4:-1], order="zyx", axes="moving")
+            wxyz = quaternion.from_euler(numbers[:-4:-1], order="zyx", axes="moving")
         targets.append((name, spherical_joint_target(name, wxyz, weight)))
         dofs, numbers = dofs[:translation_count], numbers[:translation_count]
     for dof, number in zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True):
@@ -496,7 +496,7 @@ def _rest_pose_targets(mechanism: Mechanism) -> tuple[JointTarget, ...]:
             if slot.quaternion_q is not None and DoF.EX in rest:
                 zyx = [rest[dof] for dof in reversed(ROTATIONS)]
                 targets.append(
-                    spherical_joint_target(name, euler.quaternion_from_euler(zyx, order="zyx", axes="moving"), 1.0)
+                    spherical_joint_target(name, quaternion.from_euler(zyx, order="zyx", axes="moving"), 1.0)
                 )
     return tuple(targets)
 

@@ -7,17 +7,12 @@ axes="fixed". There is no default, since conventions differ between communities.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import NotARotation
 from mechanik.spatial import quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
-
-ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
-AXES = ("moving", "fixed")
+from mechanik.spatial.quaternion import _moving_angles, _moving_order
 
 _ELEMENTARY_ROTATIONS = (rotation.about_x, rotation.about_y, rotation.about_z)
 
@@ -31,7 +26,7 @@ def matrix_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
 
     Args:
         angles: (..., 3), rad, in the order of `order`.
-        order: axes, such as "xyz" or "zxz"; one of `ORDERS`.
+        order: axes, such as "xyz" or "zxz"; one of `quaternion.EULER_ORDERS`.
         axes: "moving" (intrinsic) or "fixed" (extrinsic).
 
     Returns:
@@ -53,32 +48,6 @@ def matrix_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
         @ _ELEMENTARY_ROTATIONS[j](angles[..., 1])
         @ _ELEMENTARY_ROTATIONS[k](angles[..., 2])
     )
-
-
-def quaternion_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
-    """Convert Euler angles to canonical unit quaternions.
-
-    Args:
-        angles: (..., 3), rad, in the order of `order`.
-        order, axes: as in `matrix_from_euler`.
-
-    Returns:
-        (..., 4), wxyz.
-
-    Raises:
-        NotARotation: `order` or `axes` is unknown.
-
-    Example:
-        >>> mk.spatial.euler.quaternion_from_euler([np.pi, 0, 0], order="xyz", axes="fixed").round(6)
-        array([0., 1., 0., 0.])
-    """
-    sequence = _moving_order(order, axes)
-    half_angles = 0.5 * _moving_angles(np.asarray(angles, dtype=np.float64), axes)
-    rotations = np.zeros((3, *half_angles.shape[:-1], 4))
-    for n, axis in enumerate(sequence):
-        rotations[n, ..., 0] = np.cos(half_angles[..., n])
-        rotations[n, ..., 1 + axis] = np.sin(half_angles[..., n])
-    return quaternion.canonical(quaternion.multiply(quaternion.multiply(rotations[0], rotations[1]), rotations[2]))
 
 
 def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | None = None) -> Array:
@@ -157,7 +126,7 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
         NotARotation: `order` or `axes` is unknown.
 
     Example:
-        >>> wxyz = mk.spatial.euler.quaternion_from_euler([0.1, 0.2, 0.3], order="xyz", axes="fixed")
+        >>> wxyz = mk.spatial.quaternion.from_euler([0.1, 0.2, 0.3], order="xyz", axes="fixed")
         >>> mk.spatial.euler.euler_from_quaternion(wxyz, order="xyz", axes="fixed").round(6)
         array([0.1, 0.2, 0.3])
     """
@@ -176,18 +145,3 @@ def _nearest(angles: Array, preferred: Array, locked: npt.NDArray[np.bool_], pro
 def _add_full_turns(angles: Array, preferred: Array) -> Array:
     full_turn = 2.0 * np.pi
     return angles + full_turn * np.round((preferred - angles) / full_turn)
-
-
-def _moving_angles(angles: Array, axes: str) -> Array:
-    """Reverse the angles for fixed axes, which are moving axes in reverse order; its own inverse."""
-    return angles if axes == "moving" else angles[..., ::-1]
-
-
-@cache
-def _moving_order(order: str, axes: str) -> tuple[int, int, int]:
-    if order not in ORDERS:
-        raise NotARotation(f"order={order!r} is not a sequence of axes; choose one of {', '.join(ORDERS)}")
-    if axes not in AXES:
-        raise NotARotation(f'axes={axes!r} is neither "moving" (intrinsic) nor "fixed" (extrinsic)')
-    i, j, k = ("xyz".index(letter) for letter in order)
-    return (i, j, k) if axes == "moving" else (k, j, i)

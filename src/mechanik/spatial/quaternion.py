@@ -6,8 +6,11 @@ component is positive.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from mechanik.errors import NotARotation
 from mechanik.spatial import series
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import components, cross, dot, length, unit
@@ -247,3 +250,49 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
     # product loses half of the digits.
     difference, total = length(a - b), length(a + b)
     return 4.0 * np.arctan2(np.minimum(difference, total), np.maximum(difference, total))
+
+
+EULER_ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
+EULER_AXES = ("moving", "fixed")
+
+
+def from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
+    """Convert Euler angles to canonical unit quaternions.
+
+    Args:
+        angles: (..., 3), rad, in the order of `order`.
+        order, axes: as in `euler.matrix_from_euler`.
+
+    Returns:
+        (..., 4), wxyz.
+
+    Raises:
+        NotARotation: `order` or `axes` is unknown.
+
+    Example:
+        >>> mk.spatial.quaternion.from_euler([np.pi, 0, 0], order="xyz", axes="fixed").round(6)
+        array([0., 1., 0., 0.])
+    """
+    sequence = _moving_order(order, axes)
+    half_angles = 0.5 * _moving_angles(np.asarray(angles, dtype=np.float64), axes)
+    rotations = np.zeros((3, *half_angles.shape[:-1], 4))
+    for n, axis in enumerate(sequence):
+        rotations[n, ..., 0] = np.cos(half_angles[..., n])
+        rotations[n, ..., 1 + axis] = np.sin(half_angles[..., n])
+    return canonical(multiply(multiply(rotations[0], rotations[1]), rotations[2]))
+
+
+def _moving_angles(angles: Array, axes: str) -> Array:
+    """Reverse the angles for fixed axes, which are moving axes in reverse order; its own inverse."""
+    return angles if axes == "moving" else angles[..., ::-1]
+
+
+@cache
+def _moving_order(order: str, axes: str) -> tuple[int, int, int]:
+    """Return the axis indices of Euler angles in the order of rotations about moving axes."""
+    if order not in EULER_ORDERS:
+        raise NotARotation(f"order={order!r} is not a sequence of axes; choose one of {', '.join(EULER_ORDERS)}")
+    if axes not in EULER_AXES:
+        raise NotARotation(f'axes={axes!r} is neither "moving" (intrinsic) nor "fixed" (extrinsic)')
+    i, j, k = ("xyz".index(letter) for letter in order)
+    return (i, j, k) if axes == "moving" else (k, j, i)

@@ -45,7 +45,7 @@ from mechanik.model.shapes import (
     Sphere,
     Vector3,
 )
-from mechanik.spatial import Pose, euler, quaternion
+from mechanik.spatial import Pose, quaternion
 
 SHAPE_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "box": (("size",), ()),
@@ -182,7 +182,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
         for coupling in joint._mimic_couplings:
             coupling.update_mimic()
     if wxyz is not None:
-        wxyz_of_angles = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
+        wxyz_of_angles = quaternion.from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
         if not record.has("values"):
             joint.rotation_wxyz = wxyz
         elif quaternion.angle_between(wxyz, wxyz_of_angles) > AGREEMENT_TOLERANCE:

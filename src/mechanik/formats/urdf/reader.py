@@ -342,7 +342,7 @@ def _exact_values(joint: Joint) -> Array:
 
 
 def _wxyz_from_values(values: Array) -> Array:
-    return euler.quaternion_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+    return quaternion.from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
 
 
 # ---- reading ----------------------------------------------------------------------------------

@@ -408,6 +408,8 @@ def add_couplings(
         joints: joints by name.
         kinds: "gear", "rack" or "law".
     """
+    if not any(specs[kind] for kind in kinds):
+        return
     builder = BuilderCouplings()
     builder._joints.update(joints)
     for kind in kinds:

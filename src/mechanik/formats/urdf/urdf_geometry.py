@@ -120,7 +120,7 @@ def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
 
 
 def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
-    return euler.quaternion_from_euler(np.array(rpy), order="xyz", axes="fixed")
+    return quaternion.from_euler(np.array(rpy), order="xyz", axes="fixed")
 
 
 def _unit_quaternion(node: XmlNode, attribute: str, wxyz: tuple[float, ...]) -> Array:
