@@ -64,7 +64,7 @@ def wrong_request(them: Attacker, text: str) -> None:
     refusal = page.wait_for("RequestRefused")
     assert refusal["message"]
     assert "Traceback" not in refusal["message"]
-    assert "inside" not in refusal["message"]
+    assert "internal error" not in refusal["message"]
     assert page.ask("EndDrag")["is"] == "RequestDone"
 
 

@@ -171,9 +171,9 @@ def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch
         time.sleep(0.02)
     may_end.set()
     until = time.monotonic() + PATIENCE
-    while rooms._promised and time.monotonic() < until:
+    while rooms._reserved and time.monotonic() < until:
         time.sleep(0.01)
-    assert not rooms._promised
+    assert not rooms._reserved
 
 
 def test_a_scene_that_fails_when_it_is_asked_whether_it_moves_does_not_end_its_room(server, monkeypatch, caplog):

@@ -81,7 +81,7 @@ def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client
     room = server.pool.find(client.welcome["session"])
     monkeypatch.setattr(room.session, "handle_request", lambda request: [][1])
     refusal = client.ask("Undo")
-    assert "inside" in refusal["message"]
+    assert "internal error" in refusal["message"]
     assert "list index" not in refusal["message"]
     assert "IndexError: list index out of range" in caplog.text
     assert "Traceback" not in caplog.text

@@ -85,7 +85,7 @@ def test_a_port_that_is_in_use_is_said_so_and_another_is_found_when_none_was_ask
         serve(port=server.port, page=page)
     with pytest.raises(StudioError, match="65535"):
         serve(port=70_000, page=page)
-    with pytest.raises(StudioError, match="no address of this machine"):
+    with pytest.raises(StudioError, match="not an address of this machine"):
         serve(host="203.0.113.1", port=0, page=page)
     one = serve(page=page)
     other = serve(page=page)

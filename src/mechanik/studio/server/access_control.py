@@ -25,14 +25,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LINK_REQUIRED = "This studio opens with the link that it printed when it started: the link carries its key."
+LINK_REQUIRED = "Open the studio with the link that it printed at its start; the link contains the access key."
 CODE_USED = (
-    "This address has let a browser in before, or has waited too long, and works once. Open the link that the studio "
-    "printed; if nobody here has opened it, somebody else has: end the studio, and start it again."
+    "This address works once, and it was used or has expired. Open the link that the studio printed. If you have "
+    "not used this address, somebody else has: stop the studio and start it again."
 )
 OTHER_USER = "This address was made for another user of this machine."
-OTHER_HOST = "This is not the studio's own address. Open it with the link that it printed."
-OTHER_ORIGIN = "This was asked for by a page that is not the studio's own."
+OTHER_HOST = "This is not an address of the studio. Open the link that it printed."
+OTHER_ORIGIN = "This request came from a page of another site."
 COOKIE_SECONDS = 7 * 24 * 3600
 CODE_SECONDS = 300.0
 """Lifetime of a one-time code, s; long enough for a browser to start and open the address."""
@@ -237,7 +237,7 @@ class AuthMiddleware:
         if not access.has_cookie(headers):
             return PlainTextResponse(LINK_REQUIRED, 403)
         if not is_socket and scope["method"] not in HTTP_METHODS:
-            return PlainTextResponse(f"There are only {', '.join(HTTP_METHODS)} here.", 405)
+            return PlainTextResponse(f"Only these methods are allowed: {', '.join(HTTP_METHODS)}.", 405)
         if (is_socket or scope["method"] == "POST") and not access.is_own_origin(headers):
             return PlainTextResponse(OTHER_ORIGIN, 403)
         return None

@@ -23,9 +23,9 @@ CLOSE_NORMAL, CLOSE_GOING_AWAY = 1000, 1001
 RECONNECT_WAIT_SECONDS, POLL_SECONDS = 0.5, 0.05
 """Maximum wait for the old connection of a reloaded page to end, and interval between two checks, s."""
 MAX_KEY_LENGTH = 64
-REQUESTS_TOO_FAST = "too many requests at once; this one was not carried out"
+REQUESTS_TOO_FAST = "too many requests at once; this request was not carried out"
 CLOSE_SECONDS = 5.0
-FLOOD_MESSAGE = "more messages a second than any page sends; this connection is closed"
+FLOOD_MESSAGE = "too many messages per second; this connection is closed"
 
 
 class ClientDropped(Exception):
@@ -49,144 +49,146 @@ async def serve_page(
     await socket.accept()
     key, connection, is_flood = socket.query_params.get("session", "")[:MAX_KEY_LENGTH], None, False
     try:
-        room = await _come_back(pool, key)
-        if room is None:
-            await _book(pool)
-            room = await asyncio.shield(run_in_threadpool(pool.open_session))
+        host = await _resume(pool, key)
+        if host is None:
+            await _reserve(pool)
+            host = await asyncio.shield(run_in_threadpool(pool.open_session))
     except MechanikError as error:
-        await _last_word(socket, str(error), CLOSE_TRY_LATER, abort)
+        await _close_with_reason(socket, str(error), CLOSE_TRY_LATER, abort)
         return
     return_key = access.new_return_key()
     try:
-        first = await run_in_threadpool(lambda: write_event(welcome(room.key, return_key)))
-        connection = _Connection(socket, room, limits)
+        first = await run_in_threadpool(lambda: write_event(welcome(host.key, return_key)))
+        connection = _Connection(socket, host, limits)
         await connection.run(first)
     except ClientDropped as reason:
         is_flood = True
-        await _last_word(socket, str(reason), CLOSE_POLICY, abort)
+        await _close_with_reason(socket, str(reason), CLOSE_POLICY, abort)
     except TimeoutError:
         abort()
     finally:
-        kept_seconds = 0.0 if connection is None or is_flood else connection.kept_seconds
-        access.expire_return_key(return_key, kept_seconds)
-        pool.release(room, kept_seconds)
+        reconnect_seconds = 0.0 if connection is None or is_flood else connection.reconnect_seconds
+        access.expire_return_key(return_key, reconnect_seconds)
+        pool.release(host, reconnect_seconds)
 
 
-async def _come_back(rooms: SessionPool, key: str) -> SessionHost | None:
+async def _resume(pool: SessionPool, key: str) -> SessionHost | None:
     """Return the session host that the page had before, or None.
 
     A reloaded page may connect before its old connection has ended, so this waits for a short time. If the session is
     in use by another page, as in a duplicated tab, the page gets a new session.
     """
-    if not key or rooms.shared_host is not None:
+    if not key or pool.shared_host is not None:
         return None
     for _ in range(round(RECONNECT_WAIT_SECONDS / POLL_SECONDS)):
-        room = rooms.resume(key)
-        if room is not None or rooms.find(key) is None:
-            return room
+        host = pool.resume(key)
+        if host is not None or pool.find(key) is None:
+            return host
         await asyncio.sleep(POLL_SECONDS)
     return None
 
 
-async def _book(rooms: SessionPool) -> None:
+async def _reserve(pool: SessionPool) -> None:
     for _ in range(round(CLOSE_SECONDS / POLL_SECONDS)):
         try:
-            return rooms.reserve()
+            return pool.reserve()
         except EvictionPending:
             await asyncio.sleep(POLL_SECONDS)
-    return rooms.reserve()
+    return pool.reserve()
 
 
 class _Connection:
-    def __init__(self, socket: WebSocket, room: SessionHost, limits: ServerLimits) -> None:
-        self._socket, self._room, self._limits = socket, room, limits
+    def __init__(self, socket: WebSocket, host: SessionHost, limits: ServerLimits) -> None:
+        self._socket, self._host, self._limits = socket, host, limits
         self._outbox = Outbox(limits.max_pending_events, limits.max_pending_characters)
         self._requests = TokenBucket(limits.requests_per_second, 2 * limits.requests_per_second)
-        self._hands = TokenBucket(limits.drags_per_second, 2 * limits.drags_per_second)
+        self._drags = TokenBucket(limits.drags_per_second, 2 * limits.drags_per_second)
         self._messages = TokenBucket(limits.messages_per_second, 2 * limits.messages_per_second)
         self._refusals = 0
-        self.kept_seconds = limits.reconnect_seconds  # how long the session waits for the page to come back
-        self._held: bytes | None = None
-        self._begun: float | None = None
-        self._later: asyncio.TimerHandle | None = None
+        self.reconnect_seconds = limits.reconnect_seconds  # how long the session waits for the page to come back
+        self._waiting_drag: bytes | None = None
+        self._send_start: float | None = None
+        self._drag_timer: asyncio.TimerHandle | None = None
 
     async def run(self, first: str) -> None:
         """Send the first message, then process messages until either side closes the connection."""
         self._outbox.put_event(first)
-        self._room.add_page(self._outbox)
-        tasks = [asyncio.create_task(one) for one in (self._listen(), self._speak(), self._watch())]
+        self._host.add_page(self._outbox)
+        tasks = [asyncio.create_task(task) for task in (self._listen(), self._send_loop(), self._watch())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._room.remove_page(self._outbox)
-            if self._later is not None:
-                self._later.cancel()
+            self._host.remove_page(self._outbox)
+            if self._drag_timer is not None:
+                self._drag_timer.cancel()
             for task in tasks:
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for end in ended:
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
             # a socket that is closed while we send raises these
-            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
-                raise end
+            if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect | RuntimeError):
+                raise result
 
     async def _listen(self) -> None:
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 if message.get("code") == CLOSE_NORMAL:
-                    self.kept_seconds = 0.0
+                    self.reconnect_seconds = 0.0
                 if message.get("code") == CLOSE_GOING_AWAY:
-                    self.kept_seconds = self._limits.reload_seconds
+                    self.reconnect_seconds = self._limits.reload_seconds
                 return
             if not self._messages.take():
                 raise ClientDropped(FLOOD_MESSAGE)
             text, data = message.get("text"), message.get("bytes")
             if text is not None:
-                self._hear(text)
+                self._on_request(text)
             elif data is not None:
-                self._feel(data)
+                self._on_drag(data)
 
-    def _hear(self, text: str) -> None:
+    def _on_request(self, text: str) -> None:
         """Pass a request to the session; a drag update that waits goes first."""
-        self._pass_hand()
-        if self._requests.take() and self._room.pending_jobs < self._limits.max_pending_requests:
+        self._submit_waiting_drag()
+        if self._requests.take() and self._host.pending_jobs < self._limits.max_pending_requests:
             self._refusals = 0
-            self._room.submit_request(self._outbox, text)
+            self._host.submit_request(self._outbox, text)
             return
         self._refusals += 1
         if self._refusals > self._limits.max_refusals:
             raise ClientDropped(FLOOD_MESSAGE)
         self._outbox.put_event(write_event(RequestRefused(request_id(text), REQUESTS_TOO_FAST)))
 
-    def _feel(self, data: bytes) -> None:
+    def _on_drag(self, data: bytes) -> None:
         """Pass a drag update to the session, or keep the newest one until the rate limit allows it."""
-        waits = self._held is not None
-        self._held = data
-        if self._hands.take():
-            self._pass_hand()
-        elif not waits:
-            self._later = asyncio.get_running_loop().call_later(self._hands.seconds_until_token, self._pass_hand)
+        is_waiting = self._waiting_drag is not None
+        self._waiting_drag = data
+        if self._drags.take():
+            self._submit_waiting_drag()
+        elif not is_waiting:
+            self._drag_timer = asyncio.get_running_loop().call_later(
+                self._drags.seconds_until_token, self._submit_waiting_drag
+            )
 
-    def _pass_hand(self) -> None:
-        data, self._held = self._held, None
+    def _submit_waiting_drag(self) -> None:
+        data, self._waiting_drag = self._waiting_drag, None
         if data is None:
             return
         try:
-            self._room.submit_drag(self._outbox, read_drag_update(data))
+            self._host.submit_drag(self._outbox, read_drag_update(data))
         except MechanikError as error:
             self._outbox.put_event(write_event(RequestRefused(-1, str(error))))
 
-    async def _speak(self) -> None:
+    async def _send_loop(self) -> None:
         """Send what waits in the outbox; a page whose outbox is full is dropped."""
         clock = asyncio.get_running_loop().time
         while True:
             for item in await self._outbox.take_all():
-                self._begun = clock()
+                self._send_start = clock()
                 if isinstance(item, str):
                     await self._socket.send_text(item)
                 else:
                     await self._socket.send_bytes(item)
-            self._begun = None
+            self._send_start = None
             if self._outbox.is_full:
                 raise TimeoutError
 
@@ -196,15 +198,15 @@ class _Connection:
         This polls, since a timeout for each message would cost as much as the message.
         """
         clock, patience = asyncio.get_running_loop().time, self._limits.stall_seconds
-        while self._begun is None or clock() - self._begun < patience:
+        while self._send_start is None or clock() - self._send_start < patience:
             await asyncio.sleep(patience / 4)
         raise TimeoutError
 
 
-async def _last_word(socket: WebSocket, words: str, code: int, cut: Callable[[], None]) -> None:
+async def _close_with_reason(socket: WebSocket, reason: str, code: int, abort: Callable[[], None]) -> None:
     """Send the reason and close the connection; abort a client that does not read it."""
     with contextlib.suppress(RuntimeError, WebSocketDisconnect, TimeoutError):
         async with asyncio.timeout(1.0):
-            await socket.send_text(write_event(RequestRefused(-1, words)))
+            await socket.send_text(write_event(RequestRefused(-1, reason)))
             await socket.close(code)
-    asyncio.get_running_loop().call_later(CLOSE_SECONDS, cut)
+    asyncio.get_running_loop().call_later(CLOSE_SECONDS, abort)

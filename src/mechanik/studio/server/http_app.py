@@ -82,27 +82,25 @@ def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
     """
     folder = PAGE_FOLDER if page is None else page
     if not (folder / INDEX_FILE).is_file():
-        raise FileMissing(
-            f"the studio's page was not built: there is no {INDEX_FILE} in {folder}. `make page` builds it"
-        )
-    table = {f"/{name}": file for name, file in _below(folder)}
-    table.update({f"/pictures/{name}": file for name, file in _below(PICTURE_FOLDER)})
+        raise FileMissing(f"the page of the studio is not built: {folder} has no {INDEX_FILE}. Run `make page`")
+    table = {f"/{name}": file for name, file in _files_below(folder)}
+    table.update({f"/pictures/{name}": file for name, file in _files_below(PICTURE_FOLDER)})
     table["/"] = table.pop(f"/{INDEX_FILE}")
     if f"/{ICON_FILE}" in table:
         table["/favicon.ico"] = table[f"/{ICON_FILE}"]  # some browsers request it whatever the page declares
     return table
 
 
-def _below(folder: Path) -> list[tuple[str, PageFile]]:
-    found: list[tuple[str, PageFile]] = []
+def _files_below(folder: Path) -> list[tuple[str, PageFile]]:
+    files: list[tuple[str, PageFile]] = []
     for path in sorted(folder.rglob("*")):
         media = PAGE_MEDIA_TYPES.get(path.suffix)
         if media is None or not path.is_file():
             continue
         name = path.relative_to(folder).as_posix()
         hashed = name.startswith("assets/")  # the build puts a content hash into these names
-        found.append((name, PageFile(path.read_bytes(), media, CACHE_FOREVER if hashed else CACHE_REVALIDATE)))
-    return found
+        files.append((name, PageFile(path.read_bytes(), media, CACHE_FOREVER if hashed else CACHE_REVALIDATE)))
+    return files
 
 
 COMMON_OPTIONS = ("tolerance", "angle_tolerance", "max_iterations", "restarts", "position_weight", "rotation_weight")
@@ -110,7 +108,7 @@ COMMON_OPTIONS = ("tolerance", "angle_tolerance", "max_iterations", "restarts", 
 OptionKind = Literal["number", "integer", "switch", "choice", "text"]
 
 
-_READING = threading.Lock()
+_SOURCE_LOCK = threading.Lock()
 
 
 def method_infos() -> tuple[MethodInfo, ...]:
@@ -118,7 +116,7 @@ def method_infos() -> tuple[MethodInfo, ...]:
 
     The sources are read once, also when many pages connect at the same time.
     """
-    with _READING:
+    with _SOURCE_LOCK:
         return _methods()
 
 
@@ -130,15 +128,15 @@ def _methods() -> tuple[MethodInfo, ...]:
         _option(name, ast.parse(hints[name], mode="eval").body, getattr(Options(), name), about.get(name, ""))
         for name in COMMON_OPTIONS
     ]
-    return tuple(_method(name, place, common) for name, place in METHODS.items())
+    return tuple(_method(name, location, common) for name, location in METHODS.items())
 
 
-def _method(name: str, place: str, common: list[OptionInfo]) -> MethodInfo:
-    module, kind = place.split(":")
-    found = find_spec(module)
-    assert found is not None
-    assert found.origin is not None
-    tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+def _method(name: str, location: str, common: list[OptionInfo]) -> MethodInfo:
+    module, kind = location.split(":")
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     body = next(part for part in tree.body if isinstance(part, ast.ClassDef) and part.name == kind)
     about = _attributes(ast.get_docstring(body) or "")
     title = name
@@ -156,24 +154,24 @@ def _method(name: str, place: str, common: list[OptionInfo]) -> MethodInfo:
 
 
 def _option(name: str, annotation: ast.expr, default: Any, about: str) -> OptionInfo:
-    words = ast.unparse(annotation)
+    annotation_text = ast.unparse(annotation)
     choices: list[str] = []
     kind: OptionKind = "text"
-    if words.startswith("Literal["):
+    if annotation_text.startswith("Literal["):
         kind = "choice"
         choices = [
             node.value for node in ast.walk(annotation) if isinstance(node, ast.Constant) and type(node.value) is str
         ]
-    elif words.startswith("bool"):
+    elif annotation_text.startswith("bool"):
         kind = "switch"
-    elif words.startswith("int"):
+    elif annotation_text.startswith("int"):
         kind = "integer"
-    elif words.startswith("float"):
+    elif annotation_text.startswith("float"):
         kind = "number"
-    return OptionInfo(name, kind, _usual(default, kind), choices, about)
+    return OptionInfo(name, kind, _default_value(default, kind), choices, about)
 
 
-def _usual(default: Any, kind: OptionKind) -> Value | None:
+def _default_value(default: Any, kind: OptionKind) -> Value | None:
     """Return the default if it fits the kind; None for infinities and for words that stand for a number."""
     fits = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
     return default if isinstance(default, fits) and (isinstance(default, str) or math.isfinite(default)) else None
@@ -189,7 +187,7 @@ def _number(value: ast.expr) -> Any:
 
 def _attributes(docstring: str) -> dict[str, str]:
     """Return the descriptions in the section `Attributes:` of a docstring, by name."""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     names: list[str] = []
     lines = docstring.partition("Attributes:")[2].splitlines()
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
@@ -199,13 +197,13 @@ def _attributes(docstring: str) -> dict[str, str]:
             head, _, text = text.partition(":")
             names = [name.strip() for name in head.split(",")]
         for name in names:
-            told[name] = f"{told.get(name, '')} {text.strip()}".strip()
-    return told
+            descriptions[name] = f"{descriptions.get(name, '')} {text.strip()}".strip()
+    return descriptions
 
 
-NO_SESSION = "There is no such session; load the page again."
-UPLOAD_BUSY = "A file is being opened here already; wait for it."
-NO_SPACE = "the studio holds as many meshes as it can; close other pages, or leave meshes out of the zip"
+NO_SESSION = "The session does not exist any more. Reload the page."
+UPLOAD_BUSY = "Another file is being opened. Wait until it is open."
+NO_SPACE = "the studio has no memory left for meshes; close other pages, or remove meshes from the zip file"
 MAX_NAME_LENGTH = 200
 OPEN_SECONDS = 60.0
 """Maximum time that an upload waits for the session to open the mechanism, s."""
@@ -219,39 +217,39 @@ class UploadEndpoint:
     """
 
     def __init__(self, pool: SessionPool, limits: ServerLimits) -> None:
-        self._rooms, self._limits = pool, limits
-        self._turn = asyncio.Semaphore(limits.parallel_uploads)
+        self._hosts, self._limits = pool, limits
+        self._upload_slots = asyncio.Semaphore(limits.parallel_uploads)
         self._busy: set[SessionHost] = set()
 
     async def __call__(self, request: Request) -> Response:
-        room = self._rooms.find(request.path_params["key"])
-        if room is None:
+        host = self._hosts.find(request.path_params["key"])
+        if host is None:
             return PlainTextResponse(NO_SESSION, 404)
         name = request.query_params.get("name", "")
         if not 0 < len(name) <= MAX_NAME_LENGTH:
-            return PlainTextResponse(f"The name of a file has 1 to {MAX_NAME_LENGTH} letters.", 400)
-        if room in self._busy:
+            return PlainTextResponse(f"The name of a file has 1 to {MAX_NAME_LENGTH} characters.", 400)
+        if host in self._busy:
             return PlainTextResponse(UPLOAD_BUSY, 409)
-        self._busy.add(room)
+        self._busy.add(host)
         try:
-            return await self._taken(request, room, name)
+            return await self._open_upload(request, host, name)
         finally:
-            self._busy.discard(room)
+            self._busy.discard(host)
 
-    async def _taken(self, request: Request, room: SessionHost, name: str) -> Response:
-        async with self._turn:  # limits how many uploads are in memory
+    async def _open_upload(self, request: Request, host: SessionHost, name: str) -> Response:
+        async with self._upload_slots:  # limits how many uploads are in memory
             try:
                 data = await self._body(request)
-                await run_in_threadpool(self._open, room, name, data)
+                await run_in_threadpool(self._open, host, name, data)
             except ClientDisconnect:
                 return Response(status_code=400)
             except TimeoutError:
-                return PlainTextResponse("The file took too long.", 408)
+                return PlainTextResponse("The upload took too long.", 408)
             except CancelledError:
                 return PlainTextResponse(NO_SESSION, 404)
             except _TooLarge:
-                most = self._limits.max_upload_bytes // 1_000_000
-                return PlainTextResponse(f"The file is larger than {most} MB.", 413)
+                limit = self._limits.max_upload_bytes // 1_000_000
+                return PlainTextResponse(f"The file is larger than {limit} MB.", 413)
             except MechanikError as error:
                 return PlainTextResponse(str(error), 422)
             except Exception as error:
@@ -260,26 +258,26 @@ class UploadEndpoint:
         return PlainTextResponse("opened")
 
     async def _body(self, request: Request) -> bytes:
-        most = self._limits.max_upload_bytes
-        said = request.headers.get("content-length", "0")
-        if said.isdecimal() and int(said[:20]) > most:
+        limit = self._limits.max_upload_bytes
+        length = request.headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > limit:
             raise _TooLarge
         data = bytearray()
         async with asyncio.timeout(self._limits.upload_seconds):
             async for chunk in request.stream():
                 data += chunk
-                if len(data) > most:
+                if len(data) > limit:
                     raise _TooLarge
         return bytes(data)
 
-    def _open(self, room: SessionHost, name: str, data: bytes) -> None:
+    def _open(self, host: SessionHost, name: str, data: bytes) -> None:
         from mechanik.formats.load_bytes import load_bytes
 
         mechanism, files = load_bytes(name, data)
         check_upload_size(mechanism)
-        if self._rooms.stored_file_bytes(room) + sum(map(len, files.values())) > self._limits.max_stored_bytes:
+        if self._hosts.stored_file_bytes(host) + sum(map(len, files.values())) > self._limits.max_stored_bytes:
             raise InvalidOperation(NO_SPACE)
-        room.submit_call(lambda session: session.open(mechanism, title=name, files=files)).result(OPEN_SECONDS)
+        host.submit_call(lambda session: session.open(mechanism, title=name, files=files)).result(OPEN_SECONDS)
 
 
 class _TooLarge(Exception):
@@ -330,30 +328,30 @@ def make_app(
         await serve_page(socket, access, pool, welcome, limits, lambda: sockets.abort(socket.scope.get("client")))
 
     async def mesh(request: Request) -> Response:
-        room = pool.find(request.path_params["key"])
-        if room is None:
-            return _nothing()
+        host = pool.find(request.path_params["key"])
+        if host is None:
+            return _not_found()
         try:
-            data, media = await run_in_threadpool(room.session.read_mesh, request.path_params["number"])
+            data, media = await run_in_threadpool(host.session.read_mesh, request.path_params["number"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
         return answer(data, media, {"cache-control": "private, max-age=3600"})
 
     async def download(request: Request) -> Response:
-        room = pool.find(request.path_params["key"])
-        if room is None:
-            return _nothing()
+        host = pool.find(request.path_params["key"])
+        if host is None:
+            return _not_found()
         try:
-            data, media, name = await run_in_threadpool(room.session.read_download, request.path_params["file"])
+            data, media, name = await run_in_threadpool(host.session.read_download, request.path_params["file"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
         return answer(data, media, {"content-disposition": _attachment(name)})
 
     async def file(request: Request) -> Response:
-        found = files.get(request.url.path)
-        if found is None:
-            return _nothing()
-        return answer(found.data, found.media_type, {"cache-control": found.cache_control})
+        page_file = files.get(request.url.path)
+        if page_file is None:
+            return _not_found()
+        return answer(page_file.data, page_file.media_type, {"cache-control": page_file.cache_control})
 
     app = Starlette(
         routes=[
@@ -367,7 +365,7 @@ def make_app(
     return AuthMiddleware(app, access)
 
 
-def _nothing() -> Response:
+def _not_found() -> Response:
     return PlainTextResponse(NOT_FOUND, 404)
 
 

@@ -90,26 +90,26 @@ class OpenSockets:
 
         class Http(H11Protocol):
             cycle: Any  # the newest request; None before the first
-            _before: Any = None
+            _last_cycle: Any = None
             _unsent = 0
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 super().connection_made(transport)
                 if sockets.add(transport):
-                    self.loop.call_later(sockets.limits.first_request_seconds, self._look)
+                    self.loop.call_later(sockets.limits.first_request_seconds, self._abort_if_idle)
                 else:
                     transport.abort()
 
-            def _look(self) -> None:
+            def _abort_if_idle(self) -> None:
                 if self.transport.is_closing() or self.transport.get_protocol() is not self:  # or now a websocket
                     return
-                unsent, before = self.transport.get_write_buffer_size(), self._unsent
-                is_idle = self.cycle is self._before and (self.cycle is None or self.cycle.response_complete)
-                if is_idle and unsent in (0, before):  # else the end of a long response is still being sent
+                unsent, unsent_before = self.transport.get_write_buffer_size(), self._unsent
+                is_idle = self.cycle is self._last_cycle and (self.cycle is None or self.cycle.response_complete)
+                if is_idle and unsent in (0, unsent_before):  # else the end of a long response is still being sent
                     self.transport.abort()
                     return
-                self._before, self._unsent = self.cycle, unsent
-                self.loop.call_later(sockets.limits.first_request_seconds, self._look)
+                self._last_cycle, self._unsent = self.cycle, unsent
+                self.loop.call_later(sockets.limits.first_request_seconds, self._abort_if_idle)
 
         return Http
 

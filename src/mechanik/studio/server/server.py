@@ -120,10 +120,10 @@ def serve(
     files = load_page_files(page)
     listening = _listen(host, port)
     access = AccessKeys(host, listening.getsockname()[1])
-    rooms = SessionPool(_maker(start), limits, is_shared)
+    pool = SessionPool(_maker(start), limits, is_shared)
     sockets = OpenSockets(limits)
     config = uvicorn.Config(
-        make_app(access, rooms, files, start_page_entries(), limits, sockets),
+        make_app(access, pool, files, start_page_entries(), limits, sockets),
         http=sockets.http_protocol(),
         ws=sockets.websocket_protocol(),
         loop="asyncio",
@@ -139,7 +139,7 @@ def serve(
         ws_per_message_deflate=False,  # on one machine compression only costs time
         timeout_graceful_shutdown=1,
     )
-    return Server(listening, uvicorn.Server(config), access, rooms)
+    return Server(listening, uvicorn.Server(config), access, pool)
 
 
 def is_loopback(host: str) -> bool:
@@ -172,30 +172,30 @@ def _maker(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[
 
 def _listen(host: str, port: int | None) -> socket.socket:
     """Return a listening socket; a browser that opens the link before the server has started waits in its queue."""
-    tries = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
-    for k, one in enumerate(tries):
+    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
+    for k, tried in enumerate(ports):
         listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
             if sys.platform != "win32":  # on Windows it would let two servers share the port
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((host, one))
+            listening.bind((host, tried))
             listening.listen(128)
             return listening
         except OSError as error:
             listening.close()
-            if isinstance(error, socket.gaierror) or k == len(tries) - 1:
-                raise StudioError(_why(host, one, error)) from None
+            if isinstance(error, socket.gaierror) or k == len(ports) - 1:
+                raise StudioError(_listen_error(host, tried, error)) from None
         except OverflowError:
             listening.close()
-            raise StudioError(f"a port is a number from 0 to 65535, not {one}") from None
+            raise StudioError(f"a port is a number from 0 to 65535, not {tried}") from None
     raise AssertionError
 
 
-def _why(host: str, port: int, error: OSError) -> str:
+def _listen_error(host: str, port: int, error: OSError) -> str:
     import errno
 
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} is in use; choose another with --port, or none and the next free one is taken"
+        return f"port {port} is in use; choose another port with --port, or omit --port to use the next free one"
     if error.errno == errno.EACCES:
-        return f"port {port} is not for everybody; choose one above 1023"
-    return f"{host!r} is no address of this machine that can be listened on: {error.strerror}"
+        return f"port {port} needs administrator rights; choose a port above 1023"
+    return f"cannot listen on {host!r}, which is not an address of this machine: {error.strerror}"

@@ -64,13 +64,13 @@ class TokenBucket:
     """A token bucket for rate limits: it holds at most `capacity` tokens and gains `rate` tokens per second."""
 
     def __init__(self, rate: float, capacity: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._room, self._clock = rate, capacity, clock
+        self._rate, self._capacity, self._clock = rate, capacity, clock
         self._tokens, self._filled = capacity, clock()
 
     def take(self, tokens: float = 1.0) -> bool:
         """Take `tokens` and return True, or take none and return False if there are too few."""
         now = max(self._filled, self._clock())  # the clock may run backwards between cores; that must not remove tokens
-        self._tokens = min(self._room, self._tokens + (now - self._filled) * self._rate)
+        self._tokens = min(self._capacity, self._tokens + (now - self._filled) * self._rate)
         self._filled = now
         if self._tokens < tokens:
             return False

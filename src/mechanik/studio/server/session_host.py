@@ -42,18 +42,18 @@ class Outbox:
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
         self._lock = threading.Lock()
-        self._most, self._most_letters, self._letters = max_events, max_characters, 0
+        self._most, self._most_letters, self._characters = max_events, max_characters, 0
         self._items: dict[int, str | bytes] = {}  # events under growing numbers, frames under -1 - layer
         self._numbers, self._events = count(), 0
-        self._woken = False
+        self._is_awake = False
         self._is_greeted = False
         self.is_full = False
 
     def put_event(self, text: str) -> None:
         with self._lock:
-            self._letters += len(text)
+            self._characters += len(text)
             is_alone = self._events == 0  # one event is always accepted, however large
-            if is_alone or (self._events < self._most and self._letters <= self._most_letters):
+            if is_alone or (self._events < self._most and self._characters <= self._most_letters):
                 self._items[next(self._numbers)] = text
                 self._events += 1
             else:
@@ -81,10 +81,10 @@ class Outbox:
         """Return and remove all messages; wait until there is at least one."""
         await self._ready.wait()
         with self._lock:
-            kept: dict[int, str | bytes] = {} if self._is_greeted else self._frames()
-            items = [item for key, item in self._items.items() if key not in kept]
-            self._items, self._events, self._letters = kept, 0, 0
-            self._woken = False
+            held_back: dict[int, str | bytes] = {} if self._is_greeted else self._frames()
+            items = [item for key, item in self._items.items() if key not in held_back]
+            self._items, self._events, self._characters = held_back, 0, 0
+            self._is_awake = False
             self._ready.clear()
         return items
 
@@ -92,15 +92,15 @@ class Outbox:
         return {key: item for key, item in self._items.items() if key < 0}
 
     def _wake(self) -> None:
-        if not self._woken:
-            self._woken = True
+        if not self._is_awake:
+            self._is_awake = True
             with contextlib.suppress(RuntimeError):  # the event loop has ended
                 self._loop.call_soon_threadsafe(self._ready.set)
 
 
 ANIMATED_TICK_SECONDS, IDLE_TICK_SECONDS = 1 / 60, 1 / 10
 """Interval between two ticks of an animated session, and of one that is not animated, s."""
-INTERNAL_ERROR = "something went wrong inside the studio; nothing more is known here, and the server's log says what"
+INTERNAL_ERROR = "internal error of the studio; the log of the server has the reason"
 ID_PATTERN, MAX_ID_LENGTH = re.compile(r'"id": ?(\d{1,15})}$'), 40
 T = TypeVar("T")
 log = logging.getLogger("mechanik.studio")
@@ -108,8 +108,8 @@ log = logging.getLogger("mechanik.studio")
 
 def request_id(text: str) -> int:
     """Return the id at the end of a request text that is not parsed; -1 if there is none."""
-    found = ID_PATTERN.search(text[-MAX_ID_LENGTH:])
-    return int(found[1]) if found else -1
+    match = ID_PATTERN.search(text[-MAX_ID_LENGTH:])
+    return int(match[1]) if match else -1
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class _Job:
 
     page: Outbox | None
     text: str | None = None
-    hand: DragUpdate | None = None
+    drag: DragUpdate | None = None
     call: Callable[[], None] | None = None
     future: Future[Any] | None = None
     """Future of a call whose caller waits."""
@@ -151,13 +151,13 @@ class SessionHost:
         self._greet = send_greeting
         self._pages: tuple[Outbox, ...] = ()
         self._only: Outbox | None = None
-        self._holder: Outbox | None = None
+        self._dragging_page: Outbox | None = None
         self._last_problem = ""
         self._jobs: deque[_Job] = deque()
-        self._news = threading.Condition()
-        self._closed = self._sleeps = False
-        self._then: Callable[[], None] = lambda: None
-        self.session = make_session(self._tell, self._show)
+        self._condition = threading.Condition()
+        self._closed = self._is_paused = False
+        self._on_closed: Callable[[], None] = lambda: None
+        self.session = make_session(self._send_event, self._send_frame)
         self._thread = threading.Thread(target=self._work, name="mechanik studio session", daemon=True)
         self._thread.start()
 
@@ -172,7 +172,7 @@ class SessionHost:
 
     def add_page(self, page: Outbox) -> None:
         def greet() -> None:
-            with self._news:
+            with self._condition:
                 self._pages = (*self._pages, page)  # before the greeting, so that the page misses no later event
             self._only = page
             try:
@@ -186,18 +186,18 @@ class SessionHost:
         self._add(_Job(page, call=greet))
 
     def remove_page(self, page: Outbox) -> None:
-        def forget() -> None:
-            with self._news:
-                self._pages = tuple(one for one in self._pages if one is not page)
+        def remove() -> None:
+            with self._condition:
+                self._pages = tuple(known for known in self._pages if known is not page)
 
-        def let_go() -> None:
-            forget()  # again: a queued greeting may have added the page after the first call
-            if self._holder is page:
-                self._holder = None
+        def end_drag() -> None:
+            remove()  # again: a queued greeting may have added the page after the first call
+            if self._dragging_page is page:
+                self._dragging_page = None
                 self.session.handle_request(EndDrag())
 
-        forget()
-        self._add(_Job(None, call=let_go))
+        remove()
+        self._add(_Job(None, call=end_drag))
 
     def broadcast(self, event: Event) -> None:
         """Send an event that does not come from the session to all pages; callable from any thread."""
@@ -211,15 +211,15 @@ class SessionHost:
 
     def submit_drag(self, page: Outbox, update: DragUpdate) -> None:
         """Queue a drag update of a page."""
-        with self._news:
+        with self._condition:
             if self._closed:
                 return
             last = self._jobs[-1] if self._jobs else None
-            if last is not None and last.hand is not None and last.page is page:
-                last.hand = update
+            if last is not None and last.drag is not None and last.page is page:
+                last.drag = update
             else:
-                self._jobs.append(_Job(page, hand=update))
-            self._news.notify()
+                self._jobs.append(_Job(page, drag=update))
+            self._condition.notify()
 
     def submit_call(self, function: Callable[[Session], T]) -> Future[T]:
         """Call a function with the session in the worker thread.
@@ -246,13 +246,13 @@ class SessionHost:
             timeout: maximum wait for the thread, s.
             on_closed: called at the end of the thread.
         """
-        with self._news:
-            self._then = on_closed or self._then
+        with self._condition:
+            self._on_closed = on_closed or self._on_closed
             self._closed = True
-            forgotten = list(self._jobs)
+            dropped_jobs = list(self._jobs)
             self._jobs.clear()
-            self._news.notify()
-        for job in forgotten:
+            self._condition.notify()
+        for job in dropped_jobs:
             if job.future is not None:
                 job.future.cancel()
         if threading.current_thread() is not self._thread:
@@ -260,18 +260,18 @@ class SessionHost:
 
     def pause(self) -> None:
         """Stop animations while no page is connected, for a page that may come back."""
-        self._sleeps = True
+        self._is_paused = True
 
     def resume(self) -> None:
-        self._sleeps = False
+        self._is_paused = False
 
     # ---- worker thread ------------------------------------------------------------------------
 
     def _add(self, job: _Job) -> None:
-        with self._news:
+        with self._condition:
             if not self._closed:
                 self._jobs.append(job)
-                self._news.notify()
+                self._condition.notify()
                 return
         if job.future is not None:
             job.future.cancel()
@@ -279,14 +279,14 @@ class SessionHost:
     def _work(self) -> None:
         due = time.monotonic()
         while True:
-            with self._news:
+            with self._condition:
                 if not self._jobs and not self._closed:
-                    self._news.wait(max(0.0, due - time.monotonic()))
+                    self._condition.wait(max(0.0, due - time.monotonic()))
                 if self._closed:
                     break
                 job = self._jobs.popleft() if self._jobs else None
             if job is not None:
-                self._do(job)
+                self._run_job(job)
             now = time.monotonic()
             if now >= due:
                 due = now + (
@@ -296,70 +296,70 @@ class SessionHost:
         with contextlib.suppress(Exception):
             self.session.close()
             self.session.alternatives.join()
-        self._then()
+        self._on_closed()
 
     def _tick(self, now: float) -> bool:
         """Advance the session; return whether the next tick should come at display rate."""
-        if self._sleeps:
+        if self._is_paused:
             return False
         self.session.tick(now)
         return self.session.is_animated
 
-    def _do(self, job: _Job) -> None:
+    def _run_job(self, job: _Job) -> None:
         if job.call is not None:
             self._guarded(job.call, job.page)
-        elif job.hand is not None:
-            hand = job.hand
-            self._guarded(lambda: self.session.drag_to(hand), job.page)
+        elif job.drag is not None:
+            update = job.drag
+            self._guarded(lambda: self.session.drag_to(update), job.page)
         elif job.text is not None:
-            self._answer(job.text, job.page)
+            self._run_request(job.text, job.page)
 
-    def _answer(self, text: str, page: Outbox | None) -> None:
+    def _run_request(self, text: str, page: Outbox | None) -> None:
         def carry_out() -> None:
             request = read_request(text)
             self.session.handle_request(request)
             if isinstance(request, StartGoalDrag | StartJointDrag | StartObstacleDrag | StartLinkDrag):
-                self._holder = page
+                self._dragging_page = page
             elif isinstance(request, EndDrag):
-                self._holder = None
+                self._dragging_page = None
             if page is not None:
                 page.put_event(write_event(RequestDone(request.id)))
 
         self._guarded(carry_out, page, request_id(text))
 
-    def _guarded(self, what: Callable[[], T], page: Outbox | None, number: int = -1) -> T | None:
-        """Return the result of `what`; errors never end the thread.
+    def _guarded(self, function: Callable[[], T], page: Outbox | None, number: int = -1) -> T | None:
+        """Return the result of `function`; errors never end the thread.
 
         A `MechanikError` is reported to the page. Any other exception is a defect of the studio and is logged.
         """
         try:
-            return what()
+            return function()
         except MechanikError as error:
-            words = str(error)
+            message = str(error)
         except RecursionError:
-            words = "this is nested too deeply"
+            message = "the data is nested too deeply"
         except Exception as error:
-            words, problem = INTERNAL_ERROR, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+            message, problem = INTERNAL_ERROR, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             if problem != self._last_problem:  # log an error that repeats at each tick only once
                 log.error("the studio: %s", problem)
             self._last_problem = problem
         if page is not None:
-            page.put_event(write_event(RequestRefused(number, words)))
+            page.put_event(write_event(RequestRefused(number, message)))
         return None
 
     # ---- output of the session, from any thread -----------------------------------------------
 
-    def _tell(self, event: Event) -> None:
+    def _send_event(self, event: Event) -> None:
         text = write_event(event)
         # frames refer to the last goal order that was sent, so all pages must receive it
-        for page in self._pages if isinstance(event, Goals) else self._hearers():
+        for page in self._pages if isinstance(event, Goals) else self._receivers():
             page.put_event(text)
 
-    def _show(self, frame: bytes) -> None:
-        for page in self._hearers():
+    def _send_frame(self, frame: bytes) -> None:
+        for page in self._receivers():
             page.put_frame(frame)
 
-    def _hearers(self) -> tuple[Outbox, ...]:
+    def _receivers(self) -> tuple[Outbox, ...]:
         only = self._only
         if only is not None and threading.current_thread() is self._thread:
             return (only,)

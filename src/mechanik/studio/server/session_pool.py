@@ -17,7 +17,7 @@ from mechanik.tiers import KernelState, kernel_states, on_kernel_change, request
 STUDIO_KERNELS = ("forward", "dense_evaluation", "write_targets", "descent", "distance.collision_query")
 """Kernels that every scene needs for its first drag, in compilation order, quick ones first."""
 POLL_SECONDS = 1.0
-RECOMPILE_ADVICE = "`mechanik warmup` compiles the kernels and says what is wrong if it cannot."
+RECOMPILE_ADVICE = "Run `mechanik warmup`, which compiles the kernels or says why it cannot."
 log = logging.getLogger("mechanik.studio")
 
 
@@ -34,7 +34,7 @@ class KernelMonitor:
     def __init__(self, broadcast: Callable[[Event], None]) -> None:
         self._tell = broadcast
         self._event = Kernels("ready", 0, 0, "")
-        self._telling = threading.Lock()
+        self._event_lock = threading.Lock()
         self._news = threading.Event()
         self._is_closed = False
         self._end_listening = on_kernel_change(self._news.set)
@@ -45,7 +45,7 @@ class KernelMonitor:
 
     def send_status(self, send_event: Callable[[Event], None]) -> None:
         """Send the present state to a page that `broadcast` already reaches, so that it misses no change."""
-        with self._telling:
+        with self._event_lock:
             send_event(self._event)
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class KernelMonitor:
             except Exception as error:  # pages work without this, and the thread has no caller to report to
                 log.error("the states of kernels cannot be read: %s", error)
                 return
-            with self._telling:
+            with self._event_lock:
                 if event != self._event:
                     self._event = event
                     self._tell(event)
@@ -76,12 +76,12 @@ def kernel_event(states: list[KernelState]) -> Kernels:
     Args:
         states: states of these modules.
     """
-    ready = sum(one.state == "ready" for one in states)
+    ready = sum(module.state == "ready" for module in states)
     if ready == len(states):
         return Kernels("ready", ready, ready, "")
-    if any(one.state == "compiling" for one in states):
+    if any(module.state == "compiling" for module in states):
         return Kernels("compiling", ready, len(states), "")
-    reasons = (one.reason for one in states if one.state == "not compiled" and one.reason)
+    reasons = (module.reason for module in states if module.state == "not compiled" and module.reason)
     return Kernels("not compiled", ready, len(states), _sentence(next(reasons, RECOMPILE_ADVICE)))
 
 
@@ -94,9 +94,9 @@ SessionFactory = Callable[[Callable[[Event], None], Callable[[bytes], None], str
 
 The key is part of the addresses of meshes and files.
 """
-POOL_FULL = "the studio is full: {} pages are open. Close one, and load this page again"
+POOL_FULL = "the studio is full: {} pages are open. Close a page and reload this one"
 POOL_CLOSED = "the studio was closed"
-TOO_MANY_NEW_PAGES = "too many pages were opened at once; wait a moment, and load this page again"
+TOO_MANY_NEW_PAGES = "too many pages were opened at once; wait a moment and reload this page"
 
 
 class EvictionPending(InvalidOperation):
@@ -114,9 +114,9 @@ class SessionPool:
 
     def __init__(self, make_session: SessionFactory, limits: ServerLimits, is_shared: bool = False) -> None:
         self._make, self._limits = make_session, limits
-        self._rooms: dict[str, SessionHost] = {}
+        self._hosts: dict[str, SessionHost] = {}
         self._lock = threading.Lock()
-        self._promised = self._ending = 0
+        self._reserved = self._ending = 0
         self._is_closed = False
         self._waiting: dict[str, tuple[SessionHost, threading.Timer]] = {}
         self._new = TokenBucket(limits.new_sessions_per_second, limits.max_sessions)
@@ -126,21 +126,21 @@ class SessionPool:
     def broadcast(self, event: Event) -> None:
         """Send an event to all pages of all sessions; callable from any thread."""
         with self._lock:
-            rooms = list(self._rooms.values())
-        for room in rooms:
-            room.broadcast(event)
+            hosts = list(self._hosts.values())
+        for host in hosts:
+            host.broadcast(event)
 
     def find(self, key: str) -> SessionHost | None:
-        return self._rooms.get(key)
+        return self._hosts.get(key)
 
     def __len__(self) -> int:
-        return len(self._rooms)
+        return len(self._hosts)
 
     def stored_file_bytes(self, excluded: SessionHost) -> int:
         """Return the size of the mesh files of all sessions but `excluded`, bytes."""
         with self._lock:
-            rooms = [*self._rooms.values(), *(room for room, _ in self._waiting.values())]
-        return sum(room.session.file_bytes for room in rooms if room is not excluded)
+            hosts = [*self._hosts.values(), *(host for host, _ in self._waiting.values())]
+        return sum(host.session.file_bytes for host in hosts if host is not excluded)
 
     def resume(self, key: str) -> SessionHost | None:
         """Return the session of a page that has reconnected, with its slot; None if it has ended or is in use."""
@@ -149,11 +149,11 @@ class SessionPool:
                 return None
             if not self._new.take():
                 raise InvalidOperation(TOO_MANY_NEW_PAGES)
-            room, timer = self._waiting.pop(key)
+            host, timer = self._waiting.pop(key)
             timer.cancel()
-            self._rooms[key] = room
-        room.resume()
-        return room
+            self._hosts[key] = host
+        host.resume()
+        return host
 
     def reserve(self) -> None:
         """Reserve a slot for one more page; `release` returns it.
@@ -165,13 +165,13 @@ class SessionPool:
             InvalidOperation: the pool is full, or pages are opened too fast.
         """
         with self._lock:
-            if self._promised >= self._limits.max_sessions:
+            if self._reserved >= self._limits.max_sessions:
                 if self._waiting and self._ending == 0:
                     self._end_waiting(next(iter(self._waiting)))
-                raise (EvictionPending if self._ending else InvalidOperation)(POOL_FULL.format(self._promised))
+                raise (EvictionPending if self._ending else InvalidOperation)(POOL_FULL.format(self._reserved))
             if not self._new.take():
                 raise InvalidOperation(TOO_MANY_NEW_PAGES)
-            self._promised += 1
+            self._reserved += 1
 
     def open_session(self) -> SessionHost:
         """Return the session of a page that has a reserved slot.
@@ -181,7 +181,7 @@ class SessionPool:
         try:
             return self.shared_host or self._open()
         except BaseException:
-            self._give_back()
+            self._free_slot()
             raise
 
     def release(self, host: SessionHost, reconnect_seconds: float = 0.0) -> None:
@@ -194,10 +194,10 @@ class SessionPool:
             reconnect_seconds: how long the session and its slot wait for the page to come back, s.
         """
         if host is self.shared_host:
-            self._give_back()
+            self._free_slot()
             return
         with self._lock:
-            self._rooms.pop(host.key, None)
+            self._hosts.pop(host.key, None)
             waits = reconnect_seconds > 0 and not self._is_closed
             if waits:
                 timer = threading.Timer(reconnect_seconds, self._end, (host.key,))
@@ -206,7 +206,7 @@ class SessionPool:
                 host.pause()
                 timer.start()
         if not waits:
-            host.close(0.0, self._give_back)
+            host.close(0.0, self._free_slot)
 
     def _end(self, key: str) -> None:
         """End a session whose page has not come back."""
@@ -220,19 +220,19 @@ class SessionPool:
         The caller holds the lock. The thread of the session takes the lock at its end, so do not wait for the thread
         here.
         """
-        room, timer = self._waiting.pop(key)
+        host, timer = self._waiting.pop(key)
         timer.cancel()
         self._ending += 1
-        room.close(0.0, self._ended)
+        host.close(0.0, self._ended)
 
     def _ended(self) -> None:
         with self._lock:
             self._ending -= 1
-            self._promised -= 1
+            self._reserved -= 1
 
-    def _give_back(self) -> None:
+    def _free_slot(self) -> None:
         with self._lock:
-            self._promised -= 1
+            self._reserved -= 1
 
     def close(self) -> None:
         """End all sessions; a page that connects at the same time gets none."""
@@ -241,20 +241,22 @@ class SessionPool:
             self._is_closed = True
             for _, timer in self._waiting.values():
                 timer.cancel()
-            rooms = [*self._rooms.values(), *(room for room, _ in self._waiting.values())]
-            self._rooms.clear()
+            hosts = [*self._hosts.values(), *(host for host, _ in self._waiting.values())]
+            self._hosts.clear()
             self._waiting.clear()
-        for room in rooms:
-            room.close(0.0)
-        for room in rooms:
-            room.close()
+        for host in hosts:
+            host.close(0.0)
+        for host in hosts:
+            host.close()
 
     def _open(self) -> SessionHost:
         key = secrets.token_urlsafe(16)
-        room = SessionHost(key, lambda tell, show: self._make(tell, show, key), self._kernels.send_status)
+        host = SessionHost(
+            key, lambda send_event, send_frame: self._make(send_event, send_frame, key), self._kernels.send_status
+        )
         with self._lock:
             if not self._is_closed:
-                self._rooms[key] = room
-                return room
-        room.close(0.0)
+                self._hosts[key] = host
+                return host
+        host.close(0.0)
         raise InvalidOperation(POOL_CLOSED)
