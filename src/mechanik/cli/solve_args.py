@@ -71,7 +71,7 @@ def parse_collision_args(
         raise UsageError(f"--clearance is a number of metres, not {clearance}")
     if avoid is None and obstacle is None:
         if clearance or allow is not None:
-            raise UsageError("--clearance and --allow need something to keep off: --avoid self, or --obstacle")
+            raise UsageError("--clearance and --allow need --avoid self or --obstacle")
         return CollisionArgs()
     avoided = [*(avoid or ()), *(_obstacle(word, degrees) for word in obstacle or ())]
     from mechanik.collision import Collider  # slow (kernels): imported after the arguments are checked
@@ -79,6 +79,8 @@ def parse_collision_args(
     try:
         return CollisionArgs(Collider(mechanism, avoided, allow=_pairs(allow or ())), clearance)
     except StructureError as error:
+        if not any(link.collisions for link in mechanism.links.values()):
+            raise  # the mechanism lacks shapes: a failure, not wrong use
         raise UsageError(str(error)) from error
 
 
@@ -186,12 +188,12 @@ def parse_goal(
     turn: Sequence[float] | Array | None = None if wxyz is None else _exactly(4, wxyz, "--wxyz")
     if rpy is not None:
         if turn is not None:
-            raise UsageError("--wxyz and --rpy both say how the link is turned; give one of them")
+            raise UsageError("--wxyz and --rpy both set the orientation; give one of them")
         angles = [x * math.pi / 180 if degrees else x for x in _exactly(3, rpy, "--rpy")]
         turn = quaternion.from_euler(angles, order="xyz", axes="fixed")
     try:
         if place is None and turn is None:
-            raise UsageError("where to? Give --position X Y Z, --wxyz W X Y Z or --rpy R P Y, or both")
+            raise UsageError("no target; give --position X Y Z, --wxyz W X Y Z or --rpy R P Y, or both")
         if turn is None:
             return PositionGoal(link, place or (), name=link, tolerance=tolerance, angle_tolerance=angle_tolerance)
         if place is None:
