@@ -1,4 +1,4 @@
-"""The command line: every command, what it prints, and its exit code."""
+"""The command line: output and exit code of every command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data(capsys, *arguments):
 
 @pytest.fixture
 def arm(tmp_path):
-    """A file with two joints, of which one slides and has no limit, a goal and a warning of the checker."""
+    """A file with a revolute joint, a prismatic joint without limits, which `check` warns of, and a goal."""
     builder = mk.Builder("little arm")
     builder.revolute("shoulder", "base", "upper", limits=(-2, 2), value=0.5)
     builder.prismatic("slide", "upper", "tool", axis="x", at=(1, 0, 0))
@@ -82,21 +82,21 @@ def test_info_shows_loops_with_their_gap_and_true_mobility(capsys):
     assert len(re.findall(r"leg\d_ball .*EX EY EZ +piston\d +platform", out)) == 6
 
 
-def test_info_says_what_drives_a_loop_and_what_follows(capsys):
+def test_info_names_inputs_and_passive_joints_of_a_loop(capsys):
     code, out, _ = run(capsys, "info", "gallery:four_bar")
     assert code == 0
-    assert "It can be driven by crank_joint; coupler_joint and rocker_joint follow." in " ".join(out.split())
-    told = data(capsys, "info", "gallery:four_bar")["structure"]
-    assert (told["inputs"], told["passive_dofs"]) == (["crank_joint"], ["coupler_joint", "rocker_joint"])
-    assert told["redundant_rows"] == [["closing_joint", direction] for direction in ("Z", "EX", "EY")]
+    assert "It can be driven by crank_joint; coupler_joint and rocker_joint are passive." in " ".join(out.split())
+    structure = data(capsys, "info", "gallery:four_bar")["structure"]
+    assert (structure["inputs"], structure["passive_dofs"]) == (["crank_joint"], ["coupler_joint", "rocker_joint"])
+    assert structure["redundant_rows"] == [["closing_joint", direction] for direction in ("Z", "EX", "EY")]
 
 
-def test_explain_says_what_has_a_closed_form_and_why(capsys):
+def test_explain_names_the_closed_form_and_its_reason(capsys):
     code, out, _ = run(capsys, "explain", "gallery:ur5")
     assert code == 0
-    words = " ".join(out.split())
-    assert "Axes 2, 3 and 4 are parallel" in words
-    assert "it has a closed form: three parallel axes" in words
+    text = " ".join(out.split())
+    assert "Axes 2, 3 and 4 are parallel" in text
+    assert "it has a closed form: three parallel axes" in text
     code, _, err = run(capsys, "explain", "gallery:ur5", "--link", "tool9")
     assert code == 2
     assert "Did you mean 'tool0'" in err
@@ -115,16 +115,16 @@ def test_solvers_lists_every_method_with_its_options_and_its_paper(capsys):
     assert "Did you mean 'sdls'" in err
 
 
-def test_info_as_json_says_the_same(capsys, arm):
-    told = data(capsys, "info", arm)
-    assert (told["nq"], told["nv"], told["mass"]) == (2, 2, None)
-    assert told["mobility"] == {"gruebler": 2, "true": 2, "redundant": 0}
-    shoulder, slide = told["joints"]
+def test_info_as_json_has_the_same_facts(capsys, arm):
+    report = data(capsys, "info", arm)
+    assert (report["nq"], report["nv"], report["mass"]) == (2, 2, None)
+    assert report["mobility"] == {"gruebler": 2, "true": 2, "redundant": 0}
+    shoulder, slide = report["joints"]
     assert (shoulder["name"], shoulder["lower"], shoulder["values"]) == ("shoulder", [-2.0], [0.5])
     assert (slide["lower"], slide["upper"], slide["parent"], slide["child"]) == ([None], [None], "upper", "tool")
     assert np.allclose(slide["axes"], [[1, 0, 0]])
-    assert [link["name"] for link in told["links"]] == ["base", "upper", "tool"]
-    assert told["goals"][0]["link"] == "tool"
+    assert [link["name"] for link in report["links"]] == ["base", "upper", "tool"]
+    assert report["goals"][0]["link"] == "tool"
 
 
 def test_info_of_a_loop_as_json_has_its_gap(capsys):
@@ -132,17 +132,17 @@ def test_info_of_a_loop_as_json_has_its_gap(capsys):
     assert loop["gap"]["distance"] < 1e-9
 
 
-def test_info_shows_the_gap_of_a_shut_loop_as_zero(capsys):
+def test_info_shows_the_error_of_a_closed_loop_as_zero(capsys):
     assert len(re.findall(r"leg\d_ball +0 +0 ", run(capsys, "info", "gallery:stewart_platform")[1])) == 6
 
 
-def test_info_shows_how_a_follower_follows_and_that_it_is_not_in_q(capsys):
+def test_info_shows_the_formula_of_a_mimic_joint_and_no_index_in_q(capsys):
     out = run(capsys, "info", "gallery:panda")[1]
     assert re.search(r"panda_finger_joint1 +7 +prismatic", out)
     assert re.search(r"panda_finger_joint2 +prismatic .* = panda_finger_joint1", out)
 
 
-def test_info_shows_laws_and_cones(capsys, tmp_path):
+def test_info_shows_joint_constraints_and_cones(capsys, tmp_path):
     builder = mk.Builder("bound")
     builder.revolute("left", "body", "left arm")
     builder.prismatic("slide", "body", "cart")
@@ -156,21 +156,21 @@ def test_info_shows_laws_and_cones(capsys, tmp_path):
     assert "3 joints, 1 joint constraint;" in out
     assert re.search(r"neck +2:6 +ball, cone 0\.75", out)
     assert re.search(r"cam +-0\.3 +1 left\.EZ \+ 0\.5 left\.EZ\^2 \+ -2 slide\.Z = 0\.3000", out)
-    told = data(capsys, "info", str(file))
-    assert told["joint_constraints"][0]["joints"] == ["left", "slide"]
-    assert told["joint_constraints"][0]["error"] == -0.3
-    assert told["joints"][2]["cone"] == {"angle": 0.75, "axes": "z"}
-    assert "cam binds joints" in run(capsys, "explain", str(file))[1]
+    report = data(capsys, "info", str(file))
+    assert report["joint_constraints"][0]["joints"] == ["left", "slide"]
+    assert report["joint_constraints"][0]["error"] == -0.3
+    assert report["joints"][2]["cone"] == {"angle": 0.75, "axes": "z"}
+    assert "cam constrains joints" in run(capsys, "explain", str(file))[1]
 
 
-def test_info_shows_the_quaternion_of_a_ball_as_a_range_of_q(capsys):
+def test_info_shows_the_quaternion_of_a_spherical_joint_as_a_range_of_q(capsys):
     out = run(capsys, "info", "gallery:stewart_platform")[1]
     assert re.search(r"platform_joint +0 +floating +X .*\n +1 +Y .*\n +2 +Z .*\n +3:7 +EX .*\n +EY .*\n +EZ", out)
     joint = data(capsys, "info", "gallery:stewart_platform")["joints"][0]
     assert (joint["type"], joint["q"]) == ("floating", [0, 1, 2, 3, 4, 5, 6])
 
 
-def test_info_counts_fixed_joints_and_lists_them_last_when_all_are_asked_for(capsys):
+def test_info_counts_fixed_joints_and_lists_them_last_with_all(capsys):
     out = run(capsys, "info", "gallery:panda")[1]
     assert "13 links, 12 joints (3 fixed)" in out
     assert not re.search(r"\bfixed *\n", out)
@@ -189,7 +189,7 @@ def test_warnings_of_the_reader_go_to_stderr(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("name", gallery.names())
-def test_info_and_check_take_everything_in_the_gallery(capsys, name):
+def test_info_and_check_accept_every_gallery_mechanism(capsys, name):
     assert run(capsys, "info", f"gallery:{name}")[0] == 0
     assert run(capsys, "check", f"gallery:{name}")[0] == 0
 
@@ -204,13 +204,13 @@ def test_standard_input_is_read(capsys, monkeypatch):
 # ---- check ----------------------------------------------------------------------------------
 
 
-def test_check_says_fine_and_exits_0(capsys):
+def test_check_of_a_valid_file_prints_fine_and_exits_0(capsys):
     code, out, _ = run(capsys, "check", UR5)
     assert code == 0
     assert out.splitlines()[-1].startswith("fine: 0 errors")
 
 
-def test_check_fails_on_warnings_only_when_it_is_strict(capsys, arm):
+def test_check_fails_on_warnings_only_if_strict(capsys, arm):
     code, out, _ = run(capsys, "check", arm)
     assert code == 0
     assert re.search(r"warning +no-limits +joint 'slide' +has no limits", out)
@@ -220,19 +220,19 @@ def test_check_fails_on_warnings_only_when_it_is_strict(capsys, arm):
     assert "not fine" in out
 
 
-def test_check_of_an_unreadable_file_is_an_error_with_the_place(capsys, broken):
+def test_check_of_an_unreadable_file_is_an_error_with_file_and_line(capsys, broken):
     code, out, _ = run(capsys, "check", broken)
     assert code == 1
     assert "broken.urdf, line 1" in out
     assert "'c'" in out
 
 
-def test_check_as_json_says_the_same(capsys, broken, arm):
+def test_check_as_json_has_the_same_findings(capsys, broken, arm):
     code, out, _ = run(capsys, "check", broken, "--json")
-    told = json.loads(out)
-    assert (code, told["ok"], told["findings"][0]["severity"]) == (1, False, "error")
-    told = data(capsys, "check", arm)
-    assert (told["ok"], [finding["code"] for finding in told["findings"]]) == (True, ["no-limits"])
+    report = json.loads(out)
+    assert (code, report["ok"], report["findings"][0]["severity"]) == (1, False, "error")
+    report = data(capsys, "check", arm)
+    assert (report["ok"], [finding["code"] for finding in report["findings"]]) == (True, ["no-limits"])
 
 
 # ---- convert --------------------------------------------------------------------------------
@@ -245,14 +245,14 @@ def test_convert_writes_json_that_reads_back_equal(capsys, tmp_path):
     assert describe(load(tmp_path / "four.json")) == describe(gallery.four_bar())
 
 
-def test_convert_says_what_was_lost(capsys, arm, tmp_path):
+def test_convert_names_what_the_format_cannot_hold(capsys, arm, tmp_path):
     code, _, err = run(capsys, "convert", arm, tmp_path / "arm.urdf")
     assert code == 0
     assert re.search(r"note: .* cannot hold goals: there", err)
     assert list(load(tmp_path / "arm.urdf").joints)[:2] == ["shoulder", "slide"]
 
 
-def test_convert_counts_what_it_wrote_and_says_what_was_split_and_added(capsys, tmp_path):
+def test_convert_counts_links_and_joints_and_names_split_joints_and_added_links(capsys, tmp_path):
     builder = mk.Builder("r")
     builder.joint("wrist", "a", "b", ["EX", "EY"], at=(1, 0, 0))
     save(builder.build(), tmp_path / "r.json")
@@ -263,7 +263,7 @@ def test_convert_counts_what_it_wrote_and_says_what_was_split_and_added(capsys, 
     assert added == "note: 1 link added: wrist.EY"
 
 
-def test_convert_refuses_what_is_no_file_to_write(capsys, arm, tmp_path):
+def test_convert_rejects_outputs_that_are_not_files(capsys, arm, tmp_path):
     (tmp_path / "folder.json").mkdir()
     for out, message in (
         ("-", "is not supported as output"),
@@ -279,14 +279,14 @@ def test_convert_refuses_what_is_no_file_to_write(capsys, arm, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
-def test_convert_replaces_no_pipe(capsys, arm, tmp_path):
+def test_convert_does_not_replace_a_pipe(capsys, arm, tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     code, _, err = run(capsys, "convert", arm, tmp_path / "pipe.json", "--force")
     assert code == 2
     assert "not a regular file" in err
 
 
-def test_convert_replaces_a_file_only_by_force(capsys, arm, tmp_path):
+def test_convert_replaces_a_file_only_with_force(capsys, arm, tmp_path):
     target = tmp_path / "there.json"
     target.write_text("precious")
     code, _, err = run(capsys, "convert", arm, target)
@@ -297,7 +297,7 @@ def test_convert_replaces_a_file_only_by_force(capsys, arm, tmp_path):
     assert describe(load(target)) == describe(load(arm))
 
 
-def test_convert_takes_a_free_base_and_trims(capsys, tmp_path):
+def test_convert_can_add_a_free_base_and_trim(capsys, tmp_path):
     panda = DATA / "peers" / "panda.urdf"
     assert run(capsys, "convert", panda, tmp_path / "a.json", "--base", "free", "--trim")[0] == 0
     converted, whole = load(tmp_path / "a.json"), load(panda)
@@ -305,7 +305,7 @@ def test_convert_takes_a_free_base_and_trims(capsys, tmp_path):
     assert len(converted.links) <= len(whole.links)
 
 
-def test_convert_needs_a_suffix_that_it_knows(capsys, arm, tmp_path):
+def test_convert_rejects_an_unknown_suffix(capsys, arm, tmp_path):
     code, _, err = run(capsys, "convert", arm, tmp_path / "arm.txt")
     assert code == 2
     assert ".urdf or .json" in err
@@ -319,19 +319,19 @@ def test_convert_of_a_broken_file_writes_nothing(capsys, broken, tmp_path):
 # ---- fk -------------------------------------------------------------------------------------
 
 
-def test_fk_is_the_pose_of_the_mechanism(capsys):
+def test_fk_prints_the_poses_of_the_mechanism(capsys):
     q = [0.1, -0.2, 0.3, -1.0, 0.5, 1.0]
-    told = data(capsys, "fk", UR5, "--q", *q)
+    report = data(capsys, "fk", UR5, "--q", *q)
     mechanism = load(UR5)
-    assert told["q"] == q
-    for name, pose in told["links"].items():
+    assert report["q"] == q
+    for name, pose in report["links"].items():
         X = mechanism.pose(name, q)
         assert pose["position"] == X[:3, 3].tolist()
         assert np.allclose(mk.Link(wxyz=pose["wxyz"]).matrix[:3, :3], X[:3, :3])
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--q", "0.3", "-0.5"],
         ["--q", "0.3,-0.5"],
@@ -344,13 +344,13 @@ def test_fk_is_the_pose_of_the_mechanism(capsys):
     ],
     ids=" ".join,
 )
-def test_fk_takes_q_and_names_and_negative_numbers_and_degrees(capsys, words):
-    words = [re.sub(r"np\.float64\((.*)\)", r"\1", word) for word in words]
-    told = data(capsys, "fk", "gallery:planar_2r", *words)
-    assert np.allclose(told["q"], [0.3, -0.5], atol=1e-15)
+def test_fk_accepts_q_names_negative_numbers_and_degrees(capsys, arguments):
+    arguments = [re.sub(r"np\.float64\((.*)\)", r"\1", argument) for argument in arguments]
+    report = data(capsys, "fk", "gallery:planar_2r", *arguments)
+    assert np.allclose(report["q"], [0.3, -0.5], atol=1e-15)
 
 
-def test_fk_prints_a_table_of_the_links_asked_for(capsys):
+def test_fk_prints_a_table_of_the_selected_links(capsys):
     code, out, err = run(capsys, "fk", "gallery:planar_2r", "--q", "0", "0", "--link", "tool", "--link", "link2")
     assert (code, err) == (0, "")
     header, _, tool, link2 = out.splitlines()
@@ -359,19 +359,19 @@ def test_fk_prints_a_table_of_the_links_asked_for(capsys):
     assert link2.split()[0] == "link2"
 
 
-def test_fk_sets_joints_of_several_freedoms(capsys, tmp_path):
+def test_fk_sets_joints_with_several_dofs(capsys, tmp_path):
     builder = mk.Builder("ball")
     builder.planar("base", "world", "cart")
     builder.spherical("ball", "cart", "head")
     save(builder.build(), tmp_path / "ball.json")
-    told = data(capsys, "fk", tmp_path / "ball.json", "base=1,2,90", "ball=0,0,90", "--degrees")
-    assert told["links"]["head"]["position"] == [1.0, 2.0, 0.0]
-    assert np.allclose(np.abs(told["links"]["head"]["wxyz"]), [0, 0, 0, 1])
-    told = data(capsys, "fk", tmp_path / "ball.json", "base.X=-3", "base.EZ=90", "--degrees")
-    assert told["values"]["base"] == [-3.0, 0.0, pytest.approx(np.pi / 2)]
+    report = data(capsys, "fk", tmp_path / "ball.json", "base=1,2,90", "ball=0,0,90", "--degrees")
+    assert report["links"]["head"]["position"] == [1.0, 2.0, 0.0]
+    assert np.allclose(np.abs(report["links"]["head"]["wxyz"]), [0, 0, 0, 1])
+    report = data(capsys, "fk", tmp_path / "ball.json", "base.X=-3", "base.EZ=90", "--degrees")
+    assert report["values"]["base"] == [-3.0, 0.0, pytest.approx(np.pi / 2)]
 
 
-def test_fk_remarks_on_broken_limits_and_open_loops(capsys):
+def test_fk_warns_of_violated_limits_and_loops(capsys):
     code, _, err = run(capsys, "fk", "gallery:panda", "panda_joint4=1")
     assert code == 0
     assert "panda_joint4 at 1 is outside its limits" in err
@@ -397,15 +397,15 @@ WRONG_FK = [
 ]
 
 
-@pytest.mark.parametrize(("words", "message"), WRONG_FK, ids=lambda x: str(x)[:30])
-def test_wrong_values_exit_2_with_one_line(capsys, words, message):
-    code, out, err = run(capsys, "fk", "gallery:planar_2r", *words)
+@pytest.mark.parametrize(("arguments", "message"), WRONG_FK, ids=lambda x: str(x)[:30])
+def test_wrong_values_exit_2_with_one_line(capsys, arguments, message):
+    code, out, err = run(capsys, "fk", "gallery:planar_2r", *arguments)
     assert (code, out) == (2, "")
     assert re.search(message, err)
     assert err.count("\n") == 1
 
 
-# ---- the rest -------------------------------------------------------------------------------
+# ---- gallery, demo, help --------------------------------------------------------------------
 
 
 def test_gallery_lists_all_names(capsys):
@@ -417,15 +417,15 @@ def test_gallery_lists_all_names(capsys):
 
 @pytest.fixture(scope="module")
 def demo_lines():
-    """With a wall clock that stands still, as those of some virtual machines do for tens of milliseconds."""
+    """Lines of the demo under a wall clock that does not advance; virtual machines may tick in tens of milliseconds."""
     with contextlib.redirect_stdout(io.StringIO()) as out, pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "perf_counter", lambda: 1000.0)
         assert main(["demo"]) == 0
     return out.getvalue().splitlines()
 
 
-def test_demo_has_a_time_for_everything_whatever_the_clock(demo_lines):
-    """It printed 0 us where the clock is coarse."""
+def test_demo_prints_positive_times_with_a_coarse_clock(demo_lines):
+    """The demo printed 0 us where the clock is coarse."""
     begin = next(k for k, line in enumerate(demo_lines) if line.startswith("Solves:"))
     panda = next(line for line in demo_lines if line.startswith("panda"))
     assert float(panda.split()[2]) > 0.0
@@ -439,7 +439,7 @@ def test_demo_prints_the_pose_of_each_mechanisms_tool(demo_lines):
     assert [float(x) for x in panda.split()[4:7]] == pytest.approx(position, abs=1e-4)
 
 
-def test_demo_prints_what_was_asked_and_what_came_of_it(demo_lines):
+def test_demo_prints_task_outcome_and_errors(demo_lines):
     begin = next(k for k, line in enumerate(demo_lines) if line.startswith("Solves:"))
     header, rows = demo_lines[begin + 1], demo_lines[begin + 3 : begin + 10]
     assert header.split()[:3] == ["mechanism", "task", "outcome"]
@@ -449,7 +449,7 @@ def test_demo_prints_what_was_asked_and_what_came_of_it(demo_lines):
         position, angle, *gap, _, _ = line[header.index("error (m)") - 1 :].split()
         missed = max(float(position), float(angle)) > 1e-6
         assert missed == ("out of reach" in line) == (line not in solved)
-        assert all(float(one) < 1e-9 for one in gap)
+        assert all(float(value) < 1e-9 for value in gap)
         assert bool(gap) == (line.split()[0] in ("four_bar", "stewart_platform"))
 
 
@@ -467,7 +467,7 @@ def test_every_command_has_help_with_an_example(capsys, command):
 
 
 @pytest.mark.parametrize("command", [[], ["info"], ["check"], ["solve"], ["assemble"], ["convert"]])
-def test_help_names_every_kind_of_file_that_is_read(capsys, command):
+def test_help_names_every_file_format(capsys, command):
     _, out, _ = run(capsys, *command, "--help")
     assert "URDF, MJCF, SDF or JSON file" in " ".join(re.sub("[│|]", " ", out).split())
 
@@ -505,7 +505,7 @@ def test_wrong_use_exits_2_with_one_line(capsys, arguments, message):
     assert "Traceback" not in err
 
 
-def test_a_broken_file_exits_1_with_one_line_and_a_traceback_only_where_it_is_asked_for(capsys, broken, monkeypatch):
+def test_invalid_file_exits_1_with_one_line_and_a_traceback_only_on_request(capsys, broken, monkeypatch):
     code, out, err = run(capsys, "info", broken)
     assert (code, out) == (1, "")
     assert re.fullmatch(r"error: broken\.urdf, line 1: .*'c'.*\n", err)
@@ -518,7 +518,7 @@ def test_a_broken_file_exits_1_with_one_line_and_a_traceback_only_where_it_is_as
     assert run(capsys, "info", "nothing.urdf")[0] == 2
 
 
-def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
+def test_without_the_extra_the_error_says_how_to_install_it(capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     code, out, err = run(capsys, "info", UR5)
     assert (code, out) == (2, "")
@@ -545,7 +545,7 @@ def _interrupt(_):
     raise KeyboardInterrupt
 
 
-def test_brackets_in_names_are_letters_and_not_colours(capsys, tmp_path):
+def test_brackets_in_names_are_not_interpreted_as_markup(capsys, tmp_path):
     builder = mk.Builder("[red]arm[/red]")
     builder.revolute("[bold]j", "a[0]", ":smile:", limits=(-1, 1))
     save(builder.build(), tmp_path / "odd.json")
@@ -564,65 +564,65 @@ def process(*arguments, **options):
     )
 
 
-def test_piped_output_has_no_colours_and_cuts_no_number():
-    done = process("fk", "gallery:panda")
-    assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout
-    assert "…" not in done.stdout
-    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+def test_piped_output_has_no_colours_and_complete_numbers():
+    finished = process("fk", "gallery:panda")
+    assert finished.returncode == 0, finished.stderr
+    assert "\x1b" not in finished.stdout
+    assert "…" not in finished.stdout
+    rows = [line.split() for line in finished.stdout.splitlines()[2:]]
     assert [row[0] for row in rows] == list(gallery.panda().links)
     assert all(len(row) == 8 and all(re.fullmatch(r"-?\d\.\d{6}", x) for x in row[1:]) for row in rows)
 
 
-def test_a_process_exits_with_the_code():
+def test_process_exits_with_the_exit_code_of_the_command():
     assert process("info", "nothing.urdf").returncode == 2
     assert process("check", "gallery:panda").returncode == 0
-    done = process("info", "-", input=BROKEN)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: ")
+    finished = process("info", "-", input=BROKEN)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert finished.stderr.startswith("error: ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
-def test_a_closed_pipe_is_quiet():
+def test_closed_pipe_prints_no_error():
     command = f"{sys.executable} -m mechanik info gallery:stewart_platform --json | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert finished.stderr == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full there")
 @pytest.mark.parametrize("to", [">/dev/full", ">&-"])
 @pytest.mark.parametrize("options", ["", "--json"])
-def test_a_result_that_cannot_be_written_is_one_line_and_exit_1(to, options):
+def test_failed_write_to_stdout_exits_1_with_one_line(to, options):
     command = f"{sys.executable} -m mechanik info gallery:planar_2r {options} {to}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert re.fullmatch(r"error: .*\n", done.stderr)
+    finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert finished.returncode == 1
+    assert re.fullmatch(r"error: .*\n", finished.stderr)
 
 
 def in_terminal(columns, *arguments):
-    """What a command shows in a terminal of that width."""
+    """Return the output of a command in a terminal of `columns` columns."""
     import fcntl
     import pty
     import struct
     import termios
 
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     command = [sys.executable, "-m", "mechanik", *map(str, arguments)]
-    running = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**environment, "TERM": "xterm"})
-    os.close(theirs)
+    command_process = subprocess.Popen(command, stdout=slave, stderr=slave, env={**environment, "TERM": "xterm"})
+    os.close(slave)
     shown = b""
     while True:
         try:
-            part = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other end is closed
+            part = os.read(master, 4096)
+        except OSError:  # Linux reports a closed slave like this
             break
         if not part:
             break
         shown += part
-    running.wait()
-    os.close(ours)
+    command_process.wait()
+    os.close(master)
     return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r\n", "\n")
 
 
@@ -631,7 +631,7 @@ needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-t
 
 @needs_terminal
 @pytest.mark.parametrize("columns", [50, 80, 120])
-def test_a_narrow_terminal_cuts_no_number(columns):
+def test_narrow_terminal_shows_complete_numbers(columns):
     text = in_terminal(columns, "fk", "gallery:panda")
     assert "…" not in text
     numbers = re.findall(r"-?\d\.\d+", text)
@@ -640,7 +640,7 @@ def test_a_narrow_terminal_cuts_no_number(columns):
 
 
 @needs_terminal
-def test_a_narrow_terminal_folds_texts_between_words_and_no_name(tmp_path):
+def test_narrow_terminal_wraps_text_between_words_and_keeps_names_whole(tmp_path):
     builder = mk.Builder("long names")
     name = "a_joint_whose_name_fills_most_of_a_line_of_the_terminal"
     builder.joint(name, "left_hand_finger_base_link", "left_hand_finger_tip_link", "EZ", limits=(0.5, 1))

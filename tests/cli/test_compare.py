@@ -1,4 +1,4 @@
-"""`mechanik compare`: what it prints, what it writes, and its exit codes."""
+"""`mechanik compare`: printed tables, written files and exit codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from mechanik import comparison
 from mechanik.cli import main
-from mechanik.comparison import benchmark_runner as comparing
+from mechanik.comparison import benchmark_runner
 
 SHORT = ["--quick", "--targets", "3", "--robots", "3r_planar", "--tasks", "pose", "point", "--solvers", "lm", "dls"]
 
@@ -17,7 +17,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-def test_it_prints_a_table_and_an_overview_and_writes_files(capsys, tmp_path):
+def test_compare_prints_a_table_and_an_overview_and_writes_files(capsys, tmp_path):
     files = [tmp_path / name for name in ("records.csv", "report.html", "table.md")]
     code, out, err = run(capsys, *SHORT, "--csv", files[0], "--html", files[1], "--markdown", files[2])
     assert code == 0, err
@@ -30,18 +30,18 @@ def test_it_prints_a_table_and_an_overview_and_writes_files(capsys, tmp_path):
     assert "| lm |" in files[2].read_text(encoding="utf-8")
 
 
-def test_a_file_of_ones_own_is_compared_on_and_its_link_can_be_named(capsys):
-    some = ["gallery:scara", "--quick", "--targets", "3", "--tasks", "point", "--solvers", "lm"]
-    code, out, _ = run(capsys, *some)
+def test_compare_accepts_a_user_file_and_a_link(capsys):
+    arguments = ["gallery:scara", "--quick", "--targets", "3", "--tasks", "point", "--solvers", "lm"]
+    code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert "scara: tool, point" in out
-    code, out, _ = run(capsys, *some, "--link", "quill")
+    code, out, _ = run(capsys, *arguments, "--link", "quill")
     assert code == 0
     assert "scara: quill, point" in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--solvers", "ml"], "lm"),
         (["--robots", "r7"], "7r"),
@@ -53,22 +53,22 @@ def test_a_file_of_ones_own_is_compared_on_and_its_link_can_be_named(capsys):
         (["--targets", "many"], "targets"),
     ],
 )
-def test_wrong_use_is_said_at_once(capsys, arguments, says):
+def test_wrong_use_exits_2_before_any_output(capsys, arguments, message):
     code, out, err = run(capsys, "--quick", *arguments)
     assert code == 2
-    assert says in err
+    assert message in err
     assert out == ""
 
 
-def test_ctrl_c_shows_what_is_done_and_says_how_to_go_on(capsys, tmp_path, monkeypatch):
-    cell = comparing.run_case
+def test_ctrl_c_prints_finished_rows_and_how_to_resume(capsys, tmp_path, monkeypatch):
+    run_case = benchmark_runner.run_case
 
-    def once(exercise, solver, *rest):
+    def interrupt_dls(case, solver, *rest):
         if solver == "dls":
             raise KeyboardInterrupt
-        return cell(exercise, solver, *rest)
+        return run_case(case, solver, *rest)
 
-    monkeypatch.setattr(comparing, "run_case", once)
+    monkeypatch.setattr(benchmark_runner, "run_case", interrupt_dls)
     path = tmp_path / "records.csv"
     code, out, err = run(capsys, *SHORT, "--csv", path)
     assert code == 130
@@ -81,12 +81,12 @@ def test_ctrl_c_shows_what_is_done_and_says_how_to_go_on(capsys, tmp_path, monke
     assert path.exists()
 
 
-def test_names_may_have_commas_between_them(capsys):
+def test_names_may_be_separated_by_commas(capsys):
     _, out, _ = run(capsys, "--quick", "--targets", "3", "--robots=3r_planar", "--tasks=point", "--solvers=lm,dls")
     assert out.count("lm ") == out.count("dls ") == 2
 
 
-def test_a_long_table_is_left_to_files_unless_asked_for(capsys, monkeypatch):
+def test_long_table_is_printed_only_with_all(capsys, monkeypatch):
     monkeypatch.setattr("mechanik.cli.solver_commands.MAX_PRINTED_ROWS", 1)
     code, out, err = run(capsys, *SHORT)
     assert code == 0

@@ -1,4 +1,4 @@
-"""Words for joints, and how followers are written."""
+"""Names of joint types, and formulas of mimic joints."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("dof", "limits", "name"), TYPES, ids=[name for *_, name in TYPES])
-def test_a_joint_is_called_by_its_freedoms(dof, limits, name):
+def test_joint_type_name_follows_from_the_dofs(dof, limits, name):
     builder = mk.Builder()
     builder.joint("j", "a", "b", dof, limits=limits)
     assert joint_type_name(builder.build().joint("j")) == name
 
 
-def test_the_places_of_all_joints_are_q_once_over():
+def test_index_ranges_of_all_joints_cover_q_exactly_once():
     builder = mk.Builder()
     builder.planar("cart", "world", "cart")
     builder.spherical("neck", "cart", "head")
     builder.fixed("glue", "head", "hat")
     builder.revolute("jaw", "head", "chin")
     mechanism = builder.build()
-    places = [q_indices(mechanism, joint) for joint in mechanism.joints.values()]
-    assert [k for place in places for one in place.values() for k in one] == list(range(mechanism.nq))
-    assert places[1] == {mk.DoF.EX: range(3, 7)}
-    assert places[2] == {}
+    joint_ranges = [q_indices(mechanism, joint) for joint in mechanism.joints.values()]
+    assert [k for ranges in joint_ranges for indices in ranges.values() for k in indices] == list(range(mechanism.nq))
+    assert joint_ranges[1] == {mk.DoF.EX: range(3, 7)}
+    assert joint_ranges[2] == {}
 
 
-def test_the_law_of_a_follower_is_written_out():
+def test_mimic_joint_formula_is_printed():
     builder = mk.Builder()
     builder.planar("cart", "world", "cart")
     for name in ("a", "b", "c"):
@@ -51,5 +51,5 @@ def test_the_law_of_a_follower_is_written_out():
     builder.couple("b", "a", -2.0, -0.5)
     builder.couple("c", "cart", leader_dof="EZ")
     mechanism = builder.build()
-    laws = {name: coupling_formula(mechanism, mechanism.joint(name), mk.DoF.EZ) for name in ("a", "b", "c")}
-    assert laws == {"a": "", "b": "= -2 * a - 0.5", "c": "= cart.EZ"}
+    formulas = {name: coupling_formula(mechanism, mechanism.joint(name), mk.DoF.EZ) for name in ("a", "b", "c")}
+    assert formulas == {"a": "", "b": "= -2 * a - 0.5", "c": "= cart.EZ"}

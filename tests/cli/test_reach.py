@@ -1,4 +1,4 @@
-"""`mechanik reach`: what it prints, what it writes, and what it refuses."""
+"""`mechanik reach`: printed figures, written files and usage errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-def test_it_says_how_much_how_far_and_how_freely(capsys):
+def test_reach_prints_volume_extent_and_orientation_shares(capsys):
     code, out, err = run(capsys, "gallery:planar_3r", *QUICK)
     assert (code, err) == (0, "")
     assert "reach of tool of planar_3r" in out
@@ -36,7 +36,7 @@ def test_it_says_how_much_how_far_and_how_freely(capsys):
     assert sum(shares) == int(re.search(r"(\d+) voxels", out)[1])
 
 
-def test_a_link_can_be_named_and_else_is_the_end_of_the_arm(capsys):
+def test_link_can_be_named_and_defaults_to_the_tip_link(capsys):
     code, out, _ = run(capsys, "gallery:panda", "--link", "panda_link4", "--resolution", "0.3", "--orientations", "0")
     assert code == 0
     assert "reach of panda_link4 of panda" in out
@@ -47,24 +47,24 @@ def test_a_link_can_be_named_and_else_is_the_end_of_the_arm(capsys):
     assert "Did you mean 'panda_link4'" in err
 
 
-def test_what_is_locked_stays(capsys):
+def test_locked_joints_do_not_move(capsys):
     code, out, _ = run(capsys, "gallery:planar_3r", *QUICK, "--lock", "joint1", "joint2", "--json")
     assert code == 0
     low, high = np.array(json.loads(out)["extent"])
     assert (high - low <= 1.0 + 1e-6).all(), "the last link is half a metre long"
 
 
-def test_json_has_all_voxels_and_the_figures(capsys):
+def test_json_has_all_voxels_and_figures(capsys):
     code, out, _ = run(capsys, "gallery:planar_3r", *QUICK, "--json")
-    told = json.loads(out)
+    report = json.loads(out)
     assert code == 0
-    assert (told["link"], told["orientation_kind"], told["orientations"]) == ("tool", "pose", 4)
-    assert told["area"] == pytest.approx(np.pi * 2.3**2, rel=0.1)
-    assert len(told["cells"]) >= told["count"] * 6
-    assert told["best"]["share"] == 1.0
+    assert (report["link"], report["orientation_kind"], report["orientations"]) == ("tool", "pose", 4)
+    assert report["area"] == pytest.approx(np.pi * 2.3**2, rel=0.1)
+    assert len(report["cells"]) >= report["count"] * 6
+    assert report["best"]["share"] == 1.0
 
 
-def test_the_map_and_the_picture_are_written(capsys, tmp_path):
+def test_map_and_picture_are_written(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     code, _, err = run(
         capsys, "gallery:scara", *QUICK, "--out", tmp_path / "map.npz", "--picture", tmp_path / "map.png"
@@ -73,11 +73,11 @@ def test_the_map_and_the_picture_are_written(capsys, tmp_path):
     assert err.count("wrote") == 2
     assert len(ReachMap.load(tmp_path / "map.npz")) > 10
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
-    assert len(list(tmp_path.iterdir())) == 2, "nothing is left beside them"
+    assert len(list(tmp_path.iterdir())) == 2, "no other file remains"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("gallery:scara", "--resolution", "0"), "above 0"),
         (("gallery:scara", "--resolution", "nan"), "nan"),
@@ -90,8 +90,8 @@ def test_the_map_and_the_picture_are_written(capsys, tmp_path):
         (("nowhere.urdf",), "nowhere.urdf"),
     ],
 )
-def test_wrong_use_is_refused_in_a_line(capsys, words, said):
-    code, out, err = run(capsys, *words)
+def test_reach_wrong_use_exits_2_with_one_line(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""The comparison itself, in a short version: everybody gets the same, and nobody is believed."""
+"""A short comparison: every solver gets the same cases, and every solution is verified."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from comparison_exercises import SIZES, exercise
+from comparison_cases import SETTINGS, cached_case
 
 import mechanik as mk
-from mechanik.comparison import TASKS
-from mechanik.comparison import benchmark_runner as cells
+from mechanik.comparison import TASKS, benchmark_runner
 from mechanik.comparison.benchmark_cases import start_targets
 from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK, partial_path
 from mechanik.comparison.benchmark_runner import TimeLimits, run_case
@@ -19,7 +18,7 @@ from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, Stru
 from mechanik.solver import Solver
 from mechanik.solver.target_writer import with_targets
 
-PACE = TimeLimits(budget=0.02, max_attempt_seconds=0.1, patience=5.0, seed=0)
+TIME_LIMITS = TimeLimits(budget=0.02, max_attempt_seconds=0.1, patience=5.0, seed=0)
 SHORT = {"robots": ["3r_planar", "6r_wrist", "closed_loop"], "solvers": ["lm", "dls", "jacobian_transpose"]}
 
 
@@ -29,14 +28,14 @@ def short():
     return mk.compare(**SHORT, quick=True, targets=5, patience=0.1, progress=False)
 
 
-def run(one, solver, pace=PACE, sizes=SIZES):
-    return run_case(one, solver, sizes, pace, SolutionBranches(one, sizes.branch_targets))
+def run(case, solver, time_limits=TIME_LIMITS, settings=SETTINGS):
+    return run_case(case, solver, settings, time_limits, SolutionBranches(case, settings.branch_targets))
 
 
 # ---- the short version ------------------------------------------------------------------------
 
 
-def test_every_cell_has_a_row_and_every_row_tells_something(short):
+def test_every_case_has_a_row_with_results(short):
     assert short.is_complete
     assert len(short.rows) == 3 * 3 * len(TASKS)
     for row in short.rows:
@@ -46,25 +45,25 @@ def test_every_cell_has_a_row_and_every_row_tells_something(short):
         assert row.iteration_seconds is not None
 
 
-def test_a_verified_answer_is_within_tolerances_and_limits(short):
-    verified = [one for one in short.trials if one.verified]
+def test_verified_solutions_are_within_tolerances_and_limits(short):
+    verified = [trial for trial in short.trials if trial.verified]
     assert len(verified) > 100
-    for one in verified:
-        assert one.position <= 1e-4 * (1 + 1e-6)
-        assert not one.rotation > 1e-3 * (1 + 1e-6)
-        assert one.violation <= 1e-9
-        assert one.claimed
+    for trial in verified:
+        assert trial.position <= 1e-4 * (1 + 1e-6)
+        assert not trial.rotation > 1e-3 * (1 + 1e-6)
+        assert trial.violation <= 1e-9
+        assert trial.claimed
 
 
-def test_success_in_one_attempt_that_took_no_longer_than_the_budget_is_success_in_the_budget(short):
-    for one in short.trials:
-        if one.kind in (ATTEMPT, TRACK) and one.verified and one.seconds <= 0.02:
-            assert one.in_budget
-        if one.in_budget:
-            assert one.budget_seconds <= 0.02
+def test_first_attempt_within_the_budget_counts_as_success_within_the_budget(short):
+    for trial in short.trials:
+        if trial.kind in (ATTEMPT, TRACK) and trial.verified and trial.seconds <= 0.02:
+            assert trial.in_budget
+        if trial.in_budget:
+            assert trial.budget_seconds <= 0.02
 
 
-def test_the_default_solver_does_what_it_says(short):
+def test_default_solver_meets_limits_and_reaches_every_closed_chain_pose(short):
     for row in short.select(solvers="lm"):
         assert row.violations == 0
         assert row.jumps in (None, 0)
@@ -72,34 +71,34 @@ def test_the_default_solver_does_what_it_says(short):
     assert short.row("lm", "6r_wrist", "out_of_reach").optimality == pytest.approx(1.0, abs=0.01)
 
 
-def test_there_are_curves_that_fall(short):
-    curves = [one for one in short.trials if one.kind == CURVE]
+def test_convergence_curves_are_monotone(short):
+    curves = [trial for trial in short.trials if trial.kind == CURVE]
     assert len(curves) >= 0.9 * len(short.rows)
-    for one in curves:
-        assert len(one.curve) == len(one.curve_at)
-        assert (np.diff(one.curve_at) > 0).all()
-        assert (np.diff(one.curve) <= 0).all()
+    for trial in curves:
+        assert len(trial.curve) == len(trial.curve_at)
+        assert (np.diff(trial.curve_at) > 0).all()
+        assert (np.diff(trial.curve) <= 0).all()
 
 
-def test_an_idle_call_is_timed_and_makes_no_iteration(short):
-    idle = [one for one in short.trials if one.kind == CALL]
+def test_call_at_the_target_is_timed_and_makes_no_iteration(short):
+    idle = [trial for trial in short.trials if trial.kind == CALL]
     assert len(idle) == len(short.rows)
-    assert all(one.seconds > 0 for one in idle)
+    assert all(trial.seconds > 0 for trial in idle)
     for task in TASKS:
-        one = exercise("two_hands", task)
-        solution = cells.make_case_solver(one, "dls").solve(start_targets(one), np.array(one.starts[0]))
+        case = cached_case("two_hands", task)
+        solution = benchmark_runner.make_case_solver(case, "dls").solve(start_targets(case), np.array(case.starts[0]))
         assert solution.success
         assert solution.iterations == 0
 
 
-def test_a_wrist_has_several_branches(short):
+def test_wrist_has_several_branches(short):
     row = short.row("lm", "6r_wrist", "pose")
     assert row.branches_known is not None
     assert row.branches_known >= 2
-    assert short.row("lm", "3r_planar", "point").branches is None  # one freedom is left over: infinitely many
+    assert short.row("lm", "3r_planar", "point").branches is None  # 1 redundant dof: infinitely many solutions
 
 
-def test_it_can_be_read_in_many_ways(short):
+def test_comparison_has_text_markdown_and_machine_output(short):
     assert repr(short).startswith("<comparison of 3 solvers, 3 robots, 7 tasks; ")
     assert "6R wrist (Puma 560), near singular" in short.table()
     assert len(short.overview().splitlines()) == 4
@@ -107,15 +106,15 @@ def test_it_can_be_read_in_many_ways(short):
     assert short.about["machine"]["processor"]
 
 
-def test_the_outcome_of_one_attempt_is_the_same_each_time(short):
+def test_outcome_of_an_attempt_is_deterministic(short):
     again = mk.compare(
         robots=["3r_planar", "closed_loop"], solvers=SHORT["solvers"], tasks=["pose", "path", "out_of_reach"],
         quick=True, targets=5, progress=False, patience=1.0,
     )  # fmt: skip
 
     def outcomes(comparison):
-        tried = [one for one in comparison.trials if one.kind in (ATTEMPT, TRACK)]
-        return {(*one.case_key, one.target): (one.verified, one.iterations) for one in tried}
+        attempts = [trial for trial in comparison.trials if trial.kind in (ATTEMPT, TRACK)]
+        return {(*trial.case_key, trial.target): (trial.verified, trial.iterations) for trial in attempts}
 
     before, after = outcomes(short), outcomes(again)
     shared = before.keys() & after.keys()
@@ -123,44 +122,46 @@ def test_the_outcome_of_one_attempt_is_the_same_each_time(short):
     assert {key: before[key] for key in shared} == {key: after[key] for key in shared}
 
 
-# ---- everybody gets the same ----------------------------------------------------------------------
+# ---- equal cases for all solvers ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_solver_gets_the_same_targets_starts_and_tolerances(task, monkeypatch):
-    one = exercise("6r_wrist", task)
+    case = cached_case("6r_wrist", task)
     seen = {}
     solve = Solver.solve
 
     def spy(self, targets, q0, **options):
-        asked = [(goal.tolerance, goal.angle_tolerance) for goal in self.objectives]
-        seen.setdefault(self.method.name, []).append((np.array(targets, dtype=object).tolist(), q0.tolist(), asked))
+        tolerances = [(goal.tolerance, goal.angle_tolerance) for goal in self.objectives]
+        seen.setdefault(self.method.name, []).append(
+            (np.array(targets, dtype=object).tolist(), q0.tolist(), tolerances)
+        )
         return solve(self, targets, q0, **options)
 
     monkeypatch.setattr(Solver, "solve", spy)
     for name in ("lm", "dls"):
-        trials = run(one, name, replace(PACE, budget=1e-9))
-        assert len([t for t in trials if t.kind in (ATTEMPT, TRACK)]) == len(one.targets)
-    if task == "path":  # each goes on from its own answers; but they begin alike
+        trials = run(case, name, replace(TIME_LIMITS, budget=1e-9))
+        assert len([t for t in trials if t.kind in (ATTEMPT, TRACK)]) == len(case.targets)
+    if task == "path":  # each solver continues from its own solutions; only the first call is equal
         seen = {name: calls[:1] for name, calls in seen.items()}
     assert repr(seen["lm"]) == repr(seen["dls"])
 
 
-# ---- nobody is believed -----------------------------------------------------------------------------
+# ---- verification -----------------------------------------------------------------------------
 
 
 @dataclass
-class Liar:
-    """A solver that says it has succeeded, wherever it is."""
+class FalseClaims:
+    """A solver that returns the start and claims success."""
 
     method: object = None
 
     def solve(self, targets, q0, **options):
-        return Answer(q0)
+        return FakeSolution(q0)
 
 
 @dataclass
-class Answer:
+class FakeSolution:
     q: np.ndarray
     success: bool = True
     iterations: int = 1
@@ -168,114 +169,116 @@ class Answer:
     history: None = None
 
 
-def test_a_solver_that_lies_is_found_out(monkeypatch):
-    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Liar())
+def test_false_claims_are_not_verified(monkeypatch):
+    monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: FalseClaims())
     for task in TASKS:
-        tried = [one for one in run(exercise("7r", task), "liar") if one.kind in (ATTEMPT, TRACK, BRANCH)]
-        assert tried
-        assert all(one.claimed and not one.verified and not one.in_budget for one in tried)
+        attempts = [
+            trial for trial in run(cached_case("7r", task), "false_claims") if trial.kind in (ATTEMPT, TRACK, BRANCH)
+        ]
+        assert attempts
+        assert all(trial.claimed and not trial.verified and not trial.in_budget for trial in attempts)
 
 
-def test_answers_outside_the_limits_are_found_out(monkeypatch):
-    class Careless(Liar):
+def test_solutions_outside_the_limits_are_not_verified(monkeypatch):
+    class OutsideLimits(FalseClaims):
         def solve(self, targets, q0, **options):
-            return Answer(one.reference_q[0] + 2 * np.pi * (np.arange(7) == 0))
+            return FakeSolution(case.reference_q[0] + 2 * np.pi * (np.arange(7) == 0))
 
-    one = exercise("7r", "pose")
-    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Careless())
-    first = next(trial for trial in run(one, "careless") if trial.kind == ATTEMPT)
+    case = cached_case("7r", "pose")
+    monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: OutsideLimits())
+    first = next(trial for trial in run(case, "outside_limits") if trial.kind == ATTEMPT)
     assert first.position < 1e-9
     assert first.violation > 1
     assert not first.verified
 
 
-def test_a_solver_that_returns_rubbish_or_raises_on_the_way_fails_and_the_rest_goes_on(monkeypatch):
-    class Moody(Liar):
+def test_solver_that_returns_nan_or_raises_fails_and_the_comparison_continues(monkeypatch):
+    class Unreliable(FalseClaims):
         calls = 0
 
         def solve(self, targets, q0, **options):
             self.calls += 1
             if self.calls > 2 and self.calls % 2:
-                raise ZeroDivisionError("in a bad mood")
-            return Answer(np.full(7, np.nan))
+                raise ZeroDivisionError("not today")
+            return FakeSolution(np.full(7, np.nan))
 
-    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Moody())
+    monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: Unreliable())
     for task in ("pose", "path", "out_of_reach"):
-        tried = [one for one in run(exercise("7r", task), "moody") if one.kind in (ATTEMPT, TRACK)]
-        assert len(tried) == len(exercise("7r", task).targets)
-        assert not any(one.verified for one in tried)
-        assert any("in a bad mood" in one.note for one in tried)
+        attempts = [trial for trial in run(cached_case("7r", task), "unreliable") if trial.kind in (ATTEMPT, TRACK)]
+        assert len(attempts) == len(cached_case("7r", task).targets)
+        assert not any(trial.verified for trial in attempts)
+        assert any("not today" in trial.note for trial in attempts)
 
 
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (InvalidOperation("FABRIK cannot shut loops"), "refuses: FABRIK cannot shut loops"),
+        (InvalidOperation("FABRIK cannot close loops"), "refuses: FABRIK cannot close loops"),
         (ImportError("no module named 'x'"), "cannot be loaded: no module named 'x'"),
         (ZeroDivisionError("oh"), "fails: ZeroDivisionError: oh"),
     ],
 )
-def test_what_a_solver_will_not_or_cannot_do_is_said_and_nothing_is_skipped_in_silence(monkeypatch, error, note):
-    def refuse(exercise, solver):
+def test_refusals_and_failures_are_recorded_with_the_reason(monkeypatch, error, note):
+    def refuse(case, solver):
         raise error
 
-    monkeypatch.setattr(cells, "make_case_solver", refuse)
-    (trial,) = run(exercise("7r", "pose"), "someone")
+    monkeypatch.setattr(benchmark_runner, "make_case_solver", refuse)
+    (trial,) = run(cached_case("7r", "pose"), "fabrik")
     assert (trial.kind, trial.note) == (REFUSED, note)
 
 
-def test_a_slow_solver_gets_fewer_targets_but_some(monkeypatch):
-    trials = run(exercise("7r", "pose"), "dls", replace(PACE, patience=1e-9))
-    assert len([one for one in trials if one.kind == ATTEMPT]) == cells.MIN_TARGETS
+def test_slow_solver_gets_the_minimum_number_of_targets(monkeypatch):
+    trials = run(cached_case("7r", "pose"), "dls", replace(TIME_LIMITS, patience=1e-9))
+    assert len([trial for trial in trials if trial.kind == ATTEMPT]) == benchmark_runner.MIN_TARGETS
 
 
 # ---- branches ---------------------------------------------------------------------------------------
 
 
-def test_answers_are_told_apart_but_not_by_full_turns_or_tolerances():
-    one = exercise("6r_wrist", "pose")
-    branches, q = SolutionBranches(one, 1), one.reference_q[0]
-    turn = np.eye(6)[5] * 2 * np.pi
+def test_branches_differ_by_more_than_full_turns_and_tolerances():
+    case = cached_case("6r_wrist", "pose")
+    branches, q = SolutionBranches(case, 1), case.reference_q[0]
+    full_turn = np.eye(6)[5] * 2 * np.pi
     flipped = q + np.pi * (np.eye(6)[3] + np.eye(6)[5])
     flipped[4] = -q[4]
     assert branches.branch_index(0, q) == 0
     assert branches.branch_index(0, q + 1e-4) == 0
-    assert branches.branch_index(0, q + turn) == 0
+    assert branches.branch_index(0, q + full_turn) == 0
     assert branches.branch_index(0, flipped) == 1
     assert branches.branch_index(0, flipped + 1e-4) == 1
 
 
-def test_joints_that_do_not_move_the_end_make_no_branches():
-    one = exercise("6r_wrist", "point")  # the end is the middle of the wrist
-    branches, q = SolutionBranches(one, 1), one.reference_q[0]
+def test_joints_that_do_not_move_the_tip_link_make_no_branches():
+    case = cached_case("6r_wrist", "point")  # the tip link is at the centre of the wrist
+    branches, q = SolutionBranches(case, 1), case.reference_q[0]
     assert branches.targets == (0,)
     assert branches.branch_index(0, q + np.diag([0, 0, 0, 1, 1, 1]).sum(axis=0)) == 0
     assert branches.branch_index(0, q + 0.2 * np.eye(6)[1]) == 1
 
 
-def test_answers_are_isolated_where_nothing_is_left_over():
+def test_solutions_are_isolated_without_redundant_dofs():
     for name, task, isolated in (("6r_wrist", "pose", True), ("7r", "pose", False), ("closed_loop", "pose", True)):
-        one = exercise(name, task)
-        goals = with_targets(one.goals, one.targets[0])
-        assert moving_dofs(one.robot, goals, one.reference_q[0])[1] is isolated
+        case = cached_case(name, task)
+        goals = with_targets(case.goals, case.targets[0])
+        assert moving_dofs(case.robot, goals, case.reference_q[0])[1] is isolated
 
 
-# ---- the door ---------------------------------------------------------------------------------------
+# ---- validation of arguments --------------------------------------------------------------------------------------
 
 
-def test_a_mechanism_of_ones_own_stands_in_for_the_robots_or_beside_them(tmp_path):
-    some = {"solvers": "lm", "tasks": "point", "targets": 3, "quick": True, "progress": False}
+def test_user_mechanisms_replace_or_extend_the_robots(tmp_path):
+    options = {"solvers": "lm", "tasks": "point", "targets": 3, "quick": True, "progress": False}
     mk.save(mk.gallery.scara(), tmp_path / "mine.json")
-    found = mk.compare([mk.gallery.scara(), tmp_path / "mine.json"], **some)
-    assert [row.robot for row in found.rows] == ["scara", "scara 2"]
-    assert found.titles["scara"] == "scara: tool"
-    beside = mk.compare(mk.gallery.scara(), robots="3r_planar", link="quill", **some)
-    assert [row.robot for row in beside.rows] == ["3r_planar", "scara"]
-    assert beside.titles["scara"] == "scara: quill"
+    comparison = mk.compare([mk.gallery.scara(), tmp_path / "mine.json"], **options)
+    assert [row.robot for row in comparison.rows] == ["scara", "scara 2"]
+    assert comparison.titles["scara"] == "scara: tool"
+    combined = mk.compare(mk.gallery.scara(), robots="3r_planar", link="quill", **options)
+    assert [row.robot for row in combined.rows] == ["3r_planar", "scara"]
+    assert combined.titles["scara"] == "scara: quill"
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "says"),
+    ("arguments", "error", "message"),
     [
         ({"solvers": ["lm", "dsl"]}, mk.UnknownName, "dls"),
         ({"robots": "six"}, mk.UnknownName, "robot"),
@@ -287,17 +290,17 @@ def test_a_mechanism_of_ones_own_stands_in_for_the_robots_or_beside_them(tmp_pat
         ({"resume": True}, InvalidArgument, "csv"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_once(given, error, says):
-    with pytest.raises(error, match=says):
-        mk.compare(**{"quick": True, "progress": False, **given})
+def test_invalid_arguments_raise_before_the_comparison_starts(arguments, error, message):
+    with pytest.raises(error, match=message):
+        mk.compare(**{"quick": True, "progress": False, **arguments})
 
 
-# ---- Ctrl-C, and going on -----------------------------------------------------------------------------
+# ---- Ctrl-C and resuming ----------------------------------------------------------------------------
 
 
-def test_ctrl_c_keeps_what_is_done_and_it_can_be_gone_on_with(tmp_path):
+def test_interrupted_comparison_keeps_finished_rows_and_can_be_resumed(tmp_path):
     path = tmp_path / "records.csv"
-    asked = {"robots": "3r_planar", "solvers": ["lm", "dls"], "tasks": ["point", "pose", "path"], "quick": True}
+    options = {"robots": "3r_planar", "solvers": ["lm", "dls"], "tasks": ["point", "pose", "path"], "quick": True}
     labels = []
 
     def progress(done, total, label):
@@ -305,7 +308,7 @@ def test_ctrl_c_keeps_what_is_done_and_it_can_be_gone_on_with(tmp_path):
         if done == 3:
             raise KeyboardInterrupt
 
-    stopped = mk.compare(**asked, csv=path, progress=progress)
+    stopped = mk.compare(**options, csv=path, progress=progress)
     assert not stopped.is_complete
     assert [(row.task, row.solver) for row in stopped.rows] == [("point", "lm"), ("point", "dls"), ("pose", "lm")]
     assert "interrupted" in repr(stopped)
@@ -313,14 +316,14 @@ def test_ctrl_c_keeps_what_is_done_and_it_can_be_gone_on_with(tmp_path):
     assert partial_path(path).exists()
 
     labels.clear()
-    whole = mk.compare(**asked, csv=path, progress=lambda done, total, label: labels.append(label), resume=True)
+    whole = mk.compare(**options, csv=path, progress=lambda done, total, label: labels.append(label), resume=True)
     assert whole.is_complete
     assert len(whole.rows) == 6
     assert path.exists()
     assert not partial_path(path).exists()
-    assert not any("point" in label for label in labels)  # which all had done, and the rest is done anew
-    for solver in asked["solvers"]:
-        before, after = (one.row(solver, "3r_planar", "point") for one in (stopped, whole))
+    assert not any("point" in label for label in labels)  # the finished task is not run again
+    for solver in options["solvers"]:
+        before, after = (comparison.row(solver, "3r_planar", "point") for comparison in (stopped, whole))
         assert (after.trials, after.first_attempt, after.within_budget) == (
             before.trials,
             before.first_attempt,
@@ -328,10 +331,10 @@ def test_ctrl_c_keeps_what_is_done_and_it_can_be_gone_on_with(tmp_path):
         )
         assert after.median_seconds == pytest.approx(before.median_seconds, rel=1e-3)
     with pytest.raises(StructureError, match="other settings"):
-        mk.compare(**asked, csv=path, progress=False, resume=True, seed=1)
+        mk.compare(**options, csv=path, progress=False, resume=True, seed=1)
 
 
-def test_a_function_sees_how_far_it_is():
+def test_progress_function_gets_done_and_total():
     seen = []
     mk.compare(
         robots="3r_planar", solvers=["lm", "dls"], tasks="point", quick=True, progress=lambda *facts: seen.append(facts)

@@ -1,4 +1,4 @@
-"""The report: whole, well-formed, and sufficient to itself."""
+"""The HTML report: complete, well formed, without external resources."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from mechanik.comparison.comparison_report import (
 )
 from mechanik.errors import CannotSave
 
-EMPTY = {"meta", "input", "br", "link", "img"}
-EVIL = "<script>alert('&')</script>\""
+VOID_ELEMENTS = {"meta", "input", "br", "link", "img"}
+SCRIPT_NAME = "<script>alert('&')</script>\""
 
 
-def made(name="7r"):
+def make_comparison(name="7r"):
     about = {"robot": name, "task": "pose"}
     trials = [
         Trial(kind=CURVE, solver="lm", curve_at=(1.0, 2.0, 9.0), curve=(1.0, 0.1, 0.0), **about),
@@ -48,14 +48,14 @@ def made(name="7r"):
                 Trial(kind=ATTEMPT, solver=solver, target=k, seconds=0.001 * (k + 1), budget_seconds=0.001 * (k + 1),
                       iterations=5, **facts, **about)
             )  # fmt: skip
-    trials.append(Trial(kind=REFUSED, solver="fabrik", note=f"refuses: {EVIL}", **about))
+    trials.append(Trial(kind=REFUSED, solver="fabrik", note=f"refuses: {SCRIPT_NAME}", **about))
     settings = {"budget": 0.02, "seed": 4, "tolerance": 1e-4, "angle_tolerance": 1e-3, "targets": 4, "patience": 1.0}
     machine = {"processor": "Abacus 3000", "cores": "2", "date": "2031-01-02"}
     return Comparison(trials, {"settings": settings, "machine": machine, "titles": {name: f"robot {name}"}})
 
 
-class Balance(HTMLParser):
-    """Every element that is opened is closed, in order."""
+class BalanceChecker(HTMLParser):
+    """Parser that checks that every opened element is closed, in order."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,7 @@ class Balance(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
-        if tag not in EMPTY:
+        if tag not in VOID_ELEMENTS:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -73,53 +73,53 @@ class Balance(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-@pytest.mark.parametrize("name", ["7r", EVIL])
-def test_the_page_is_well_formed_whatever_things_are_called(name):
-    parser = Balance()
-    parser.feed(report_html(made(name)))
+@pytest.mark.parametrize("name", ["7r", SCRIPT_NAME])
+def test_report_is_well_formed_with_any_robot_name(name):
+    parser = BalanceChecker()
+    parser.feed(report_html(make_comparison(name)))
     assert parser.open == []
-    assert sum(tag == "script" for tag, _ in parser.seen) == 1  # ours
+    assert sum(tag == "script" for tag, _ in parser.seen) == 1  # the script of the report
 
 
-def test_the_page_needs_nothing_from_outside():
-    text = report_html(made())
+def test_report_uses_no_external_resources():
+    text = report_html(make_comparison())
     assert not re.search(r"https?://|//cdn|@import|url\(", text)
-    parser = Balance()
+    parser = BalanceChecker()
     parser.feed(text)
     assert not any({"src", "href"} & attributes.keys() for _, attributes in parser.seen)
 
 
-def test_the_page_names_the_machine_the_seed_and_every_solver():
-    text = report_html(made())
+def test_report_names_machine_seed_and_every_solver():
+    text = report_html(make_comparison())
     for word in ("Abacus 3000", "2031-01-02", "robot 7r", ">lm<", ">dls<", ">fabrik<", "refuses: &lt;script&gt;"):
         assert word in text
     assert re.search(r"<dt>seed</dt><dd>4</dd>", text)
 
 
-def test_there_are_three_plots_with_a_line_for_each_that_has_something_to_show():
-    drawings = re.findall(r"<svg [^>]*class=\"plot\".*?</svg>", report_html(made()))
+def test_report_has_three_plots_with_a_line_for_each_solver_with_data():
+    drawings = re.findall(r"<svg [^>]*class=\"plot\".*?</svg>", report_html(make_comparison()))
     assert len(drawings) == 3
     assert [len(re.findall("<polyline", drawing)) for drawing in drawings] == [2, 2, 2]
 
 
-def test_a_page_of_nothing_is_a_page():
-    parser = Balance()
+def test_report_of_an_empty_comparison_is_well_formed():
+    parser = BalanceChecker()
     parser.feed(report_html(Comparison([], {})))
     assert parser.open == []
 
 
-def test_a_page_that_cannot_be_written_is_said(tmp_path):
-    made().to_html(tmp_path / "page.html")
+def test_failed_write_of_the_report_raises_with_the_file_name(tmp_path):
+    make_comparison().to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(CannotSave, match=r"page\.html"):
-        made().to_html(tmp_path / "no folder" / "page.html")
+        make_comparison().to_html(tmp_path / "no folder" / "page.html")
 
 
 values = st.floats(1e-8, 1e8)
 
 
 @given(values, values, values, st.booleans())
-def test_an_axis_keeps_order_and_goes_from_end_to_end(a, b, c, is_log):
+def test_plot_axis_is_monotone_from_zero_to_one(a, b, c, is_log):
     low, middle, high = sorted((a, b, c))
     if high < low * 1.001:
         return
@@ -131,7 +131,7 @@ def test_an_axis_keeps_order_and_goes_from_end_to_end(a, b, c, is_log):
 
 
 @given(values, st.floats(1.5, 1e9), st.booleans())
-def test_ticks_lie_on_the_axis_and_are_not_too_many(low, factor, is_log):
+def test_ticks_are_on_the_axis_and_at_most_eight(low, factor, is_log):
     axis = PlotAxis("", low, low * factor, is_log)
     ticks = axis.ticks()
     assert len(ticks) <= 8
@@ -142,7 +142,7 @@ def test_ticks_lie_on_the_axis_and_are_not_too_many(low, factor, is_log):
 
 
 @given(st.lists(st.one_of(st.floats(0, 1e9), st.just(math.inf)), max_size=6))
-def test_decades_hold_what_they_can_and_are_apart(numbers):
+def test_decade_bounds_contain_the_values_in_range(numbers):
     low, high = decade_bounds(numbers, 1e-6, 1e3)
     assert 1e-6 <= low < high
     for value in numbers:
@@ -150,7 +150,7 @@ def test_decades_hold_what_they_can_and_are_apart(numbers):
             assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
 
 
-def test_lines_stay_inside_the_frame_and_drawings_are_xml():
+def test_plot_lines_stay_inside_the_frame_and_plots_are_xml():
     line = PlotLine("a < b", 12, [(0.1, -5.0), (1.0, 0.5), (1e9, 1e9)])
     text = plot("t & t", [line], PlotAxis("x", 1, 100, is_log=True), PlotAxis("y", 0, 1))
     root = ElementTree.fromstring(text)
@@ -163,7 +163,7 @@ def test_lines_stay_inside_the_frame_and_drawings_are_xml():
     assert "stroke-dasharray" not in legend_key(2)
 
 
-def test_the_bar_fills_up_and_ends_its_line():
+def test_progress_bar_fills_up_and_ends_its_line():
     stream = io.StringIO()
     bar = ComparisonProgressBar(stream)
     for done in range(5):
@@ -175,7 +175,7 @@ def test_the_bar_fills_up_and_ends_its_line():
     assert format_minutes(125.7) == "2:05"
 
 
-def test_nobody_looks_on_unless_asked_or_at_a_terminal(capsys):
+def test_progress_is_printed_only_on_request_or_at_a_terminal(capsys):
     make_progress(False)(1, 2, "x")
     make_progress(None)(1, 2, "x")
     assert capsys.readouterr().err == ""

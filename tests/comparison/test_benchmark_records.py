@@ -1,4 +1,4 @@
-"""Records on disk: what is read is what was written, also after a sudden end."""
+"""Records on disk: reading returns what was written, also after an interrupted run."""
 
 from __future__ import annotations
 
@@ -28,58 +28,58 @@ trials = st.builds(Trial, **{field.name: BY_TYPE[field.type] for field in fields
 
 
 def same(a, b):
-    return repr(a) == repr(b)  # nan is like nan
+    return repr(a) == repr(b)  # nan equals nan here
 
 
 @given(st.lists(trials, max_size=4), st.sampled_from(["records.csv", "records.csv.gz"]))
-def test_what_is_read_is_what_was_written(tmp_path_factory, some, name):
+def test_records_are_read_back_unchanged(tmp_path_factory, written, name):
     path = tmp_path_factory.mktemp("records") / name
-    write_records(path, some, ABOUT)
-    found, about = read_records(path)
+    write_records(path, written, ABOUT)
+    records, about = read_records(path)
     assert about == ABOUT
-    assert same(found, some)
+    assert same(records, written)
     assert not partial_path(path).exists()
 
 
-def one(k):
+def attempt(k):
     return Trial(kind="attempt", robot="7r", task="pose", solver="lm", target=k, seconds=0.5)
 
 
-def test_records_stand_beside_the_file_until_all_are_there(tmp_path):
+def test_records_are_written_to_a_partial_file_until_finished(tmp_path):
     path = tmp_path / "records.csv"
-    path.write_text("what was there before")
+    path.write_text("previous content")
     recorder = RecordWriter(path, ABOUT)
-    recorder.write([one(0)])
-    assert path.read_text() == "what was there before"
-    assert same(read_records(partial_path(path), is_part=True)[0], [one(0)])
-    recorder.write([one(1)])
+    recorder.write([attempt(0)])
+    assert path.read_text() == "previous content"
+    assert same(read_records(partial_path(path), is_part=True)[0], [attempt(0)])
+    recorder.write([attempt(1)])
     recorder.finish()
-    assert same(read_records(path)[0], [one(0), one(1)])
+    assert same(read_records(path)[0], [attempt(0), attempt(1)])
 
 
 @pytest.mark.parametrize("name", ["records.csv", "records.csv.gz"])
 @pytest.mark.parametrize("cut", [5, 30, 60])
-def test_a_line_that_was_cut_off_is_left_out_of_a_part_and_refused_in_a_whole(tmp_path, name, cut):
+def test_truncated_line_is_skipped_in_a_partial_file_and_an_error_in_a_finished_one(tmp_path, name, cut):
     path = tmp_path / name
-    write_records(path, [one(k) for k in range(50)], ABOUT)
+    write_records(path, [attempt(k) for k in range(50)], ABOUT)
     data = path.read_bytes()
     path.write_bytes(data[:-cut])
-    found, _ = read_records(path, is_part=True)
-    assert same(found, [one(k) for k in range(len(found))])
-    assert len(found) < 50 or cut < 8  # the last bytes of a packed file are a sum, no data
+    records, _ = read_records(path, is_part=True)
+    assert same(records, [attempt(k) for k in range(len(records))])
+    assert len(records) < 50 or cut < 8  # the last bytes of a gzip file are a checksum, not data
     with pytest.raises(FormatError):
         read_records(path)
 
 
-def test_the_file_is_plain_csv_with_a_name_for_each_column(tmp_path):
-    write_records(tmp_path / "records.csv", [one(0)], ABOUT)
+def test_file_is_plain_csv_with_column_names(tmp_path):
+    write_records(tmp_path / "records.csv", [attempt(0)], ABOUT)
     with (tmp_path / "records.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["kind"] for row in rows] == ["about", "attempt"]
     assert float(rows[1]["seconds"]) == 0.5
 
 
-def test_what_cannot_be_read_or_written_is_said(tmp_path):
+def test_files_that_cannot_be_read_or_written_raise(tmp_path):
     with pytest.raises(FileMissing, match=r"nothing\.csv"):
         read_records(tmp_path / "nothing.csv")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
@@ -92,8 +92,8 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path):
         write_records(tmp_path / "no folder" / "records.csv", [], ABOUT)
 
 
-def test_a_comparison_is_the_same_after_a_way_through_a_file(tmp_path):
-    before = Comparison([one(0), one(1)], ABOUT)
+def test_comparison_is_equal_after_saving_and_loading(tmp_path):
+    before = Comparison([attempt(0), attempt(1)], ABOUT)
     before.to_csv(tmp_path / "records.csv")
     after = Comparison.from_csv(tmp_path / "records.csv")
     assert same(after.rows, before.rows)

@@ -1,4 +1,4 @@
-"""`mechanik info --kernels` and `mechanik warmup`: what runs each module of kernels, and compiling all of them."""
+"""`mechanik info --kernels` and `mechanik warmup`: the tier of each kernel module, and compiling all of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import json
 import pytest
 
 from mechanik.cli import main, warmup_command
-from mechanik.cli import warmup_command as kernel_bar
-from mechanik.cli import warmup_command as kernel_table
 from mechanik.tiers import KERNEL_MODULES, KernelState, Tier
 
 HOUR = 3600.0
@@ -29,8 +27,7 @@ def run(capsys, *arguments):
 
 @pytest.fixture
 def states(monkeypatch):
-    """Both commands see these states, whatever is compiled on this machine."""
-    monkeypatch.setattr(kernel_table, "kernel_states", lambda: STATES)
+    """Both commands get these states, independent of what is compiled on this machine."""
     monkeypatch.setattr(warmup_command, "kernel_states", lambda: STATES)
 
 
@@ -43,26 +40,26 @@ def test_info_lists_tier_state_and_age_of_each_module(capsys, states):
     assert ["descent", "plain", "compiling"] in rows
     assert "1 of 5 modules ready" in out
     assert "dense_evaluation cannot be compiled: MemoryError: no memory" in err
-    assert err.count("needs Numba") == 1, "a reason that modules share is said once"
+    assert err.count("needs Numba") == 1, "a reason that modules share is printed once"
 
 
-def test_info_gives_the_same_table_as_data(capsys, states):
+def test_info_as_json_has_the_same_table(capsys, states):
     code, out, _ = run(capsys, "info", "--kernels", "--json")
     modules = json.loads(out)["modules"]
     assert code == 0
-    assert [(one["module"], one["tier"], one["state"]) for one in modules] == [
-        (one.module, str(one.tier), one.state) for one in STATES
+    assert [(module["module"], module["tier"], module["state"]) for module in modules] == [
+        (state.module, str(state.tier), state.state) for state in STATES
     ]
     assert modules[0]["age"] == 2 * HOUR
     assert modules[1]["age"] is None
 
 
-def test_info_knows_every_module_of_this_installation(capsys):
+def test_info_lists_every_kernel_module(capsys):
     _, out, _ = run(capsys, "info", "--kernels", "--json")
-    assert [one["module"] for one in json.loads(out)["modules"]] == list(KERNEL_MODULES)
+    assert [module["module"] for module in json.loads(out)["modules"]] == list(KERNEL_MODULES)
 
 
-def test_info_needs_a_file_or_the_option_and_takes_one_of_both(capsys):
+def test_info_needs_either_a_file_or_kernels(capsys):
     code, out, err = run(capsys, "info")
     assert (code, out) == (2, "")
     assert "FILE, or --kernels" in err
@@ -78,15 +75,15 @@ def test_warmup_leaves_every_module_ready(capsys):
     assert all(" ready" in rows[name] for name in KERNEL_MODULES)
 
 
-def interrupted(progress):
+def interrupt_after_first(progress):
     progress.begin({"forward": 5.0, "descent": 65.0})
     progress.finish("forward")
     progress.end()
     raise KeyboardInterrupt
 
 
-def test_interrupted_warmup_says_what_goes_on_in_the_background(capsys, monkeypatch, states):
-    monkeypatch.setattr(warmup_command, "warm_up", interrupted)
+def test_interrupted_warmup_says_what_is_compiled_in_the_background(capsys, monkeypatch, states):
+    monkeypatch.setattr(warmup_command, "warm_up", interrupt_after_first)
     code, out, err = run(capsys, "warmup")
     assert (code, out) == (130, "")
     assert "1 of 2 kernel modules compiled" in err
@@ -95,19 +92,19 @@ def test_interrupted_warmup_says_what_goes_on_in_the_background(capsys, monkeypa
     assert "compiling ends with this command" in run(capsys, "warmup")[2]
 
 
-def test_interrupted_warmup_with_nothing_left_says_so(capsys, monkeypatch):
-    monkeypatch.setattr(warmup_command, "warm_up", interrupted)
+def test_interrupted_warmup_says_if_nothing_is_left_to_compile(capsys, monkeypatch):
+    monkeypatch.setattr(warmup_command, "warm_up", interrupt_after_first)
     monkeypatch.setattr(warmup_command, "kernel_states", lambda: STATES[:1])
     code, _, err = run(capsys, "warmup")
     assert code == 130
     assert "nothing is compiled in the background" in err
 
 
-def test_bar_on_a_terminal_names_what_is_left(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # by which a stream counts as a terminal
+def test_progress_bar_on_a_terminal_names_remaining_modules(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then treats the stream as a terminal
     monkeypatch.setenv("COLUMNS", "120")
-    bar = kernel_bar.make_compile_progress()
-    assert isinstance(bar, kernel_bar.CompileProgressBar)
+    bar = warmup_command.make_compile_progress()
+    assert isinstance(bar, warmup_command.CompileProgressBar)
     bar.begin({"forward": 5.0, "descent": 65.0})
     bar.finish("forward")
     bar.end()
@@ -117,9 +114,9 @@ def test_bar_on_a_terminal_names_what_is_left(capsys, monkeypatch):
     assert "1 of 2 kernel modules compiled in 0 s" in err
 
 
-def test_bar_says_nothing_where_all_is_compiled(capsys, monkeypatch):
+def test_progress_bar_prints_nothing_if_all_is_compiled(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    bar = kernel_bar.make_compile_progress()
+    bar = warmup_command.make_compile_progress()
     bar.begin({})
     bar.end()
     assert capsys.readouterr().err == ""

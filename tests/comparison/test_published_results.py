@@ -1,4 +1,4 @@
-"""What the README says of the comparison is what the records in docs/ say."""
+"""Numbers that the documentation cites equal those of the records in docs/."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def readme():
+def tour():
     return re.sub(r"\s+", " ", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"))
 
 
@@ -32,16 +32,16 @@ def percents(rows, task, share, *solvers):
     return [round(100 * (mean_over_robots(rows, solver, task, share) or 0.0)) for solver in solvers]
 
 
-def test_at_the_first_attempt_methods_are_alike_and_in_the_budget_they_are_not(rows, readme):
+def test_documented_success_rates_for_poses_match_the_records(rows, tour):
     kinds = ("lm", "dls", "sdls", "pseudo_inverse", "newton", "chan", "sugihara")
     first = percents(rows, "pose", first_attempt_share, *kinds)
-    assert f"All least-squares methods reach {min(first)} to {max(first)} % of poses" in readme
-    tried, missed = (
+    assert f"All least-squares methods reach {min(first)} to {max(first)} % of poses" in tour
+    total, missed = (
         sum(x) for x in zip(*((r.trials, r.trials - r.within_budget) for r in rows if r.solver == "lm"), strict=True)
     )
-    assert f"all but {missed} of {tried:,} targets" in readme
+    assert f"all but {missed} of {total:,} targets" in tour
     a, b, c = percents(rows, "pose", within_budget_share, "sugihara", "dls", "jacobian_transpose")
-    assert f"`sugihara`, reached {a} %, `dls` {b} %, `jacobian_transpose` {c} %" in readme
+    assert f"`sugihara`, reached {a} %, `dls` {b} %, `jacobian_transpose` {c} %" in tour
     others = (
         "dls",
         "sdls",
@@ -57,28 +57,28 @@ def test_at_the_first_attempt_methods_are_alike_and_in_the_budget_they_are_not(r
     assert a >= max(percents(rows, "pose", within_budget_share, *others))
 
 
-def test_what_animators_use_is_good_for_points(rows, readme):
+def test_documented_success_rates_of_ccd_and_fabrik_match_the_records(rows, tour):
     for task, text in (
         ("point", "reach {} and {} % of positions at the first attempt, more than `lm` ({} %)"),
         ("tight_limits", "{} and {} % within tight limits (`lm` {} %)"),
         ("near_singular", "{} and {} % near singular poses ({} %)"),
     ):
-        assert text.format(*percents(rows, task, first_attempt_share, "ccd", "fabrik", "lm")) in readme
+        assert text.format(*percents(rows, task, first_attempt_share, "ccd", "fabrik", "lm")) in tour
     assert all(row.refused for row in rows if row.solver in ("ccd", "fabrik") and row.robot == "closed_loop")
 
 
-def test_out_of_reach_fixed_damping_stays_away(rows, readme):
+def test_documented_rates_for_unreachable_targets_match_the_records(rows, tour):
     dls, pseudo, lm, ccd = percents(rows, "out_of_reach", within_budget_share, "dls", "pseudo_inverse", "lm", "ccd")
     assert lm == 100
-    assert f"in {dls} % of cases, `pseudo_inverse` in {pseudo} %, `lm` in all, `ccd` in {ccd} %" in readme
+    assert f"in {dls} % of cases, `pseudo_inverse` in {pseudo} %, `lm` in all, `ccd` in {ccd} %" in tour
 
 
-def test_nobody_lied_and_no_limit_was_violated(rows):
+def test_records_have_no_false_claims_and_no_limit_violations(rows):
     assert sum(row.false_claims for row in rows if not row.refused) == 0
     assert sum(row.violations for row in rows if not row.refused) == 0
 
 
-def test_the_page_by_task_is_made_from_the_records(rows):
+def test_page_by_task_is_made_from_the_records(rows):
     page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
     table = markdown_by_task(rows)
     assert table in page
