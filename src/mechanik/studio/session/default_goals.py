@@ -1,9 +1,10 @@
 """Default goals of a mechanism that is opened, so that there is something to drag.
 
-- Serial arm: a goal at the tip. With a gripper, the goal is on the link that carries the fingers. - Tree: a goal at the
-end of each limb. For a floating body, links named as feet are pinned; if there are only feet, the body itself has the
-goal. - Closed loops: a goal on the link named as tool, platform, pen or similar; else on the link that is most joints
-away from the ground.
+- Serial arm: a goal at the tip. With a gripper, the goal is on the link that carries the fingers.
+- Tree: a goal at the end of each limb. For a floating body, links named as feet are pinned; if there are only feet, the
+  body itself has the goal.
+- Closed loops: a goal on the link named as tool, platform, pen or similar; else on the link that is most joints away
+  from the ground.
 
 The goal is a pose if at least six dofs move it, else a point. A point goal is at the far end of the last link, since a
 point at its joint would not depend on that joint.
@@ -114,21 +115,21 @@ def _at_end(mechanism: Mechanism, name: str) -> DefaultGoal:
 
 def _on_body(mechanism: Mechanism, body: str) -> tuple[DefaultGoal, ...]:
     ends = _leaves(mechanism) if mechanism.closures else _limbs(mechanism)
-    feet = [end for end in ends if _is_called(end, FOOT_WORDS)]
-    hands = [end for end in ends if end not in feet] if feet and not mechanism.closures else []
-    handles = [DefaultGoal(end, _kind(_dof_count(mechanism, end, above=body))) for end in hands[:MAX_DEFAULT_GOALS]]
+    feet = [end for end in ends if _has_word(end, FOOT_WORDS)]
+    other_ends = [end for end in ends if end not in feet] if feet and not mechanism.closures else []
+    goals = [DefaultGoal(end, _kind(_dof_count(mechanism, end, above=body))) for end in other_ends[:MAX_DEFAULT_GOALS]]
     pins = [
         DefaultGoal(end, _kind(_dof_count(mechanism, end, above=body)), pinned=True) for end in feet[:MAX_DEFAULT_GOALS]
     ]
-    handles.sort(key=lambda handle: handle.kind != "pose")  # end effectors with six dofs before heads
-    return (*(handles or [DefaultGoal(body, "pose")]), *pins)
+    goals.sort(key=lambda goal: goal.kind != "pose")  # end effectors with six dofs before heads
+    return (*(goals or [DefaultGoal(body, "pose")]), *pins)
 
 
 def _kind(dof_count: int) -> GoalKind:
     return "pose" if dof_count >= 6 else "point"
 
 
-def _is_called(name: str, words: tuple[str, ...]) -> bool:
+def _has_word(name: str, words: tuple[str, ...]) -> bool:
     """Return whether a part of the name is one of the words, with or without digits: `left_foot`, `foot3`, `tool0`."""
     parts = name.lower().replace("-", "_").replace(".", "_").split("_")
     return any(part.strip("0123456789") in words for part in parts)
@@ -195,7 +196,7 @@ def _still_at(mechanism: Mechanism, fork: str) -> str:
 def _end_of_loops(mechanism: Mechanism) -> str:
     ends = [name for name in _leaves(mechanism) if _dof_count(mechanism, name)]
     for word in TOOL_WORDS:
-        named = [name for name in ends if _is_called(name, (word,))]
+        named = [name for name in ends if _has_word(name, (word,))]
         if named:
             return named[0]
     links = list(mechanism.links.values())

@@ -78,9 +78,9 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
         if slot is None and closes < 0:
             continue  # it carries no link, so it moves nothing
         axes = quaternion.to_matrix(joint.axes_wxyz)
-        is_ball = joint.has_quaternion
-        singles = [dof for dof in DOF_MOTION_ORDER if dof in joint.dof and not (is_ball and dof.is_rotation)]
-        others = len(singles) + is_ball - 1
+        is_spherical = joint.has_quaternion
+        singles = [dof for dof in DOF_MOTION_ORDER if dof in joint.dof and not (is_spherical and dof.is_rotation)]
+        others = len(singles) + is_spherical - 1
         for dof in singles:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             x, y, z = axes[:, dof.axis_index].tolist()
@@ -90,7 +90,7 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
                 IndexedDof(label, name, number, dof, (x, y, z), value_count, q_index, closure=closes, other_dofs=others)
             )
             value_count += 1
-        if is_ball:
+        if is_spherical:
             label = name if not singles else f"{name}.turn"
             x, y, z = axes[:, 2].tolist()
             q_index = -1 if slot is None or slot.quaternion_q is None else slot.quaternion_q
@@ -146,28 +146,28 @@ class DofValueReader:
 
     def __init__(self, dofs: Sequence[IndexedDof]) -> None:
         tree = [dof for dof in dofs if dof.closure < 0 and not dof.is_spherical]
-        balls = [dof for dof in dofs if dof.closure < 0 and dof.is_spherical]
+        spherical = [dof for dof in dofs if dof.closure < 0 and dof.is_spherical]
         closing = [dof for dof in dofs if dof.closure >= 0 and dof.dof is not None]
-        closing_balls = [dof for dof in dofs if dof.closure >= 0 and dof.is_spherical]
+        closing_spherical = [dof for dof in dofs if dof.closure >= 0 and dof.is_spherical]
         self.count = sum(3 if dof.is_spherical else 1 for dof in dofs)
         self._to = np.array([dof.value_index for dof in tree], dtype=np.int64)
         self._from = np.array([dof.q_index for dof in tree], dtype=np.int64)
         self._ratio, self._offset = np.array([dof.ratio for dof in tree]), np.array([dof.offset for dof in tree])
-        self._ball_to = np.array(
-            [range(dof.value_index, dof.value_index + 3) for dof in balls], dtype=np.int64
+        self._spherical_to = np.array(
+            [range(dof.value_index, dof.value_index + 3) for dof in spherical], dtype=np.int64
         ).reshape(-1, 3)
-        self._ball_from = np.array([range(dof.q_index, dof.q_index + 4) for dof in balls], dtype=np.int64).reshape(
-            -1, 4
-        )
+        self._spherical_from = np.array(
+            [range(dof.q_index, dof.q_index + 4) for dof in spherical], dtype=np.int64
+        ).reshape(-1, 4)
         self._closing_to = np.array([dof.value_index for dof in closing], dtype=np.int64)
         self._closing_at = (
             np.array([dof.closure for dof in closing], dtype=np.int64),
             np.array([int(dof.dof or 0) for dof in closing], dtype=np.int64),
         )
         self._turned_to = np.array(
-            [range(dof.value_index, dof.value_index + 3) for dof in closing_balls], dtype=np.int64
+            [range(dof.value_index, dof.value_index + 3) for dof in closing_spherical], dtype=np.int64
         ).reshape(-1, 3)
-        self._turned_at = np.array([dof.closure for dof in closing_balls], dtype=np.int64)
+        self._turned_at = np.array([dof.closure for dof in closing_spherical], dtype=np.int64)
 
     def read(self, q: Array, measured: Array, rotation_vectors: Array) -> Array:
         """Return the values of all dofs, (V,), m and rad.
@@ -179,8 +179,8 @@ class DofValueReader:
         """
         values = np.empty(self.count)
         values[self._to] = self._ratio * q[self._from] + self._offset
-        if len(self._ball_to):
-            values[self._ball_to] = quaternion.log(q[self._ball_from])
+        if len(self._spherical_to):
+            values[self._spherical_to] = quaternion.log(q[self._spherical_from])
         if len(self._closing_to):
             values[self._closing_to] = measured[self._closing_at]
         if len(self._turned_to):
@@ -227,7 +227,7 @@ class ClosureMeter:
         self._X_b = np.array([b for _, b in frames]).reshape(-1, 4, 4)
         free = np.array([[dof in closure.free_dof for dof in DoF] for closure in closures], dtype=bool).reshape(-1, 6)
         self._shifts = free[:, :3]
-        self._balls = np.array(
+        self._is_spherical = np.array(
             [isinstance(closure.joint, Joint) and closure.joint.has_quaternion for closure in closures], dtype=bool
         )
         ranges = [closure.joint._values_and_limits() for closure in closures]
@@ -241,7 +241,7 @@ class ClosureMeter:
         self._welded = np.flatnonzero(turns == 0)
         by_two = [(two, np.flatnonzero((turns == 2) & free[:, two].all(axis=1))) for two in TWO_ROTATIONS]
         self._by_two = [(two, rows) for two, rows in by_two if rows.size]
-        self._others = [int(k) for k in np.flatnonzero((turns == 3) & ~self._balls)]
+        self._others = [int(k) for k in np.flatnonzero((turns == 3) & ~self._is_spherical)]
 
     def measure(self, X: Array) -> ClosureState:
         """Return errors and joint values of all closures.
@@ -283,8 +283,8 @@ class ClosureMeter:
                 @ rotation.about_x(joint_values[3])
             )
             gaps[k, 1] = _angles((R[k] @ turn.T)[None])[0]
-        if self._balls.any():
-            turned[self._balls] = rotation.log(R[self._balls])
+        if self._is_spherical.any():
+            turned[self._is_spherical] = rotation.log(R[self._is_spherical])
         return ClosureState(gaps, values, turned)
 
     def _unwrap(self, angle: Array, rows: Indices, k: int) -> Array:

@@ -253,7 +253,7 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     )
     edit_state = replace(active.edit_state, goals=(*active.edit_state.goals, drag_goal))
     session.dragging.start_drag(
-        Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"pull {request.link}", edit_state
+        Drag("goal", LINK_DRAG_GOAL, session.active.carried_link_poses()), f"drag {request.link}", edit_state
     )
     session.broadcaster.broadcast_goals()
 
@@ -296,12 +296,12 @@ def default_shape(kind: ObstacleKind, radius: float) -> Shape:
         kind: kind of the shape.
         radius: radius of the bounding sphere of the mechanism, m; sizes are a share of it, rounded to one digit.
     """
-    edge, ball, thickness, length = (float(f"{share * radius:.0e}") for share in (0.25, 0.15, 0.08, 0.4))
+    edge, ball_radius, thickness, length = (float(f"{share * radius:.0e}") for share in (0.25, 0.15, 0.08, 0.4))
     match kind:
         case "box":
             return Box((edge, edge, edge))
         case "sphere":
-            return Sphere(ball)
+            return Sphere(ball_radius)
         case "capsule":
             return Capsule(thickness, length)
 
