@@ -257,3 +257,11 @@ def check_finite_angles(what: str, **angles: float) -> None:
             raise StructureError(f"{what}: {name} must be a number, not {angle!r}")
         if not math.isfinite(angle):
             raise StructureError(f"{what}: {name} must be finite, not {angle}")
+
+
+def check_flags(options: object, *names: str) -> None:
+    """Raise `InvalidArgument` if one of the named attributes of `options` is not True or False."""
+    for name in names:
+        value = getattr(options, name)
+        if not isinstance(value, bool):
+            raise InvalidArgument(f"{name} must be True or False, not {value!r}")

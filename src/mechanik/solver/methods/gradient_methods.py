@@ -23,10 +23,10 @@ from mechanik.kernels.nodes import FIRST_V, FIXED, NODE_FLOATS, SPHERICAL, TRANS
 from mechanik.kernels.nodes import NODE_KIND as KIND_OF_NODE
 from mechanik.kernels.problem_layout import BLOCK_INTS, BLOCK_KIND, DISTANCE, HAS_BANDS, LOCKED, NODE_A
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
-from mechanik.solver.methods.method import Method, check_bool
+from mechanik.solver.methods.method import Method
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
-from mechanik.validation import as_number
+from mechanik.validation import as_number, check_flags
 
 differences_kernel = kernel_module("methods.difference_gradient")
 
@@ -318,7 +318,7 @@ class Momentum(Method):
             raise LimitsError(f"alpha must be above 0, or None for a value from the Jacobian, not {self.alpha!r}")
         if isinstance(self.beta, str) or not 0 <= as_number(self.beta, "beta") < 1:
             raise LimitsError(f"beta must be from 0 to below 1, not {self.beta!r}")
-        check_bool(self, "nesterov", "restart")
+        check_flags(self, "nesterov", "restart")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         projected, velocity = ProjectedGradient(problem), np.zeros(problem.n)

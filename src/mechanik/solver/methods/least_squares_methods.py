@@ -32,13 +32,13 @@ from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import (
     Method,
     check_at_most_one,
-    check_bool,
     check_finite,
     check_non_negative,
     check_positive,
 )
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
+from mechanik.validation import check_flags
 
 least_squares_kernel = kernel_module("methods.least_squares_steps")
 
@@ -209,7 +209,7 @@ class DampedLeastSquares(Method):
         check_finite(self, "damping")
         check_non_negative(self, "gain")
         check_at_most_one(self, "gain")
-        check_bool(self, "svd", "hold_at_limits")
+        check_flags(self, "svd", "hold_at_limits")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem, self.D_max, self.D_max_angle)
@@ -259,7 +259,7 @@ class Chan(Method):
     def __post_init__(self) -> None:
         check_positive(self, "damping")
         check_finite(self, "damping")
-        check_bool(self, "hold_at_limits")
+        check_flags(self, "hold_at_limits")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem)
@@ -298,7 +298,7 @@ class Sugihara(Method):
     def __post_init__(self) -> None:
         check_positive(self, "w_n_bar")
         check_finite(self, "w_n_bar")
-        check_bool(self, "hold_at_limits")
+        check_flags(self, "hold_at_limits")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem)
@@ -345,7 +345,7 @@ class PseudoInverse(Method):
         check_positive(self, "gamma_max")
         check_non_negative(self, "rank_tolerance", "gain")
         check_at_most_one(self, "gain")
-        check_bool(self, "hold_at_limits")
+        check_flags(self, "hold_at_limits")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem)
@@ -394,7 +394,7 @@ class SelectivelyDamped(Method):
 
     def __post_init__(self) -> None:
         check_positive(self, "gamma_max", "D_max", "D_max_angle")
-        check_bool(self, "hold_at_limits")
+        check_flags(self, "hold_at_limits")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem, self.D_max, self.D_max_angle)

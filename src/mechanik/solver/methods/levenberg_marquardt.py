@@ -13,8 +13,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
 from mechanik.errors import LimitsError
-from mechanik.solver.methods.method import Method, check_bool
-from mechanik.validation import as_number
+from mechanik.solver.methods.method import Method
+from mechanik.validation import as_number, check_flags
 
 if TYPE_CHECKING:
     from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
@@ -63,7 +63,7 @@ class LevenbergMarquardt(Method):
             raise LimitsError(f"kick cannot be below 0, but is {self.kick!r}")
         if self.damping is not None and not as_number(self.damping, "damping") > 0:
             raise LimitsError(f"damping must be above 0, or None for adaptive damping, not {self.damping!r}")
-        check_bool(self, "svd")
+        check_flags(self, "svd")
 
     def check(self, problem: LeastSquaresProblem) -> None:
         """Accept every problem."""

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError
+from mechanik.errors import InvalidOperation, LimitsError
 from mechanik.kernels.state_layout import (
     ATTEMPTS_OUT,
     CLOSEST,
@@ -137,13 +137,6 @@ def check_at_most_one(method: Method, *names: str) -> None:
     for name in names:
         if not _number(method, name) <= 1.0:
             raise LimitsError(f"{name} must be from 0 to 1, not {getattr(method, name)!r}")
-
-
-def check_bool(method: Method, *names: str) -> None:
-    """Raise `InvalidArgument` if an option is not True or False."""
-    for name in names:
-        if not isinstance(getattr(method, name), bool):
-            raise InvalidArgument(f"{name} must be True or False, not {getattr(method, name)!r}")
 
 
 def _number(method: Method, name: str) -> float:
