@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from random_mechanisms import random_joint, random_mechanism, random_turn, seeds
 
 from mechanik import gallery
@@ -56,6 +56,7 @@ def test_links_stand_and_loops_gape_as_before(seed: int) -> None:
 
 @settings(max_examples=60)
 @given(seeds)
+@example(100000)  # a unit quaternion was normalized again, which changed its last digits
 def test_what_is_read_is_written_as_the_same_text_wherever_it_stands(seed: int) -> None:
     text = write_urdf(moved(seed))
     assert write_urdf(read_urdf(text)) == text

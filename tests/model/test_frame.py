@@ -97,6 +97,9 @@ def test_quaternions_are_normalized_and_unit_quaternions_unchanged():
     odd = quaternion.normalize(np.array([0.1, 0.7, -0.3, 0.2]))
     frame.wxyz = odd
     np.testing.assert_array_equal(frame.wxyz, odd)
+    rounded_unit = (0.665735025497158, -0.5041193187868266, -0.4586283940543203, 0.3038430259514931)
+    frame.wxyz = rounded_unit
+    np.testing.assert_array_equal(frame.wxyz, rounded_unit)
 
 
 @pytest.mark.parametrize(

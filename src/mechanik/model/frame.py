@@ -294,12 +294,9 @@ class Frame:
 
     def _unit_quaternion(self, wxyz: ArrayLike) -> Array:
         rotation = as_vector(wxyz, 4, f"wxyz of {self}")
-        largest = float(np.abs(rotation).max())
-        norm = float(np.linalg.norm(rotation / largest)) * largest if largest > 1e-12 else 0.0
-        if norm == 0.0:
+        if float(np.abs(rotation).max()) <= 1e-12:
             raise NotARotation(f"wxyz of {self} is {rotation.tolist()}; a quaternion cannot be zero")
-        # a unit quaternion is not normalized again, so that it is read back to the last bit
-        return rotation if abs(norm - 1.0) < 4e-16 else rotation / norm
+        return quaternion.normalize(rotation)
 
     def _set_local_pose(self, position: Array, wxyz: Array) -> None:
         self._position, self._wxyz = read_only(position), read_only(wxyz)

@@ -112,11 +112,11 @@ def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
     wxyz_of_rpy = wxyz_from_rpy(rpy or (0.0, 0.0, 0.0))
     if wxyz is None:
         return position, wxyz_of_rpy
-    exact = _unit_quaternion(node, "wxyz", wxyz)
-    if rpy is not None and quaternion.angle_between(exact, wxyz_of_rpy) > 1e-9:
+    unit_wxyz = _unit_quaternion(node, "wxyz", wxyz)
+    if rpy is not None and quaternion.angle_between(unit_wxyz, wxyz_of_rpy) > 1e-9:
         node.warn("has an rpy and a wxyz that disagree; the wxyz is ignored")
         return position, wxyz_of_rpy
-    return position, np.array(wxyz) if abs(math.hypot(*wxyz) - 1.0) < 1e-14 else exact
+    return position, unit_wxyz
 
 
 def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
@@ -124,10 +124,9 @@ def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
 
 
 def _unit_quaternion(node: XmlNode, attribute: str, wxyz: tuple[float, ...]) -> Array:
-    length = math.hypot(*wxyz)
-    if not 1e-9 < length < 1e9:
+    if not 1e-9 < math.hypot(*wxyz) < 1e9:
         raise node.make_error(f"has {attribute}={node.attributes[attribute]!r}; the quaternion must have a length of 1")
-    return np.array(wxyz) / length
+    return quaternion.normalize(wxyz)
 
 
 def read_inertial(link: XmlNode) -> Inertial | None:
@@ -281,7 +280,7 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
         return attributes
     exact_rpy = euler.euler_from_quaternion(unit_wxyz, order="xyz", axes="fixed")
     for rpy in _short_rpy_candidates(exact_rpy):
-        if np.array_equal(_normalized(wxyz_from_rpy(tuple(rpy))), unit_wxyz):
+        if np.array_equal(quaternion.normalize(wxyz_from_rpy(tuple(rpy))), unit_wxyz):
             return attributes | {"rpy": format_numbers(rpy)}
     return attributes | {"rpy": format_numbers(exact_rpy), "wxyz": format_numbers(unit_wxyz)}
 
@@ -298,12 +297,6 @@ def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
             near = np.abs(triple - multiples * eighth) < 10.0**-decimals
             yield np.where(near, multiples * eighth, np.round(triple, decimals)) + 0.0
         yield triple
-
-
-def _normalized(wxyz: Array) -> Array:
-    """Normalize a quaternion as `Frame` does."""
-    norm = float(np.linalg.norm(wxyz))
-    return wxyz if abs(norm - 1.0) < 4e-16 else wxyz / norm
 
 
 def stable_axis(axis: Array, round_trip: Callable[[Array], Array]) -> Array:
