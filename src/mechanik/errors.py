@@ -60,7 +60,19 @@ class UnknownName(MechanikError, KeyError):
 
 
 class StructureError(MechanikError, ValueError):
-    """The graph of links and joints does not allow the operation: two parents, a cycle, a name that is in use."""
+    """The graph of links and joints does not allow the operation: two parents, a cycle, a name that is in use.
+
+    Args:
+        args: the message.
+        code: code of the finding of `check`: "duplicate-name", "second-parent", "cycle" or "unreadable".
+
+    Attributes:
+        code: as in Args.
+    """
+
+    def __init__(self, *args: object, code: str = "unreadable") -> None:
+        super().__init__(*args)
+        self.code = code
 
 
 class InvalidArgument(StructureError, TypeError):
@@ -92,7 +104,19 @@ class CouplingError(MechanikError, ValueError):
 
 
 class FormatError(MechanikError, ValueError):
-    """A file or text cannot be read or written; the message names the file and the place in it."""
+    """A file or text cannot be read or written; the message names the file and the place in it.
+
+    Args:
+        args: the message.
+        code: code of the finding of `check`: "unknown-format" or "unreadable".
+
+    Attributes:
+        code: as in Args.
+    """
+
+    def __init__(self, *args: object, code: str = "unreadable") -> None:
+        super().__init__(*args)
+        self.code = code
 
 
 class MissingExtra(MechanikError, ImportError):

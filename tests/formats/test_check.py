@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import re
 
 import pytest
 
 import mechanik.model as mk
+from mechanik.errors import StructureError
 from mechanik.formats import Finding, check, write_json
 from mechanik.formats.model_check import format_amount
 
@@ -334,3 +336,42 @@ def test_a_file_that_is_missing_is_one_error(tmp_path):
     (finding,) = check(tmp_path / "gone.urdf")
     assert (finding.severity, finding.code) == ("error", "file-missing")
     assert "gone.urdf" in finding.where
+
+
+UNREADABLE = {
+    "unknown-format": ("a.txt", b"solid of a mesh"),
+    "unknown-format of a root element": ("a.xml", b"<html></html>"),
+    "unknown-format of a binary file": ("a.urdf", b"<robot>\0</robot>"),
+    "unreadable XML": ("a.urdf", b"<robot name='r'><link name='a'></robot>"),
+    "unreadable JSON": ("a.json", b'{"mechanik": 1, "links": 3}'),
+    "unreadable MJCF": ("a.xml", b"<mujoco><worldbody><body><geom/></worldbody></mujoco>"),
+    "unreadable SDF": ("a.sdf", b"<sdf version='1.9'><model/></sdf>"),
+    "unreadable empty file": ("a.urdf", b""),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_code_of_an_unreadable_file_tells_an_unknown_format_from_a_broken_file(case, tmp_path):
+    """After a merge of exception classes, every such file was "unknown-format"."""
+    name, data = UNREADABLE[case]
+    (tmp_path / name).write_bytes(data)
+    (finding,) = check(tmp_path / name)
+    assert (finding.severity, finding.code) == ("error", case.split()[0])
+
+
+def test_structure_errors_carry_the_code_of_their_kind():
+    """After a merge of exception classes, every such error was a "duplicate-name"."""
+    parent, child = mk.Frame("a"), mk.Frame("b")
+    parent.add_child(child)
+    with pytest.raises(StructureError) as second_parent:
+        mk.Frame("c").add_child(child)
+    with pytest.raises(StructureError) as cycle:
+        child.add_child(parent)
+    with pytest.raises(StructureError) as duplicate:
+        mk.Mechanism([mk.Link("a"), mk.Link("a")])
+    with pytest.raises(StructureError) as other:
+        mk.Builder().build()
+    errors = [second_parent.value, cycle.value, duplicate.value, other.value]
+    codes = ["second-parent", "cycle", "duplicate-name", "unreadable"]
+    assert [error.code for error in errors] == codes
+    assert [pickle.loads(pickle.dumps(error)).code for error in errors] == codes

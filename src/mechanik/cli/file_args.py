@@ -74,7 +74,9 @@ def _standard_input() -> str:
     try:
         text = sys.stdin.read()
         if "\0" in text[:4096]:
-            raise FormatError("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
+            raise FormatError(
+                "standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism", code="unknown-format"
+            )
     except UnicodeDecodeError:
         raise FormatError("standard input is not UTF-8; save it as UTF-8") from None
     except OSError as error:

@@ -97,7 +97,8 @@ def detect_format(opened: Source) -> str:
         return "JSON"  # the JSON reader names the faulty line
     shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise FormatError(
-        f"{opened.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'"
+        f"{opened.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
+        code="unknown-format",
     )
 
 
@@ -159,10 +160,14 @@ def _detect_xml_format(opened: Source) -> str:
     element = _ELEMENT.match(rest, start)
     tag = element.group(1) if element is not None else ""
     if tag == "COLLADA":
-        raise FormatError(f"{opened.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it")
+        raise FormatError(
+            f"{opened.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
+            code="unknown-format",
+        )
     if tag and tag not in ROOT_ELEMENTS:
         raise FormatError(
-            f"{opened.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>"
+            f"{opened.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>",
+            code="unknown-format",
         )
     return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error
 

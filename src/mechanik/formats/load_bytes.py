@@ -327,9 +327,15 @@ def _check_model_data(name: str, data: bytes) -> bytes:
     if not data.strip():
         raise FormatError(f"{name} is empty")
     if name.lower().endswith(MESH_SUFFIXES):
-        raise FormatError(f"{name} is a mesh; load the URDF, MJCF or SDF that uses it, in a zip with its meshes")
+        raise FormatError(
+            f"{name} is a mesh; load the URDF, MJCF or SDF that uses it, in a zip with its meshes",
+            code="unknown-format",
+        )
     if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FormatError(f"{name} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism, nor a zip")
+        raise FormatError(
+            f"{name} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism, nor a zip",
+            code="unknown-format",
+        )
     return data
 
 

@@ -397,15 +397,11 @@ SEVERITY_ORDER = ("error", "warning", "note")
 
 ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
     (FileMissing, "file-missing"),
-    (FormatError, "unknown-format"),
-    (StructureError, "duplicate-name"),
     (LimitsError, "inverted-limits"),
     (NotARotation, "zero-axis"),
     (DoFError, "dofs"),
-    (StructureError, "second-parent"),
-    (StructureError, "cycle"),
 )
-"""Finding codes of the errors that prevent a mechanism from being built; all others are "unreadable"."""
+"""Finding codes of errors that prevent a mechanism from being built and that have no code of their own."""
 
 
 def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
@@ -426,7 +422,7 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
         mechanism = model if isinstance(model, Mechanism) else load(model)
         findings = [finding for rule in RULES for finding in rule(mechanism)]
     except MechanikError as error:
-        code = next((code for kind, code in ERROR_CODES if isinstance(error, kind)), "unreadable")
+        code = _error_code(error)
         first = Finding("error", code, "" if isinstance(model, Mechanism) else _source_name(model), str(error))
         faults = [] if isinstance(model, Mechanism) else check_urdf(model)
         if not any(fault.severity == "error" for fault in faults):
@@ -434,6 +430,11 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
         return sorted(faults, key=_rank)
     new_findings = (finding for finding in findings if not _is_in_warnings(finding, mechanism.warnings))
     return sorted([*_reader_findings(mechanism), *new_findings], key=_rank)
+
+
+def _error_code(error: MechanikError) -> str:
+    default = error.code if isinstance(error, FormatError | StructureError) else "unreadable"
+    return next((code for kind, code in ERROR_CODES if isinstance(error, kind)), default)
 
 
 def _rank(finding: Finding) -> int:

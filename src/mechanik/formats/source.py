@@ -159,7 +159,9 @@ def _read_file(path: Path) -> bytes:
     if not data.strip():
         raise FormatError(f"{path} is empty")
     if b"\0" in data[:4096] and not data.startswith(_BOMS):
-        raise FormatError(f"{path} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism")
+        raise FormatError(
+            f"{path} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism", code="unknown-format"
+        )
     return data
 
 

@@ -124,7 +124,9 @@ class BuilderCouplings:
             CouplingError: a dof cannot be constrained, or all factors are zero.
         """
         if name in self._joint_constraints:
-            raise StructureError(f"two joint constraints are called {name!r}; names must be unique")
+            raise StructureError(
+                f"two joint constraints are called {name!r}; names must be unique", code="duplicate-name"
+            )
         if not isinstance(terms, Mapping):
             raise ShapeError(
                 f"terms of joint constraint {name!r} must be a mapping such as {{'left': 1, 'right': 1}}, not {terms!r}"
@@ -444,7 +446,7 @@ class Builder(BuilderCouplings):
         if name == "":
             raise StructureError("a joint, a closure or a goal of a builder needs a name that is not empty")
         if name in self._joints:
-            raise StructureError(f"two joints are called {name!r}; names must be unique")
+            raise StructureError(f"two joints are called {name!r}; names must be unique", code="duplicate-name")
         if parent not in self._links and self._links:
             raise UnknownName("link", parent, self._links)
 

@@ -273,13 +273,15 @@ class Frame:
         if not isinstance(child, Frame):
             raise InvalidArgument(f"a child of {self} must be a frame, not a {type(child).__name__}")
         if child is self:
-            raise StructureError(f"{self} cannot be its own child")
+            raise StructureError(f"{self} cannot be its own child", code="cycle")
         if reason := self._why_not_child(child):
             raise InvalidArgument(f"{child} cannot be a child of {self}: {reason}")
         if child._parent is not None and not may_have_parent:
-            raise StructureError(f"{child} already has the parent {child._parent}; remove it there first")
+            raise StructureError(
+                f"{child} already has the parent {child._parent}; remove it there first", code="second-parent"
+            )
         if any(above is child for above in self.traverse_parents()):
-            raise StructureError(f"{child} is an ancestor of {self}, so it cannot become its child")
+            raise StructureError(f"{child} is an ancestor of {self}, so it cannot become its child", code="cycle")
 
     def _checked_name(self, name: object) -> str:
         if not isinstance(name, str):

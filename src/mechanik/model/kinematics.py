@@ -263,7 +263,7 @@ def _configuration_layout(
             limits += [(-np.inf, np.inf)] * 4
     if len(set(q_names)) < len(q_names):
         repeated = next(name for name in q_names if q_names.count(name) > 1)
-        raise StructureError(f"two dofs have the name {repeated!r}; rename one of the joints")
+        raise StructureError(f"two dofs have the name {repeated!r}; rename one of the joints", code="duplicate-name")
     bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
     space = ConfigurationSpace(
         q_names=tuple(q_names),

@@ -778,7 +778,9 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
         for frame in group:
             if frame.name:
                 if frame.name in taken:
-                    raise StructureError(f"two {frame.kind}s are called {frame.name!r}; names must be unique")
+                    raise StructureError(
+                        f"two {frame.kind}s are called {frame.name!r}; names must be unique", code="duplicate-name"
+                    )
                 taken.add(frame.name)
                 names[frame] = frame.name
         number = 0
@@ -804,6 +806,8 @@ def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstrain
             number += 1
             name = f"constraint{number}"
         if name in by_name:
-            raise StructureError(f"two joint constraints are called {name!r}; names must be unique")
+            raise StructureError(
+                f"two joint constraints are called {name!r}; names must be unique", code="duplicate-name"
+            )
         by_name[name] = constraint
     return by_name
