@@ -10,7 +10,7 @@ import pytest
 Image = pytest.importorskip("PIL.Image", reason="pictures are compared with Pillow")
 BAND = 0.002, 0.5
 """Share of the view that a drag of some centimetres changes, at least and at most."""
-SHUT = 1e-8
+CLOSURE_TOLERANCE = 1e-8
 """m and rad; loops are hard, whatever the goals ask for."""
 
 
@@ -59,7 +59,7 @@ def goal_row(studio, number: int, frame=None) -> np.ndarray:
 
 def move_goal(studio, number: int, pose) -> dict:
     """Put a goal elsewhere without a hand; the frame once everything has come to rest there."""
-    pose = [float(one) for one in pose]
+    pose = [float(number) for number in pose]
     studio.ask({"do": "MoveGoal", "goal": number, "pose": pose})
     studio.wait(
         "m.store.frame?.isAtRest && m.store.goals.some((g, k) => g.number === a[0]"
@@ -69,8 +69,8 @@ def move_goal(studio, number: int, pose) -> dict:
     return studio.at_rest()
 
 
-def check_shut(frame) -> None:
-    assert max(frame["closures"], default=0.0) < SHUT, "the loops are shut"
+def check_loops_closed(frame) -> None:
+    assert max(frame["closures"], default=0.0) < CLOSURE_TOLERANCE, "the loops are closed"
 
 
 def check_drag(studio, by=(40, -25)) -> None:
@@ -87,7 +87,7 @@ def check_drag(studio, by=(40, -25)) -> None:
     assert after["status"] in ("CONVERGED", "CLOSEST")
     if after["status"] == "CONVERGED":
         assert goal[7] < 1e-5, "the tool is on its goal"
-    check_shut(after)
+    check_loops_closed(after)
     low, high = BAND
     assert low < changed_share(before, studio.still()) < high, "pixels have changed"
 
@@ -132,15 +132,15 @@ def pixel_of(studio, link: str | None, away: float = 60.0) -> tuple[float, float
         away: pixels to keep from the selected goal's handle, which would be taken first.
     """
     studio.drawn()  # the camera looks from where it was last drawn
-    found = {(x, y) for x, y in studio.eval(PLACES, [link, GRID])}
-    assert found, f"nothing of {link} is seen"
+    pixels = {(x, y) for x, y in studio.eval(PLACES, [link, GRID])}
+    assert pixels, f"nothing of {link} is seen"
     chosen = studio.eval("m.store.selection.kind === 'goal' ? m.store.selection.goal : 0")
     if chosen:
         gx, gy = studio.goal_on_screen(chosen)
-        found = {(x, y) for x, y in found if np.hypot(x - gx, y - gy) > away}
-        assert found, f"{link} is seen only beside the handle"
+        pixels = {(x, y) for x, y in pixels if np.hypot(x - gx, y - gy) > away}
+        assert pixels, f"{link} is seen only beside the handle"
     reach = [GRID * k for k in (-2, -1, 0, 1, 2)]
-    return max(sorted(found), key=lambda at: sum((at[0] + dx, at[1] + dy) in found for dx in reach for dy in reach))
+    return max(sorted(pixels), key=lambda at: sum((at[0] + dx, at[1] + dy) in pixels for dx in reach for dy in reach))
 
 
 def named(name: str) -> str:
@@ -165,7 +165,7 @@ def open_tab(studio, name: str) -> None:
         studio.drawn()  # the view has another width now
 
 
-def value_of(studio, freedom: str, frame=None) -> float:
+def value_of(studio, dof: str, frame=None) -> float:
     """m or rad, as the last frame has it."""
     frame = studio.frame() if frame is None else frame
-    return frame["values"][studio.eval("m.store.model.dofs.find((f) => f.name === a).value", freedom)]
+    return frame["values"][studio.eval("m.store.model.dofs.find((f) => f.name === a).value", dof)]

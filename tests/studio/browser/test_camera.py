@@ -93,7 +93,7 @@ def test_the_wheel_zooms_at_the_pointer(studio):
 
 
 @pytest.mark.usefixtures("_nothing_else_happens")
-def test_f_frames_the_selection_and_digits_look_from_all_sides(studio):
+def test_f_frames_the_selection_and_digits_set_the_view_direction(studio):
     number = studio.eval("m.store.selection.goal")
     place = studio.frame()["goals"][:3]
     far = np.linalg.norm(np.subtract(*camera(studio)))

@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_read_says_why_and_the_old_mechanism_stays(studio,
     studio.complaints[:] = [line for line in studio.complaints if line not in refusals]
 
 
-def test_several_files_at_once_are_asked_for_as_a_zip(studio):
+def test_several_files_at_once_are_requested_as_a_zip(studio):
     drop(studio, ("a.urdf", b"<robot/>"), ("b.stl", b"solid"))
     studio.page.wait_for_selector(named("toast-error"))
     assert "zip" in studio.page.inner_text(named("toast-error"))

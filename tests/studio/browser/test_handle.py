@@ -31,8 +31,8 @@ def drag_ring(studio, number: int, axis: np.ndarray, angle: float, size: float =
     near = toward - axis * (toward @ axis)
     near = rotation.exp(axis * 0.35) @ near / np.linalg.norm(near)
     radius = RING * size * metres_per_pixel(studio, place)
-    way = [place + radius * rotation.exp(axis * angle * k / 3) @ near for k in range(4)]
-    start, *ends = (studio.on_screen(point) for point in way)
+    path = [place + radius * rotation.exp(axis * angle * k / 3) @ near for k in range(4)]
+    start, *ends = (studio.on_screen(point) for point in path)
     studio.drag(start, *ends, keys=keys, steps=3)
 
 

@@ -50,18 +50,18 @@ def check_red_and_green(rows: np.ndarray) -> None:
 
 def test_a_mesh_of_each_format_has_the_colours_of_its_picture(studio):
     opened(studio)
-    found = corners(studio)
-    assert len(found) == len(MESHES)
-    for rows in found:
+    colours = corners(studio)
+    assert len(colours) == len(MESHES)
+    for rows in colours:
         check_red_and_green(rows)
-    top = found[0][found[0][:, 2] > 0.5]
+    top = colours[0][colours[0][:, 2] > 0.5]
     assert np.allclose(top[:, 3:], (0, 0, 1)), "a material without a picture has its own colour"
     seen = pixels(studio.still()).reshape(-1, 3).astype(int)
     for most, least in ((0, 1), (1, 0)):
         assert (seen[:, most] - seen[:, least] > 60).mean() > 0.01, "both colours are on the screen"
 
 
-def test_pictures_that_did_not_come_leave_the_mesh_and_numbers_that_did_not_are_said(studio):
+def test_missing_textures_leave_the_mesh_and_missing_buffers_are_reported(studio):
     opened(studio, {name: data for name, data in FILES.items() if not name.endswith((".png", ".bin"))})
     words = studio.wait("document.querySelector(a)?.innerText", named("toast-warning"))  # it goes by itself
     assert "khronos" in words
@@ -77,7 +77,7 @@ def test_another_zip_shows_its_own_meshes_though_they_are_called_the_same(studio
     assert corners(studio)[0][:, 0].max() > 4 > first[:, 0].max()
 
 
-def test_meshes_that_links_bump_with_are_drawn_where_they_are(studio):
+def test_collision_meshes_are_drawn_at_their_poses(studio):
     opened(studio)
     corners(studio)
     studio.eval("(m.store.setDisplay({ collisions: true }), 1)")

@@ -53,8 +53,10 @@ def gap_now(studio) -> float:
     names = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => f.name)")
     q = arm.configuration({name: value_of(studio, name, frame) for name in names})
     standing = [
-        mk.Obstacle(one.shape, pose_of(studio, one.name)[:3], pose_of(studio, one.name)[3:], name=one.name)
-        for one in table_obstacles(0.35)
+        mk.Obstacle(
+            obstacle.shape, pose_of(studio, obstacle.name)[:3], pose_of(studio, obstacle.name)[3:], name=obstacle.name
+        )
+        for obstacle in table_obstacles(0.35)
     ]
     return mk.Collider(arm, ["self", *standing]).distance(q)
 
@@ -100,7 +102,7 @@ def test_a_drag_that_begins_on_its_body_turns_the_view_and_leaves_it_where_it_is
     assert table.eval("m.store.selection.kind") == "none"
 
 
-def test_an_arm_gives_way_to_what_is_dragged_into_it_and_undo_puts_both_back(table):
+def test_arm_avoids_a_dragged_obstacle_and_undo_restores_both(table):
     before, was, undo = table.at_rest(), pose_of(table, "ball"), table.eval("m.store.history.undo")
     drag_to(table, "ball", link_place(table, "panda_hand"))
     assert np.linalg.norm(pose_of(table, "ball")[:3] - was[:3]) > 0.2

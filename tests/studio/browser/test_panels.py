@@ -19,8 +19,8 @@ from browser_checks import (
 JOINT = "panda_joint2"
 
 
-def info(studio, freedom: str = JOINT) -> dict:
-    return studio.eval("m.store.model.dofs.find((f) => f.name === a)", freedom)
+def info(studio, dof: str = JOINT) -> dict:
+    return studio.eval("m.store.model.dofs.find((f) => f.name === a)", dof)
 
 
 def last_step(studio) -> str:
@@ -82,7 +82,7 @@ def test_a_locked_joint_stands_while_its_goal_is_dragged(studio):
     studio.wait("!m.store.model.dofs.find((f) => f.name === a).locked", JOINT)
 
 
-def test_limits_bound_a_joint_and_a_rest_is_kept(studio):
+def test_limits_bound_a_joint_and_a_rest_value_is_set(studio):
     open_tab(studio, "joints")
     studio.page.locator(named("show-limits")).locator("..").click()
     was = value_of(studio, JOINT)
@@ -183,14 +183,14 @@ def test_a_goal_is_added_by_the_panel_and_selected_in_both(studio):
     assert studio.eval("m.store.selection") == {"kind": "goal", "goal": first}
 
 
-def test_other_solutions_are_drawn_as_ghosts(studio):
+def test_alternative_solutions_are_drawn(studio):
     studio.show("gallery", "ur5")
     open_tab(studio, "solve")
     before = studio.still()
     switch = studio.page.locator(named("alternatives")).locator("..")
     switch.click()
-    found = studio.wait("m.store.alternatives?.poses.length")
-    assert 1 <= found <= 16
+    count = studio.wait("m.store.alternatives?.poses.length")
+    assert 1 <= count <= 16
     studio.wait("document.querySelector(a).textContent !== ''", named("alternatives-text"))
     assert studio.still() != before
     number = choose_goal(studio)
@@ -209,7 +209,7 @@ def test_methods_are_compared_on_the_same_drag(studio):
     number = choose_goal(studio)
     row = goal_row(studio, number)
     move_goal(studio, number, [row[0], row[1] + 0.08, *row[2:7]])
-    layers = [one["layer"] for one in rows if not one["refusal"]]
+    layers = [row["layer"] for row in rows if not row["refusal"]]
     studio.wait("a[0].every((k) => Math.abs(m.store.layers.get(k)?.goals[1] - a[1]) < 1e-9)", [layers, row[1] + 0.08])
     studio.wait("m.store.comparison.rows.some((r) => r.solver === 'lm' && r.status === 'CONVERGED' && r.error < 1e-5)")
     for word in ("Solved", "%"):

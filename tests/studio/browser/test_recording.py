@@ -89,7 +89,7 @@ def test_bvh_and_glb_are_what_they_say(recorded):
     assert json.loads(glb[20 : 20 + text])["animations"]
 
 
-def test_a_picture_is_the_view_however_coarsely_it_is_drawn_while_things_move(recorded):
+def test_screenshot_is_the_view_at_any_render_quality(recorded):
     recorded.at_rest()
     height, width = recorded.eval("[m.view.host.clientHeight, m.view.host.clientWidth]")
     for step in ("0", "4"):

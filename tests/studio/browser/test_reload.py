@@ -51,12 +51,12 @@ def test_a_copied_tab_has_a_session_of_its_own(open_studio):
     assert copy.eval("sessionStorage.getItem('mechanik.session')") == key
     copy.page.goto(studio.page.url)
     copy.wait("window.mechanik?.store.welcome")
-    other = copy.eval(KEY)
-    assert other != key
+    other_key = copy.eval(KEY)
+    assert other_key != key
     assert studio.eval("m.store.isConnected")
     copy.show("gallery", "ur5")
     copy.reload()
     copy.wait("m.store.model?.links.some((link) => link.name === 'forearm_link')")
-    assert copy.eval(KEY) == other, "and it is found again too"
+    assert copy.eval(KEY) == other_key, "and it is found again too"
     studio.reload()
     assert studio.eval(KEY) == key

@@ -10,7 +10,7 @@ from mechanik.studio.scenes import SCENES
 
 STILL = ("drag", "stand")
 """Motions of a scene in which the person moves it."""
-MOVING_SHUT = 1e-6
+MOVING_CLOSURE_TOLERANCE = 1e-6
 """m and rad, for states on their way."""
 MOVED = 0.001
 """Share of the view that is another when a joint has moved by some hundredths."""
@@ -69,10 +69,10 @@ def test_a_scene_is_opened_and_played(studio, name):
     )
     assert not studio.page.is_visible(named("start"))
     assert studio.page.inner_text(named("scene-about"))
-    controls = {one["name"]: one for one in studio.eval("m.store.scene.controls")}
+    controls = {control["name"]: control for control in studio.eval("m.store.scene.controls")}
     motion = controls.get("motion")
     if motion and motion["value"] in STILL:
-        choice = next(one for one in motion["choices"] if one not in STILL)
+        choice = next(control for control in motion["choices"] if control not in STILL)
         studio.page.select_option(named("control-motion"), choice)
     elif "circle" in controls:
         studio.page.locator(named("control-circle")).locator("..").click()
@@ -81,7 +81,7 @@ def test_a_scene_is_opened_and_played(studio, name):
     studio.eval(WATCH)
     before, end = studio.picture(), time.monotonic() + PATIENCE
     studio.wait("window.watched.count > 12 && window.watched.high.some((h, k) => h - window.watched.low[k] > 0.03)")
-    assert studio.eval("window.watched.gap") < MOVING_SHUT, "the loops are shut all the way"
+    assert studio.eval("window.watched.gap") < MOVING_CLOSURE_TOLERANCE, "the loops are closed all the way"
     after = studio.picture()
     while changed_share(before, after) <= MOVED and time.monotonic() < end:
         after = studio.picture()  # what goes in circles comes by where it was

@@ -42,13 +42,13 @@ def test_a_search_finds_and_enter_opens(open_studio):
 def test_it_is_as_light_or_dark_as_the_person_likes(open_studio, theme):
     studio = open_studio("gallery", "panda", theme=theme)
     brightness = {theme: np.median(pixels(studio.still()))}
-    other = "dark" if theme == "light" else "light"
+    other_theme = "dark" if theme == "light" else "light"
     studio.page.click(named("theme"))
-    assert studio.eval("document.documentElement.dataset.theme") == other
-    brightness[other] = np.median(pixels(studio.still()))
+    assert studio.eval("document.documentElement.dataset.theme") == other_theme
+    brightness[other_theme] = np.median(pixels(studio.still()))
     assert brightness["dark"] < 80 < 150 < brightness["light"]
     studio.reload()
-    assert studio.eval("m.store.display.theme") == other, "it is remembered"
+    assert studio.eval("m.store.display.theme") == other_theme, "it is remembered"
 
 
 def test_after_a_reload_everything_works_anew(open_studio):

@@ -53,14 +53,14 @@ def test_each_tile_draws_its_own_method(studio):
     studio.wait("m.store.comparison?.rows.length === a", len(METHODS))
     first = postures(studio, row[1])
     np.testing.assert_allclose(first[0], first[1], atol=1e-6)
-    one, other = tiles(studio)
-    assert not is_blank(one)
-    assert changed_share(one, other) < ALIKE, "of the same posture the same picture"
+    left_tile, right_tile = tiles(studio)
+    assert not is_blank(left_tile)
+    assert changed_share(left_tile, right_tile) < ALIKE, "of the same posture the same picture"
 
     move_goal(studio, number, [0.5 * row[0], row[1] - 0.6, *row[2:7]])
     now = postures(studio, row[1] - 0.6)
     assert np.abs(now[0] - now[1]).max() > 0.1, "the two methods have gone different ways"
-    one, other = tiles(studio)
-    assert changed_share(one, other) > MOVED, "and are drawn so"
+    left_tile, right_tile = tiles(studio)
+    assert changed_share(left_tile, right_tile) > MOVED, "and are drawn so"
     studio.page.click(named("compare"))
     studio.wait("m.store.comparison.rows.length === 0")

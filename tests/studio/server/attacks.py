@@ -59,24 +59,24 @@ class Attacker:
 
     def raw_page(self) -> socket.socket:
         """A websocket whose bytes are ours to forge."""
-        one = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE)
-        self._open.append(one)
+        connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE)
+        self._open.append(connection)
         host = self.own.removeprefix("http://")
         head = (
             f"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: {self.own}\r\nCookie: {cookie_of(self.server)}\r\n"
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
-        one.sendall(head.encode())
-        assert b"101" in one.recv(200)
-        return one
+        connection.sendall(head.encode())
+        assert b"101" in connection.recv(200)
+        return connection
 
     def leave(self) -> None:
         """Close what an attack has left open, but for the page."""
-        for one in self._open:
-            if one is not self._page:
+        for connection in self._open:
+            if connection is not self._page:
                 with contextlib.suppress(Exception):
-                    one.close()
+                    connection.close()
         self._open.clear()
 
     def close(self) -> None:

@@ -27,11 +27,11 @@ def _(them):
         "RequestRefused", message=REQUESTS_TOO_FAST
     ):  # before it is dropped: then it may hear nothing more
         assert time.monotonic() < until, "all of them were carried out"
-        asked = set(range(first, first + AT_ONCE))
+        ids = set(range(first, first + AT_ONCE))
         first += AT_ONCE
-        for k in asked:
+        for k in ids:
             page.socket.send(request("Undo", id=k))
-        page.wait(lambda asked=asked: asked <= {event["id"] for event in page.told if event["is"] == "RequestRefused"})
+        page.wait(lambda ids=ids: ids <= {event["id"] for event in page.events if event["is"] == "RequestRefused"})
     with contextlib.suppress(ConnectionClosed):
         for k in range(20_000):
             page.socket.send(request("Undo", id=k))
@@ -61,11 +61,11 @@ def _(them):
 
 @attack("a flood of pings whose answers nobody takes")
 def _(them):
-    one = them.raw_page()
+    connection = them.raw_page()
     pings = (b"\x89\xfd" + b"\x00" * 4 + b"p" * 125) * 500
     with contextlib.suppress(ConnectionError, TimeoutError):
         for _ in range(1000):
-            one.sendall(pings)
+            connection.sendall(pings)
         pytest.fail("65 MB of pings were taken")
 
 
@@ -75,14 +75,14 @@ def _(them):
     try:
         for _ in range(80):
             sockets.append(connect_to(them.server))
-        words = [json.loads(one.recv(PATIENCE)) for one in sockets]
+        words = [json.loads(connection.recv(PATIENCE)) for connection in sockets]
         refused = [event for event in words if event["is"] == "RequestRefused"]
         assert len(refused) >= 10
         assert len(them.server.pool) <= 64
         assert all("page" in event["message"] for event in refused)
     finally:
-        for one in sockets:
-            one.close()
+        for connection in sockets:
+            connection.close()
     until = time.monotonic() + PATIENCE
     while len(them.server.pool) > 2 and time.monotonic() < until:
         time.sleep(0.05)
@@ -93,9 +93,9 @@ def _(them):
 def _(them):
     for data in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"):
         for _ in range(20):
-            one = socket.create_connection(("127.0.0.1", them.server.port), timeout=PATIENCE)
-            them._open.append(one)
-            one.sendall(data)
+            connection = socket.create_connection(("127.0.0.1", them.server.port), timeout=PATIENCE)
+            them._open.append(connection)
+            connection.sendall(data)
 
 
 @attack("websockets that are left behind in the middle of a message")

@@ -16,10 +16,10 @@ from mechanik.studio.messages.message_codec import DRAG_STRUCT
 LARGEST_MESSAGE = 1_000_000
 
 
-def wrong_hand(them: Attacker, data: bytes) -> None:
+def wrong_drag(them: Attacker, data: bytes) -> None:
     page = them.page()
     before = page.frame.values
-    page.told.clear()
+    page.events.clear()
     page.socket.send(data)
     assert page.wait_for("RequestRefused", id=-1)["message"]
     assert page.ask("EndDrag")["is"] == "RequestDone"
@@ -32,7 +32,7 @@ def hand(kind=2.0, tag=1.0, number=1.0, *numbers) -> bytes:
 
 attacks(
     "hand",
-    wrong_hand,
+    wrong_drag,
     b"",
     b"\x00" * 79,
     b"\x00" * 81,
@@ -59,7 +59,7 @@ attacks(
 
 def wrong_request(them: Attacker, text: str) -> None:
     page = them.page()
-    page.told.clear()
+    page.events.clear()
     page.socket.send(text)
     refusal = page.wait_for("RequestRefused")
     assert refusal["message"]
@@ -158,10 +158,10 @@ def _(them):
 
 def forged_frame(them: Attacker, data: bytes) -> None:
     """Bytes that are no websocket: the connection is closed, not more."""
-    one = them.raw_page()
+    connection = them.raw_page()
     with contextlib.suppress(ConnectionError):
-        one.sendall(data)
-        while one.recv(65536):
+        connection.sendall(data)
+        while connection.recv(65536):
             pass
 
 
@@ -179,10 +179,10 @@ attacks(
 
 @attack("a message in pieces without an end")
 def _(them):
-    one = them.raw_page()
+    connection = them.raw_page()
     piece = b"\x00" * 60_000
     with contextlib.suppress(ConnectionError):
-        one.sendall(b"\x01\xfe" + struct.pack(">H", len(piece)) + b"\x00" * 4 + piece)
+        connection.sendall(b"\x01\xfe" + struct.pack(">H", len(piece)) + b"\x00" * 4 + piece)
         for _ in range(1000):
-            one.sendall(b"\x00\xfe" + struct.pack(">H", len(piece)) + b"\x00" * 4 + piece)
+            connection.sendall(b"\x00\xfe" + struct.pack(">H", len(piece)) + b"\x00" * 4 + piece)
         pytest.fail("60 MB of pieces were taken")

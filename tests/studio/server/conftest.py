@@ -14,7 +14,7 @@ from mechanik.studio.server.server import Server, serve
 from mechanik.studio.server.server_limits import ServerLimits
 
 pytest.register_assert_rewrite(
-    "attacks", "attacks_by_file", "attacks_by_flood", "attacks_by_mesh", "attacks_by_message", "attacks_from_outside"
+    "attacks", "attacks_by_file", "attacks_by_flood", "attacks_by_mesh", "attacks_by_message", "attacks_by_origin"
 )
 
 

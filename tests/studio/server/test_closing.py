@@ -32,22 +32,22 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
         made.append(make(tell, show, key))
         return made[0]
 
-    rooms = SessionPool(slowly, ServerLimits())
+    pool = SessionPool(slowly, ServerLimits())
 
     def come():
-        rooms.reserve()
+        pool.reserve()
         with pytest.raises(InvalidOperation, match="closed") as error:
-            rooms.open_session()
+            pool.open_session()
         refused.append(error)
 
     coming = threading.Thread(target=come)
     coming.start()
     assert begun.wait(PATIENCE)
-    rooms.close()
+    pool.close()
     may_go_on.set()
     coming.join(PATIENCE)
     assert refused
-    assert len(rooms) == 0
+    assert len(pool) == 0
     (session,) = made
     until = time.monotonic() + PATIENCE
     while not (session.is_closed and not session.live.running):  # its thread does that
@@ -56,12 +56,12 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
 
 
 def test_a_page_that_is_lost_after_the_studio_was_closed_is_not_waited_for():
-    rooms = SessionPool(make, ServerLimits())
-    rooms.reserve()
-    room = rooms.open_session()
-    rooms.close()
-    rooms.release(room, reconnect_seconds=60.0)
-    assert not rooms._waiting
+    pool = SessionPool(make, ServerLimits())
+    pool.reserve()
+    host = pool.open_session()
+    pool.close()
+    pool.release(host, reconnect_seconds=60.0)
+    assert not pool._waiting
 
 
 def test_a_session_that_cannot_begin_is_closed(monkeypatch):

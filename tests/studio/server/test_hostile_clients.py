@@ -9,7 +9,7 @@ import attacks_by_file  # noqa: F401  (each adds to the table)
 import attacks_by_flood  # noqa: F401
 import attacks_by_mesh  # noqa: F401
 import attacks_by_message  # noqa: F401
-import attacks_from_outside  # noqa: F401
+import attacks_by_origin  # noqa: F401
 import numpy as np
 import pytest
 from attacks import ATTACKS, Attacker
@@ -52,16 +52,16 @@ class Bystander:
 
 @pytest.fixture(scope="module")
 def bystander(server):
-    one = Bystander(server)
-    yield one
-    one.close()
+    client = Bystander(server)
+    yield client
+    client.close()
 
 
 @pytest.fixture(scope="module")
 def attacker(server):
-    one = Attacker(server)
-    yield one
-    one.close()
+    client = Attacker(server)
+    yield client
+    client.close()
 
 
 def test_there_are_many_attacks_and_each_has_its_own_name():
@@ -81,7 +81,7 @@ def test_it_is_refused_and_nobody_else_notices(server, bystander, attacker, atta
     assert server.is_running
 
 
-def test_after_all_of_it_the_server_is_there_and_has_room(server, bystander, attacker):
+def test_server_accepts_new_pages_after_all_attacks(server, bystander, attacker):
     assert attacker.http("GET", "/").status_code == 200
     with WireClient(server) as client:
         assert client.wait_for("Model")["name"] == "planar_3r"

@@ -40,29 +40,29 @@ def wait(done) -> None:
         time.sleep(0.002)
 
 
-def told(client: WireClient, **fields):
+def wait_for_status(client: WireClient, **fields):
     return client.wait(lambda: client.last("Kernels", **fields))
 
 
 def test_new_page_and_open_page_hear_how_far_the_compiler_is(server, double):
     with WireClient(server) as first:
-        told(first, state="compiling", ready=1, count=4)
+        wait_for_status(first, state="compiling", ready=1, count=4)
         double.compiling(ready=3)
-        told(first, state="compiling", ready=3, count=4)
+        wait_for_status(first, state="compiling", ready=3, count=4)
         with WireClient(server) as second:
-            told(second, state="compiling", ready=3, count=4)
+            wait_for_status(second, state="compiling", ready=3, count=4)
             double.compiling(ready=4)
             for client in (first, second):
-                told(client, state="ready", ready=4, count=4, remedy="")
+                wait_for_status(client, state="ready", ready=4, count=4, remedy="")
 
 
 def test_event_comes_only_when_something_is_new(server, double):
     with WireClient(server) as client:
-        told(client, state="compiling", ready=1)
+        wait_for_status(client, state="compiling", ready=1)
         before = double.reads
         wait(lambda: double.reads > before + 5)
         assert client.ask("EndDrag")["is"] == "RequestDone"
-        assert sum(event["is"] == "Kernels" for event in client.told) <= 2, "one greeting, and one if that was early"
+        assert sum(event["is"] == "Kernels" for event in client.events) <= 2, "one greeting, and one if that was early"
 
 
 def test_states_are_read_only_while_something_is_compiled(double):
@@ -117,12 +117,12 @@ def test_plain_python_by_choice_and_no_kernels_at_all_are_fine():
 
 
 def test_server_asks_for_its_kernels_at_once(monkeypatch, page):
-    asked: list[str] = []
+    requested: list[str] = []
     replace_states(monkeypatch)
-    monkeypatch.setattr(kernel_watch, "request_kernels", lambda *names: asked.extend(names))
+    monkeypatch.setattr(kernel_watch, "request_kernels", lambda *names: requested.extend(names))
     running = serve(port=0, page=page)
     running.close()
-    assert asked == list(STUDIO_KERNELS)
+    assert requested == list(STUDIO_KERNELS)
     assert set(STUDIO_KERNELS) <= set(KERNEL_MODULES)
 
 

@@ -30,7 +30,7 @@ class WireClient:
     """
 
     def __init__(self, server, **options) -> None:
-        self.told: list[dict] = []
+        self.events: list[dict] = []
         self.frames = 0
         self.frame: StateFrame | None = None
         self.is_closed = False
@@ -79,7 +79,7 @@ class WireClient:
 
     def last(self, kind: str, **fields) -> dict | None:
         """The newest event of a kind, with these values."""
-        for event in reversed(self.told):
+        for event in reversed(self.events):
             if event["is"] == kind and all(event[name] == value for name, value in fields.items()):
                 return event
         return None
@@ -91,12 +91,12 @@ class WireClient:
         """Until `what()` is true; its value."""
         until = time.monotonic() + seconds
         with self._news:
-            while not (found := what()):
+            while not (result := what()):
                 left = until - time.monotonic()
-                assert left > 0, f"nothing came; the last words: {self.told[-3:]}"
-                assert not self.is_closed, f"the connection was closed; the last words: {self.told[-3:]}"
+                assert left > 0, f"nothing came; the last words: {self.events[-3:]}"
+                assert not self.is_closed, f"the connection was closed; the last words: {self.events[-3:]}"
                 self._news.wait(min(left, 0.5))
-            return found
+            return result
 
     def wait_closed(self, seconds: float = PATIENCE) -> None:
         self._thread.join(seconds)
@@ -120,8 +120,8 @@ class WireClient:
                 with self._news:
                     if isinstance(message, str):
                         event = json.loads(message)
-                        self.told.append(event)
-                        del self.told[:-2000]
+                        self.events.append(event)
+                        del self.events[:-2000]
                         if event["is"] == "Welcome":
                             self._welcome = event
                     else:
@@ -178,17 +178,17 @@ def join_one_at_a_time(thread: threading.Thread) -> None:
 def raw(server, data: bytes) -> bytes:
     """What a socket gets for these bytes; empty if it is closed without a word."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as one, suppress(OSError):
-        one.sendall(data)
-        one.shutdown(socket.SHUT_WR)
-        while chunk := one.recv(65536):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection, suppress(OSError):
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        while chunk := connection.recv(65536):
             answer += chunk
     return answer
 
 
-def ended(server, rooms: int = 0) -> bool:
+def ended(server, sessions: int = 0) -> bool:
     """Whether all rooms but so many come to their end."""
     until = time.monotonic() + PATIENCE
-    while len(server.pool) > rooms and time.monotonic() < until:
+    while len(server.pool) > sessions and time.monotonic() < until:
         time.sleep(0.02)
-    return len(server.pool) <= rooms
+    return len(server.pool) <= sessions

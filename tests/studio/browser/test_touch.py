@@ -20,12 +20,12 @@ class Fingers:
         points = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(places)]
         self.wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
-    def drag(self, *ways: tuple[tuple[float, float], tuple[float, float]], steps: int = 6) -> None:
+    def drag(self, *paths: tuple[tuple[float, float], tuple[float, float]], steps: int = 6) -> None:
         """Each finger from a place to another."""
-        self.put("touchStart", *(start for start, _ in ways))
+        self.put("touchStart", *(start for start, _ in paths))
         for k in range(1, steps + 1):
             share = k / steps
-            self.put("touchMove", *((a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in ways))
+            self.put("touchMove", *((a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in paths))
         self.put("touchEnd")
 
 

@@ -32,7 +32,7 @@ def test_text_is_there_while_kernels_are_compiled_and_goes_when_they_are_ready(d
     try:
         studio = Studio.open(browser, server.link, theme=theme)
         says(studio, "compiling kernels, 3 of 4: solving is slower until then")
-        box, bar = (studio.page.locator(one).bounding_box() for one in (BAR, "footer.status"))
+        box, bar = (studio.page.locator(selector).bounding_box() for selector in (BAR, "footer.status"))
         assert box["x"] >= bar["x"]
         assert box["x"] + box["width"] <= bar["x"] + bar["width"]
         assert studio.eval("((e) => e.scrollWidth <= e.clientWidth)(document.querySelector(a))", BAR), "all can be read"

@@ -32,14 +32,14 @@ MESH = '<visual><geometry><mesh filename="base.stl"/></geometry></visual>'
 
 
 @pytest.mark.parametrize(
-    "other", ['theme={"dark":true}', "a=b c@d", "=", "x", "käse=1".encode().decode("latin-1"), ";;"]
+    "other_cookie", ['theme={"dark":true}', "a=b c@d", "=", "x", "käse=1".encode().decode("latin-1"), ";;"]
 )
-def test_cookies_of_other_servers_do_not_hide_ours_however_they_are_written(server, other):
+def test_cookies_of_other_servers_do_not_hide_ours_however_they_are_written(server, other_cookie):
     """Browsers send the cookies of all ports of a machine, and a reader of the standard kind stops at an odd one."""
-    for cookies in (f"{other}; {cookie_of(server)}", f"{cookie_of(server)}; {other}"):
+    for cookies in (f"{other_cookie}; {cookie_of(server)}", f"{cookie_of(server)}; {other_cookie}"):
         answer = fetch(server.address, headers={"Cookie": cookies.encode("latin-1")})
         assert answer.status_code == 200
-    assert fetch(server.address, headers={"Cookie": other.encode("latin-1")}).status_code == 403
+    assert fetch(server.address, headers={"Cookie": other_cookie.encode("latin-1")}).status_code == 403
 
 
 def test_no_header_says_who_a_client_is(server, monkeypatch):
@@ -75,13 +75,13 @@ class Transport:
 
 @pytest.mark.parametrize("peername", [("127.0.0.1", 5000), ("::1", 5000, 0, 0)])
 def test_a_client_is_found_by_host_and_port_in_both_protocols(peername):
-    one, other = Transport(*peername), Transport(peername[0], 5001, *peername[2:])
+    first, second = Transport(*peername), Transport(peername[0], 5001, *peername[2:])
     sockets = OpenSockets(ServerLimits())
-    assert sockets.add(one)
-    assert sockets.add(other)
+    assert sockets.add(first)
+    assert sockets.add(second)
     sockets.abort(peername[:2])
-    assert one.is_cut
-    assert not other.is_cut
+    assert first.is_cut
+    assert not second.is_cut
 
 
 def test_events_that_nobody_takes_are_bounded_by_their_length_and_a_long_one_alone_is_taken():
@@ -97,9 +97,9 @@ def test_events_that_nobody_takes_are_bounded_by_their_length_and_a_long_one_alo
     run(main)
 
 
-def test_a_session_sends_one_file_at_a_time_and_leaves_the_other_turns_to_others(server):
+def test_session_uploads_one_file_at_a_time_and_does_not_block_other_sessions(server):
     own = {"Cookie": cookie_of(server), "Origin": server.address[:-1]}
-    with WireClient(server) as slow, WireClient(server) as other:
+    with WireClient(server) as slow, WireClient(server) as other_client:
         path = f"/upload/{slow.welcome['session']}?name=a.urdf"
         waits = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         waits.putrequest("POST", path)
@@ -111,7 +111,7 @@ def test_a_session_sends_one_file_at_a_time_and_leaves_the_other_turns_to_others
         while 409 not in answers and time.monotonic() < until:
             answers.append(httpx.post(place, content=b"{", headers=own, timeout=PATIENCE).status_code)
         assert answers[-1] == 409
-        place = f"{server.address}upload/{other.welcome['session']}?name=a.urdf"
+        place = f"{server.address}upload/{other_client.welcome['session']}?name=a.urdf"
         good = httpx.post(place, content=URDF.format("").encode(), headers=own, timeout=PATIENCE)
         assert good.status_code == 200
         waits.close()
@@ -126,7 +126,7 @@ def zipped(size: int) -> bytes:
     return data.getvalue()
 
 
-def test_meshes_of_all_sessions_are_bounded_together_and_those_that_go_make_place(page):
+def test_meshes_of_all_sessions_share_one_limit(page):
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=ServerLimits(max_stored_bytes=10_000))
     own = {"Cookie": cookie_of(server), "Origin": server.address[:-1]}
 
@@ -135,21 +135,21 @@ def test_meshes_of_all_sessions_are_bounded_together_and_those_that_go_make_plac
         return httpx.post(place, content=zipped(size), headers=own, timeout=PATIENCE)
 
     try:
-        with WireClient(server) as other:
-            with WireClient(server) as one:
-                assert send(one, 7_000).status_code == 200
-                assert send(one, 8_000).status_code == 200, "in the place of the one before"
-                assert send(other, 4_000).status_code == 422
-                assert "close other pages" in send(other, 4_000).text
+        with WireClient(server) as other_client:
+            with WireClient(server) as new_client:
+                assert send(new_client, 7_000).status_code == 200
+                assert send(new_client, 8_000).status_code == 200, "it replaces the meshes before"
+                assert send(other_client, 4_000).status_code == 422
+                assert "close other pages" in send(other_client, 4_000).text
             until = time.monotonic() + PATIENCE
-            while (answer := send(other, 4_000)).status_code != 200 and time.monotonic() < until:
+            while (answer := send(other_client, 4_000)).status_code != 200 and time.monotonic() < until:
                 time.sleep(0.05)
             assert answer.status_code == 200
     finally:
         server.close()
 
 
-def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch):
+def test_slot_is_free_when_all_work_of_its_session_has_ended(monkeypatch):
     """Searches went on after their sessions, as many as somebody cared to begin."""
     begun, may_end = threading.Event(), threading.Event()
     monkeypatch.setattr(ghosts, "_find_alternatives", lambda _: begun.set() or may_end.wait(PATIENCE))
@@ -159,24 +159,24 @@ def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch
         session.open(mk.gallery.planar_3r())
         return session
 
-    rooms = SessionPool(make, ServerLimits(max_sessions=1))
-    rooms.reserve()
-    room = rooms.open_session()
-    room.submit_call(lambda session: session.handle_request(ShowAlternatives(3))).result(PATIENCE)
+    pool = SessionPool(make, ServerLimits(max_sessions=1))
+    pool.reserve()
+    host = pool.open_session()
+    host.submit_call(lambda session: session.handle_request(ShowAlternatives(3))).result(PATIENCE)
     assert begun.wait(PATIENCE)
-    rooms.release(room)
+    pool.release(host)
     for _ in range(3):
         with pytest.raises(InvalidOperation, match="full"):
-            rooms.reserve()
+            pool.reserve()
         time.sleep(0.02)
     may_end.set()
     until = time.monotonic() + PATIENCE
-    while rooms._reserved and time.monotonic() < until:
+    while pool._reserved and time.monotonic() < until:
         time.sleep(0.01)
-    assert not rooms._reserved
+    assert not pool._reserved
 
 
-def test_a_scene_that_fails_when_it_is_asked_whether_it_moves_does_not_end_its_room(server, monkeypatch, caplog):
+def test_scene_that_fails_in_is_animated_does_not_end_its_session(server, monkeypatch, caplog):
     with WireClient(server) as client:
         client.wait_for("Model")
         monkeypatch.setattr(Session, "is_animated", property(lambda _: 1 / 0))
@@ -184,7 +184,7 @@ def test_a_scene_that_fails_when_it_is_asked_whether_it_moves_does_not_end_its_r
         assert client.ask("EndDrag")["is"] == "RequestDone"
 
 
-def test_half_a_letter_is_refused_with_its_place(client):
+def test_lone_surrogate_is_refused_with_its_field(client):
     answer = client.ask("EditModel", kind="json", text='{"name": "\ud800"}')
     assert answer["is"] == "RequestRefused"
     assert "EditModel.text holds half" in answer["message"]

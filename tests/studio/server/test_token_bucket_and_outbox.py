@@ -17,14 +17,14 @@ from mechanik.studio.server.session_host import Outbox
 
 
 @given(st.lists(st.floats(0, 3), max_size=200), st.floats(0.5, 50), st.integers(1, 20))
-def test_a_bucket_gives_its_room_and_then_its_rate(pauses, rate, room):
+def test_token_bucket_gives_its_capacity_and_then_its_rate(pauses, rate, capacity):
     now = 0.0
-    bucket = TokenBucket(rate, room, lambda: now)
+    bucket = TokenBucket(rate, capacity, lambda: now)
     given = 0
     for pause in pauses:
         now += pause
         given += bucket.take()
-    assert given <= room + rate * now + 1e-9
+    assert given <= capacity + rate * now + 1e-9
 
 
 def test_who_waits_as_long_as_the_bucket_says_gets_a_token():
@@ -75,7 +75,7 @@ def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_the_ord
     run(main)
 
 
-def test_who_is_told_that_something_is_done_was_shown_what_came_of_it():
+def test_reply_comes_after_the_state_that_includes_the_request():
     """Events went first once: a page that heard of an undo saw for a moment what stood there before it."""
 
     async def main():

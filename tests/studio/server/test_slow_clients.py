@@ -37,16 +37,16 @@ def small(page):
 
 def deaf(server) -> socket.socket:
     """A page that was let in and then neither reads nor answers; its socket holds little."""
-    one = socket.socket()
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    one.connect(("127.0.0.1", server.port))
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", server.port))
     host = f"127.0.0.1:{server.port}"
-    one.sendall(
+    connection.sendall(
         f"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie_of(server)}\r\n"
         "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
     )
-    return one
+    return connection
 
 
 def test_a_dead_client_is_dropped(impatient, monkeypatch):
@@ -65,32 +65,32 @@ def test_a_dead_client_is_dropped(impatient, monkeypatch):
         assert ended(impatient)
 
 
-def test_a_client_that_takes_nothing_is_dropped_although_it_sends(small):
-    with deaf(small) as one, WireClient(small) as other:
+def test_client_that_reads_nothing_is_dropped_although_it_sends(small):
+    with deaf(small) as deaf_client, WireClient(small) as other_client:
         text = '{"mechanik": 1, "arm": {"lengths": [0.5, 0.4]}}' + 150_000 * " "  # comes back with the model
-        asked = json.dumps({"do": "EditModel", "kind": "arm_2d", "text": text}).encode()
-        one.settimeout(PATIENCE)
+        request = json.dumps({"do": "EditModel", "kind": "arm_2d", "text": text}).encode()
+        deaf_client.settimeout(PATIENCE)
         until = time.monotonic() + PATIENCE
         with contextlib.suppress(ConnectionError):
             while time.monotonic() < until:
-                one.sendall(b"\x81\xff" + len(asked).to_bytes(8, "big") + b"\x00" * 4 + asked)
+                deaf_client.sendall(b"\x81\xff" + len(request).to_bytes(8, "big") + b"\x00" * 4 + request)
                 time.sleep(0.1)
             pytest.fail("it was listened to all the while")
-        assert ended(small, rooms=1)
-        assert other.ask("EndDrag")["is"] == "RequestDone"
+        assert ended(small, sessions=1)
+        assert other_client.ask("EndDrag")["is"] == "RequestDone"
 
 
-def test_who_says_nothing_is_dropped(impatient):
-    with socket.create_connection(("127.0.0.1", impatient.port), timeout=PATIENCE) as one:
-        one.sendall(b"GET / HTTP/1.1\r\nHos")
+def test_client_that_sends_nothing_is_dropped(impatient):
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=PATIENCE) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHos")
         with contextlib.suppress(ConnectionResetError):
-            assert one.recv(100) == b""
+            assert connection.recv(100) == b""
 
 
-def test_sockets_beyond_the_limit_are_closed_and_there_is_room_again_afterwards(impatient):
+def test_sockets_beyond_the_limit_are_closed_and_new_ones_are_accepted_afterwards(impatient):
     many = [socket.create_connection(("127.0.0.1", impatient.port), timeout=PATIENCE) for _ in range(60)]
-    for one in many:
-        one.close()
+    for connection in many:
+        connection.close()
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -100,7 +100,7 @@ def test_sockets_beyond_the_limit_are_closed_and_there_is_room_again_afterwards(
             assert time.monotonic() < until
 
 
-def test_the_next_page_of_a_full_studio_is_told_so(small):
+def test_next_page_of_a_full_studio_gets_the_reason(small):
     clients = [WireClient(small) for _ in range(4)]
     for client in clients:
         client.wait_for("Model")

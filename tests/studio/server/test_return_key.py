@@ -13,9 +13,13 @@ from mechanik.studio.server.access_control import AccessKeys
 
 
 def come_back(server, key: str | None, **headers: str | None) -> httpx.Response:
-    """As the page asks, without a cookie; whatever is given is said instead."""
-    said = {"Origin": server.address.rstrip("/"), "Authorization": None if key is None else f"Bearer {key}", **headers}
-    given = {name: value for name, value in said.items() if value is not None}
+    """Request the cookie as the page does; `headers` replace the headers of the page."""
+    values = {
+        "Origin": server.address.rstrip("/"),
+        "Authorization": None if key is None else f"Bearer {key}",
+        **headers,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
     return httpx.post(f"{server.address}return", headers=given, timeout=PATIENCE)
 
 
@@ -46,8 +50,8 @@ def test_a_page_without_a_cookie_comes_back_to_its_session(server):
 
 
 def test_each_page_has_a_return_key_of_its_own_which_is_not_the_token(server, client):
-    with WireClient(server) as other:
-        assert len({key_of(client), key_of(other), server.access.token}) == 3
+    with WireClient(server) as other_client:
+        assert len({key_of(client), key_of(other_client), server.access.token}) == 3
     assert httpx.get(server.address, params={"token": key_of(client)}, timeout=PATIENCE).status_code == 403
     cookie = {"Cookie": f"mechanik_{server.port}={key_of(client)}"}
     assert httpx.get(server.address, headers=cookie, timeout=PATIENCE).status_code == 403
@@ -69,10 +73,10 @@ def test_a_name_that_only_points_here_does_not_come_back(server, client, host):
 
 
 @pytest.mark.parametrize(
-    "said", [None, "", "Bearer", "Bearer x", "{key}", "Basic {key}", "Bearer {key}x", "Bearer {token}"]
+    "header", [None, "", "Bearer", "Bearer x", "{key}", "Basic {key}", "Bearer {key}x", "Bearer {token}"]
 )
-def test_nobody_comes_back_without_the_key(server, client, said):
-    given = None if said is None else said.format(key=key_of(client), token=server.access.token)
+def test_nobody_comes_back_without_the_key(server, client, header):
+    given = None if header is None else header.format(key=key_of(client), token=server.access.token)
     answer = come_back(server, None, Authorization=given)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
@@ -93,14 +97,14 @@ def test_a_return_key_lives_as_long_as_its_page_and_a_little_longer():
     headers = [{"authorization": f"Bearer {key}"} for key in (stays, goes)]
     access.expire_return_key(goes, 60.0)
     now += 59.0
-    assert [access.has_return_key(one) for one in headers] == [True, True]
+    assert [access.has_return_key(values) for values in headers] == [True, True]
     now += 2.0
-    assert [access.has_return_key(one) for one in headers] == [True, False]
+    assert [access.has_return_key(values) for values in headers] == [True, False]
     access.new_return_key()
     assert len(access._return_keys) == 2  # those of pages that are gone are not kept
 
 
-def test_a_page_that_has_said_farewell_leaves_no_key(server):
+def test_page_that_closes_normally_leaves_no_key(server):
     with WireClient(server) as client:
         key = key_of(client)
     until = time.monotonic() + PATIENCE

@@ -24,10 +24,10 @@ def planar(x: float, y: float) -> list[float]:
 
 def test_a_page_is_welcomed_with_all_it_must_know(client):
     client.wait(lambda: client.frame is not None)
-    kinds = [event["is"] for event in client.told]
+    kinds = [event["is"] for event in client.events]
     assert kinds[0] == "Welcome"
     assert {"Model", "Goals", "Solving", "Scene", "History", "Recording"} <= set(kinds)
-    welcome = client.told[0]
+    welcome = client.events[0]
     assert {method["name"] for method in welcome["methods"]} == set(mk.METHODS)
     assert {entry["name"] for entry in welcome["entries"] if entry["kind"] == "gallery"} == set(mk.gallery.names())
     assert not welcome["is_shared"]
@@ -55,18 +55,18 @@ def test_the_last_hand_of_a_drag_is_not_overtaken_by_the_release(client):
 
 
 def test_clients_do_not_move_each_others_mechanisms(server):
-    with WireClient(server) as one, WireClient(server) as other:
-        goal = one.goal()["number"]
-        other.wait(lambda: other.frame is not None)
-        before = other.frame.values.copy()
-        one.ask("StartGoalDrag", goal=goal)
-        one.drag(goal, planar(0.7, 1.1))
-        one.ask("OpenGallery", name="four_bar")
-        one.wait_for("Model", name="four_bar")
-        other.ask("EndDrag")
-        assert (other.frame.values == before).all()
-        assert other.last("Model")["name"] == "planar_3r"
-        assert one.told[0]["session"] != other.told[0]["session"]
+    with WireClient(server) as client, WireClient(server) as other_client:
+        goal = client.goal()["number"]
+        other_client.wait(lambda: other_client.frame is not None)
+        before = other_client.frame.values.copy()
+        client.ask("StartGoalDrag", goal=goal)
+        client.drag(goal, planar(0.7, 1.1))
+        client.ask("OpenGallery", name="four_bar")
+        client.wait_for("Model", name="four_bar")
+        other_client.ask("EndDrag")
+        assert (other_client.frame.values == before).all()
+        assert other_client.last("Model")["name"] == "planar_3r"
+        assert client.events[0]["session"] != other_client.events[0]["session"]
 
 
 def test_refusals_name_the_request_and_the_reason(client):
@@ -77,9 +77,9 @@ def test_refusals_name_the_request_and_the_reason(client):
     assert (refusal["is"], refusal["id"]) == ("RequestRefused", 2)
 
 
-def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client, server, monkeypatch, caplog):
-    room = server.pool.find(client.welcome["session"])
-    monkeypatch.setattr(room.session, "handle_request", lambda request: [][1])
+def test_internal_error_is_logged_in_one_line_and_the_session_continues(client, server, monkeypatch, caplog):
+    host = server.pool.find(client.welcome["session"])
+    monkeypatch.setattr(host.session, "handle_request", lambda request: [][1])
     refusal = client.ask("Undo")
     assert "internal error" in refusal["message"]
     assert "list index" not in refusal["message"]
@@ -90,12 +90,12 @@ def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client
 
 
 def test_a_file_is_opened_in_the_session_that_sent_it(client, web, server):
-    with WireClient(server) as other:
+    with WireClient(server) as other_client:
         key = client.welcome["session"]
         answer = web.post(f"/upload/{key}", params={"name": "two.urdf"}, content=GOOD)
         assert (answer.status_code, answer.text) == (200, "opened")
         assert client.wait_for("Model", name="two")["title"] == "two.urdf"
-        assert other.wait_for("Model")["name"] == "planar_3r"
+        assert other_client.wait_for("Model")["name"] == "planar_3r"
 
 
 def test_a_file_that_is_wrong_changes_nothing(client, web):
@@ -120,32 +120,38 @@ def test_what_was_exported_can_be_fetched_under_a_safe_name_by_who_has_the_key(c
 def test_all_pages_of_a_shared_studio_see_the_same(page):
     server = serve(mk.gallery.planar_3r(), port=0, page=page, is_shared=True)
     try:
-        with WireClient(server) as one:
-            goal = one.goal()["number"]
-            one.ask("StartGoalDrag", goal=goal)
-            one.drag(goal, planar(0.9, 0.9))
-            models = len([event for event in one.told if event["is"] == "Model"])
-            with WireClient(server) as other:
-                other.wait(lambda: other.frame is not None and np.allclose(other.goal_pose(), planar(0.9, 0.9)))
-                assert other.told[0]["is_shared"]
-                one.drag(goal, planar(1.0, 0.8))
-                other.wait(lambda: np.allclose(other.goal_pose(), planar(1.0, 0.8)))
-                assert other.frame.header.order == other.last("Goals")["order"] == one.last("Goals")["order"]
-            assert len([event for event in one.told if event["is"] == "Model"]) == models, "not greeted again"
-            assert one.ask("EndDrag")["is"] == "RequestDone"
+        with WireClient(server) as client:
+            goal = client.goal()["number"]
+            client.ask("StartGoalDrag", goal=goal)
+            client.drag(goal, planar(0.9, 0.9))
+            models = len([event for event in client.events if event["is"] == "Model"])
+            with WireClient(server) as other_client:
+                other_client.wait(
+                    lambda: other_client.frame is not None and np.allclose(other_client.goal_pose(), planar(0.9, 0.9))
+                )
+                assert other_client.events[0]["is_shared"]
+                client.drag(goal, planar(1.0, 0.8))
+                other_client.wait(lambda: np.allclose(other_client.goal_pose(), planar(1.0, 0.8)))
+                assert (
+                    other_client.frame.header.order
+                    == other_client.last("Goals")["order"]
+                    == client.last("Goals")["order"]
+                )
+            assert len([event for event in client.events if event["is"] == "Model"]) == models, "not greeted again"
+            assert client.ask("EndDrag")["is"] == "RequestDone"
     finally:
         server.close()
 
 
-def test_rooms_end_with_their_connections(server):
+def test_sessions_end_with_their_connections(server):
     def ours() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name.startswith("mechanik")}
 
     assert ended(server), "the rooms of those who were here before"
     before, seen = ours(), set[threading.Thread]()
     for _ in range(3):
-        with WireClient(server) as one:
-            one.wait(lambda one=one: one.frame is not None)
+        with WireClient(server) as client:
+            client.wait(lambda client=client: client.frame is not None)
             seen |= ours() - before
     assert len(seen) >= 3
     assert ended(server)
@@ -155,28 +161,28 @@ def test_rooms_end_with_their_connections(server):
     assert not ours() - before
 
 
-def test_what_a_page_holds_when_it_goes_is_let_go(page):
+def test_drag_of_a_page_ends_when_the_page_leaves(page):
     server = serve(mk.gallery.planar_3r(), port=0, page=page, is_shared=True)
     try:
-        with WireClient(server) as one:
-            goal = one.goal()["number"]
-            with WireClient(server) as other:
-                other.wait_for("Model")
-                other.ask("StartGoalDrag", goal=goal)
-                other.drag(goal, planar(0.9, 0.9))
+        with WireClient(server) as client:
+            goal = client.goal()["number"]
+            with WireClient(server) as other_client:
+                other_client.wait_for("Model")
+                other_client.ask("StartGoalDrag", goal=goal)
+                other_client.drag(goal, planar(0.9, 0.9))
                 assert server.pool.shared_host.session.active.drag is not None
-            one.wait(lambda: server.pool.shared_host.session.active.drag is None)
-            assert one.ask("Undo")["is"] == "RequestDone", "the drag is a step of undo like any other"
+            client.wait(lambda: server.pool.shared_host.session.active.drag is None)
+            assert client.ask("Undo")["is"] == "RequestDone", "the drag is a step of undo like any other"
     finally:
         server.close()
 
 
-def test_a_mechanism_that_cannot_be_opened_is_said_so_to_the_page(page):
+def test_page_gets_the_reason_why_a_mechanism_cannot_be_opened(page):
     server = serve(("gallery", "nothing of that name"), port=0, page=page)
     try:
         for _ in range(2):
-            with connect_to(server) as one:
-                words = json.loads(one.recv(PATIENCE))
+            with connect_to(server) as connection:
+                words = json.loads(connection.recv(PATIENCE))
                 assert words["is"] == "RequestRefused"
                 assert "nothing of that name" in words["message"]
         assert len(server.pool) == 0
@@ -184,26 +190,26 @@ def test_a_mechanism_that_cannot_be_opened_is_said_so_to_the_page(page):
         server.close()
 
 
-def test_who_waits_for_a_room_that_is_closed_is_told():
+def test_future_of_a_closed_host_is_cancelled():
     started, ends = threading.Event(), threading.Event()
 
     def busy(session):
         started.set()
         ends.wait(PATIENCE)
 
-    room = SessionHost("key", lambda tell, show: Session(tell, show))
-    first = room.submit_call(busy)
+    host = SessionHost("key", lambda tell, show: Session(tell, show))
+    first = host.submit_call(busy)
     started.wait(PATIENCE)
-    second = room.submit_call(lambda session: 1)
-    room.close(0.0)
+    second = host.submit_call(lambda session: 1)
+    host.close(0.0)
     assert second.cancelled()
-    assert room.submit_call(lambda session: 1).cancelled()
+    assert host.submit_call(lambda session: 1).cancelled()
     ends.set()
     assert first.result(PATIENCE) is None
-    room.close()
+    host.close()
 
 
-def test_a_tick_that_fails_is_logged_once_and_the_room_lives(caplog):
+def test_failing_tick_is_logged_once_and_the_session_continues(caplog):
     ticks = []
 
     class Failing(Session):
@@ -213,10 +219,10 @@ def test_a_tick_that_fails_is_logged_once_and_the_room_lives(caplog):
             ticks.append(now)
             raise ZeroDivisionError("no")
 
-    room = SessionHost("key", lambda tell, show: Failing(tell, show))
+    host = SessionHost("key", lambda tell, show: Failing(tell, show))
     until = time.monotonic() + PATIENCE
     while len(ticks) < 5 and time.monotonic() < until:
         time.sleep(0.01)
-    assert room.submit_call(lambda session: 7).result(PATIENCE) == 7
-    room.close()
+    assert host.submit_call(lambda session: 7).result(PATIENCE) == 7
+    host.close()
     assert caplog.text.count("ZeroDivisionError") == 1

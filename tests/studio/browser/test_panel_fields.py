@@ -51,12 +51,12 @@ def test_every_tab_keeps_its_own_place(studio):
 def test_a_refused_option_is_taken_back_in_its_field(studio):
     """It stayed while the field had the focus, as if it were in force."""
     open_tab(studio, "solve")
-    for typed, kept in (("0.02", "0.02"), ("-5", "0.02"), ("", "")):
+    for typed, shown in (("0.02", "0.02"), ("-5", "0.02"), ("", "")):
         studio.page.fill(named("option-damping"), typed)
         studio.page.press(named("option-damping"), "Enter")
         studio.wait("m.store.connection.pending.size === 0 && document.querySelector(a[0]).value === a[1]",
-                    [named("option-damping"), kept])  # fmt: skip
-        assert studio.eval("m.store.solving.options.damping ?? null") == (float(kept) if kept else None)
+                    [named("option-damping"), shown])  # fmt: skip
+        assert studio.eval("m.store.solving.options.damping ?? null") == (float(shown) if shown else None)
 
 
 def test_ground_is_offered_where_there_is_some(open_studio):

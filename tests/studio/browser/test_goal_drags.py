@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_checks import check_drag, check_shut, choose_goal, move_goal
+from browser_checks import check_drag, check_loops_closed, choose_goal, move_goal
 
 import mechanik as mk
 
@@ -50,19 +50,19 @@ def test_the_page_draws_what_the_server_says(studio):
 
 
 def test_two_pages_have_sessions_of_their_own(studio, open_studio):
-    other = open_studio("gallery", "ur5")
-    still = other.at_rest()["values"]
+    other_page = open_studio("gallery", "ur5")
+    still = other_page.at_rest()["values"]
     check_drag(studio)
-    assert other.frame()["values"] == still
-    assert studio.eval("m.store.model.name") != other.eval("m.store.model.name")
-    assert studio.eval("m.store.welcome.session") != other.eval("m.store.welcome.session")
+    assert other_page.frame()["values"] == still
+    assert studio.eval("m.store.model.name") != other_page.eval("m.store.model.name")
+    assert studio.eval("m.store.welcome.session") != other_page.eval("m.store.welcome.session")
 
 
-def test_a_goal_out_of_reach_leaves_loops_shut_and_says_so(studio):
+def test_goal_out_of_reach_leaves_loops_closed_and_the_status_says_so(studio):
     studio.show("gallery", "stewart_platform")
     number = choose_goal(studio)
     pose = studio.eval("m.store.goal(a).pose", number)
     frame = move_goal(studio, number, [pose[0] + 5, *pose[1:]])
     assert frame["status"] == "CLOSEST"
-    check_shut(frame)
+    check_loops_closed(frame)
     studio.wait("m.store.statusText?.text.includes('reach')")

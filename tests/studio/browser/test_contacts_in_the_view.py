@@ -98,7 +98,7 @@ def test_off_paints_nothing_and_undo_paints_it_again(studio):
     studio.wait("document.querySelector(a).value === 'show'", named("collisions"))
 
 
-def test_a_clearance_that_is_typed_in_millimetres_is_kept(studio):
+def test_clearance_is_typed_in_millimetres(studio):
     watch = collider()
     open_tab(studio, "solve")
     field = studio.page.locator(named("clearance"))
@@ -153,8 +153,8 @@ def test_obstacles_of_a_program_are_drawn_whatever_their_kind(browser, open_stud
             " mesh.geometry.boundingBox.max.toArray()]))"
         )
         drawn = {name: (place, np.subtract(high, low)) for name, place, low, high in boxes}
-        for name, one in round_about.items():
-            np.testing.assert_allclose(drawn[name][0], one.pose.position, atol=1e-9)
+        for name, obstacle in round_about.items():
+            np.testing.assert_allclose(drawn[name][0], obstacle.pose.position, atol=1e-9)
         np.testing.assert_allclose(drawn["hull"][1], 0.25, atol=1e-6)
         np.testing.assert_allclose(drawn["capsule"][1][2], 0.32, atol=1e-3)
         page.still()

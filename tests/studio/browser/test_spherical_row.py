@@ -46,14 +46,16 @@ def test_three_numbers_and_three_sliders_turn_a_ball(open_studio):
 def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     studio = open_studio("scene", "humanoid")
     open_tab(studio, "solve")
-    said = studio.page.locator(named("solver-message"))
-    assert said.is_hidden()
+    message = studio.page.locator(named("solver-message"))
+    assert message.is_hidden()
     studio.page.select_option(named("solver"), "dls")
     studio.wait("m.store.solving.solver === 'dls'")
-    assert said.inner_text() == "Damped least squares supports no levels: pins count 30 times as much as other goals."
+    assert (
+        message.inner_text() == "Damped least squares supports no levels: pins count 30 times as much as other goals."
+    )
     studio.page.select_option(named("solver"), "lm")
     studio.wait("m.store.solving.solver === 'lm'")
-    assert said.is_hidden()
+    assert message.is_hidden()
     studio.ask({"do": "Compare", "solvers": ["lm", "dls"]})
     open_tab(studio, "compare")
     studio.wait("document.querySelectorAll('.is-message').length === 1")

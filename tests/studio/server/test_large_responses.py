@@ -15,7 +15,7 @@ from mechanik.studio.server.server_limits import ServerLimits
 
 SIZE = 12_000_000
 """Bytes; the system itself keeps some millions for a socket."""
-LOOK = 0.5
+FIRST_REQUEST_SECONDS = 0.5
 """Seconds between two looks at a socket on which nothing is asked for; a busy machine has asked by then."""
 
 
@@ -29,7 +29,9 @@ def folder(tmp_path_factory):
 
 @contextlib.contextmanager
 def running(folder, patience: float):
-    server = serve(port=0, page=folder, limits=ServerLimits(first_request_seconds=LOOK, stall_seconds=patience))
+    server = serve(
+        port=0, page=folder, limits=ServerLimits(first_request_seconds=FIRST_REQUEST_SECONDS, stall_seconds=patience)
+    )
     try:
         yield server
     finally:
@@ -45,10 +47,10 @@ def asking(server: Server) -> socket.socket:
     return client
 
 
-def test_who_is_slow_gets_all_of_it(folder):
+def test_slow_client_gets_the_whole_response(folder):
     """It was cut off once: the server had nothing left to say, and took what was on its way for said."""
     with running(folder, PATIENCE) as server, asking(server) as client:
-        time.sleep(3 * LOOK)
+        time.sleep(3 * FIRST_REQUEST_SECONDS)
         got = bytearray()
         while chunk := client.recv(1_000_000):
             got += chunk
@@ -58,7 +60,7 @@ def test_who_is_slow_gets_all_of_it(folder):
         assert len(body) == SIZE
 
 
-def test_who_takes_nothing_holds_little_memory_and_is_cut(folder):
+def test_client_that_reads_nothing_holds_little_memory_and_is_dropped(folder):
     with running(folder, 1.0) as server, contextlib.ExitStack() as clients:
         for _ in range(5):
             clients.enter_context(asking(server))
@@ -68,7 +70,7 @@ def test_who_takes_nothing_holds_little_memory_and_is_cut(folder):
             seen = max(seen, len(protocols))
             if seen == 5 and not protocols:
                 break
-            most = max(most, *(one.transport.get_write_buffer_size() for one in protocols), 0)
+            most = max(most, *(protocol.transport.get_write_buffer_size() for protocol in protocols), 0)
             time.sleep(0.01)
         assert seen == 5
         assert not server._server.server_state.connections

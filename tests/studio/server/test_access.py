@@ -75,35 +75,35 @@ def test_the_table_holds_what_browsers_need_and_nothing_else(page):
     assert {"/", "/icon.svg", "/favicon.ico", "/assets/index-1a2b.js"} <= set(table)
 
 
-def test_a_page_that_was_not_built_is_said_so_with_what_to_do(tmp_path):
+def test_message_on_a_page_that_is_not_built_says_what_to_do(tmp_path):
     with pytest.raises(FileMissing, match="make page"):
         serve(port=0, page=tmp_path)
 
 
-def test_a_port_that_is_in_use_is_said_so_and_another_is_found_when_none_was_asked_for(server, page):
+def test_used_port_is_refused_and_the_default_is_the_next_free_port(server, page):
     with pytest.raises(StudioError, match=f"port {server.port} is in use"):
         serve(port=server.port, page=page)
     with pytest.raises(StudioError, match="65535"):
         serve(port=70_000, page=page)
     with pytest.raises(StudioError, match="not an address of this machine"):
         serve(host="203.0.113.1", port=0, page=page)
-    one = serve(page=page)
-    other = serve(page=page)
+    first = serve(page=page)
+    second = serve(page=page)
     try:
-        assert one.port != other.port
-        assert fetch(other.link).status_code == 303
+        assert first.port != second.port
+        assert fetch(second.link).status_code == 303
     finally:
-        one.close()
-        other.close()
+        first.close()
+        second.close()
 
 
 def test_the_key_of_one_server_does_not_open_another(server, page):
-    other = serve(port=0, page=page)
+    other_server = serve(port=0, page=page)
     try:
-        assert fetch(other.address, params={"token": server.access.token}).status_code == 403
-        assert fetch(other.link).status_code == 303
+        assert fetch(other_server.address, params={"token": server.access.token}).status_code == 403
+        assert fetch(other_server.link).status_code == 303
     finally:
-        other.close()
+        other_server.close()
 
 
 def test_localhost_is_another_name_of_the_server(server, web):
@@ -121,12 +121,12 @@ def test_a_server_for_all_addresses_is_not_known_by_names_that_may_point_anywher
     assert not AccessKeys("0.0.0.0", 8000).is_own_host({"host": name})
 
 
-def test_loopback_is_told_from_the_rest():
+def test_loopback_addresses_are_recognized():
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"))
     assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "192.168.1.5", "example.org", ""))
 
 
-def test_notebooks_may_show_the_studio_only_when_they_were_asked_for(server, web):
+def test_only_permitted_notebooks_may_embed_the_studio(server, web):
     assert web.get("/").headers["content-security-policy"].endswith("frame-ancestors 'self'")
     server.access.frame_ancestors = ("http://localhost:*",)
     try:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_checks import check_shut, choose_goal, goal_row, named, pixel_of, value_of
+from browser_checks import check_loops_closed, choose_goal, goal_row, named, pixel_of, value_of
 
 import mechanik as mk
 
@@ -37,8 +37,8 @@ def seen(studio, link: str, at: list[float]) -> tuple[float, float]:
 def turned_by(studio, name: str, link: str, joint: str, by: float, at: list[float]) -> tuple[float, float]:
     """The pixel at which that point of a link will be seen when its joint is `by` (m or rad) farther on."""
     mechanism, frame = mk.gallery.make(name), studio.frame()
-    freedoms = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => [f.name, f.value])")
-    values = {freedom: frame["values"][place] for freedom, place in freedoms if freedom not in mechanism.closures}
+    dofs = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => [f.name, f.value])")
+    values = {dof: frame["values"][place] for dof, place in dofs if dof not in mechanism.closures}
     X_world_link = mechanism.pose(link, mechanism.configuration({**values, joint: values[joint] + by}))
     return studio.on_screen((X_world_link @ [*at, 1.0])[:3])
 
@@ -117,7 +117,7 @@ def test_the_point_of_a_link_that_was_taken_stays_under_the_pointer_where_it_can
     there = seen(studio, link, at)
     assert np.hypot(there[0] - end[0], there[1] - end[1]) < 2
     assert value_of(studio, joint, after) - value_of(studio, joint, before) == pytest.approx(by, rel=0.1)
-    check_shut(after)
+    check_loops_closed(after)
 
 
 def test_a_pinned_hand_holds_while_a_joint_is_moved(studio):
@@ -134,7 +134,7 @@ def test_a_pinned_hand_holds_while_a_joint_is_moved(studio):
 
 
 @pytest.mark.parametrize(("name", "link"), [("four_bar", "crank"), ("delta_robot", None)])
-def test_loops_stay_shut_while_a_crank_is_turned_by_hand(studio, name, link):
+def test_loops_stay_closed_while_a_crank_is_dragged(studio, name, link):
     studio.show("gallery", name)
     links = studio.eval("m.store.model.links.map((l) => l.name)")
     if link is None or link not in links:  # the first that hangs on the ground by one joint
@@ -147,7 +147,7 @@ def test_loops_stay_shut_while_a_crank_is_turned_by_hand(studio, name, link):
     studio.drag((x, y), (x + 12, y - 14), follows=True)
     after = studio.at_rest()
     assert np.abs(np.subtract(after["values"], before["values"])).max() > 0.01
-    check_shut(after)
+    check_loops_closed(after)
 
 
 def test_shift_pulls_a_link_at_the_point_that_was_taken(studio):

@@ -60,15 +60,15 @@ def test_a_page_that_lost_its_connection_comes_back_to_what_it_had(server):
 def test_a_page_that_says_farewell_leaves_nothing_behind(server):
     with WireClient(server) as gone:
         key = moved(gone)
-    with WireClient(server, session=key) as other:
-        assert other.wait_for("Welcome")["session"] != key
-        assert not np.isclose(first_value(other), 0.123)
+    with WireClient(server, session=key) as later_client:
+        assert later_client.wait_for("Welcome")["session"] != key
+        assert not np.isclose(first_value(later_client), 0.123)
 
 
-def test_a_page_that_is_loaded_again_finds_what_it_had(server):
-    with WireClient(server) as one:
-        key = moved(one)
-        one.socket.close(GOES_AWAY)
+def test_reloaded_page_gets_its_session_again(server):
+    with WireClient(server) as client:
+        key = moved(client)
+        client.socket.close(GOES_AWAY)
     with WireClient(server, session=key) as back:
         assert back.wait_for("Welcome")["session"] == key
         assert first_value(back) == pytest.approx(0.123)
@@ -86,8 +86,8 @@ def test_of_a_full_studio_the_session_ends_whose_page_has_gone_and_the_next_page
             also_gone.socket.close(GOES_AWAY)
             wait_until(lambda: server.pool.find(second) is None)
         let_time_pass()
-        with WireClient(server) as other:
-            other.wait_for("Model")
+        with WireClient(server) as other_client:
+            other_client.wait_for("Model")
             let_time_pass()
             with WireClient(server, session=second) as back:
                 assert back.wait_for("Welcome")["session"] == second, "a page that comes back needs no place more"
@@ -98,14 +98,14 @@ def test_of_a_full_studio_the_session_ends_whose_page_has_gone_and_the_next_page
         server.close()
 
 
-def test_a_session_that_somebody_looks_at_is_given_to_nobody_else(server):
-    with WireClient(server) as one:
-        key = moved(one)
-        with WireClient(server, session=key) as other:
-            assert other.wait_for("Welcome")["session"] != key
+def test_session_of_an_open_page_is_not_given_to_another_page(server):
+    with WireClient(server) as client:
+        key = moved(client)
+        with WireClient(server, session=key) as other_client:
+            assert other_client.wait_for("Welcome")["session"] != key
 
 
-def test_what_nobody_came_back_to_ends(page):
+def test_session_without_a_page_ends(page):
     limits = ServerLimits(max_sessions=1, reconnect_seconds=0.2)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     try:
@@ -121,8 +121,8 @@ def test_what_nobody_came_back_to_ends(page):
                 assert time.monotonic() < until
                 time.sleep(0.05)
         assert server.pool.resume(key) is None
-        room = server.pool.open_session()
-        assert room.key != key
-        server.pool.release(room)
+        host = server.pool.open_session()
+        assert host.key != key
+        server.pool.release(host)
     finally:
         server.close()

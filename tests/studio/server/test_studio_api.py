@@ -163,7 +163,7 @@ def test_what_an_undo_has_put_back_is_settled_where_it_stands(studio):
     assert state.is_at_rest
 
 
-def test_callbacks_end_when_they_are_told_to(studio):
+def test_removed_callbacks_are_not_called(studio):
     hand = studio.handle("tool", kind="point")
     moves = []
     end = hand.on_move(moves.append)
@@ -180,8 +180,8 @@ def test_callbacks_end_when_they_are_told_to(studio):
 def test_a_loop_runs_until_its_function_says_false_or_the_studio_is_closed(studio):
     times = []
 
-    def until_five(one, seconds):
-        assert one is studio
+    def until_five(studio_, seconds):
+        assert studio_ is studio
         times.append(seconds)
         return len(times) < 5
 
@@ -189,7 +189,7 @@ def test_a_loop_runs_until_its_function_says_false_or_the_studio_is_closed(studi
     assert len(times) == 5
     assert times == sorted(times)
     threading.Timer(0.2, studio.close).start()
-    studio.loop(lambda one, seconds: None, rate=100)
+    studio.loop(lambda studio_, seconds: None, rate=100)
     assert not studio.is_open
 
 
@@ -235,7 +235,7 @@ def test_the_browser_is_opened_with_an_address_that_lets_it_in_and_does_not_hold
 POST = mk.Obstacle(mk.Cylinder(0.1, 1.0), (1.0, 0.8, 0.0), name="post")
 
 
-def test_obstacles_of_the_program_are_kept_off(page):
+def test_mechanism_avoids_obstacles_of_the_program(page):
     with Studio(mk.gallery.planar_3r(), avoid=["self", POST], clearance=0.02, open_browser=False, page=page) as studio:
         hand = studio.handle("tool", kind="point")
         watch = mk.Collider(studio.mechanism, ["self", POST])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_checks import check_shut, named, value_of
+from browser_checks import check_loops_closed, named, value_of
 
 MARKER = """((name) => {
   const { view, store } = m, graph = view.sceneGraph, box = view.canvas.getBoundingClientRect();
@@ -19,12 +19,12 @@ MARKER = """((name) => {
   return found[0] ?? null; })(a)"""
 
 
-def marker(studio, freedom: str) -> tuple[float, float]:
+def marker(studio, dof: str) -> tuple[float, float]:
     """A pixel where a hand takes the marker of this freedom, and nothing else."""
     studio.eval("(m.store.select({ kind: 'none' }), 1)")  # no handle lies over it
     studio.drawn()
-    place = studio.eval(MARKER, freedom)
-    assert place, f"nothing of the marker of {freedom} is seen"
+    place = studio.eval(MARKER, dof)
+    assert place, f"nothing of the marker of {dof} is seen"
     return tuple(place)
 
 
@@ -46,7 +46,7 @@ def test_a_marker_is_dragged_also_that_of_a_joint_that_closes_a_loop(studio, nam
     studio.drag((x, y), (x + by[0], y + by[1]), follows=True)
     after = studio.at_rest()
     assert abs(value_of(studio, joint, after) - value_of(studio, joint, before)) > 0.02, "the joint has moved"
-    check_shut(after)
+    check_loops_closed(after)
     assert after["status"] in ("CONVERGED", "IDLE"), "and it was no way that cannot be gone"
     studio.page.keyboard.press("Control+z")
     studio.wait("m.store.history.redo")
@@ -54,7 +54,7 @@ def test_a_marker_is_dragged_also_that_of_a_joint_that_closes_a_loop(studio, nam
     assert studio.eval("m.store.history.undo") == undo, "one drag is one step"
 
 
-def test_a_click_on_a_marker_selects_its_freedom(studio):
+def test_a_click_on_a_marker_selects_its_dof(studio):
     studio.show("gallery", "four_bar")
     before = studio.at_rest()
     studio.page.mouse.click(*marker(studio, "closing_joint"))
