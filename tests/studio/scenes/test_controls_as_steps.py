@@ -225,7 +225,7 @@ def test_a_button_is_a_step_and_undo_puts_the_rover_back_on_its_wheels():
         wait(player)
         q = player.q.copy()
         player.set("settle", True)
-        assert player.session.history.info().undo == "drop it"
+        assert player.session.history.info().undo == "drop the rover"
         assert np.abs(player.q - q).max() > 0.1
         player.session.handle_request(Undo())
         np.testing.assert_array_equal(player.q, q)

@@ -40,14 +40,15 @@ class PlanarArmScene(AnimatedScene):
     name = "arm_2d"
     title = "Arms in the plane"
     about = (
-        "Links in a row, all joints about one axis. With two links a point leaves two ways to bend and no freedom; "
-        "with three there is one to spare, and with more a whole snake. Edit the list of lengths in the Model panel."
+        "A planar arm: links in a row, all joints about parallel axes. With two links, a point has two solutions; "
+        "with three links one dof is redundant, and with more the arm moves like a snake. Edit the list of lengths in "
+        "the Model panel."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             slider("joints", "Links", 3.0, 1.0, 40.0, 1.0, "Arm"),
-            choice("motion", "Motion", ("drag", "circle", "line"), "Target", "Who moves the target."),
+            choice("motion", "Motion", ("drag", "circle", "line"), "Target", "What moves the target."),
             slider("size", "Size, m", 0.4, 0.0, 1.0, 0.02, "Target", "Radius of the circle, half the line."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
         ]
@@ -130,9 +131,9 @@ class ListArmScene(AnimatedScene):
     name = "list_arm"
     title = "Arm from a list"
     about = (
-        "Lengths and axes in a list are this arm: edit them in the Model panel. Move the target with the sliders or "
-        "by hand; boxes that hit each other are red. Choose the arm whose joints are counted, and go up to a hundred: "
-        "it still follows."
+        "This arm is made from a list of lengths and axes: edit it in the Model panel. Move the target with the "
+        "sliders or drag it; boxes in collision are red. Choose the arm with a variable number of joints and try up "
+        "to a hundred."
     )
     shows_collisions = True
     motion_control, stopped_value = "circle", False
@@ -140,11 +141,11 @@ class ListArmScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("arm", "Arm", ("grippy10", "zalo5", COUNTED), "Arm"),
-            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm, which this chooses."),
+            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Selects the arm with this number of joints."),
             slider("x", "Target x, m", FIRST_TARGET[0], -2.0, 2.0, 0.01, "Target"),
             slider("y", "Target y, m", FIRST_TARGET[1], -2.0, 2.0, 0.01, "Target"),
             slider("z", "Target z, m", FIRST_TARGET[2], 0.0, 2.0, 0.01, "Target"),
-            switch("circle", "Target circles", False, "Target"),
+            switch("circle", "Move the target on a circle", False, "Target"),
             slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Target"),
         ]
 
@@ -265,16 +266,22 @@ class DhArmScene(AnimatedScene):
     name = "dh_arm"
     title = "Arm from a DH table"
     about = (
-        "Six rows of d, a, alpha and theta are this arm. Drag the goal and watch the thetas; change a row in the "
-        "Model panel, and the arm changes under your hands. Compare the Jacobian transpose, which creeps, with damped "
-        "least squares."
+        "This arm is made from six DH rows: d, a, alpha and theta. Drag the goal and watch the joint angles, or "
+        "change a row in the Model panel. Compare the Jacobian transpose, which converges slowly, with damped least "
+        "squares."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("method", "Method", tuple(DH_METHODS), "Method"),
-            switch("fixed_step", "Fixed step", False, "Method", "Of the Jacobian transpose: 0.05 instead of the best."),
-            choice("motion", "Motion", ("drag", "circle", "turn"), "Goal", "Who moves the goal."),
+            switch(
+                "fixed_step",
+                "Fixed step",
+                False,
+                "Method",
+                "Use a fixed step of 0.05 in the Jacobian transpose method.",
+            ),
+            choice("motion", "Motion", ("drag", "circle", "turn"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
         ]
 
@@ -356,21 +363,30 @@ class CcdArmScene(AnimatedScene):
     name = "ccd_arm"
     title = "Arm by cyclic coordinate descent"
     about = (
-        "Each joint in turn points the tip at the goal, from the tip to the base: that is all. Free joints turn any "
-        "way, hinges about one axis, limits stop them, and with direction on the tip also points where the goal's "
-        "blue axis does. Let the goal orbit, or drag it."
+        "Cyclic coordinate descent: each joint in turn points the tip at the goal, from the tip to the base. "
+        "Spherical joints rotate in all directions, revolute joints about one axis and within limits. With direction "
+        "on, the tip also points along the blue axis of the goal. Let the goal orbit, or drag it."
     )
     motion_control, stopped_value = "orbit", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            switch("free", "Free", False, "Joints", "Every joint is a ball; the opposite of hinges."),
-            switch("hinges", "Hinges", True, "Joints", "Every joint turns about one axis."),
-            switch("limits", "Limits", True, "Joints", "Hinges stop at their limits, balls at a cone."),
-            switch("orbit", "Orbit", True, "Goal", "The goal goes around by itself."),
+            switch("free", "Free", False, "Joints", "All joints are spherical."),
+            switch("hinges", "Hinges", True, "Joints", "All joints are revolute."),
+            switch("limits", "Limits", True, "Joints", "Revolute joints have limits, spherical joints a cone."),
+            switch("orbit", "Orbit", True, "Goal", "The goal moves on a circle."),
             switch("direction", "Direction", False, "Goal", "The tip matches the direction of the goal too."),
             slider("speed", "Speed, orbits/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
-            slider("sweeps", "Sweeps", 20.0, 1.0, 200.0, 1.0, "Method", "Over all joints in one solve, at most."),
+            slider(
+                "sweeps",
+                "Sweeps",
+                20.0,
+                1.0,
+                200.0,
+                1.0,
+                "Method",
+                "Maximum number of sweeps over all joints in one solve.",
+            ),
         ]
 
     def build(self) -> None:

@@ -56,21 +56,21 @@ class BoxArmScene(AnimatedScene):
     name = "boxes"
     title = "Boxes and walls"
     about = (
-        "Each link of this arm is a box, and what it hits turns red: another box, or one of the two walls. Drag the "
-        "target, turn joints by hand, click a wall and drag it by its handle, or choose a pose that hits something. "
-        "Switch on that it avoids them, and it comes as close as it can without touching."
+        "Each link of this arm is a box, and what is in collision is red: another box, or one of the two walls. Drag "
+        "the target or the joints, click a wall and drag its handle, or choose a pose in collision. With avoidance "
+        "on, the arm comes as close as possible without contact."
     )
     motion_control, stopped_value = "circle", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("pose", "Pose", tuple(POSES), "Arm"),
-            switch("avoids", "Avoids what it hits", False, "Arm", "Walls and itself."),
+            switch("avoids", "Avoid collisions", False, "Arm", "Collisions with the walls and between links."),
             switch("walls", "Walls", True, "Arm"),
             slider("x", "Target x, m", 0.0, -25.0, 25.0, 0.05, "Target"),
             slider("y", "Target y, m", 0.0, -25.0, 25.0, 0.05, "Target"),
             slider("z", "Target z, m", 0.0, -10.0, 25.0, 0.05, "Target"),
-            switch("circle", "Target circles", False, "Target"),
+            switch("circle", "Move the target on a circle", False, "Target"),
             slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Target"),
         ]
 
@@ -110,7 +110,7 @@ class BoxArmScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         collision_text = self.session.collision_text
-        return [f"Hit: {collision_text}" if collision_text else "Nothing is hit"]
+        return [f"Collision: {collision_text}" if collision_text else "No collision"]
 
     def _mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"
@@ -169,18 +169,27 @@ class TableScene(AnimatedScene):
     name = "table"
     title = "Around a table"
     about = (
-        "Drag the hand into the table, a post or the ball: it slides along what is in the way and touches nothing. "
-        "Switch that off, and what is hit turns red. Click one of these things and drag it by its handle, or move the "
-        "post with the slider: the arm gives way."
+        "Drag the hand towards the table, a post or the ball: the arm avoids all collisions. Switch avoidance off, "
+        "and links and obstacles in collision are red. Click an obstacle and drag its handle, or move the post with "
+        "the slider: the arm moves out of its path."
     )
     motion_control, stopped_value = "circle", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            switch("avoids", "Avoids what is in the way", True, "Arm"),
-            slider("clearance", "Clearance, mm", 10.0, 0.0, 100.0, 1.0, "Arm", "How far links keep off."),
+            switch("avoids", "Avoid collisions", True, "Arm"),
+            slider(
+                "clearance",
+                "Clearance, mm",
+                10.0,
+                0.0,
+                100.0,
+                1.0,
+                "Arm",
+                "Minimum distance between links and to obstacles.",
+            ),
             slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Things"),
-            switch("circle", "Goal circles", False, "Goal"),
+            switch("circle", "Move the goal on a circle", False, "Goal"),
             slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
         ]
 
@@ -222,7 +231,7 @@ class TableScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         collision_text = self.session.collision_text
-        return [f"Hit: {collision_text}" if collision_text else "Nothing is hit"]
+        return [f"Collision: {collision_text}" if collision_text else "No collision"]
 
     def _mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"

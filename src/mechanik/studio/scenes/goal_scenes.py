@@ -29,16 +29,16 @@ class PartialGoalScene(AnimatedScene):
     name = "partial_goals"
     title = "Goals in some directions"
     about = (
-        "Choose which of the six directions of the goal count, along and about its own axes. What is not asked for is "
-        "free: the arm uses it to move less. Drag the goal, or let it wander and turn by itself, with any choice."
+        "Choose which of the six directions of the goal are constrained, along and about its own axes. Directions "
+        "that are not constrained are free, and the arm moves less. Drag the goal, or let it move by itself."
     )
 
     def make_controls(self) -> list[ControlInfo]:
-        constrained = [switch(name, title, True, "Asked for") for name, title in DIRECTIONS.items()]
+        constrained = [switch(name, title, True, "Constrained") for name, title in DIRECTIONS.items()]
         return [
-            choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "Who moves the goal."),
+            choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
-            slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 it goes out of reach."),
+            slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 the motion goes out of reach."),
             *constrained,
         ]
 
@@ -69,7 +69,7 @@ class PartialGoalScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         constrained = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
-        return [f"asked for: {', '.join(constrained) or 'nothing'}", f"freedoms left over: {7 - len(constrained)}"]
+        return [f"constrained: {', '.join(constrained) or 'nothing'}", f"free dofs: {7 - len(constrained)}"]
 
 
 FORWARD = (1.0, 0.0, 0.0)
@@ -108,17 +108,26 @@ class LookAtScene(AnimatedScene):
     name = "look_at"
     title = "A head that looks"
     about = (
-        "Drag the target: both eyes meet on it, however near it comes, and the neck turns along. Eyes come first; the "
-        "head only looks about the same way, as a wish of lower rank. Switch that off, and the neck rests until it "
-        "must."
+        "Drag the target: both eyes look at it at any distance, and the neck follows. The eyes have priority; the "
+        "head turns in about the same direction, as a soft goal of lower priority. Switch that off, and the neck "
+        "moves only when it must."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("fly", "drag"), "Target", "Who moves the target."),
+            choice("motion", "Motion", ("fly", "drag"), "Target", "What moves the target."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
-            slider("distance", "Distance, m", 0.7, 0.15, 2.0, 0.05, "Target", "Of its flight from the head."),
-            switch("head", "The head looks too", True, "Head"),
+            slider(
+                "distance",
+                "Distance, m",
+                0.7,
+                0.15,
+                2.0,
+                0.05,
+                "Target",
+                "Distance of the moving target from the head.",
+            ),
+            switch("head", "Turn the head too", True, "Head"),
         ]
 
     def build(self) -> None:

@@ -31,9 +31,8 @@ class WalkerScene(AnimatedScene):
     name = "walker"
     title = "Six-legged walker"
     about = (
-        "Feet are held where they stand, and the body goes where it is dragged as far as they let it. Switch a foot "
-        "off to let go of it, or right click any link to give it a goal. Let it walk on the spot, and drag the body "
-        "meanwhile."
+        "The feet are pinned, and the body follows the drag as far as they allow. Switch a foot off to release it, or "
+        "right-click any link to add a goal. Let it walk on the spot, and drag the body meanwhile."
     )
     stopped_value = "stand"
 
@@ -120,17 +119,28 @@ class HumanoidScene(AnimatedScene):
     name = "humanoid"
     title = "Humanoid"
     about = (
-        "Drag a hand, and the whole body reaches along while the feet stay where they are. While balance is on, it "
-        "never leans so far that it would fall. Let it wave, reach around or squat; the eyes look where the gaze goal "
-        "is."
+        "Drag a hand: the whole body follows, and the feet stay in place. With balance on, the centre of mass stays "
+        "above the feet. Let it wave, reach around or squat; the eyes look at the gaze goal."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "Who moves the goals."),
+            choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "What moves the goals."),
             slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
-            switch("turned", "Hands keep their turn", False, "Goals", "Else they turn as it comes, and reach farther."),
-            switch("balance", "Balance", True, "Goals", "Keep the centre of mass over the feet, whatever is asked."),
+            switch(
+                "turned",
+                "Keep the orientation of the hands",
+                False,
+                "Goals",
+                "Off: the orientation of the hands is free, and they reach farther.",
+            ),
+            switch(
+                "balance",
+                "Balance",
+                True,
+                "Goals",
+                "Keep the centre of mass above the feet, with priority over other goals.",
+            ),
             switch("left_foot", "Left foot is held", True, "Goals"),
             switch("right_foot", "Right foot is held", True, "Goals"),
             switch("gaze", "Look at the gaze goal", True, "Goals"),
@@ -297,17 +307,17 @@ class JansenScene(AnimatedScene):
     name = "jansen"
     title = "Jansen walker"
     about = (
-        "One crank drives every leg, and each foot draws a curve that is flat where it stands. With three pairs some "
-        "feet are always on the ground, and the whole animal walks. Turn the crank by hand, or let it turn."
+        "One crank drives all legs, and the path of each foot is flat where it touches the ground. With three pairs, "
+        "some feet are always on the ground, and the mechanism walks. Drag the crank, or let it rotate."
     )
     motion_control, stopped_value = "turns", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("legs", "Legs", ("three pairs", "a pair", "one"), "Animal"),
-            switch("walks", "It walks", True, "Animal", "Off: it hangs in the air, and only the legs move."),
-            switch("turns", "The crank turns", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Below zero it walks back."),
+            switch("walks", "Walk", True, "Animal", "Off: the body is fixed, and only the legs move."),
+            switch("turns", "Rotate the crank", True, "Drive"),
+            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Below zero it walks backwards."),
         ]
 
     def build(self) -> None:

@@ -116,8 +116,8 @@ class FourBarScene(AnimatedScene):
     name = "four_bar"
     title = "Four-bar and its coupler curve"
     about = (
-        "Four bars in a ring have one freedom. Change their lengths and see which of them can turn all around; move "
-        "the pen on the coupler and see what it draws. Take the crank or the pen by hand, and the loop stays shut."
+        "A four-bar linkage has one dof. Change the lengths and see which bars can rotate fully; move the pen on the "
+        "coupler and see its coupler curve. Drag the crank or the pen: the loop stays closed."
     )
     motion_control, stopped_value = "turns", False
 
@@ -127,10 +127,12 @@ class FourBarScene(AnimatedScene):
             slider("crank", "Crank, m", 0.5, 0.1, 2.0, 0.05, "Lengths"),
             slider("coupler", "Coupler, m", 1.8, 0.4, 3.4, 0.05, "Lengths"),
             slider("rocker", "Rocker, m", 1.2, 0.1, 3.0, 0.05, "Lengths"),
-            choice("elbow", "Elbow", ("up", "down"), "Lengths", "On which side coupler and rocker meet."),
+            choice(
+                "elbow", "Elbow", ("up", "down"), "Lengths", "Assembly mode: the side on which coupler and rocker meet."
+            ),
             slider("along", "Pen along the coupler, m", 0.9, -1.0, 3.0, 0.02, "Pen"),
             slider("across", "Pen across it, m", 0.6, -1.5, 1.5, 0.02, "Pen"),
-            switch("turns", "The crank turns", True, "Drive"),
+            switch("turns", "Rotate the crank", True, "Drive"),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Drive"),
         ]
 
@@ -269,15 +271,15 @@ class CrankScene(AnimatedScene):
     name = "cranks"
     title = "Linkages on a crank"
     about = (
-        "Six classics with one freedom: choose one, and its crank turns while a point of it draws. Take any bar by "
-        "hand, and all others follow, for the loops are never open."
+        "Six classic linkages with one dof: choose one, and a point draws its curve while the crank rotates. Drag any "
+        "bar, and the others follow: the loops stay closed."
     )
     motion_control, stopped_value = "turns", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("linkage", "Linkage", tuple(CRANK_LINKAGES), "Linkage"),
-            switch("turns", "The crank turns", True, "Drive"),
+            switch("turns", "Rotate the crank", True, "Drive"),
             slider("speed", "Speed, rounds/s", 0.25, -2.0, 2.0, 0.05, "Drive"),
         ]
 

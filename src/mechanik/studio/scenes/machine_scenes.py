@@ -60,24 +60,23 @@ class RoverScene(AnimatedScene):
     name = "rover"
     title = "Rover on rough ground"
     about = (
-        "Drag the rover over rough ground: all six wheels touch at every place. Place and heading are given; height, "
-        "lean, rockers and bogies find themselves. Change the ground under it, drop it from above and watch it "
-        "settle, or let it drive around."
+        "Drag the rover over rough ground: all six wheels stay in contact. Position and heading are given; height, "
+        "tilt, rockers and bogies are solved. Change the terrain, drop the rover from above, or let it drive around."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "Who moves the rover."),
+            choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "What moves the rover."),
             slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive"),
             slider(
                 "height", "Terrain height, m", 0.6, 0.0, 1.5, 0.05, "Ground", "From the lowest place to the highest."
             ),
-            slider("roughness", "Roughness", 0.4, 0.0, 1.0, 0.05, "Ground", "How much there is of short bumps."),
-            slider("seed", "Which ground", 1.0, 0.0, 99.0, 1.0, "Ground", "Another number, another ground."),
+            slider("roughness", "Roughness", 0.4, 0.0, 1.0, 0.05, "Ground", "Share of short waves in the terrain."),
+            slider("seed", "Terrain seed", 1.0, 0.0, 99.0, 1.0, "Ground", "Seed of the random terrain."),
             slider(
-                "iterations", "Settle iterations", 30.0, MIN_ITERATIONS, 100.0, 1.0, "Settle", "Of one solve, at most."
+                "iterations", "Settle iterations", 30.0, MIN_ITERATIONS, 100.0, 1.0, "Settle", "Maximum of one solve."
             ),
-            button("settle", "Drop it", "Settle", "Lift it up, level, and let it settle."),
+            button("settle", "Drop the rover", "Settle", "Lift it up, level, and let it settle."),
         ]
 
     def build(self) -> None:
@@ -158,14 +157,14 @@ class ExcavatorScene(AnimatedScene):
     name = "excavator"
     title = "Excavator"
     about = (
-        "Drag the teeth of the bucket: three cylinders and the swing of the house find their places. A cylinder at its "
-        "end stops hard, and the bucket comes as near as it can. Or let it dig."
+        "Drag the teeth of the bucket: three cylinders and the swing of the house follow. At the limit of a cylinder, "
+        "the bucket comes as near as possible. Or let it dig."
     )
     motion_control, stopped_value = "digs", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            switch("digs", "It digs", True, "Work"),
+            switch("digs", "Dig", True, "Work"),
             slider("speed", "Speed, buckets/s", 0.12, 0.0, 0.6, 0.02, "Work"),
             slider("depth", "Depth, m", 1.0, 0.0, 2.5, 0.1, "Work", "Below the ground."),
         ]
@@ -214,16 +213,15 @@ class GripperScene(OscillatingScene):
     name = "gripper"
     title = "Gripper"
     about = (
-        "One motor closes both fingers; each is a loop of five bars that a spring keeps in shape, so that its pad "
-        "does not turn. Move the slider, let it open and close by itself, or pull a pad by hand and feel the spring "
-        "give way."
+        "One motor closes both fingers; each finger is a loop of five bars with a spring, so that its pad does not "
+        "rotate. Move the slider, let it open and close by itself, or drag a pad against its spring."
     )
     slider_name, midpoint, amplitude = "closing", 0.5, 0.5
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             slider("closing", "Closing", 0.5, 0.0, 1.0, 0.01, "Fingers", "0 open, 1 closed."),
-            switch("moves", "Opens and closes", True, "Fingers"),
+            switch("moves", "Open and close", True, "Fingers"),
             slider("speed", "Speed, times/s", 0.3, 0.0, 2.0, 0.05, "Fingers"),
         ]
 
@@ -258,15 +256,15 @@ class ScissorLiftScene(OscillatingScene):
     name = "scissor_lift"
     title = "Scissor lift"
     about = (
-        "Four loops and one freedom: the slider at the foot goes in, and the platform goes straight up. Set its "
-        "height, let it go up and down, or take any bar by hand."
+        "Four loops and one dof: the slider at the base moves in, and the platform moves straight up. Set the height, "
+        "let it move up and down, or drag any bar."
     )
     slider_name, midpoint, amplitude = "height", 1.6, 1.1
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             slider("height", "Height, m", 1.4, MIN_HEIGHT, MAX_HEIGHT, 0.02, "Platform"),
-            switch("moves", "Goes up and down", True, "Platform"),
+            switch("moves", "Move up and down", True, "Platform"),
             slider("speed", "Speed, times/s", 0.15, 0.0, 1.0, 0.05, "Platform"),
         ]
 

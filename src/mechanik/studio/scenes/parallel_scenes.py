@@ -38,18 +38,18 @@ class HexapodScene(AnimatedScene):
     name = "hexapod"
     title = "Hexapod"
     about = (
-        "Drag the platform: six struts find their lengths, and no loop ever opens. Let it gyrate, turn or circle by "
-        "itself, and tilt the base under it. Ask for more than it can do, and it goes as far as the struts allow."
+        "Drag the platform: six struts adjust their lengths, and all loops stay closed. Let it gyrate, rotate or "
+        "circle by itself, and tilt the base. Beyond its limits, it moves as far as the struts allow."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "Who moves the platform."),
+            choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "What moves the platform."),
             slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
-            slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 it asks for too much."),
+            slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 the motion exceeds the limits."),
             slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
-            switch("rides", "Platform tilts with the base", False, "Base", "Off: it stays level as far as it can."),
+            switch("rides", "Platform tilts with the base", False, "Base", "Off: it stays level as far as possible."),
         ]
 
     def build(self) -> None:
@@ -99,14 +99,16 @@ class DeltaScene(AnimatedScene):
     name = "delta"
     title = "Delta robot"
     about = (
-        "Three arms carry a platform through parallelograms, so that it moves every way and never turns. Drag it, or "
-        "let it go around a circle or pick and place. Six loops are kept shut at every moment."
+        "Three arms carry a platform through parallelograms, so that it translates and never rotates. Drag it, or let "
+        "it follow a circle or pick and place. Six loops stay closed at all times."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("circle", "pick and place", "drag"), "Path", "Who moves the platform."),
-            slider("size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius or half the way; large ones are cut off."),
+            choice("motion", "Motion", ("circle", "pick and place", "drag"), "Path", "What moves the platform."),
+            slider(
+                "size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius of the motion; it is limited to the reach."
+            ),
             slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Above the middle of its space."),
             slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
         ]
@@ -153,16 +155,16 @@ class TwoArmScene(AnimatedScene):
     name = "two_arms"
     title = "Two arms, one box"
     about = (
-        "Both hands hold the box, so both arms and the box are one loop. Drag the box, and both arms follow without "
-        "ever letting go. Hold shift and pull an elbow: it swings while the box stays where it is wanted."
+        "Both arms and the box that they hold form one loop. Drag the box, and both arms follow. Hold Shift and drag "
+        "an elbow: it moves while the box stays in place."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "Who moves the box."),
+            choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "What moves the box."),
             slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 the arms cannot follow everywhere."),
             slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
-            choice("joints", "Joints of an arm", ("7", "6"), "Arms", "With 6 the elbows have no choice."),
+            choice("joints", "Joints of an arm", ("7", "6"), "Arms", "With 6 joints per arm there is no redundancy."),
             slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),
         ]
 
