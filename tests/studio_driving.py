@@ -187,7 +187,8 @@ class Studio:
     def ask(self, request: dict[str, Any]) -> None:
         """A request as the page itself sends it; fails if it is refused."""
         refusal = self.page.evaluate(
-            "(request) => window.mechanik.store.connection.request(request).then(() => '', (why) => why.message)", request
+            "(request) => window.mechanik.store.connection.request(request).then(() => '', (why) => why.message)",
+            request,
         )
         assert refusal == "", refusal
 
@@ -289,7 +290,8 @@ class Studio:
         if follows:
             self.drawn()
             self.wait(
-                "m.store.connection.unsent === null && m.store.frame.isAtRest && m.store.frame.tag >= m.store.connection.lastTag"
+                "m.store.connection.unsent === null && m.store.frame.isAtRest"
+                " && m.store.frame.tag >= m.store.connection.lastTag"
             )
         mouse.up(button=button)
         for key in keys:
