@@ -91,6 +91,12 @@ def small(studio: Studio, path: Path) -> None:
     picture.quantize(256, Image.Quantize.FASTOCTREE, kmeans=2, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
+def large(studio: Studio, path: Path) -> None:
+    """The whole page, drawn in the finest quality and reduced to its size, so that edges are smooth."""
+    picture = Image.open(io.BytesIO(studio.page.screenshot())).convert("RGB")
+    picture.resize(LARGE, Image.Resampling.LANCZOS).save(path, optimize=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these")
@@ -118,15 +124,15 @@ def main() -> None:
             # the start page shows the small ones, so it comes after them; a server reads its files when it starts
             server.close()
             server = serve(port=0, page=arguments.page)
-            studio = Studio.open(browser, server.link, width=LARGE[0], height=LARGE[1])
-            studio.eval("(m.store.setDisplay(a), 1)", {"theme": "light"})
+            studio = Studio.open(browser, server.link, width=LARGE[0], height=LARGE[1], device_scale_factor=2)
+            studio.eval("(m.view.quality.isFixed = true, m.store.setDisplay(a), 1)", {"theme": "light"})
             if is_wanted("start"):
                 studio.page.wait_for_timeout(1000)
                 studio.page.screenshot(path=arguments.large / "start.png")
             for entry in start_page_entries():
                 if entry.kind == "scene" and is_wanted(entry.name):
                     show(studio, entry)
-                    studio.page.screenshot(path=arguments.large / f"{entry.name}.png")
+                    large(studio, arguments.large / f"{entry.name}.png")
             studio.close()
     finally:
         server.close()
