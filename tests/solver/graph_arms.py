@@ -18,21 +18,21 @@ def hang(parent: mk.Link, name: str, dof="EZ", at=(0, 0, 0), **options) -> tuple
 def planar_arm(name="arm", joints=3, root: mk.Link | None = None, at=(0, 0, 0), value=0.3):
     """A root, joints about z with links of 1 m along x, and the link at the tip: root, joints, tip."""
     root = mk.Link(f"{name}_root") if root is None else root
-    above, made = root, []
+    above, chain_joints = root, []
     for k in range(joints):
         joint, above = hang(above, f"{name}{k + 1}", at=(1, 0, 0) if k else at, values=value)
-        made.append(joint)
-    return root, made, hang(above, f"{name}_tip", dof=(), at=(1, 0, 0))[1]
+        chain_joints.append(joint)
+    return root, chain_joints, hang(above, f"{name}_tip", dof=(), at=(1, 0, 0))[1]
 
 
 def spatial_arm(name="arm", root: mk.Link | None = None, at=(0, 0, 0)):
     """Seven joints about changing axes, of which no two lie in line: root, joints, tip."""
     root = mk.Link(f"{name}_root") if root is None else root
-    above, made = root, []
+    above, chain_joints = root, []
     for k, dof in enumerate(["EZ", "EY", "EX", "EY", "EX", "EY", "EZ"]):
         joint, above = hang(above, f"{name}{k + 1}", dof=dof, at=(0.1, 0, 0.3) if k else at, values=0.2 + 0.1 * k)
-        made.append(joint)
-    return root, made, hang(above, f"{name}_tip", dof=(), at=(0, 0, 0.2))[1]
+        chain_joints.append(joint)
+    return root, chain_joints, hang(above, f"{name}_tip", dof=(), at=(0, 0, 0.2))[1]
 
 
 def point_goal(link: mk.Link, name="reach", position=None) -> mk.Goal:
@@ -44,9 +44,9 @@ def point_goal(link: mk.Link, name="reach", position=None) -> mk.Goal:
 
 def four_bar(crank=0.6):
     """Ground 2.0, crank 0.5, coupler 1.8, rocker 1.2, closed by a pin: root, crank, coupler and rocker joint, pin."""
-    made = mk.gallery.four_bar(angle=crank)
-    joints = [made.joint(name) for name in ("crank_joint", "coupler_joint", "rocker_joint", "closing_joint")]
-    return made.link("ground"), *joints
+    mechanism = mk.gallery.four_bar(angle=crank)
+    joints = [mechanism.joint(name) for name in ("crank_joint", "coupler_joint", "rocker_joint", "closing_joint")]
+    return mechanism.link("ground"), *joints
 
 
 def rocker_angle(crank: float) -> float:

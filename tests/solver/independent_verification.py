@@ -18,11 +18,11 @@ from mechanik.objectives.relation import RelationKind, band_violation, evaluate_
 
 STAGES, STAGE_NUMBERS = 8, 5  # where the kernel's report of a stage begins, and how long it is
 CONVERGED, CLOSEST = 0, 1
-SHUT, FLAT, AT_BOUND = 1e-9, 1e-6, 1e-9
+CLOSURE_TOL, FLAT, AT_BOUND = 1e-9, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """What is wrong with a solution; nothing, if it is empty.
 
     Attributes:
@@ -35,12 +35,12 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class EvaluatedRelation:
     """A relation at a configuration.
 
     Attributes:
         value, J: as the reference has them; J is None where it is not asked for.
-        far: what of the value lies outside its band.
+        violation: part of the value outside its band.
         weight: of each row in the solver.
         met: whether it is within its tolerances.
     """
@@ -48,16 +48,16 @@ class Rows:
     relation: object
     value: np.ndarray
     J: np.ndarray | None
-    far: np.ndarray
+    violation: np.ndarray
     weight: np.ndarray
     met: bool
 
     @property
     def cost(self) -> float:
-        return float(np.sum((self.weight * self.far) ** 2))
+        return float(np.sum((self.weight * self.violation) ** 2))
 
 
-class Judge:
+class SolutionVerifier:
     """For one solver, many solutions."""
 
     def __init__(self, solver) -> None:
@@ -72,68 +72,69 @@ class Judge:
         self.closures = [
             relation
             for relations in (closure_relations, closure_limit_relations)
-            for one in self.mechanism.closures.values()
-            for relation in relations(self.mechanism, one)
+            for closure in self.mechanism.closures.values()
+            for relation in relations(self.mechanism, closure)
         ]
 
-    def look(self, solution, q0) -> Verdict:
+    def verify(self, solution, q0) -> Verification:
         """Everything that can be said of a solution that began at q0, inside the limits."""
         q, faults = solution.q, []
         if not np.isfinite(q).all():
-            return Verdict((f"not finite: {q}",))
-        over = np.maximum(q - self.upper, self.lower - q).max(initial=-np.inf)
-        if over > 1e-12:
-            faults.append(f"outside its limits by {over:.3g}")
+            return Verification((f"not finite: {q}",))
+        excess = np.maximum(q - self.upper, self.lower - q).max(initial=-np.inf)
+        if excess > 1e-12:
+            faults.append(f"outside its limits by {excess:.3g}")
         for k in self.space.quaternions_q:
             if abs(np.linalg.norm(q[k : k + 4]) - 1.0) > 1e-9:
                 faults.append("a ball is no unit quaternion")
-        before, after = self._open(q0), self._open(q)
-        if after > SHUT and after > before * (1 + 1e-9):
+        before, after = self._closure_violation(q0), self._closure_violation(q)
+        if after > CLOSURE_TOL and after > before * (1 + 1e-9):
             faults.append(f"loops open by {after:.3g}, and were by {before:.3g}")
         success, required = solution.success, True
         if success != (solution.status.name == "CONVERGED"):
             faults.append(f"success is {success}, but the status {solution.status!r}")
         relations, slope = self._relations(solution.objectives, q0), 0.0
-        for k, part in enumerate(self.program.subproblems):
+        for k, subproblem in enumerate(self.program.subproblems):
             levels = [
-                (level, is_wish, *([self._rows(relations, *member, at) for member in members] for at in (q0, q)))
-                for (level, is_wish), members in self._levels(part)
+                (level, is_soft, *([self._evaluate(relations, *member, at) for member in members] for at in (q0, q)))
+                for (level, is_soft), members in self._levels(subproblem)
             ]
-            required &= all(is_wish or all(rows.met for rows in end) for _, is_wish, _, end in levels)
-            if before <= SHUT:  # else shutting the loops comes first, whatever it costs
-                faults += self._worse(levels)
+            required &= all(is_soft or all(rows.met for rows in end) for _, is_soft, _, end in levels)
+            if before <= CLOSURE_TOL:  # else shutting the loops comes first, whatever it costs
+                faults += self._worse_levels(levels)
             if not success:
-                steep, more = self._not_closest(part, levels, solution._kernel_reports[k], q)
-                slope, faults = max(slope, steep), faults + more
+                level_slope, more = self._not_closest(subproblem, levels, solution._kernel_reports[k], q)
+                slope, faults = max(slope, level_slope), faults + more
         if success and not required:
-            faults.append(f"success, but not met: {[str(one.error(self.mechanism, q)) for one in solution.objectives]}")
-        if success and after > SHUT:
+            errors = [str(objective.error(self.mechanism, q)) for objective in solution.objectives]
+            faults.append(f"success, but not met: {errors}")
+        if success and after > CLOSURE_TOL:
             faults.append(f"success, but loops are open by {after:.3g}")
         if not success and required and after <= 1e-11:
             faults.append("everything is met, but it is no success")
-        return Verdict(tuple(faults), slope)
+        return Verification(tuple(faults), slope)
 
     # ---- rows -------------------------------------------------------------------------------
 
     def _relations(self, objectives, q0):
         return [
-            one.nearest_relations(self.mechanism, q0, self.lower, self.upper)
-            if isinstance(one, JointObjective)
-            else one.relations(self.mechanism)
-            for one in objectives
+            objective.nearest_relations(self.mechanism, q0, self.lower, self.upper)
+            if isinstance(objective, JointObjective)
+            else objective.relations(self.mechanism)
+            for objective in objectives
         ]
 
-    def _levels(self, part):
+    def _levels(self, subproblem):
         """For each level of a part, whether it is a wish, and its relations as (objective, number)."""
-        found = {}
-        for owner, number in zip(part.owners, part.relation_indices, strict=True):
+        levels = {}
+        for owner, number in zip(subproblem.owners, subproblem.relation_indices, strict=True):
             if owner >= 0:
-                one = self.solver.objectives[owner]
-                found.setdefault((one.level, not one.required), []).append((owner, number))
-        return [(key, found[key]) for key in sorted(found)]
+                objective = self.solver.objectives[owner]
+                levels.setdefault((objective.level, not objective.required), []).append((owner, number))
+        return [(key, levels[key]) for key in sorted(levels)]
 
-    def _rows(self, relations, owner, number, q):
-        relation, one = relations[owner][number], self.solver.objectives[owner]
+    def _evaluate(self, relations, owner, number, q):
+        relation, objective = relations[owner][number], self.solver.objectives[owner]
         if relation.kind is RelationKind.JOINT_VALUE:
             k = self.where[relation.dof_name]
             value, J = q[k : k + 1] - relation.target, None
@@ -141,64 +142,66 @@ class Judge:
         else:
             value, J = evaluate_relation(self.mechanism, relation, q)
             metres = length_row_mask(self.mechanism, relation, len(value))
-        far = band_violation(relation, value)
+        violation = band_violation(relation, value)
         weight = relation.weight * np.where(metres, 1.0 / self.program.length_unit, 1.0)
-        met = np.linalg.norm(far[metres]) <= one.tolerance * (1 + 1e-6)
-        met &= np.linalg.norm(far[~metres]) <= one.angle_tolerance * (1 + 1e-6)
-        return Rows(relation, value, J, far, weight, bool(met))
+        met = np.linalg.norm(violation[metres]) <= objective.tolerance * (1 + 1e-6)
+        met &= np.linalg.norm(violation[~metres]) <= objective.angle_tolerance * (1 + 1e-6)
+        return EvaluatedRelation(relation, value, J, violation, weight, bool(met))
 
-    def _slopes(self, rows):
+    def _weighted_jacobian(self, rows):
         """(rows, nv), weighted, for columns as the solver has them."""
         J = evaluate_relation(self.mechanism, rows.relation, self.at)[1] if rows.J is None else rows.J
         return J * self.scale * rows.weight[:, None]
 
-    def _open(self, q):
+    def _closure_violation(self, q):
         worst = 0.0
         for relation in self.closures:
-            rows = band_violation(relation, evaluate_relation(self.mechanism, relation, q)[0])
-            worst = max(worst, float(np.abs(rows).max(initial=0.0)))
+            violation = band_violation(relation, evaluate_relation(self.mechanism, relation, q)[0])
+            worst = max(worst, float(np.abs(violation).max(initial=0.0)))
         return worst
 
     # ---- laws -------------------------------------------------------------------------------
 
-    def _worse(self, levels):
+    def _worse_levels(self, levels):
         """At the first level that differs, the error must be smaller. What is within its tolerance counts as zero."""
-        for level, is_wish, start, end in levels:
+        for level, is_soft, start, end in levels:
             # a wish may give way where what is above it was met already and is met better now
-            room = 1e-4 if is_wish else 1e-8
-            before, after = (sum(rows.cost for rows in some) for some in (start, end))
+            slack = 1e-4 if is_soft else 1e-8
+            before, after = (sum(rows.cost for rows in relations) for relations in (start, end))
             if all(rows.met for rows in end):
                 after = min(after, before)
-            if after > before * (1 + room) + 1e-18:
+            if after > before * (1 + slack) + 1e-18:
                 return [f"level {level} is worse: {before:.12g} -> {after:.12g}"]
             if after < before * (1 - 1e-8):
                 return []
         return []
 
-    def _not_closest(self, part, levels, out, q):
+    def _not_closest(self, subproblem, levels, report, q):
         """The slope of the first level that is not met, and whether it is called closest without being so."""
         self.at = q
-        if out[STAGES] != CONVERGED:  # its loops are not shut
+        if report[STAGES] != CONVERGED:  # its loops are not shut
             return 0.0, []
         equal, unequal = [], []
         for relation in self.closures:
             value, J = evaluate_relation(self.mechanism, relation, q)
             self._constrain(relation, value, J * self.scale, equal, unequal)
-        for s, (level, is_wish, _, end) in enumerate(levels, start=1):
-            status = int(out[STAGES + STAGE_NUMBERS * s])
+        for s, (level, is_soft, _, end) in enumerate(levels, start=1):
+            status = int(report[STAGES + STAGE_NUMBERS * s])
             if status == CONVERGED:
                 for rows in end:
-                    self._constrain(rows.relation, rows.value, self._slopes(rows), equal, unequal)
+                    self._constrain(rows.relation, rows.value, self._weighted_jacobian(rows), equal, unequal)
                 continue
-            if is_wish:
+            if is_soft:
                 return 0.0, []
             gradient, size = np.zeros(self.space.nv), 1.0
             for rows in end:
-                J = self._slopes(rows)
-                gradient += J.T @ (rows.weight * rows.far * is_band_active(rows.relation, rows.value))
+                J = self._weighted_jacobian(rows)
+                gradient += J.T @ (rows.weight * rows.violation * is_band_active(rows.relation, rows.value))
                 size = max(size, float(np.linalg.norm(J)))
             error = sum(rows.cost for rows in end) ** 0.5
-            slope = self._slope(gradient, equal, unequal, part.moving_dofs, q) / max(size * error, 1e-300)
+            slope = self._projected_gradient(gradient, equal, unequal, subproblem.moving_dofs, q) / max(
+                size * error, 1e-300
+            )
             wrong = status == CLOSEST and slope > FLAT
             return slope, [f"level {level} is called closest, but slopes by {slope:.3g}"] if wrong else []
         return 0.0, []
@@ -219,30 +222,30 @@ class Judge:
             elif value[r] >= upper[r] - 1e-6:
                 unequal.append(J[r])
 
-    def _slope(self, gradient, equal, unequal, moving, q):
+    def _projected_gradient(self, gradient, equal, unequal, moving, q):
         """The length of what is left of a gradient by constraints: equal'v = 0, unequal'v <= 0, and the limits."""
-        space, rising, equal = self.space, list(unequal), list(equal)
+        space, inequalities, equal = self.space, list(unequal), list(equal)
         for k, v in zip(space.scalars_q, space.scalars_v, strict=True):
             if moving[v]:
                 unit = np.eye(1, space.nv, v)[0]
                 if self.lower[k] == self.upper[k]:
                     equal.append(unit)
                 elif q[k] >= self.upper[k] - AT_BOUND:
-                    rising.append(unit)
+                    inequalities.append(unit)
                 elif q[k] <= self.lower[k] + AT_BOUND:
-                    rising.append(-unit)
-        left, basis = gradient[moving], np.array(equal).reshape(-1, space.nv)[:, moving]
-        if not left.size:
+                    inequalities.append(-unit)
+        remainder, basis = gradient[moving], np.array(equal).reshape(-1, space.nv)[:, moving]
+        if not remainder.size:
             return 0.0
         if len(basis):
             # an orthonormal basis of the rows, those left out that say nothing new
             _, s, vt = np.linalg.svd(basis, full_matrices=False)
             basis = vt[s > 1e-7 * max(s[0], 1e-300)]
-            left = left - basis.T @ (basis @ left)
-        if not rising or np.linalg.norm(left) < 1e-14:
-            return float(np.linalg.norm(left))
-        U = np.array(rising)[:, moving]
+            remainder = remainder - basis.T @ (basis @ remainder)
+        if not inequalities or np.linalg.norm(remainder) < 1e-14:
+            return float(np.linalg.norm(remainder))
+        U = np.array(inequalities)[:, moving]
         U = U - (U @ basis.T) @ basis
         # the gradient and multiples of rows, none of them negative: as small as it can be
-        found = lsq_linear(U.T, -left, (0.0, np.inf), method="bvls", tol=1e-15)
-        return float(np.linalg.norm(left + U.T @ found.x))
+        fit = lsq_linear(U.T, -remainder, (0.0, np.inf), method="bvls", tol=1e-15)
+        return float(np.linalg.norm(remainder + U.T @ fit.x))

@@ -44,8 +44,8 @@ class PlatformOptimum:
     def cost(self, x, X_goal):
         R = Rotation.from_rotvec(x[3:]).as_matrix()
         shift = X_goal[:3, :3].T @ (x[:3] - X_goal[:3, 3]) / self.size
-        turn = Rotation.from_matrix(X_goal[:3, :3].T @ R).as_rotvec()
-        return float(shift @ shift + turn @ turn)
+        rotation = Rotation.from_matrix(X_goal[:3, :3].T @ R).as_rotvec()
+        return float(shift @ shift + rotation @ rotation)
 
     def best(self, X_goal, x0, rng, scales=(0.0, 1e-3, 1e-2)):
         """The best pose that SLSQP finds from near x0, and its cost."""
@@ -53,7 +53,7 @@ class PlatformOptimum:
             "type": "ineq",
             "fun": lambda x: np.concatenate([self.joints(x) - self.lower, self.upper - self.joints(x)]),
         }
-        found = [
+        optima = [
             minimize(
                 self.cost,
                 x0 + scale * rng.standard_normal(6),
@@ -64,6 +64,6 @@ class PlatformOptimum:
             )
             for scale in scales
         ]
-        fine = [one for one in found if (inside["fun"](one.x) > -1e-7).all()]
-        best = min(fine, key=lambda one: one.fun)
+        feasible = [optimum for optimum in optima if (inside["fun"](optimum.x) > -1e-7).all()]
+        best = min(feasible, key=lambda optimum: optimum.fun)
         return best.x, float(best.fun)

@@ -12,20 +12,22 @@ import mechanik as mk
 from mechanik.errors import MechanikError
 
 
-class Workshop:
+class RandomEdits:
     """A mechanism that is edited at random; each edit has a name and may find nothing to do."""
 
     def __init__(self, mechanism: mk.Mechanism, seed: int) -> None:
         self.rng, self.mechanism, self.count = np.random.default_rng(seed), mechanism, 0
         self.born = set(mechanism.links)
-        self.regrets: list[Callable[[], object]] = []  # how to take back what may have been too much, the last one last
+        self.undo_actions: list[
+            Callable[[], object]
+        ] = []  # how to take back what may have been too much, the last one last
         self.size = float(np.linalg.norm(np.ptp([link.world_position for link in mechanism.links.values()], axis=0)))
 
     # ---- picking --------------------------------------------------------------------------------
 
-    def pick(self, some):
-        some = list(some)
-        return some[self.rng.integers(len(some))] if some else None
+    def pick(self, choices):
+        choices = list(choices)
+        return choices[self.rng.integers(len(choices))] if choices else None
 
     def link(self) -> mk.Link:
         return self.pick(self.mechanism.links.values())
@@ -38,11 +40,11 @@ class Workshop:
         self.count += 1
         return f"{what}{self.count}"
 
-    def mend(self) -> None:
+    def undo_last(self) -> None:
         """Take back one edit."""
-        if self.regrets:
+        if self.undo_actions:
             with contextlib.suppress(MechanikError):  # it may have gone with a part that was cut off
-                self.regrets.pop()()
+                self.undo_actions.pop()()
 
     # ---- goals ----------------------------------------------------------------------------------
 
@@ -54,10 +56,10 @@ class Workshop:
         goal = mk.Goal(self.name("goal"), dof=self.pick([["X", "Y"], ["X", "Y", "Z"], ["EX", "EY"], ["Z", "EZ"]]))
         goal.world_matrix = link.world_matrix
         goal.position = goal.position + self.rng.uniform(-0.1, 0.1, 3) * self.size
-        if self.rng.random() < 0.3 and (other := self.link()) is not link:
-            other.attach_child(goal)
+        if self.rng.random() < 0.3 and (carrier := self.link()) is not link:
+            carrier.attach_child(goal)
         goal.make_closure(link)
-        self.regrets.append(lambda: self.remove_goal(goal))
+        self.undo_actions.append(lambda: self.remove_goal(goal))
 
     def remove_goal(self, goal: mk.Goal | None = None) -> None:
         goal = goal or self.pick(self.mechanism.goals.values())
@@ -75,9 +77,9 @@ class Workshop:
     def change_goal(self) -> None:
         goal = self.pick(self.mechanism.goals.values())
         if goal is not None:
-            place = goal.position
+            position = goal.position
             goal.set_goal_dof(self.pick(["X", ["X", "Y"], ["X", "Y", "Z"], ["X", "Y", "Z", "EX", "EY", "EZ"]]))
-            goal.position = place
+            goal.position = position
 
     # ---- loops ----------------------------------------------------------------------------------
 
@@ -86,16 +88,16 @@ class Workshop:
         if len(self.mechanism.closures) >= 8:
             self.open()
             return
-        one, other = self.link(), self.link()
-        if one is other:
+        link, other_link = self.link(), self.link()
+        if link is other_link:
             return
         joint = mk.Joint(self.name("closing"), dof=self.pick([["EX", "EY", "EZ"], ["Z", "EX", "EY", "EZ"], "EZ"]))
         joint.position = self.rng.uniform(-0.2, 0.2, 3) * self.size
-        one.add_child(joint)
-        at = np.linalg.inv(other.world_matrix) @ joint.world_matrix
+        link.add_child(joint)
+        at = np.linalg.inv(other_link.world_matrix) @ joint.world_matrix
         at[:3, 3] += self.rng.uniform(-0.01, 0.01, 3) * self.size * (self.rng.random() < 0.5)
-        closure = joint.make_closure(other, at)
-        self.regrets.append(lambda: self.open(closure))
+        closure = joint.make_closure(other_link, at)
+        self.undo_actions.append(lambda: self.open(closure))
 
     def open(self, closure: mk.Closure | None = None) -> None:
         closure = closure or self.pick(self.mechanism.closures.values())
@@ -110,7 +112,7 @@ class Workshop:
             at = closure.at.matrix.copy()
             at[0, 3] += self.rng.uniform(-0.02, 0.02) * self.size
             self.end_at(closure.joint, at)
-            self.regrets.append(lambda: self.end_at(closure.joint, closure.at))
+            self.undo_actions.append(lambda: self.end_at(closure.joint, closure.at))
 
     def end_at(self, joint: mk.Joint, at) -> None:
         if joint.closure is not None:
@@ -148,7 +150,7 @@ class Workshop:
         dof, X = joint.dof, joint.matrix
         wanted = self.pick(["EZ", ["X", "EY"], ["EX", "EY"], ["EX", "EY", "EZ"], ()])
         self.fit(joint, wanted, X @ joint.motion)  # where it held its link before
-        self.regrets.append(lambda: self.fit(joint, dof, X))
+        self.undo_actions.append(lambda: self.fit(joint, dof, X))
 
     def fit(self, joint: mk.Joint, dof, X) -> None:
         joint.set_dof(dof)
@@ -158,7 +160,7 @@ class Workshop:
         joint = self.joint(moving=False)
         before = joint.position
         joint.position = before + self.rng.uniform(-0.02, 0.02) * self.size * np.array([1.0, 0.0, 0.0])
-        self.regrets.append(lambda: setattr(joint, "position", before))
+        self.undo_actions.append(lambda: setattr(joint, "position", before))
 
     # ---- values ---------------------------------------------------------------------------------
 
@@ -170,7 +172,7 @@ class Workshop:
     def limit(self, joint: mk.Joint, lower, upper) -> None:
         before, dof = (joint.lower, joint.upper), joint.dof
         joint.set_limits(lower, upper)
-        self.regrets.append(lambda: joint.set_limits(*before) if joint.dof == dof else None)
+        self.undo_actions.append(lambda: joint.set_limits(*before) if joint.dof == dof else None)
 
     def unlock(self) -> None:
         joint = self.pick(j for j in self.mechanism.joints.values() if j.children and (j.lower == j.upper).any())
@@ -180,14 +182,14 @@ class Workshop:
     def bound(self) -> None:
         joint = self.joint()
         if joint is not None and not joint.couplings:
-            room = self.rng.uniform(0.05, 1.0, (2, len(joint.dof)))
-            self.limit(joint, joint.values - room[0], joint.values + room[1])
+            margins = self.rng.uniform(0.05, 1.0, (2, len(joint.dof)))
+            self.limit(joint, joint.values - margins[0], joint.values + margins[1])
 
     def aim(self) -> None:
         joint = self.joint()
         if joint is not None and not joint.couplings:
             joint.set_targets(joint.values + self.rng.uniform(-0.2, 0.2, len(joint.dof)))
-            self.regrets.append(joint.clear_targets)
+            self.undo_actions.append(joint.clear_targets)
 
     def rest(self) -> None:
         joint = self.joint()
@@ -202,11 +204,11 @@ class Workshop:
                 joint.clear_rest_pose()
 
     def couple(self) -> None:
-        one, other = self.joint(), self.joint()
+        joint, leader = self.joint(), self.joint()
         with contextlib.suppress(MechanikError):  # of several freedoms, or coupled already
             ratio = self.rng.uniform(-1, 1)
-            coupling = one.mimic(other, ratio, one.values[0] - ratio * other.values[0])
-            self.regrets.append(coupling.undo)
+            coupling = joint.mimic(leader, ratio, joint.values[0] - ratio * leader.values[0])
+            self.undo_actions.append(coupling.undo)
 
     def uncouple(self) -> None:
         coupling = self.pick(c for joint in self.mechanism.joints.values() for c in joint.couplings)
@@ -219,27 +221,27 @@ class Workshop:
         if len(joints) < 2 or len(self.mechanism.joint_constraints) >= 2:
             self.unbind()
             return
-        some = sorted(joints, key=self.mechanism.name_of)
-        terms = {(joint, joint.dof[0]): self.rng.uniform(-1, 1, self.rng.integers(1, 4)) for joint in some}
+        ordered = sorted(joints, key=self.mechanism.name_of)
+        terms = {(joint, joint.dof[0]): self.rng.uniform(-1, 1, self.rng.integers(1, 4)) for joint in ordered}
         with contextlib.suppress(MechanikError):  # balls cannot be bound
-            open_by = mk.JointConstraint(terms)
-            open_by.undo()
-            law = mk.JointConstraint(terms, open_by.error(), name=self.name("law"))
-            self.regrets.append(law.undo)
+            probe = mk.JointConstraint(terms)
+            probe.undo()
+            constraint = mk.JointConstraint(terms, probe.error(), name=self.name("law"))
+            self.undo_actions.append(constraint.undo)
 
     def unbind(self) -> None:
-        law = self.pick(self.mechanism.joint_constraints.values())
-        if law is not None:
-            law.undo()
+        constraint = self.pick(self.mechanism.joint_constraints.values())
+        if constraint is not None:
+            constraint.undo()
 
     def narrow(self) -> None:
         """A cone for a joint that turns about several axes, in the tree or closing a loop."""
-        turning = [j for j in self.mechanism.joints.values() if sum(dof.is_rotation for dof in j.dof) > 1]
-        joint = self.pick(turning)
+        swinging = [j for j in self.mechanism.joints.values() if sum(dof.is_rotation for dof in j.dof) > 1]
+        joint = self.pick(swinging)
         if joint is not None:
             dof, before = joint.dof, joint.cone
             joint.set_cone(self.rng.uniform(0.5, 2.0), self.pick(["z", "xyz"]))
-            self.regrets.append(lambda: self.widen(joint, dof, before))
+            self.undo_actions.append(lambda: self.widen(joint, dof, before))
 
     def widen(self, joint: mk.Joint, dof, cone) -> None:
         if joint.dof == dof:

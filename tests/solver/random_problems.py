@@ -1,4 +1,4 @@
-"""Random problems of inverse kinematics: mechanisms of all kinds with all kinds of wishes, in reach and out of it."""
+"""Random problems of inverse kinematics: mechanisms of all kinds with all kinds of goals, in reach and out of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARMS = ("panda", "ur5", "puma560", "planar_3r", "zalo5", "dh6", "scara", "iiwa14
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GoalCase:
     """An objective, and how to find it a target that configuration q fulfils."""
 
     objective: mk.Objective
@@ -34,7 +34,7 @@ class Family:
 
     name: str
     solver: mk.Solver
-    wishes: tuple[Wanted, ...]
+    goals: tuple[GoalCase, ...]
     is_closed: bool = False
 
     def draw(self, rng, near):
@@ -52,19 +52,19 @@ class Family:
             start = mechanism.clamp(mechanism.integrate(near, step))
         if self.is_closed:
             goal = mechanism.clamp(mechanism.integrate(near, rng.standard_normal(mechanism.nv) * 0.2))
-        targets = [wanted.target(goal) for wanted in self.wishes]
+        targets = [case.target(goal) for case in self.goals]
         away = (0.0, 0.3, 3.0)[rng.integers(3)]
         if away:
             targets = [_moved(rng, target, away) for target in targets]
         if rng.random() < 0.1:  # exactly where it is
-            targets = [wanted.target(start) for wanted in self.wishes]
+            targets = [case.target(start) for case in self.goals]
         return targets[0] if len(targets) == 1 else targets, start
 
 
 def _moved(rng, target, away):
     if isinstance(target, np.ndarray) and target.shape == (4, 4):
-        turn = from_position_wxyz(rng.standard_normal(3) * away, quaternion.exp(rng.standard_normal(3) * min(away, 1)))
-        return target @ turn
+        X = from_position_wxyz(rng.standard_normal(3) * away, quaternion.exp(rng.standard_normal(3) * min(away, 1)))
+        return target @ X
     if isinstance(target, np.ndarray) and target.shape == (3,):
         return target + rng.standard_normal(3) * away
     if isinstance(target, float):
@@ -93,44 +93,46 @@ def make_family(kind: str, seed: int) -> Family:
         case "arm":
             mechanism = mk.gallery.make(ARMS[rng.integers(len(ARMS))])
             links = [list(mechanism.links)[-1]]
-            wishes = _wishes(rng, mechanism, links, 1 + (rng.random() < 0.3))
+            goals = _random_goals(rng, mechanism, links, 1 + (rng.random() < 0.3))
         case "tree":
             mechanism = _tree(rng)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 4)))
+            goals = _random_goals(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 4)))
         case "levels":
             mechanism = _tree(rng)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(2, 5)), levels=3)
+            goals = _random_goals(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(2, 5)), levels=3)
         case "bands":
             mechanism = _tree(rng)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 4)), levels=2, kinds=BANDS)
+            goals = _random_goals(
+                rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 4)), levels=2, kinds=BANDS
+            )
         case "planar loop":
             mechanism = _planar_loop(rng)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], 1, kinds=("point", "values", "distance"))
+            goals = _random_goals(rng, mechanism, list(mechanism.links)[1:], 1, kinds=("point", "values", "distance"))
         case "platform":
             ends = ("closure", "joint")[rng.integers(2)]
             mechanism = mk.gallery.stewart_platform(ends=ends) if rng.random() < 0.7 else mk.gallery.delta_robot()
             kinds = ("pose", "point", "orientation", "look")
-            wishes = _wishes(rng, mechanism, ["platform"], 1 + (rng.random() < 0.3), kinds=kinds, levels=2)
+            goals = _random_goals(rng, mechanism, ["platform"], 1 + (rng.random() < 0.3), kinds=kinds, levels=2)
         case "spatial loop":
             mechanism = random_loop(rng, 1)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 3)), levels=2)
+            goals = _random_goals(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 3)), levels=2)
         case "two loops":
             mechanism = random_loop(rng, 2)
-            wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 3)))
+            goals = _random_goals(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 3)))
         case "function":
             mechanism = _tree(rng, 3)
-            wishes = [_function(rng, mechanism), *_wishes(rng, mechanism, list(mechanism.links)[1:], 1, levels=2)]
+            goals = [_function(rng, mechanism), *_random_goals(rng, mechanism, list(mechanism.links)[1:], 1, levels=2)]
     options = {}
     if rng.random() < 0.3:
         options["rest"] = mechanism.random(rng)
     if rng.random() < 0.2:
         names = [name for name, joint in mechanism.joints.items() if not joint.is_closure]
         options["lock"] = names[rng.integers(len(names))]
-    solver = mk.Solver(mechanism, [wanted.objective for wanted in wishes], **options)
+    solver = mk.Solver(mechanism, [goal.objective for goal in goals], **options)
     if "rest" in options:
         rest = solver.objectives[-1]
-        wishes = [*wishes, Wanted(rest, lambda q: None)]
-    return Family(kind, solver, tuple(wishes), bool(mechanism.closures))
+        goals = [*goals, GoalCase(rest, lambda q: None)]
+    return Family(kind, solver, tuple(goals), bool(mechanism.closures))
 
 
 # ---- mechanisms ---------------------------------------------------------------------------------
@@ -184,13 +186,13 @@ def random_loop(rng, loops: int) -> mk.Mechanism:
             ends.append(above)
         kind = ("ball", "pin", "universal", "cylindrical", "weld")[rng.integers(5)]
         # how many rows a closure takes away: with six joints a weld leaves nothing, which is a case too
-        place = from_position_wxyz(rng.uniform(-0.3, 0.3, 3), random_turn(rng))
-        builder.close(f"closing{loop}", ends[0], ends[1], kind, at=place)
+        X = from_position_wxyz(rng.uniform(-0.3, 0.3, 3), random_turn(rng))
+        builder.close(f"closing{loop}", ends[0], ends[1], kind, at=X)
     hang("tail_joint", ends[1], "tail")
     return builder.build()
 
 
-# ---- wishes -------------------------------------------------------------------------------------
+# ---- goals -------------------------------------------------------------------------------------
 
 BANDS = ("at least", "at most", "between", "box", "cone", "band")
 KINDS = (
@@ -210,80 +212,88 @@ KINDS = (
 )
 
 
-def _wishes(rng, mechanism, links, count, kinds=KINDS, levels=1):
-    found = []
+def _random_goals(rng, mechanism, links, count, kinds=KINDS, levels=1):
+    goals = []
     for number in range(count):
         link = links[rng.integers(len(links))]
         kind = kinds[rng.integers(len(kinds))]
-        wish = {"level": 1 if levels == 1 else int(rng.integers(levels)), "weight": float(rng.choice([1.0, 0.3, 4.0]))}
-        wish["name"] = f"wish {number}"
-        found.append(_wanted(rng, mechanism, link, kind, wish))
-    return found
+        options = {
+            "level": 1 if levels == 1 else int(rng.integers(levels)),
+            "weight": float(rng.choice([1.0, 0.3, 4.0])),
+        }
+        options["name"] = f"goal {number}"
+        goals.append(_random_goal(rng, mechanism, link, kind, options))
+    return goals
 
 
-def _wanted(rng, mechanism, link, kind, wish):
+def _random_goal(rng, mechanism, link, kind, options):
     p_link, axis, direction = rng.uniform(-0.3, 0.3, 3), random_turn(rng)[1:], random_turn(rng)[1:]
     X_tool = from_position_wxyz(p_link, random_turn(rng))
     zero = np.zeros(3)
 
-    def place(q):
+    def position(q):
         return (mechanism.pose(link, q) @ [*p_link, 1.0])[:3]
 
     def away(q):
-        return float(np.linalg.norm(place(q)))
+        return float(np.linalg.norm(position(q)))
 
     match kind:
         case "point":
-            return Wanted(mk.PositionGoal(link, zero, p_link, **wish), place)
+            return GoalCase(mk.PositionGoal(link, zero, p_link, **options), position)
         case "pose":
-            return Wanted(mk.PoseGoal(link, np.eye(4), at=X_tool, **wish), lambda q: mechanism.pose(link, q) @ X_tool)
+            return GoalCase(
+                mk.PoseGoal(link, np.eye(4), at=X_tool, **options), lambda q: mechanism.pose(link, q) @ X_tool
+            )
         case "partial" | "world":
-            dof = [one for one in ("X", "Y", "Z", "EX", "EY", "EZ") if rng.random() < 0.6] or ["Z"]
+            dof = [name for name in ("X", "Y", "Z", "EX", "EY", "EZ") if rng.random() < 0.6] or ["Z"]
             axes = "goal" if kind == "partial" else "world"
-            goal = mk.PoseGoal(link, np.eye(4), at=X_tool, dof=dof, axes=axes, **wish)
-            return Wanted(goal, lambda q: mechanism.pose(link, q) @ X_tool)
+            goal = mk.PoseGoal(link, np.eye(4), at=X_tool, dof=dof, axes=axes, **options)
+            return GoalCase(goal, lambda q: mechanism.pose(link, q) @ X_tool)
         case "hinge":
-            return Wanted(mk.HingeGoal(link, zero, direction, p_link, axis, **wish), place)
+            return GoalCase(mk.HingeGoal(link, zero, direction, p_link, axis, **options), position)
         case "line":
-            return Wanted(mk.OnLine(link, zero, direction, p_link, **wish), place)
+            return GoalCase(mk.OnLine(link, zero, direction, p_link, **options), position)
         case "plane":
-            return Wanted(mk.OnPlane(link, zero, direction, p_link, **wish), place)
+            return GoalCase(mk.OnPlane(link, zero, direction, p_link, **options), position)
         case "axis":
-            return Wanted(mk.AxisGoal(link, direction, axis, **wish), lambda q: mechanism.pose(link, q)[:3, :3] @ axis)
+            return GoalCase(
+                mk.AxisGoal(link, direction, axis, **options), lambda q: mechanism.pose(link, q)[:3, :3] @ axis
+            )
         case "orientation":
-            goal = mk.OrientationGoal(link, np.eye(3), **wish)
-            return Wanted(goal, lambda q: mechanism.pose(link, q)[:3, :3])
+            goal = mk.OrientationGoal(link, np.eye(3), **options)
+            return GoalCase(goal, lambda q: mechanism.pose(link, q)[:3, :3])
         case "look":
             ahead = p_link + 2.0 * axis
-            return Wanted(
-                mk.LookAt(link, (1, 2, 3), axis, p_link, **wish), lambda q: (mechanism.pose(link, q) @ [*ahead, 1])[:3]
+            return GoalCase(
+                mk.LookAt(link, (1, 2, 3), axis, p_link, **options),
+                lambda q: (mechanism.pose(link, q) @ [*ahead, 1])[:3],
             )
         case "distance":
-            return Wanted(mk.Distance(link, at=p_link, equal=0.5, **wish), away)
+            return GoalCase(mk.Distance(link, at=p_link, equal=0.5, **options), away)
         case "at least":
-            return Wanted(mk.Distance(link, at=p_link, at_least=0.5, **wish), away)
+            return GoalCase(mk.Distance(link, at=p_link, at_least=0.5, **options), away)
         case "at most":
-            return Wanted(mk.Distance(link, at=p_link, at_most=0.5, **wish), away)
+            return GoalCase(mk.Distance(link, at=p_link, at_most=0.5, **options), away)
         case "between":
-            return Wanted(mk.Distance(link, at=p_link, at_least=0.5, at_most=0.7, **wish), lambda q: None)
+            return GoalCase(mk.Distance(link, at=p_link, at_least=0.5, at_most=0.7, **options), lambda q: None)
         case "box":
             size = rng.uniform(0.02, 0.5, 3)
-            return Wanted(mk.InBox(link, -size, size, at=p_link, **wish), place)
+            return GoalCase(mk.InBox(link, -size, size, at=p_link, **options), position)
         case "cone":
-            goal = mk.InCone(link, axis, direction, float(rng.uniform(0.1, 1.5)), **wish)
-            return Wanted(goal, lambda q: mechanism.pose(link, q)[:3, :3] @ axis)
+            goal = mk.InCone(link, axis, direction, float(rng.uniform(0.1, 1.5)), **options)
+            return GoalCase(goal, lambda q: mechanism.pose(link, q)[:3, :3] @ axis)
         case "band":
             coordinate = ("x", "y", "z")[rng.integers(3)]
-            return Wanted(mk.InBand(link, coordinate, -0.1, 0.2, **wish), place)
+            return GoalCase(mk.InBand(link, coordinate, -0.1, 0.2, **options), position)
         case "values":
             space = mechanism.space
             names = [space.q_names[k] for k in space.scalars_q]
             if not names:
-                return _wanted(rng, mechanism, link, "point", wish)
+                return _random_goal(rng, mechanism, link, "point", options)
             chosen = [names[k] for k in rng.choice(len(names), size=min(len(names), 2), replace=False)]
             where = [space.q_names.index(name) for name in chosen]
-            goal = mk.JointValues(dict.fromkeys(chosen, 0.0), **wish)
-            return Wanted(goal, lambda q: {name: float(q[k]) for name, k in zip(chosen, where, strict=True)})
+            goal = mk.JointValues(dict.fromkeys(chosen, 0.0), **options)
+            return GoalCase(goal, lambda q: {name: float(q[k]) for name, k in zip(chosen, where, strict=True)})
     raise AssertionError(kind)
 
 
@@ -294,4 +304,4 @@ def _function(rng, mechanism):
     def function(mechanism, q):
         return A @ np.sin(q) - b
 
-    return Wanted(mk.Custom(function, residual_size=2, level=1, name="function"), lambda q: None)
+    return GoalCase(mk.Custom(function, residual_size=2, level=1, name="function"), lambda q: None)

@@ -9,24 +9,26 @@ import mechanik as mk
 
 def test_an_arm_with_a_closed_form_never_fails_within_reach():
     arm = mk.gallery.ur5()
-    usual, auto = (mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver=name, restarts=0) for name in ("lm", "auto"))
+    default, auto = (
+        mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver=name, restarts=0) for name in ("lm", "auto")
+    )
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(100):
         X, q0 = arm.pose("tool0", arm.space.random(rng)), arm.space.random(rng)
-        mine = auto.solve(X, q0)
-        assert mine.success
-        assert np.all(arm.space.within_limits(mine.q))
-        np.testing.assert_allclose(arm.pose("tool0", mine.q), X, atol=1e-5)
-        its = usual.solve(X, q0)
-        missed += not its.success
-        if its.success:
-            np.testing.assert_array_equal(mine.q, its.q)
+        by_auto = auto.solve(X, q0)
+        assert by_auto.success
+        assert np.all(arm.space.within_limits(by_auto.q))
+        np.testing.assert_allclose(arm.pose("tool0", by_auto.q), X, atol=1e-5)
+        by_default = default.solve(X, q0)
+        missed += not by_default.success
+        if by_default.success:
+            np.testing.assert_array_equal(by_auto.q, by_default.q)
     assert missed > 10, "one attempt of the default solver alone does fail"
     assert "three parallel axes" in auto.why
 
 
-def test_out_of_reach_it_ends_where_the_default_solver_ends():
+def test_out_of_reach_auto_ends_where_the_default_method_ends():
     arm = mk.gallery.ur5()
     far = np.eye(4)
     far[:3, 3] = 2.0, 1.0, 0.5
@@ -35,7 +37,7 @@ def test_out_of_reach_it_ends_where_the_default_solver_ends():
     np.testing.assert_array_equal(auto.q, usual.q)
 
 
-def test_it_says_why_not():
+def test_the_reason_against_the_closed_form_is_reported():
     panda, platform = mk.gallery.panda(), mk.gallery.stewart_platform()
     assert "no closed form" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
     assert "do not intersect" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
@@ -43,7 +45,7 @@ def test_it_says_why_not():
     assert "chosen by the caller" in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").why
 
 
-def test_what_is_asked_of_a_call_is_kept():
+def test_options_of_a_call_are_respected():
     arm = mk.gallery.ur5()
     auto = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver="auto")
     rng = np.random.default_rng(1)

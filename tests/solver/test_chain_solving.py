@@ -104,7 +104,7 @@ def test_the_three_kernels_agree_after_polishing_from_the_same_start(name):
 
 @given(st.integers(0, 2**31), st.sets(st.integers(0, 5), min_size=1))
 @settings(max_examples=60)
-def test_goals_of_any_rows_are_reached_as_the_objective_itself_sees_it(seed, rows):
+def test_goals_of_any_directions_are_reached_by_the_error_of_the_objective(seed, rows):
     arm, tool = with_prismatic()
     rng = np.random.default_rng(seed)
     goal = partial(tool, arm.pose(tool), sorted(rows))
@@ -125,7 +125,7 @@ def partial(tool, X, rows):
     return mk.PoseGoal(tool, X, dof=[names[r] for r in rows])
 
 
-def test_points_and_orientations_take_the_chain_kernel_too():
+def test_points_and_orientations_use_the_chain_kernel():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(0)
     point, turn = mk.PositionGoal("panda_link8", (0.3, 0, 0.5)), mk.OrientationGoal("panda_link8", np.eye(3))
@@ -138,7 +138,7 @@ def test_points_and_orientations_take_the_chain_kernel_too():
             assert solver.solve(X[:3, 3] if goal is point else X[:3, :3], arm.random(rng)).success
 
 
-def test_couplings_inside_the_chain_locks_and_relative_goals():
+def test_couplings_locks_and_relative_goals_use_the_chain_kernel():
     b = mk.Builder("lift")
     b.revolute("turn", "base", "post", limits=(-3, 3))
     b.prismatic("inner", "post", "one", at=(0, 0, 0.3), axis="z", limits=(0, 0.4))
@@ -162,27 +162,29 @@ def test_couplings_inside_the_chain_locks_and_relative_goals():
         assert_solved(arm, "l4", stays, X)
         assert stays.q[0] == q[0]
         seen = np.linalg.inv(arm.pose("one", q)) @ X
-        found = relative.solve(seen, arm.random(rng)).require().q
-        np.testing.assert_allclose(np.linalg.inv(arm.pose("one", found)) @ arm.pose("l4", found), seen, atol=3e-6)
+        q_solution = relative.solve(seen, arm.random(rng)).require().q
+        np.testing.assert_allclose(
+            np.linalg.inv(arm.pose("one", q_solution)) @ arm.pose("l4", q_solution), seen, atol=3e-6
+        )
 
 
 @pytest.mark.parametrize(("name", "share"), [("ur5", 0.97), ("panda", 0.93)])
-def test_a_seed_that_is_near_keeps_its_branch(name, share):
+def test_a_nearby_seed_keeps_its_branch(name, share):
     arm, tool = arm_and_tool(name)
     rng = np.random.default_rng(4)
     solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool)))
-    kept = 0
+    same_branch = 0
     for q in arm.random(rng, 1000):
         away = rng.normal(size=arm.nq)
         q0 = arm.space.clamp(q + 0.3 * away / np.linalg.norm(away))
-        found = solver.solve(arm.pose(tool, q), q0).require().q
+        q_solution = solver.solve(arm.pose(tool, q), q0).require().q
         # back to q, a Panda to its self-motion nearby; or to another branch that is nearer to the seed than q is
-        back = np.abs(found - q).max() < (1e-3 if name == "ur5" else 0.6)
-        kept += bool(back or np.linalg.norm(found - q0) < np.linalg.norm(q - q0))
-    assert kept >= 1000 * share
+        back = np.abs(q_solution - q).max() < (1e-3 if name == "ur5" else 0.6)
+        same_branch += bool(back or np.linalg.norm(q_solution - q0) < np.linalg.norm(q - q0))
+    assert same_branch >= 1000 * share
 
 
-def test_a_turn_by_half_a_circle_is_not_taken_for_none():
+def test_a_rotation_by_half_a_turn_is_not_taken_for_identity():
     arm = mk.gallery.ur5()
     q = np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2])
     X = arm.pose("tool0", q)
@@ -191,7 +193,7 @@ def test_a_turn_by_half_a_circle_is_not_taken_for_none():
     assert_solved(arm, "tool0", solver.solve(flipped, q), flipped)
 
 
-def test_out_of_reach_ends_at_the_closest_pose_and_says_so():
+def test_out_of_reach_ends_at_the_closest_pose_with_the_status_closest():
     arm = mk.gallery.ur5()
     solver = mk.Solver(arm, mk.PositionGoal("tool0", (0, 0, 0.5)))
     solution = solver.solve(np.array([3.0, 1.0, 0.2]))
@@ -204,7 +206,7 @@ def test_out_of_reach_ends_at_the_closest_pose_and_says_so():
     assert np.linalg.norm(arm.pose("tool0", solution.q)[:3, 3] - [3, 1, 0.2]) <= nearest
 
 
-def test_what_becomes_of_a_row_depends_on_that_row_alone():
+def test_the_result_of_a_row_depends_on_that_row_alone():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(6)
     chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain_search
@@ -235,7 +237,7 @@ def solved(chain, X, q0, mode):
     return q, report
 
 
-def test_entries_of_the_seed_table_are_found_at_once_whatever_the_first_and_last_joint_do():
+def test_seed_table_entries_are_found_at_once_for_any_first_and_last_joint_angle():
     arm = mk.gallery.ur5()
     chain = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))._chain_search
     tail = chain.table[at.FEATURE_ROWS * 512 :].reshape(512, 6 + at.ENTRY_TAIL)
@@ -254,21 +256,21 @@ def test_several_threads_share_a_solver():
     rng = np.random.default_rng(9)
     X, q0 = arm.pose("panda_link8", arm.random(rng, 200)), arm.random(rng, 200)
     expected = [solver.solve(*row).q for row in zip(X, q0, strict=True)]
-    found = {}
+    solutions = {}
 
     def work(name):
-        found[name] = [solver.solve(*row).q for row in zip(X, q0, strict=True)]
+        solutions[name] = [solver.solve(*row).q for row in zip(X, q0, strict=True)]
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for answers in found.values():
-        np.testing.assert_array_equal(answers, expected)
+    for configurations in solutions.values():
+        np.testing.assert_array_equal(configurations, expected)
 
 
-def test_the_same_in_plain_python():
+def test_plain_python_gives_the_same_solutions():
     code = """
 import numpy as np, mechanik as mk
 arm = mk.gallery.ur5()
@@ -288,23 +290,23 @@ print(solution.iterations, *solution.q)
     np.testing.assert_allclose(np.array(compiled[1:], float), np.array(plain[1:], float), atol=1e-9)
 
 
-def test_a_new_limit_and_a_longer_link_are_heeded():
+def test_a_new_limit_and_a_longer_link_take_effect():
     arm = mk.gallery.ur5()
     solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))
     q = np.array([2.0, -1.1, 1.2, -0.4, 0.9, 0.2])
     X = arm.pose("tool0", q)
     assert solver.solve(X).success
     arm.joint(next(iter(arm.joints))).set_limits(-0.5, 0.5)
-    found = solver.solve(X)
-    assert arm.space.within_limits(found.q)
-    assert abs(found.q[0]) <= 0.5
+    solution = solver.solve(X)
+    assert arm.space.within_limits(solution.q)
+    assert abs(solution.q[0]) <= 0.5
     elbow = arm.joint("elbow_joint")
     elbow.position = np.add(elbow.position, (0, 0, 0.05))
     again = arm.pose("tool0", np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2]))
     assert_solved(arm, "tool0", solver.solve(again), again)
 
 
-def test_single_attempts_and_other_ways_of_asking_still_work():
+def test_single_attempts_and_other_options_of_a_call_are_supported():
     arm = mk.gallery.ur5()
     rng = np.random.default_rng(0)
     solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0"), name="hand"))
@@ -324,7 +326,7 @@ def test_single_attempts_and_other_ways_of_asking_still_work():
         solver.solve(X, np.full(6, np.nan))
 
 
-def test_a_time_limit_and_a_say_in_what_is_feasible_keep_the_chain_kernel():
+def test_a_time_limit_and_a_feasible_function_use_the_chain_kernel():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(12)
     solver = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))
@@ -346,7 +348,7 @@ def test_a_graph_with_goals_of_its_own_moves_its_joints():
     np.testing.assert_allclose(hand.world_position, (1, 1, 0), atol=1e-5)
 
 
-def test_starts_of_a_wrong_shape_are_refused_in_words_also_with_a_locked_joint():
+def test_starts_of_a_wrong_shape_are_rejected_also_with_a_locked_joint():
     arm = mk.gallery.panda()
     X = arm.pose("panda_link8")
     for lock in (None, ["panda_joint3"]):
@@ -356,7 +358,7 @@ def test_starts_of_a_wrong_shape_are_refused_in_words_also_with_a_locked_joint()
                 solver.solve(X, start)
 
 
-def test_the_nearest_is_the_nearest_that_is_feasible():
+def test_the_nearest_solution_is_the_nearest_feasible_one():
     arm = mk.gallery.ur5()
     solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0", arm.q + 0.3)))
     every = solver.solve_all(q0=arm.q)

@@ -49,7 +49,7 @@ def target_of(ik: mk.Solver, X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_method_says_what_it_is(name):
+def test_a_method_describes_itself(name):
     kind = find_method(name)
     assert kind.name == name
     assert kind.title
@@ -61,21 +61,21 @@ def test_a_method_says_what_it_is(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_history_and_callbacks_tell_the_same_story(name):
+def test_history_and_callbacks_agree(name):
     ik = solver_of(name)
     X, q0 = reachable(1)
     seen: list[mk.Iterate] = []
     solution = ik.solve(
-        target_of(ik, X), q0, history=True, callback=lambda one: seen.append(one), rng=np.random.default_rng(3)
+        target_of(ik, X), q0, history=True, callback=lambda iterate: seen.append(iterate), rng=np.random.default_rng(3)
     )
     assert solution.history is not None
-    assert [one.error for one in seen] == solution.history.tolist()
-    assert [one.number for one in seen] == list(range(1, len(seen) + 1))
+    assert [iterate.error for iterate in seen] == solution.history.tolist()
+    assert [iterate.number for iterate in seen] == list(range(1, len(seen) + 1))
     assert len(seen) == solution.iterations
     if solution.success:
         np.testing.assert_array_equal(seen[-1].q, solution.q)
-    for one in seen:
-        assert bool(np.all(ARM.space.within_limits(one.q)))
+    for iterate in seen:
+        assert bool(np.all(ARM.space.within_limits(iterate.q)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +84,9 @@ def test_step_is_the_first_iteration_of_solve(name):
     X, q0 = reachable(2)
     seen: list[mk.Iterate] = []
     options = {"kick": 0.0} if name == "lm" else {}
-    ik.solve(target_of(ik, X), q0, callback=lambda one: seen.append(one), rng=np.random.default_rng(3), **options)
+    ik.solve(
+        target_of(ik, X), q0, callback=lambda iterate: seen.append(iterate), rng=np.random.default_rng(3), **options
+    )
     once = ik.step(target_of(ik, X), q0, rng=np.random.default_rng(3))
     assert once.iterations == 1
     np.testing.assert_allclose(once.q, seen[0].q, atol=1e-12)
@@ -98,8 +100,8 @@ def test_a_callback_can_stop_every_method(name):
     X[:3, 3] = (3.0, 0.0, 0.0)  # out of reach, so that none is done at once
     seen: list[mk.Iterate] = []
 
-    def enough(one: mk.Iterate) -> bool:
-        seen.append(one)
+    def enough(iterate: mk.Iterate) -> bool:
+        seen.append(iterate)
         return len(seen) == 2
 
     solution = ik.solve(target_of(ik, X), q0, callback=enough)
@@ -109,7 +111,7 @@ def test_a_callback_can_stop_every_method(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_time_and_iterations_are_limits(name):
+def test_time_and_iteration_limits_hold(name):
     ik = solver_of(name)
     far = np.eye(4)
     far[:3, 3] = (3.0, 0.0, 0.0)
@@ -139,23 +141,23 @@ def test_success_means_that_the_goal_is_met_and_no_limit_is_violated(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_mechanism_stays_where_it_is(name):
+def test_a_solve_does_not_move_the_mechanism(name):
     before = ARM.q.copy()
     X, q0 = reachable(7)
     ik = solver_of(name)
-    given = q0.copy()
+    q0_before = q0.copy()
     ik.solve(target_of(ik, X), q0)
     np.testing.assert_array_equal(ARM.q, before)
-    np.testing.assert_array_equal(q0, given)
+    np.testing.assert_array_equal(q0, q0_before)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_call_gives_the_same_answer(name):
+def test_the_same_call_gives_the_same_solution(name):
     ik = solver_of(name)
     X, q0 = reachable(8)
-    one, two = (ik.solve(target_of(ik, X), q0, rng=np.random.default_rng(5), restarts=2) for _ in range(2))
-    np.testing.assert_array_equal(one.q, two.q)
-    assert one.iterations == two.iterations
+    first, second = (ik.solve(target_of(ik, X), q0, rng=np.random.default_rng(5), restarts=2) for _ in range(2))
+    np.testing.assert_array_equal(first.q, second.q)
+    assert first.iterations == second.iterations
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - AT_ONCE))
@@ -179,7 +181,7 @@ def test_limits_of_a_call_hold(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_option_that_nobody_knows_is_refused_with_what_there_is(name):
+def test_an_unknown_option_is_rejected_with_the_known_options(name):
     with pytest.raises(UnknownName, match="option"):
         solver_of(name, no_such_option=3)
     with pytest.raises(UnknownName, match="option"):
@@ -187,18 +189,18 @@ def test_an_option_that_nobody_knows_is_refused_with_what_there_is(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_levels_and_wishes_and_loops_are_honoured_or_refused(name):
+def test_levels_soft_objectives_and_loops_are_supported_or_rejected(name):
     """A method that does not know a thing says so, and names one that does."""
     X, q0 = reachable(11)
     levels = [mk.PositionGoal(TOOL, X[:3, 3], level=1), mk.OrientationGoal(TOOL, X[:3, :3], level=2)]
-    wish = [mk.PositionGoal(TOOL, X[:3, 3]), mk.RestPose(q0)]
+    with_rest_pose = [mk.PositionGoal(TOOL, X[:3, 3]), mk.RestPose(q0)]
     hexapod = mk.gallery.stewart_platform()
     loop = [mk.PoseGoal("platform", hexapod.pose("platform"))]
-    for mechanism, goals in ((ARM, levels), (ARM, wish), (hexapod, loop)):
+    for mechanism, goals in ((ARM, levels), (ARM, with_rest_pose), (hexapod, loop)):
         try:
             ik = mk.Solver(mechanism, goals, solver=name)
-        except InvalidOperation as refusal:
-            instead = str(refusal).split("solver='")[1].split("'")[0]
+        except InvalidOperation as rejection:
+            instead = str(rejection).split("solver='")[1].split("'")[0]
             assert mk.Solver(mechanism, goals, solver=instead).solve() is not None
         else:
             solution = ik.solve(q0=mechanism.q if mechanism is hexapod else q0)
@@ -215,7 +217,7 @@ def test_a_method_may_be_given_as_an_object():
     assert by_object.solve(X, q0, damping=0.05).iterations != by_name.solve(X, q0).iterations
 
 
-def test_a_solver_that_nobody_knows_is_refused():
+def test_an_unknown_method_is_rejected():
     with pytest.raises(UnknownName, match="Did you mean 'sdls'"):
         mk.Solver(ARM, mk.PositionGoal(TOOL, (0, 0, 0)), solver="sdlss")
     with pytest.raises(InvalidArgument, match="solver must be the name"):
@@ -226,7 +228,7 @@ def test_a_solver_that_nobody_knows_is_refused():
         mk.Solver(ARM, mk.PositionGoal(TOOL, (0, 0, 0))).solve(callback=3)  # type: ignore[arg-type]
 
 
-def test_the_graph_way_takes_any_method():
+def test_a_graph_can_be_solved_by_any_method():
     """Joints hold their values after `solve`, whatever the method."""
     arm = tight(mk.gallery.ur5())
     X, q0 = reachable(13)

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz, quaternion
 
-SHUT = 1e-9
+CLOSURE_TOL = 1e-9
 
 
 def openness(solution):
@@ -21,9 +21,9 @@ def openness(solution):
 
 def out_and_back(start, end, beyond, step):
     """Values from start to end and on by `beyond`, and back again."""
-    way = np.arange(0.0, abs(end - start) + beyond, step)
-    way = start + math.copysign(1.0, end - start) * way
-    return np.concatenate([way, way[::-1]])
+    values = np.arange(0.0, abs(end - start) + beyond, step)
+    values = start + math.copysign(1.0, end - start) * values
+    return np.concatenate([values, values[::-1]])
 
 
 def followed(solver, targets, q):
@@ -31,31 +31,31 @@ def followed(solver, targets, q):
     path = []
     for target in targets:
         solution = solver.solve(target, q)
-        assert openness(solution) < SHUT, (target, solution)
+        assert openness(solution) < CLOSURE_TOL, (target, solution)
         assert solution.status in (mk.Status.CONVERGED, mk.Status.CLOSEST), (target, solution)
         q = solution.q
         path.append(q)
     return np.array(path)
 
 
-def assert_as_smooth_as(found, exact, slack):
+def assert_as_smooth_as(angles, exact, slack):
     """Both are angles over time; each may leave a dead point to either side, and stays on it."""
-    np.testing.assert_allclose(np.abs(found), np.abs(exact), atol=slack)
+    np.testing.assert_allclose(np.abs(angles), np.abs(exact), atol=slack)
     largest = np.abs(np.diff(np.abs(exact))).max()
-    assert np.abs(np.diff(found)).max() <= largest + 2 * slack
+    assert np.abs(np.diff(angles)).max() <= largest + 2 * slack
 
 
 # ---- dead points --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3, 1e-4])
-def test_a_slider_at_the_end_of_its_stroke_comes_back_as_its_closed_form_does(step):
+def test_a_slider_at_the_end_of_its_stroke_returns_by_its_closed_form(step):
     """There a crank turns as the root of the slider's way: 0.23 rad for the first centimetre, and no more."""
     crank, rod = 0.3, 1.0
     mechanism = mk.gallery.slider_crank(crank=crank, rod=rod)
-    wish = mk.JointValues({"slider_joint": 1.0}, angle_mode="exact", tolerance=1e-10)
+    goal = mk.JointValues({"slider_joint": 1.0}, angle_mode="exact", tolerance=1e-10)
     targets = out_and_back(1.3 - 25 * step, crank + rod, 10 * step, step).tolist()
-    path = followed(mk.Solver(mechanism, wish), targets, mechanism.q)
+    path = followed(mk.Solver(mechanism, goal), targets, mechanism.q)
     x = np.minimum(targets, crank + rod)
     exact = np.arccos(np.minimum((crank**2 + x**2 - rod**2) / (2 * crank * x), 1.0))
     # an angle is the root of what is asked to 1e-10, and of what the slope of a closest pose, 1e-8, leaves
@@ -65,36 +65,36 @@ def test_a_slider_at_the_end_of_its_stroke_comes_back_as_its_closed_form_does(st
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3])
 @pytest.mark.parametrize("side", [1, -1])
-def test_a_rocker_at_its_extreme_comes_back_as_its_closed_form_does(step, side):
+def test_a_rocker_at_its_extreme_returns_by_its_closed_form(step, side):
     ground, crank, coupler, rocker = 2.0, 0.5, 1.8, 1.2
     mechanism = mk.gallery.four_bar(ground, crank, coupler, rocker)
     # at an extreme the knee lies on the line to the elbow, and the elbow is coupler + crank or coupler - crank away
     away = coupler + side * crank
     end = math.pi - math.acos((ground**2 + rocker**2 - away**2) / (2 * ground * rocker))
-    wish = mk.JointValues({"rocker_joint": 0.0}, angle_mode="exact", angle_tolerance=1e-10)
+    goal = mk.JointValues({"rocker_joint": 0.0}, angle_mode="exact", angle_tolerance=1e-10)
     targets = out_and_back(end + side * 25 * step, end, 10 * step, step).tolist()
-    path = followed(mk.Solver(mechanism, wish), targets, mechanism.q)
+    path = followed(mk.Solver(mechanism, goal), targets, mechanism.q)
     inside = np.maximum(targets, end) if side > 0 else np.minimum(targets, end)
     elbow = np.column_stack([ground + rocker * np.cos(inside), rocker * np.sin(inside)])
     far = np.linalg.norm(elbow, axis=1)
     cosine = (crank**2 + far**2 - coupler**2) / (2 * crank * far)
     bend = np.arccos(np.clip(cosine, -1.0, 1.0))  # 0, or half a turn, at the extremes
     bend = bend if side > 0 else math.pi - bend
-    turned = path[:, 0] - np.arctan2(elbow[:, 1], elbow[:, 0]) - (0.0 if side > 0 else math.pi)
-    found = np.array([math.remainder(one, 2 * math.pi) for one in turned])
-    assert_as_smooth_as(found, bend, 5e-5)
+    crank_angles = path[:, 0] - np.arctan2(elbow[:, 1], elbow[:, 0]) - (0.0 if side > 0 else math.pi)
+    angles = np.array([math.remainder(angle, 2 * math.pi) for angle in crank_angles])
+    assert_as_smooth_as(angles, bend, 5e-5)
 
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3])
-def test_a_stretched_arm_inside_a_loop_bends_again_as_its_closed_form_does(step):
+def test_a_stretched_arm_inside_a_loop_bends_again_by_its_closed_form(step):
     crank, rod, ground = 0.5, 0.8, 0.6
     mechanism = mk.gallery.five_bar(ground, crank, rod)
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 0), tolerance=1e-10))
     along, pivot = np.array([math.cos(0.9), math.sin(0.9), 0.0]), np.array([-ground / 2, 0.0, 0.0])
     reach = crank + rod
-    ways = out_and_back(reach - 25 * step, reach, 10 * step, step)
-    path = followed(solver, [pivot + way * along for way in ways], mechanism.q)
-    far = np.minimum(ways, reach)
+    distances = out_and_back(reach - 25 * step, reach, 10 * step, step)
+    path = followed(solver, [pivot + distance * along for distance in distances], mechanism.q)
+    far = np.minimum(distances, reach)
     exact = np.arccos(np.clip((far**2 - crank**2 - rod**2) / (2 * crank * rod), -1.0, 1.0))
     assert_as_smooth_as(path[:, list(mechanism.joints).index("left_rod_joint")], exact, 5e-5)
 
@@ -102,7 +102,7 @@ def test_a_stretched_arm_inside_a_loop_bends_again_as_its_closed_form_does(step)
 # ---- tight limits -------------------------------------------------------------------------------
 
 
-def test_limits_so_tight_that_they_push_each_other_end_at_a_minimum():
+def test_competing_tight_limits_end_at_a_minimum():
     """Bounds put on and let go in turn used to stop some of these on the way; compared with what polishing adds."""
     arm, rng = mk.gallery.iiwa14(), np.random.default_rng(7)
     tool, names = list(arm.links)[-1], [name for name, joint in arm.joints.items() if joint.dof]
@@ -118,12 +118,12 @@ def test_limits_so_tight_that_they_push_each_other_end_at_a_minimum():
         if number % 6:  # polishing takes a hundred times as long
             continue
 
-        def apart(q, goal=goal):
+        def tip_error(q, goal=goal):
             return arm.pose(tool, q)[:3, 3] - goal
 
         nearly = np.clip(q, lower + 1e-9, upper - 1e-9)
-        polished = least_squares(apart, nearly, bounds=(lower, upper), xtol=1e-15, ftol=1e-15, gtol=1e-12)
-        assert np.sum(apart(q) ** 2) <= 2 * polished.cost + 1e-7, number
+        polished = least_squares(tip_error, nearly, bounds=(lower, upper), xtol=1e-15, ftol=1e-15, gtol=1e-12)
+        assert np.sum(tip_error(q) ** 2) <= 2 * polished.cost + 1e-7, number
 
 
 def test_a_platform_with_tight_legs_and_universals_ends_at_a_minimum():
@@ -140,14 +140,14 @@ def test_a_platform_with_tight_legs_and_universals_ends_at_a_minimum():
         solver = mk.Solver(mechanism, mk.PoseGoal("platform", X), limits=limits)
         solution = solver.solve(X, mechanism.q)
         exact = PlatformOptimum(mechanism, solver._problem.length_unit, limits)
-        mine = exact.pose(solution.q)
-        values = exact.joints(mine)
+        pose = exact.pose(solution.q)
+        values = exact.joints(pose)
         assert (values >= exact.lower - 1e-8).all()
         assert (values <= exact.upper + 1e-8).all()
-        assert openness(solution) < SHUT
+        assert openness(solution) < CLOSURE_TOL
         assert solution.status in (mk.Status.CONVERGED, mk.Status.CLOSEST), (number, solution)
-        _, best = exact.best(X, mine, rng)
-        assert exact.cost(mine, X) <= best * (1 + 1e-6) + 1e-9, number
+        _, best = exact.best(X, pose, rng)
+        assert exact.cost(pose, X) <= best * (1 + 1e-6) + 1e-9, number
         assert solver.solve(mechanism.pose("platform"), solution.q).success
 
 
@@ -164,20 +164,20 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_is_shut_from_any_values_of_its_joints(name):
+def test_a_loop_is_closed_from_any_values_of_its_joints(name):
     """Of a delta robot 27 of 1,000 used to stay open."""
     mechanism, rng = LOOPS[name](), np.random.default_rng(1)
     solver = mk.Solver(mechanism)
     for number in range(400):
         solution = solver.solve(q0=mechanism.random(rng), restarts=0)
         assert np.isfinite(solution.q).all()
-        assert openness(solution) < SHUT, (number, solution)
+        assert openness(solution) < CLOSURE_TOL, (number, solution)
         assert (solution.q >= mechanism.space.lower).all()
         assert (solution.q <= mechanism.space.upper).all()
 
 
 @pytest.mark.parametrize("away", [10.0, 1e3])
-def test_a_platform_that_starts_far_away_comes_home_and_nothing_overflows(away):
+def test_a_platform_with_a_distant_start_returns_home_without_overflow(away):
     mechanism, rng = mk.gallery.stewart_platform(), np.random.default_rng(2)
     solver = mk.Solver(mechanism)
     for _ in range(50):
@@ -185,4 +185,4 @@ def test_a_platform_that_starts_far_away_comes_home_and_nothing_overflows(away):
         q0[:3] *= away
         solution = solver.solve(q0=q0)
         assert np.isfinite(solution.q).all()
-        assert openness(solution) < SHUT, solution
+        assert openness(solution) < CLOSURE_TOL, solution

@@ -12,7 +12,7 @@ import mechanik as mk
 from mechanik import Status
 
 
-def test_goals_come_and_go():
+def test_goals_can_be_added_and_removed():
     base = mk.Link("base")
     _, _, left = planar_arm("left", root=base, at=(0, 3, 0))
     _, _, right = planar_arm("right", root=base, at=(0, -3, 0))
@@ -35,7 +35,7 @@ def test_goals_come_and_go():
     assert not solver.solve().success
 
 
-def test_a_goal_wants_more_or_fewer_directions_or_other_axes():
+def test_the_directions_and_axes_of_a_goal_can_change():
     root, _joints, tip = spatial_arm()
     goal = mk.Goal("want", position=(0.4, 0.3, 0.9), dof=["X", "Y", "Z"])
     goal.make_closure(tip)
@@ -57,7 +57,7 @@ def test_a_goal_wants_more_or_fewer_directions_or_other_axes():
     assert (tip.world_position - goal.position) @ goal.world_matrix[:3, 2] == pytest.approx(0, abs=1e-6)
 
 
-def test_closures_are_made_and_undone():
+def test_closures_can_be_added_and_removed():
     base = mk.Link("base")
     _, _left, left_tip = planar_arm("left", root=base, at=(-1.5, 0, 0))
     _, _right, right_tip = planar_arm("right", root=base, at=(1.5, 0, 0))
@@ -78,7 +78,7 @@ def test_closures_are_made_and_undone():
     np.testing.assert_array_equal(right_tip.world_position, stays)
 
 
-def test_freedoms_are_taken_and_given():
+def test_dofs_can_be_added_and_removed():
     root, joints, tip = planar_arm()
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -98,7 +98,7 @@ def test_freedoms_are_taken_and_given():
     np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
 
 
-def test_parts_of_the_tree_are_added_and_removed():
+def test_parts_of_the_tree_can_be_added_and_removed():
     root, _joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -116,10 +116,10 @@ def test_parts_of_the_tree_are_added_and_removed():
     assert "hand_joint" not in solver.mechanism.joints or grip.name in solver.mechanism.goals
 
 
-def test_a_branch_is_cut_and_hung_elsewhere():
+def test_a_branch_can_be_attached_to_another_link():
     base = mk.Link("base")
     left, post = hang(base, "left", at=(0, 1, 0))
-    right, other = hang(base, "right", at=(0, -1, 0))
+    right, right_link = hang(base, "right", at=(0, -1, 0))
     elbow, arm = hang(post, "arm", at=(1, 0, 0), values=0.5)
     _, tip = hang(arm, "tip", dof=(), at=(1, 0, 0))
     goal = point_goal(tip, position=(1.0, 2.0, 0))
@@ -127,7 +127,7 @@ def test_a_branch_is_cut_and_hung_elsewhere():
     assert solver.solve().success
     assert right.values[0] == 0
     post.detach_child(elbow)
-    other.attach_child(elbow)
+    right_link.attach_child(elbow)
     held = left.values[0]
     right.set_values(0.4)
     elbow.set_values(elbow.values[0] - 0.3)
@@ -139,7 +139,7 @@ def test_a_branch_is_cut_and_hung_elsewhere():
     np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
 
 
-def test_a_root_may_be_hung_on_something_new_and_all_of_it_counts():
+def test_a_root_can_be_attached_to_a_new_parent():
     root, _, tip = planar_arm(joints=2)
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -153,7 +153,7 @@ def test_a_root_may_be_hung_on_something_new_and_all_of_it_counts():
     assert lift.values[0] == pytest.approx(2.0, abs=1e-6)
 
 
-def test_links_and_joints_may_be_moved_and_limits_changed():
+def test_links_joints_and_limits_can_change():
     root, joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -174,7 +174,7 @@ def test_links_and_joints_may_be_moved_and_limits_changed():
     assert solver.solve(restarts=10).success
 
 
-def test_an_axis_may_be_turned():
+def test_an_axis_can_be_rotated():
     root, joints, tip = planar_arm(joints=1, value=0.5)
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -185,7 +185,7 @@ def test_an_axis_may_be_turned():
     assert joints[0].values[0] == pytest.approx(0.9, abs=1e-6)
 
 
-def test_joints_may_be_moved_by_hand_between_solves_and_it_starts_from_there():
+def test_a_solve_starts_from_joint_values_set_between_solves():
     root, joints, tip = planar_arm(joints=2, value=0.5)
     point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -198,7 +198,7 @@ def test_joints_may_be_moved_by_hand_between_solves_and_it_starts_from_there():
     assert bends == pytest.approx([np.pi / 2, -np.pi / 2], abs=1e-5)
 
 
-def test_targets_and_rest_poses_come_and_go():
+def test_targets_and_rest_poses_can_be_added_and_removed():
     root, crank, _, rocker, _pin = four_bar()
     solver = mk.Solver(root)
     crank.set_targets(1.5)
@@ -216,21 +216,21 @@ def test_targets_and_rest_poses_come_and_go():
     assert turned(crank.values[0] - 1.0) != pytest.approx(0, abs=1e-3)
 
 
-def test_a_target_moves_from_one_joint_to_another():
+def test_a_target_can_be_moved_to_another_joint():
     """As many objectives as before, but others: what was compiled must not be taken for them."""
     root = mk.Link("root")
-    one, _ = hang(root, "one")
-    other, _ = hang(root, "other")
+    first, _ = hang(root, "first")
+    second, _ = hang(root, "second")
     solver = mk.Solver(root)
-    one.set_targets(0.5)
+    first.set_targets(0.5)
     assert solver.solve().success
-    one.clear_targets()
-    other.set_targets(0.7)
+    first.clear_targets()
+    second.set_targets(0.7)
     assert solver.solve().success
-    assert (one.values[0], other.values[0]) == pytest.approx((0.5, 0.7), abs=1e-6)
+    assert (first.values[0], second.values[0]) == pytest.approx((0.5, 0.7), abs=1e-6)
 
 
-def test_a_goal_moves_from_one_link_to_another():
+def test_a_goal_can_be_moved_to_another_link():
     root, joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -243,7 +243,7 @@ def test_a_goal_moves_from_one_link_to_another():
     np.testing.assert_allclose(middle.world_position, goal.position, atol=1e-6)
 
 
-def test_couplings_come_and_go():
+def test_couplings_can_be_added_and_removed():
     root, joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.5, 1.0, 0))
     solver = mk.Solver(root)
@@ -259,7 +259,7 @@ def test_couplings_come_and_go():
     assert joints[2].values[0] != pytest.approx(0.15, abs=1e-3)
 
 
-def test_names_may_change():
+def test_names_can_change():
     root, joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -272,7 +272,7 @@ def test_names_may_change():
     assert [*solution.errors] == ["aim"]
 
 
-def test_an_earlier_solution_still_tells_what_it_told_after_the_graph_has_changed():
+def test_an_earlier_solution_is_unchanged_after_the_graph_has_changed():
     root, joints, tip = planar_arm()
     point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
@@ -299,8 +299,8 @@ class Playground:
         for _ in range(6):
             self.grow()
 
-    def pick(self, some):
-        return some[self.rng.integers(len(some))]
+    def pick(self, choices):
+        return choices[self.rng.integers(len(choices))]
 
     def grow(self) -> None:
         dof = self.pick(["EZ", "EX", "X", ["Y", "EZ"], ["EX", "EY", "EZ"], ()])
@@ -331,9 +331,9 @@ class Playground:
         goal = mk.Goal(f"goal{self.count}", dof=self.pick([["X", "Y"], ["X", "Y", "Z"], ["EX", "EY"], ["Z", "EZ"]]))
         goal.world_position = link.world_position + self.rng.uniform(-0.3, 0.3, 3)
         if self.rng.random() < 0.3:
-            other = self.pick(self.links)
-            if other is not link:
-                other.attach_child(goal)
+            carrier = self.pick(self.links)
+            if carrier is not link:
+                carrier.attach_child(goal)
         goal.make_closure(link)
         self.goals.append(goal)
 
@@ -377,7 +377,7 @@ EDITS = ["grow", "cut", "want", "forget", "move", "move", "aim", "rest", "bound"
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=25)
-def test_after_any_edits_the_solver_answers_as_a_new_one_would(seed):
+def test_after_any_edits_the_solver_gives_the_same_solution_as_a_new_solver(seed):
     play = Playground(seed)
     solver = mk.Solver(play.root)
     for _ in range(12):

@@ -13,7 +13,7 @@ from mechanik.errors import DoFError
 from mechanik.model.dof import ALL_DOFS, DoF
 from mechanik.spatial import euler, quaternion
 
-SUBSETS = [some for size in range(1, 7) for some in combinations(ALL_DOFS, size)]
+SUBSETS = [dofs for size in range(1, 7) for dofs in combinations(ALL_DOFS, size)]
 TURN = quaternion.normalize(np.array([0.8, 0.3, -0.4, 0.2]))
 
 
@@ -29,14 +29,14 @@ def off(goal: mk.Goal, link: mk.Link) -> dict[DoF, float]:
     # the other triple of angles that means the same turn
     flipped = [x - np.copysign(np.pi, x), np.copysign(np.pi, y) - y, z - np.copysign(np.pi, z)]
     wanted = [dof for dof in goal.goal_dof if dof.is_rotation]
-    angles = min(([x, y, z], flipped), key=lambda some: sum(abs(some[dof.axis_index]) for dof in wanted))
+    angles = min(([x, y, z], flipped), key=lambda dofs: sum(abs(dofs[dof.axis_index]) for dof in wanted))
     values = [*p, *angles]
     return {dof: float(values[dof]) for dof in goal.goal_dof}
 
 
 @pytest.mark.parametrize("axes", ["goal", "world"])
-@pytest.mark.parametrize("dof", SUBSETS, ids=lambda dof: "-".join(one.name for one in dof))
-def test_a_goal_takes_any_subset_of_directions_in_its_own_axes_or_the_worlds(dof, axes):
+@pytest.mark.parametrize("dof", SUBSETS, ids=lambda dof: "-".join(direction.name for direction in dof))
+def test_a_goal_takes_any_subset_of_directions_in_goal_or_world_axes(dof, axes):
     """In the original, rotations count all three or not at all, and positions along the world's axes only."""
     root, joints, tip = spatial_arm()
     mechanism = mk.Mechanism(root)
@@ -54,7 +54,7 @@ def test_a_goal_takes_any_subset_of_directions_in_its_own_axes_or_the_worlds(dof
     assert all(abs(error) < 2e-6 for error in off(goal, tip).values()), off(goal, tip)
 
 
-def test_directions_may_be_named_as_wanted_or_as_free():
+def test_directions_may_be_named_as_constrained_or_as_free():
     wanted, free = mk.Goal(), mk.Goal()
     assert wanted.goal_dof == ALL_DOFS
     wanted.set_goal_dof(["X", "Z", "EY"])
@@ -67,7 +67,7 @@ def test_directions_may_be_named_as_wanted_or_as_free():
         wanted.set_goal_dof(["Z", "X"])
 
 
-def test_a_height_alone_leaves_a_point_all_of_its_plane():
+def test_a_goal_for_the_height_leaves_the_other_two_directions_free():
     root, _, tip = spatial_arm()
     goal = mk.Goal("height", dof="Z", axes="world", position=(0.3, 0.2, 0.9), wxyz=TURN)
     goal.make_closure(tip)
@@ -79,7 +79,7 @@ def test_a_height_alone_leaves_a_point_all_of_its_plane():
     assert (tip.world_position - goal.position) @ goal.world_matrix[:3, 2] == pytest.approx(0, abs=1e-6)
 
 
-def test_a_goal_without_any_direction_asks_for_nothing():
+def test_a_goal_without_any_direction_constrains_nothing():
     root, _, tip = planar_arm()
     goal = mk.Goal("idle", dof=())
     goal.make_closure(tip)
@@ -88,7 +88,7 @@ def test_a_goal_without_any_direction_asks_for_nothing():
     assert solution.objectives == ()
 
 
-def test_a_goal_may_want_another_point_of_the_link_than_its_origin():
+def test_a_goal_may_apply_to_another_point_of_the_link_than_its_origin():
     root, _, tip = planar_arm()
     goal = mk.Goal("want", dof=["X", "Y"], position=(1.0, 1.5, 0))
     at = np.eye(4)
@@ -100,23 +100,23 @@ def test_a_goal_may_want_another_point_of_the_link_than_its_origin():
 
 
 @pytest.mark.parametrize("axes", ["goal", "world"])
-def test_a_goal_on_a_link_that_another_joint_moves_is_followed_there(axes):
+def test_a_goal_attached_to_a_moving_link_is_tracked(axes):
     base = mk.Link("base")
     _, _joints, tip = planar_arm(root=base)
-    door, panel = hang(base, "door", at=(2.5, -1.0, 0), values=1.2)
+    hinge, panel = hang(base, "door", at=(2.5, -1.0, 0), values=1.2)
     goal = mk.Goal("handle", dof=["X", "Y", "Z"], position=(1.0, 0, 0), axes=axes)
     panel.add_child(goal)
     goal.make_closure(tip)
     solver = mk.Solver(base, lock="door_joint")
     for angle in np.linspace(1.2, 2.0, 9):
-        door.set_values(angle)
+        hinge.set_values(angle)
         solution = solver.solve()
         assert solution.success, solution
         np.testing.assert_allclose(tip.world_position, goal.world_position, atol=1e-6)
         np.testing.assert_allclose(goal.world_position, (2.5 + np.cos(angle), -1 + np.sin(angle), 0), atol=1e-12)
 
 
-def test_both_sides_of_a_goal_that_hangs_on_a_moving_link_come_together():
+def test_a_goal_attached_to_a_moving_link_moves_both_chains():
     base = mk.Link("base")
     _, left, left_tip = planar_arm("left", root=base, at=(-1.8, 0, 0), joints=2)
     _, right, right_tip = planar_arm("right", root=base, at=(1.8, 0, 0), joints=2)
@@ -132,7 +132,7 @@ def test_both_sides_of_a_goal_that_hangs_on_a_moving_link_come_together():
     assert all(moved)
 
 
-def test_a_joint_above_both_the_goal_and_the_link_stays_out_of_it():
+def test_a_joint_above_both_the_goal_and_the_link_does_not_move():
     base = mk.Link("base")
     turntable, plate = hang(base, "turntable")
     _, _joints, tip = planar_arm(root=plate)
@@ -145,7 +145,7 @@ def test_a_joint_above_both_the_goal_and_the_link_stays_out_of_it():
     assert goal.closure.gap().is_closed(1e-6)
 
 
-def test_a_joint_above_both_counts_where_directions_are_the_worlds():
+def test_a_joint_above_both_moves_where_directions_are_world_axes():
     base = mk.Link("base")
     turntable, plate = hang(base, "turntable", values=0.4)
     _slide, cart = hang(plate, "cart", dof="X", lower=-0.1, upper=0.1)
@@ -158,23 +158,23 @@ def test_a_joint_above_both_counts_where_directions_are_the_worlds():
     assert np.sin(turntable.values[0]) == pytest.approx(0, abs=1e-5)
 
 
-def test_several_goals_on_one_link_hold_together():
+def test_several_goals_on_one_link_are_met_together():
     root, _, tip = spatial_arm()
-    place, level = point_goal(tip), mk.Goal("level", dof=["EX", "EY"])
+    position, level = point_goal(tip), mk.Goal("level", dof=["EX", "EY"])
     level.make_closure(tip)
-    place.position = (0.5, 0.2, 0.9)
+    position.position = (0.5, 0.2, 0.9)
     solution = mk.Solver(root, restarts=20).solve()
     assert solution.success, solution
-    np.testing.assert_allclose(tip.world_position, place.position, atol=1e-6)
+    np.testing.assert_allclose(tip.world_position, position.position, atol=1e-6)
     np.testing.assert_allclose(tip.world_matrix[:3, 2], (0, 0, 1), atol=2e-6)
     assert {*solution.errors} == {"reach", "level"}
 
 
 def test_goals_that_cannot_both_be_met_share_the_error_and_are_named():
     root, _, tip = planar_arm()
-    point_goal(tip, "one", (1.0, 1.0, 0)), point_goal(tip, "other", (1.0, 2.0, 0))
+    point_goal(tip, "lower", (1.0, 1.0, 0)), point_goal(tip, "upper", (1.0, 2.0, 0))
     solution = mk.Solver(root).solve()
     assert not solution.success
     np.testing.assert_allclose(tip.world_position, (1.0, 1.5, 0), atol=1e-5)
-    assert set(solution.unmet) == {"one", "other"}
-    assert {*solution.conflicts[0]} == {"one", "other"}
+    assert set(solution.unmet) == {"lower", "upper"}
+    assert {*solution.conflicts[0]} == {"lower", "upper"}

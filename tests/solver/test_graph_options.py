@@ -25,7 +25,7 @@ def reaching(**options):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_no_more_steps_are_taken_than_were_asked_for(count):
+def test_the_iteration_limit_is_never_exceeded(count):
     """The original took one more."""
     solver, _goal, _tip = reaching(max_iterations=count)
     before = solver.mechanism.q
@@ -35,7 +35,7 @@ def test_no_more_steps_are_taken_than_were_asked_for(count):
     assert (np.abs(solution.q - before).max() > 0) == (count > 0)
 
 
-def test_steps_one_by_one_come_to_the_same_end_and_none_is_worse():
+def test_single_steps_converge_to_the_same_solution_and_no_step_is_worse():
     solver, goal, tip = reaching()
     weights = np.repeat([1.0 / solver._problem.length_unit, 1.0], 3)
     errors = [np.linalg.norm(weights * solver.residual())]
@@ -52,7 +52,7 @@ def test_steps_one_by_one_come_to_the_same_end_and_none_is_worse():
 
 @pytest.mark.parametrize("damping", [None, 1e-6, 1e-3, 0.1])
 @pytest.mark.parametrize("svd", [False, True])
-def test_damping_is_fixed_or_adaptive_and_either_way_of_solving_leads_there(damping, svd):
+def test_fixed_and_adaptive_damping_converge_with_either_linear_solver(damping, svd):
     """In the original, singular values gave NaN, or threw."""
     solver, goal, tip = reaching(damping=damping, svd=svd, max_iterations=500)
     solution = solver.solve()
@@ -77,7 +77,7 @@ def test_singular_values_and_cholesky_take_the_same_steps(seed):
 
 @pytest.mark.parametrize("svd", [False, True])
 @pytest.mark.parametrize("value", [0.0, np.pi])
-def test_straight_and_folded_poses_are_answered_without_a_nan(svd, value):
+def test_straight_and_folded_poses_give_no_nan(svd, value):
     root, _joints, tip = planar_arm(value=value)
     goal = point_goal(tip, position=(0.5, 0.5, 3.0))
     solution = mk.Solver(root, svd=svd).solve()
@@ -86,7 +86,7 @@ def test_straight_and_folded_poses_are_answered_without_a_nan(svd, value):
     np.testing.assert_allclose(tip.world_position[:2], goal.position[:2], atol=1e-4)
 
 
-def test_the_step_at_which_it_stalls_knows_neither_metres_nor_millimetres():
+def test_the_stall_tolerance_does_not_depend_on_the_unit_of_length():
     """In the original, one threshold counted metres and radians alike."""
     outcomes = []
     for scale in (1e-3, 1.0, 1e3):
@@ -104,7 +104,7 @@ def test_the_step_at_which_it_stalls_knows_neither_metres_nor_millimetres():
     np.testing.assert_allclose(outcomes[2][2], outcomes[1][2], atol=1e-9)
 
 
-def test_a_larger_slope_counts_as_none_when_it_is_asked_for():
+def test_a_larger_gradient_tolerance_stops_earlier():
     counts = []
     for slope in (1e-2, 1e-8):
         root, _, tip = planar_arm()
@@ -113,7 +113,7 @@ def test_a_larger_slope_counts_as_none_when_it_is_asked_for():
     assert counts[0] < counts[1]
 
 
-def test_goals_that_are_far_off_pull_no_harder_than_they_may():
+def test_position_errors_of_distant_goals_are_clamped():
     moved = []
     for largest in (np.inf, 0.1):
         root, _, tip = planar_arm()
@@ -127,7 +127,7 @@ def test_goals_that_are_far_off_pull_no_harder_than_they_may():
     assert moved[1] < 0.12 < moved[0]
 
 
-def test_turns_that_are_far_off_pull_no_harder_than_they_may():
+def test_rotation_errors_of_distant_goals_are_clamped():
     turned = []
     for largest in (np.inf, 0.1):
         root, joints, tip = planar_arm(joints=1, value=0.0)
@@ -140,23 +140,23 @@ def test_turns_that_are_far_off_pull_no_harder_than_they_may():
     assert 0 < turned[1] <= 0.1 < turned[0]
 
 
-def test_weights_decide_between_a_place_and_a_turn_that_cannot_both_be_had():
+def test_weights_decide_between_a_position_and_a_rotation_in_conflict():
     errors = {}
     for name, options in {
-        "place": {"position_weight": 100.0},
+        "position": {"position_weight": 100.0},
         "even": {},
-        "turn": {"rotation_weight": 100.0},
+        "rotation": {"rotation_weight": 100.0},
     }.items():
         root, _, tip = planar_arm(joints=2)
         goal = mk.Goal("want", dof=["X", "Y", "EZ"], position=(1.2, 0.9, 0))
         goal.make_closure(tip)
         errors[name] = mk.Solver(root, **options).solve().errors["want"]
-    assert errors["place"].position < errors["even"].position < errors["turn"].position
-    assert errors["turn"].rotation < errors["even"].rotation < errors["place"].rotation
+    assert errors["position"].position < errors["even"].position < errors["rotation"].position
+    assert errors["rotation"].rotation < errors["even"].rotation < errors["position"].rotation
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_rest_factor_goes_that_share_of_the_way_in_one_solve(share):
+def test_a_rest_factor_moves_that_share_of_the_distance_in_one_solve(share):
     root = mk.Link("root")
     joint, _ = hang(root, "body", dof=["X", "EZ"], values=(1.0, 0.4))
     joint.set_rest_pose(2.0, 0.0)
@@ -165,7 +165,7 @@ def test_a_rest_factor_goes_that_share_of_the_way_in_one_solve(share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_rest_factor_counts_for_balls_and_for_joints_that_close_loops(share):
+def test_a_rest_factor_applies_to_spherical_and_loop_closing_joints(share):
     root = mk.Link("root")
     ball, _ = hang(root, "ball", dof=["EX", "EY", "EZ"])
     ball.set_rest_pose(0.0, 0.0, 0.8)
@@ -179,20 +179,20 @@ def test_a_rest_factor_counts_for_balls_and_for_joints_that_close_loops(share):
     assert pin.values[0] == pytest.approx(start + 0.2 * share, abs=1e-6)
 
 
-def test_without_a_kick_a_straight_arm_stays_and_with_one_it_leaves():
+def test_a_straight_arm_leaves_its_pose_only_with_a_perturbation():
     for kick, leaves in ((0.0, False), (0.02, True)):
         root, _, tip = planar_arm(value=0.0)
         point_goal(tip, position=(2, 0, 0))
         assert mk.Solver(root, kick=kick).solve().success is leaves
 
 
-def test_options_may_be_given_to_one_call_and_are_forgotten_after_it():
+def test_options_of_one_call_do_not_affect_the_next():
     solver, _goal, _tip = reaching()
     assert solver.solve(max_iterations=1).status is Status.TIMEOUT
     assert solver.solve().success
 
 
-def test_when_the_time_is_up_it_ends_where_it_stands_and_says_so(monkeypatch):
+def test_at_the_time_limit_the_current_configuration_and_the_status_timeout_are_returned(monkeypatch):
     count_clock_readings(monkeypatch)
     root, _, tip = planar_arm()
     point_goal(tip, position=(9, 9, 9))
@@ -217,7 +217,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=[str(options) for options, _, _ in BAD])
-def test_options_that_cannot_be_are_refused_by_name(options, kind, message):
+def test_invalid_options_are_rejected_by_name(options, kind, message):
     root, _, tip = planar_arm()
     point_goal(tip)
     with pytest.raises(kind, match=message):

@@ -15,7 +15,7 @@ from mechanik.errors import DoFError, NotFinite
 # ---- the way itself ---------------------------------------------------------------------------
 
 
-def test_two_joints_and_a_goal_as_people_first_write_it():
+def test_two_joints_and_a_goal_written_by_hand_are_solved():
     base, upper, lower = mk.Link("base"), mk.Link("upper"), mk.Link("lower", position=(0, 1, 0))
     shoulder = mk.Joint("shoulder", dof="EZ", position=(0, 1, 0), values=np.pi / 4)
     elbow = mk.Joint("elbow", dof="EX", position=(0, 1, 0), values=np.pi / 4)
@@ -40,7 +40,7 @@ def test_two_joints_and_a_goal_as_people_first_write_it():
     np.testing.assert_allclose(lower.world_matrix, goal.world_matrix, atol=1e-6)
 
 
-def test_the_joints_hold_what_the_solution_says():
+def test_the_joints_take_the_values_of_the_solution():
     root, joints, tip = spatial_arm()
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -53,7 +53,7 @@ def test_the_joints_hold_what_the_solution_says():
     np.testing.assert_allclose(tip.world_position, goal.world_position, atol=1e-6)
 
 
-def test_a_solver_of_a_mechanism_leaves_its_joints_alone():
+def test_a_solver_of_a_mechanism_does_not_move_its_joints():
     root, _joints, tip = spatial_arm()
     goal = point_goal(tip)
     goal.position = goal.position + np.array([0.1, 0, 0])
@@ -76,7 +76,7 @@ def test_roots_may_be_given_as_a_list_of_any_frames_of_the_trees():
         np.testing.assert_allclose(tip.world_position, (1, 1.5, 0), atol=1e-6)
 
 
-def test_what_was_solved_stays_as_it_is():
+def test_solving_a_solved_graph_again_changes_nothing():
     root, _, tip = spatial_arm()
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -91,7 +91,7 @@ def test_what_was_solved_stays_as_it_is():
 # ---- statuses and chains ----------------------------------------------------------------------
 
 
-def test_each_chain_has_its_own_status_and_figures():
+def test_each_subproblem_has_its_own_status_and_statistics():
     base = mk.Link("base")
     arms = [planar_arm(name, root=base, at=(0, 5.0 * k, 0)) for k, name in enumerate("abc")]
     goals = [point_goal(tip, name=f"goal_{k}") for k, (_, _, tip) in enumerate(arms)]
@@ -112,7 +112,7 @@ def test_each_chain_has_its_own_status_and_figures():
     np.testing.assert_allclose(arms[1][2].world_position, (3, 5, 0), atol=1e-6)
 
 
-def test_too_few_iterations_are_called_a_timeout():
+def test_too_few_iterations_give_the_status_timeout():
     root, _, tip = spatial_arm()
     goal = point_goal(tip)
     goal.position = goal.position + np.array([-0.3, 0.3, -0.5])
@@ -121,7 +121,7 @@ def test_too_few_iterations_are_called_a_timeout():
     assert solution.subproblems[0].iterations == 1
 
 
-def test_a_goal_that_is_not_a_number_is_refused_and_nothing_moves():
+def test_a_goal_with_a_nan_is_rejected_and_nothing_moves():
     """The original took a NaN, and called the outcome STALLED."""
     root, _, tip = planar_arm()
     goal = point_goal(tip)
@@ -133,7 +133,7 @@ def test_a_goal_that_is_not_a_number_is_refused_and_nothing_moves():
     np.testing.assert_array_equal(solver.mechanism.q, before)
 
 
-def test_arms_on_one_base_are_chains_of_their_own_although_fixed_joints_hold_both():
+def test_arms_on_a_fixed_base_are_separate_subproblems():
     """In the original, fixed joints above both arms glued them together."""
     base = mk.Link("base")
     _, mount = hang(base, "mount", dof=(), at=(0, 0, 1))
@@ -144,7 +144,7 @@ def test_arms_on_one_base_are_chains_of_their_own_although_fixed_joints_hold_bot
     assert [chain.joints for chain in chains] == [tuple(j.name for j in left), tuple(j.name for j in right)]
 
 
-def test_arms_on_a_waist_that_turns_are_one_chain_and_both_goals_are_met():
+def test_arms_on_a_rotating_waist_are_one_subproblem_and_reach_both_goals():
     """In the original, chains that overlap were missed."""
     base = mk.Link("base")
     waist, body = hang(base, "waist")
@@ -180,7 +180,7 @@ def test_trees_are_found_through_closures_from_either_side(given):
     assert pin.closure.gap().is_closed(1e-9)
 
 
-def test_joints_in_no_chain_follow_their_targets():
+def test_joints_outside_every_chain_follow_their_targets():
     root, _joints, tip = planar_arm()
     goal = point_goal(tip)
     fan, _ = hang(root, "fan", dof=["Z", "EZ"])
@@ -196,7 +196,7 @@ def test_joints_in_no_chain_follow_their_targets():
     assert len(solution.subproblems) == 4  # the arm, both freedoms of the fan, the flap
 
 
-def test_a_joint_that_holds_nothing_yet_is_in_nobodys_way():
+def test_a_joint_without_a_child_link_does_not_disturb_the_solve():
     root, _, tip = planar_arm()
     goal = point_goal(tip, position=(1, 1, 0))
     lonely = mk.Joint("lonely", dof="EZ")
@@ -207,7 +207,7 @@ def test_a_joint_that_holds_nothing_yet_is_in_nobodys_way():
     np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
 
 
-def test_a_target_is_approached_by_the_nearest_equal_angle_or_over_full_turns_as_asked():
+def test_a_target_angle_is_taken_modulo_full_turns_unless_turns_are_tracked():
     root = mk.Link("root")
     near, _ = hang(root, "near", values=6.0)
     exact, _ = hang(root, "exact", values=6.0)
@@ -219,7 +219,7 @@ def test_a_target_is_approached_by_the_nearest_equal_angle_or_over_full_turns_as
     assert exact.values[0] == pytest.approx(0.1, abs=1e-9)
 
 
-def test_the_link_of_a_follower_is_solved_by_its_leader():
+def test_a_goal_on_the_link_of_a_mimic_joint_moves_its_leader():
     root = mk.Link("root")
     leader, first = hang(root, "first", values=0.1)
     follower, second = hang(first, "second", at=(1, 0, 0))
@@ -240,7 +240,7 @@ def test_the_link_of_a_follower_is_solved_by_its_leader():
 
 
 @pytest.mark.parametrize("track_turns", [False, True])
-def test_a_crank_is_driven_through_full_turns_while_its_loop_stays_shut(track_turns):
+def test_a_crank_is_driven_through_full_turns_while_its_loop_stays_closed(track_turns):
     """The original raised, or said CONVERGED and did not move."""
     root, crank, _, rocker, pin = four_bar()
     crank.track_turns = track_turns
@@ -254,7 +254,7 @@ def test_a_crank_is_driven_through_full_turns_while_its_loop_stays_shut(track_tu
         assert turned(rocker.values[0] - rocker_angle(crank.values[0])) == pytest.approx(0, abs=1e-9)
 
 
-def test_a_target_that_the_loop_forbids_is_followed_as_far_as_it_goes():
+def test_a_target_that_the_loop_forbids_is_approached_as_far_as_possible():
     root, _crank, _, rocker, pin = four_bar()
     rocker.set_targets(0.0)  # it swings, and gets nowhere near
     solution = mk.Solver(root).solve()
@@ -274,7 +274,7 @@ def test_the_joint_that_closes_a_loop_can_be_driven_too():
     assert pin.closure.gap().is_closed(1e-9)
 
 
-def test_one_freedom_of_several_can_have_a_target():
+def test_a_single_dof_of_a_joint_can_have_a_target():
     root = mk.Link("root")
     cart, body = hang(root, "cart", dof=["X", "Y", "EZ"])
     _, tip = hang(body, "tip", dof=(), at=(1, 0, 0))
@@ -286,7 +286,7 @@ def test_one_freedom_of_several_can_have_a_target():
     np.testing.assert_allclose(tip.world_position, (2, 1, 0), atol=1e-6)
 
 
-def test_a_ball_is_driven_to_its_three_angles():
+def test_a_spherical_joint_is_driven_to_its_three_angles():
     root = mk.Link("root")
     ball, _link = hang(root, "ball", dof=["EX", "EY", "EZ"])
     wanted = mk.Joint("copy", dof=["EX", "EY", "EZ"], values=(0.3, -0.4, 1.2)).rotation_wxyz
@@ -296,7 +296,7 @@ def test_a_ball_is_driven_to_its_three_angles():
     np.testing.assert_allclose(ball.values, (0.3, -0.4, 1.2), atol=1e-6)
 
 
-def test_one_angle_of_a_ball_alone_cannot_be_a_target_and_that_is_said():
+def test_a_target_for_a_single_angle_of_a_spherical_joint_is_rejected():
     root = mk.Link("root")
     ball, _ = hang(root, "ball", dof=["EX", "EY", "EZ"])
     ball.set_target("EX", 0.3)
@@ -304,7 +304,7 @@ def test_one_angle_of_a_ball_alone_cannot_be_a_target_and_that_is_said():
         mk.Solver(root).solve()
 
 
-def test_a_goal_and_a_target_that_disagree_meet_in_between_and_say_so():
+def test_a_goal_and_a_target_in_conflict_are_compromised_and_reported():
     root, joints, tip = planar_arm(joints=1)
     point_goal(tip, position=(np.cos(1.0), np.sin(1.0), 0))
     joints[0].set_targets(0.0)
@@ -318,7 +318,7 @@ def test_a_goal_and_a_target_that_disagree_meet_in_between_and_say_so():
 # ---- rest poses -------------------------------------------------------------------------------
 
 
-def test_a_rest_pose_pulls_in_what_the_goal_leaves_free():
+def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal():
     root, joints, tip = planar_arm(joints=4)
     goal = point_goal(tip, position=(2, 1, 0))
     for joint in joints:
@@ -332,7 +332,7 @@ def test_a_rest_pose_pulls_in_what_the_goal_leaves_free():
     np.testing.assert_allclose(free @ (q - 0.4), 0, atol=1e-5)
 
 
-def test_a_rest_pose_still_pulls_when_the_goal_is_met_already():
+def test_a_rest_pose_is_followed_also_when_the_goal_is_met_already():
     """In the original it did nothing once the goals had converged."""
     root, joints, tip = planar_arm(joints=4)
     point_goal(tip)
@@ -347,7 +347,7 @@ def test_a_rest_pose_still_pulls_when_the_goal_is_met_already():
     np.testing.assert_allclose(tip.world_position, mk.Mechanism(root).pose("arm_tip", before)[:3, 3], atol=1e-6)
 
 
-def test_a_saved_rest_pose_is_where_it_was_and_is_returned_to_when_the_goal_is_gone():
+def test_a_saved_rest_pose_is_returned_to_when_the_goal_is_removed():
     root, joints, tip = spatial_arm()
     goal = point_goal(tip)
     mk.save_rest_pose(root)
@@ -361,7 +361,7 @@ def test_a_saved_rest_pose_is_where_it_was_and_is_returned_to_when_the_goal_is_g
     np.testing.assert_allclose([joint.values[0] for joint in joints], home, atol=1e-6)
 
 
-def test_a_rest_pose_belongs_to_its_freedom_also_when_one_before_it_is_locked():
+def test_a_rest_pose_applies_to_its_dof_also_when_an_earlier_dof_is_locked():
     """In the original, locking a freedom shifted the rest values onto the wrong ones."""
     root = mk.Link("root")
     joint, _link = hang(root, "body", dof=["X", "Y", "EX", "EZ"], lower=[-5] * 4, upper=[5] * 4)
@@ -372,7 +372,7 @@ def test_a_rest_pose_belongs_to_its_freedom_also_when_one_before_it_is_locked():
     np.testing.assert_allclose(joint.values, (1, 2, 0.3, 0.4), atol=1e-9)
 
 
-def test_some_freedoms_may_rest_and_others_stay_where_they_are():
+def test_a_rest_pose_may_cover_only_part_of_the_dofs():
     root = mk.Link("root")
     joint, _ = hang(root, "body", dof=["X", "Y", "EZ"], values=(0.1, 0.2, 0.3))
     joint.set_rest_value("Y", 1.0)
@@ -380,7 +380,7 @@ def test_some_freedoms_may_rest_and_others_stay_where_they_are():
     np.testing.assert_allclose(joint.values, (0.1, 1.0, 0.3), atol=1e-9)
 
 
-def test_a_rest_pose_in_a_loop_moves_it_as_far_as_the_loop_allows():
+def test_a_rest_pose_in_a_loop_is_followed_as_far_as_the_loop_allows():
     root, _crank, _coupler, rocker, pin = four_bar()
     rocker.set_rest_pose(rocker_angle(1.2))
     assert mk.Solver(root).solve().success
@@ -404,7 +404,7 @@ def test_limits_are_never_left_and_the_closest_pose_inside_them_is_found():
     assert mk.Solver(root).solve().active_limits == {joint.name: "lower" for joint in joints}
 
 
-def test_a_joint_that_meets_a_limit_on_the_way_is_released_when_the_way_leads_back():
+def test_a_joint_that_meets_a_limit_during_the_solve_is_released_when_it_must_move_back():
     """In the original it stayed locked for the rest of the solve."""
     root, joints, tip = planar_arm(joints=3, value=0.0)
     joints[1].set_limits(-2.0, 0.5)
@@ -424,7 +424,7 @@ def test_a_joint_that_meets_a_limit_on_the_way_is_released_when_the_way_leads_ba
         assert -2.0 <= joints[1].values[0] <= 0.5
 
 
-def test_with_everything_locked_it_answers_and_moves_nothing():
+def test_with_every_joint_locked_a_solution_is_returned_and_nothing_moves():
     """The original crashed."""
     root, joints, tip = planar_arm()
     goal = point_goal(tip)
@@ -442,7 +442,7 @@ def test_with_everything_locked_it_answers_and_moves_nothing():
     assert solution.success
 
 
-def test_limits_that_leave_no_room_lock_a_joint():
+def test_equal_limits_lock_a_joint():
     root, joints, tip = planar_arm()
     for joint in joints:
         joint.set_limits(joint.values[0], joint.values[0])
@@ -453,7 +453,7 @@ def test_limits_that_leave_no_room_lock_a_joint():
     np.testing.assert_array_equal(solution.q, 0.3)
 
 
-def test_the_limits_of_a_joint_that_closes_a_loop_hold_as_well():
+def test_the_limits_of_a_loop_closing_joint_hold():
     first, _, first_tip = spatial_arm("first")
     second, _, second_tip = spatial_arm("second")
     second.position = (0.5, 0, 0)
@@ -473,7 +473,7 @@ def test_the_limits_of_a_joint_that_closes_a_loop_hold_as_well():
     np.testing.assert_allclose(hook.values, (0.1, -0.2), atol=1e-6)
 
 
-def test_a_pin_stops_at_its_limits_and_with_it_the_whole_loop():
+def test_a_loop_stops_where_its_closing_pin_reaches_its_limit():
     root, crank, _, _, pin = four_bar()
     middle = pin.values[0]
     pin.set_limits(middle - 0.1, middle + 0.1)
@@ -485,7 +485,7 @@ def test_a_pin_stops_at_its_limits_and_with_it_the_whole_loop():
 
 
 @pytest.mark.parametrize("lock", ["arm2_joint", "cart_joint.X"])
-def test_a_locked_joint_or_freedom_does_not_move_and_the_others_do(lock):
+def test_a_locked_joint_or_dof_does_not_move_and_the_others_do(lock):
     base = mk.Link("base")
     cart, body = hang(base, "cart", dof=["X", "Y", "EZ"])
     _, joints, tip = planar_arm(root=body)
@@ -501,7 +501,7 @@ def test_a_locked_joint_or_freedom_does_not_move_and_the_others_do(lock):
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
-def test_an_arm_asked_for_what_is_out_of_reach_stretches_towards_it_from_anywhere(seed):
+def test_an_arm_stretches_towards_a_target_out_of_reach_from_any_start(seed):
     """In the original it DIVERGED away from the closest point."""
     rng = np.random.default_rng(seed)
     root, joints, tip = planar_arm()
@@ -514,7 +514,7 @@ def test_an_arm_asked_for_what_is_out_of_reach_stretches_towards_it_from_anywher
     np.testing.assert_allclose(tip.world_position, (3 * np.cos(direction), 3 * np.sin(direction), 0), atol=1e-6)
 
 
-def test_dragged_around_out_of_reach_it_follows_without_shaking():
+def test_an_arm_dragged_out_of_reach_follows_without_jitter():
     root, _joints, tip = planar_arm()
     goal = point_goal(tip, position=(5, 0, 0))
     solver = mk.Solver(root)
@@ -533,7 +533,7 @@ def test_dragged_around_out_of_reach_it_follows_without_shaking():
 
 
 @pytest.mark.parametrize("back", [0.001, 0.5, 1.5])
-def test_a_straight_arm_leaves_its_singular_pose_when_it_is_asked_inwards(back):
+def test_a_straight_arm_leaves_its_singular_pose_for_a_target_inwards(back):
     """The original was stuck."""
     root, _joints, tip = planar_arm(value=0.0)
     goal = point_goal(tip, position=(3 - back, 0, 0))
@@ -542,7 +542,7 @@ def test_a_straight_arm_leaves_its_singular_pose_when_it_is_asked_inwards(back):
     np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
 
 
-def test_pulled_out_and_let_back_it_goes_on_working():
+def test_an_arm_converges_again_after_a_target_out_of_reach():
     root, _, tip = spatial_arm()
     goal = point_goal(tip)
     solver = mk.Solver(root)
@@ -553,7 +553,7 @@ def test_pulled_out_and_let_back_it_goes_on_working():
     np.testing.assert_allclose(tip.world_position, start, atol=1e-6)
 
 
-def test_a_loop_stays_shut_while_its_goal_is_thrown_around():
+def test_a_loop_stays_closed_while_its_goal_jumps():
     root, _crank, _, _rocker, pin = four_bar()
     coupler = pin.parent
     goal = point_goal(coupler)
@@ -571,15 +571,15 @@ FAR = [(0, 0, 1), (2, 0, 0.3), (-1.989, 1.4296, -1.5657), (-0.4006, -0.1546, -0.
        (0.1887, 0.4448, -0.4051), (-0.4491, 1.2569, -0.5914), (-0.3103, 0.1195, -0.657)]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", FAR, ids=str)
-def test_a_closest_pose_is_one_also_when_it_is_looked_for_again(place):
+@pytest.mark.parametrize("position", FAR, ids=str)
+def test_a_closest_pose_stays_closest_when_it_is_solved_again(position):
     """A step that would have taken every column to its bound once passed for one that had nothing to gain."""
     robot = mk.gallery.stewart_platform()
     platform = robot.link("platform")
     goal = mk.Goal("want")
     goal.make_closure(platform)
     solver = mk.Solver(robot.roots)
-    goal.position = place
+    goal.position = position
     first = solver.solve()
     assert not first.success, first
     again = solver.solve()
@@ -587,7 +587,7 @@ def test_a_closest_pose_is_one_also_when_it_is_looked_for_again(place):
     assert all(closure.gap().is_closed(1e-9) for closure in robot.closures.values())
 
 
-def test_a_graph_that_asks_for_nothing_is_answered_and_stays():
+def test_a_graph_without_goals_is_solved_and_does_not_move():
     root, _, _ = planar_arm()
     solver = mk.Solver(root)
     before = solver.mechanism.q
@@ -598,7 +598,7 @@ def test_a_graph_that_asks_for_nothing_is_answered_and_stays():
     assert repr(solution)
 
 
-def test_a_loop_that_stands_open_is_shut_by_solving():
+def test_a_loop_that_is_open_is_closed_by_solving():
     root, crank, _, _rocker, pin = four_bar()
     crank.set_values(1.0)
     assert pin.closure.gap().distance > 0.01
@@ -606,7 +606,7 @@ def test_a_loop_that_stands_open_is_shut_by_solving():
     assert pin.closure.gap().is_closed(1e-9)
 
 
-def test_a_loop_that_cannot_be_shut_is_called_open():
+def test_a_loop_that_cannot_be_closed_has_the_status_open():
     first, _, first_tip = planar_arm("first")
     second, _, second_tip = planar_arm("second")
     second.position = (10.0, 0, 0)

@@ -45,7 +45,7 @@ def test_no_value_leaves_its_limits(mechanism, seed):
     assert mechanism.space.within_limits(solution.q)
 
 
-def test_limits_of_a_solver_take_the_place_of_the_mechanisms_own():
+def test_limits_of_a_solver_replace_those_of_the_mechanism():
     tight = mk.Solver(
         arm(limits=(-3, 3)), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint1": (-0.2, 0.9), "joint3": (0, 0.1)}
     )
@@ -61,21 +61,21 @@ def test_limits_of_a_solver_take_the_place_of_the_mechanisms_own():
 
 def test_limits_of_one_call_hold_for_that_call_only():
     solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)))
-    kept = solver.solve(q0=bent(), limits={"joint1": (0.0, 0.5)})
-    assert kept["joint1"] <= 0.5
-    assert not kept.success
+    solution = solver.solve(q0=bent(), limits={"joint1": (0.0, 0.5)})
+    assert solution["joint1"] <= 0.5
+    assert not solution.success
     assert solver.solve(q0=bent()).success
     assert solver.solve(np.array([0.0, 2.0, 0.0]), bent()).success  # on the short way too
 
 
-def test_limits_of_a_call_come_on_top_of_those_of_the_solver():
+def test_limits_of_a_call_are_combined_with_those_of_the_solver():
     solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint2": (0.0, 0.3)})
     solution = solver.solve(q0=np.array([0.4, 0.2, 0.6]), limits={"joint1": (0.0, 0.5)})
     assert solution["joint1"] <= 0.5
     assert solution["joint2"] <= 0.3
 
 
-def test_a_limit_is_let_go_when_the_goal_leads_away():
+def test_an_active_limit_is_released_when_the_goal_leads_away():
     """It starts at its limits, and has to leave all of them; and it comes to one on the way, and leaves it again."""
     mechanism = arm(limits=(-1.2, 1.2))
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.8, 0.9, 0)))
@@ -85,7 +85,7 @@ def test_a_limit_is_let_go_when_the_goal_leads_away():
         assert not solution.active_limits
 
 
-def test_pushed_against_its_limits_and_called_back_it_comes_back():
+def test_an_arm_at_its_limits_returns_when_the_goal_comes_back():
     mechanism = arm(limits=(-1.0, 1.0))
     solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 0))), bent()
     for _ in range(5):
@@ -96,7 +96,7 @@ def test_pushed_against_its_limits_and_called_back_it_comes_back():
         q = back.q
 
 
-def test_a_start_outside_the_limits_is_brought_in_and_said_so():
+def test_a_start_outside_the_limits_is_clamped_and_reported():
     mechanism = arm(limits=(-1.0, 1.0))
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.8, 0.9, 0)))
     solution = solver.solve(q0=np.array([5.0, -3.0, 0.2]))
@@ -105,7 +105,7 @@ def test_a_start_outside_the_limits_is_brought_in_and_said_so():
     assert "outside" not in solver.solve(q0=bent()).message
 
 
-def test_what_is_not_asked_to_move_stays_to_the_bit():
+def test_inactive_joints_stay_bit_for_bit():
     mechanism = mixed()
     q0 = mechanism.random(np.random.default_rng(1))
     q0[0] = 7.0  # even where it is outside its limits
@@ -114,7 +114,7 @@ def test_what_is_not_asked_to_move_stays_to_the_bit():
     np.testing.assert_array_equal(solution.q[:4], q0[:4])
 
 
-def test_limits_that_leave_one_value_hold_it():
+def test_limits_that_leave_one_value_fix_the_joint_there():
     solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint2": (0.3, 0.3)})
     solution = solver.solve(q0=bent())
     assert solution["joint2"] == 0.3
@@ -131,7 +131,7 @@ def test_one_sided_limits_hold_on_their_side():
 # ---- lock and active ----------------------------------------------------------------------------
 
 
-def test_what_is_locked_stays_to_the_bit():
+def test_locked_joints_stay_bit_for_bit():
     mechanism = mixed()
     solver = mk.Solver(mechanism, mk.PositionGoal("hand", (0.5, 0.3, 0.8)), lock=["cart", "shoulder"])
     q0 = mechanism.random(np.random.default_rng(0))
@@ -141,7 +141,7 @@ def test_what_is_locked_stays_to_the_bit():
     assert np.abs(solution.q - q0).max() > 1e-3
 
 
-def test_what_is_locked_for_one_call_is_free_in_the_next():
+def test_joints_locked_for_one_call_are_free_in_the_next():
     solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)))
     locked = solver.solve(q0=bent(), lock="joint1")
     assert locked["joint1"] == 0.4
@@ -150,7 +150,7 @@ def test_what_is_locked_for_one_call_is_free_in_the_next():
     assert solver.solve(np.array([0.0, 2.0, 0.0]), bent()).success
 
 
-def test_only_what_is_active_moves():
+def test_only_active_joints_move():
     solver = mk.Solver(arm(), mk.PositionGoal("tool", (1.2, 1.4, 0)), active=["joint2", "joint3"])
     solution = solver.solve(q0=bent())
     assert solution["joint1"] == 0.4
@@ -166,7 +166,7 @@ def test_lock_wins_over_active():
     assert solution["joint2"] != 0.7
 
 
-def test_one_freedom_of_a_joint_can_be_locked():
+def test_a_single_dof_of_a_joint_can_be_locked():
     builder = mk.Builder("floating")
     builder.joint("base", "world", "body", ("X", "Y", "Z", "EZ"), limits=(-5, 5))
     mechanism = builder.build()
@@ -177,14 +177,14 @@ def test_one_freedom_of_a_joint_can_be_locked():
     assert not solution.success
 
 
-def test_a_ball_is_locked_as_a_whole():
+def test_a_spherical_joint_is_locked_as_a_whole():
     mechanism = mixed()
     q0 = mechanism.random(np.random.default_rng(4))
     solution = mk.Solver(mechanism, mk.OrientationGoal("hand", np.eye(3)), lock="wrist").solve(q0=q0)
     np.testing.assert_allclose(solution.q[4:8], q0[4:8], atol=1e-15)
 
 
-def test_locking_a_follower_locks_its_leader():
+def test_locking_a_mimic_joint_locks_its_leader():
     mechanism = mixed()
     q0 = mechanism.q
     solution = mk.Solver(mechanism, mk.PositionGoal("hand", (0.5, 0.3, 0.8)), lock="gear").solve(q0=q0)
@@ -192,7 +192,7 @@ def test_locking_a_follower_locks_its_leader():
 
 
 @pytest.mark.parametrize("how", ["lock", "active", "limits", "call"])
-def test_with_everything_locked_the_answer_is_where_it_is(how):
+def test_with_every_joint_locked_the_solution_is_the_start(how):
     mechanism, everything = arm(), ["joint1", "joint2", "joint3"]
     options = {
         "lock": {"lock": everything},
@@ -213,7 +213,7 @@ def test_with_everything_locked_the_answer_is_where_it_is(how):
     str(solution), str(there)
 
 
-def test_a_goal_for_a_link_that_nothing_moves_is_met_or_not():
+def test_a_goal_for_an_immovable_link_is_met_or_reported_unmet():
     builder = mk.Builder()
     builder.revolute("joint", "base", "link")
     builder.fixed("stand", "base", "post", at=(0, 1, 0))
@@ -224,7 +224,7 @@ def test_a_goal_for_a_link_that_nothing_moves_is_met_or_not():
     assert solution.errors["PositionGoal 0"].position == pytest.approx(1.0)
 
 
-def test_in_a_loop_with_its_crank_locked_nothing_moves_and_it_stays_shut():
+def test_a_loop_with_its_crank_locked_does_not_move_and_stays_closed():
     mechanism = mk.gallery.four_bar()
     solution = mk.Solver(mechanism, mk.PositionGoal("coupler", (1, 1, 0)), lock="crank_joint").solve(q0=mechanism.q)
     assert solution["crank_joint"] == mechanism.q[0]
@@ -233,7 +233,7 @@ def test_in_a_loop_with_its_crank_locked_nothing_moves_and_it_stays_shut():
     assert not solution.success
 
 
-def test_what_is_locked_for_one_call_is_not_even_kicked():
+def test_joints_locked_for_one_call_are_not_perturbed():
     """A straight arm, told to leave its pose without a slope, must not do so with a joint that may not move."""
     mechanism = arm()
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.5, 0, 0)))
@@ -247,7 +247,7 @@ def test_what_is_locked_for_one_call_is_not_even_kicked():
 # ---- weights of joints --------------------------------------------------------------------------
 
 
-def test_a_reluctant_joint_moves_less():
+def test_a_joint_of_larger_weight_moves_less():
     """How reluctantly a freedom moves decides which of many ways is gone, not where it ends."""
     goal = mk.PositionGoal("tool", (1.2, 1.6, 0))
     moved = {}
@@ -258,7 +258,7 @@ def test_a_reluctant_joint_moves_less():
     assert moved[10.0] < moved[1.0] < moved[0.1]
 
 
-def test_a_reluctant_joint_moves_where_nothing_else_can():
+def test_a_joint_of_large_weight_moves_where_no_other_joint_can():
     solver = mk.Solver(mk.arm_2d([1.0]), mk.PositionGoal("tool", (0, 1, 0)), weights={"joint1": 100.0})
     assert solver.solve(q0=np.array([0.1])).success
 
@@ -266,26 +266,26 @@ def test_a_reluctant_joint_moves_where_nothing_else_can():
 # ---- rest pose ----------------------------------------------------------------------------------
 
 
-def test_a_rest_pose_pulls_what_the_goal_leaves_free():
+def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal():
     """The arm of three reaches a point in the plane with one freedom left: of all ways the one nearest to the rest."""
     mechanism, goal = arm(), np.array([1.2, 0.9, 0.0])
     rest = np.array([0.1, 0.9, 0.2])
     solution = mk.Solver(mechanism, mk.PositionGoal("tool", goal), rest=rest, max_iterations=300).solve(q0=bent())
     assert solution.success
-    mine = np.linalg.norm(solution.q - rest)
-    ways = []
+    distance = np.linalg.norm(solution.q - rest)
+    distances = []
     for last in np.linspace(-math.pi, math.pi, 20_001):  # the direction of the last link decides the rest
         x, y = goal[:2] - 0.5 * np.array([math.cos(last), math.sin(last)])
         cosine = (x * x + y * y - 1.0 - 0.64) / 1.6
         if abs(cosine) <= 1:
             elbow = math.acos(cosine)
             shoulder = math.atan2(y, x) - math.atan2(0.8 * math.sin(elbow), 1 + 0.8 * math.cos(elbow))
-            ways.append(np.linalg.norm([shoulder - rest[0], elbow - rest[1], last - shoulder - elbow - rest[2]]))
-    assert mine <= min(ways) + 1e-4
-    assert mine < np.linalg.norm(bent() - rest) + 1.0
+            distances.append(np.linalg.norm([shoulder - rest[0], elbow - rest[1], last - shoulder - elbow - rest[2]]))
+    assert distance <= min(distances) + 1e-4
+    assert distance < np.linalg.norm(bent() - rest) + 1.0
 
 
-def test_a_rest_pose_pulls_also_once_the_goal_is_met():
+def test_a_rest_pose_is_followed_also_once_the_goal_is_met():
     """The seed's solver did nothing any more once its goals were met."""
     mechanism, goal = arm(), (1.2, 0.9, 0.0)
     met = mk.Solver(mechanism, mk.PositionGoal("tool", goal)).solve(q0=bent()).q
@@ -297,7 +297,7 @@ def test_a_rest_pose_pulls_also_once_the_goal_is_met():
     np.testing.assert_allclose(again.q, solution.q, atol=1e-5)  # and there it stays
 
 
-def test_locked_freedoms_do_not_misalign_a_rest_pose():
+def test_locked_dofs_do_not_misalign_a_rest_pose():
     """The seed's solver counted rest values without the locked ones, and pulled joints to their neighbours' rest."""
     mechanism = mixed()
     rest = {"cart": 0.2, "turret": -0.7, "shoulder": 0.4, "elbow": 1.1}
@@ -328,14 +328,14 @@ def test_rest_poses_of_the_joints_themselves_are_followed():
     assert abs(solution["joint2"] - 0.9) < abs(without["joint2"] - 0.9)
 
 
-def test_a_rest_factor_goes_a_share_of_the_way():
+def test_a_rest_factor_moves_that_share_of_the_distance_to_the_rest_pose():
     mechanism = arm()
     for share in (0.0, 0.25, 1.0):
         solution = mk.Solver(mechanism, mk.RestPose([1.0, 1.0, 1.0]), rest_factor=share).solve(q0=np.zeros(3))
         np.testing.assert_allclose(solution.q, share, atol=1e-6)
 
 
-def test_a_rest_pose_never_costs_the_goal():
+def test_a_rest_pose_never_worsens_the_goal():
     mechanism, rng = mk.gallery.panda(), np.random.default_rng(0)
     link = list(mechanism.links)[-1]
     solver = mk.Solver(mechanism, mk.PoseGoal(link, np.eye(4)), rest=mechanism.neutral())
@@ -350,7 +350,7 @@ def test_a_rest_pose_never_costs_the_goal():
 
 
 @pytest.mark.parametrize("reach", [0.0, 0.05, 0.3])
-def test_nearby_means_no_freedom_goes_farther(reach):
+def test_nearby_bounds_the_motion_of_every_dof(reach):
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(2)
     solver = mk.Solver(mechanism, mk.PositionGoal("tool0", (0, 0, 0)))
     for _ in range(20):
@@ -361,17 +361,17 @@ def test_nearby_means_no_freedom_goes_farther(reach):
         assert solution.success == (solution.errors["PositionGoal 0"].position <= 1e-6)
 
 
-def test_nearby_finds_what_is_near_enough():
+def test_nearby_finds_solutions_that_are_near_enough():
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(3)
-    solver, found = mk.Solver(mechanism, mk.PoseGoal("tool0", np.eye(4))), 0
+    solver, successes = mk.Solver(mechanism, mk.PoseGoal("tool0", np.eye(4))), 0
     for _ in range(50):
         q0 = mechanism.random(rng)
         q1 = mechanism.clamp(q0 + rng.uniform(-0.1, 0.1, 6))
-        found += solver.solve_nearby(0.1, mechanism.pose("tool0", q1), q0).success
-    assert found >= 48
+        successes += solver.solve_nearby(0.1, mechanism.pose("tool0", q1), q0).success
+    assert successes >= 48
 
 
-def test_what_is_not_feasible_is_searched_on():
+def test_the_search_continues_after_a_solution_that_is_not_feasible():
     """The elbow shall be up: of the two ways to a point only one will do."""
     mechanism = mk.arm_2d([1.0, 1.0])
     solver, q0 = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.5, 0)), restarts=50), np.array([0.1, 1.0])
@@ -381,11 +381,11 @@ def test_what_is_not_feasible_is_searched_on():
         assert sign * math.remainder(solution["joint2"], 2 * math.pi) > 0
 
 
-def test_where_nothing_is_feasible_there_is_no_success_and_the_message_says_why():
-    asked = []
+def test_without_a_feasible_solution_there_is_no_success_and_the_message_says_why():
+    candidates = []
 
     def never(q):
-        asked.append(q)
+        candidates.append(q)
         return False
 
     mechanism = mk.arm_2d([1.0, 1.0])
@@ -394,8 +394,8 @@ def test_where_nothing_is_feasible_there_is_no_success_and_the_message_says_why(
     )
     assert not solution.success
     assert "feasible" in solution.message
-    assert 2 <= len(asked) <= 8
-    assert all(mk.PositionGoal("tool", (1.2, 0.5, 0)).error(mechanism, q).position < 1e-6 for q in asked)
+    assert 2 <= len(candidates) <= 8
+    assert all(mk.PositionGoal("tool", (1.2, 0.5, 0)).error(mechanism, q).position < 1e-6 for q in candidates)
 
 
 # ---- step ---------------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ def test_a_step_is_never_worse(mechanism, seed):
         q = solution.q
 
 
-def test_steps_lead_where_a_solve_leads():
+def test_repeated_steps_converge_to_the_result_of_a_solve():
     mechanism = arm()
     solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (1.0, 1.2, 0))), bent()
     for _ in range(30):
@@ -424,7 +424,7 @@ def test_steps_lead_where_a_solve_leads():
     assert np.linalg.norm(solver.residual(q)) < 1e-6
 
 
-def test_a_step_keeps_loops_shut():
+def test_a_step_keeps_loops_closed():
     mechanism = mk.gallery.five_bar()
     solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0.2, 0.7, 0))), mechanism.q
     for _ in range(10):
@@ -434,12 +434,12 @@ def test_a_step_keeps_loops_shut():
 
 
 @pytest.mark.parametrize("name", ["five_bar", "stewart_platform", "delta_robot"])
-def test_steps_lead_to_the_goal_where_loops_must_stay_shut(name):
+def test_repeated_steps_reach_the_goal_of_a_closed_loop(name):
     """One iteration alone opened the loop, was taken back, and the next began from the same place for ever."""
     mechanism = mk.gallery.make(name)
     link = {"five_bar": "tool"}.get(name, "platform")
-    place = mechanism.pose(link)[:3, 3]
-    solver = mk.Solver(mechanism, mk.PositionGoal(link, place + np.array([0.03, 0.04, 0.0])))
+    position = mechanism.pose(link)[:3, 3]
+    solver = mk.Solver(mechanism, mk.PositionGoal(link, position + np.array([0.03, 0.04, 0.0])))
     q = mechanism.q
     for _ in range(12):
         solution = solver.step(q0=q)

@@ -22,9 +22,9 @@ def snake(joints, limits=(-2.0, 2.0)):
 def path(X, ticks):
     """Poses from X and back: an eight 12 cm wide, turning by 0.3 rad on the way."""
     for t in 2 * math.pi * np.arange(ticks) / ticks:
-        shift = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
-        turn = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
-        yield make_pose(X[:3, :3] @ turn, X[:3, 3] + shift)
+        offset = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
+        R = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
+        yield make_pose(X[:3, :3] @ R, X[:3, 3] + offset)
 
 
 def make_goal(kind, X):
@@ -46,16 +46,16 @@ def test_a_long_arm_follows_a_moving_goal_at_every_tick(joints, kind, limits):
         solution = solver.solve(target if kind == "pose" else np.array(target[:3, 3]), q)
         assert solution.status is mk.Status.CONVERGED, solution
         q = solution.q
-        found = arm.pose("tool", q)
-        assert np.linalg.norm(found[:3, 3] - target[:3, 3]) <= 1e-6 * (1 + 1e-6)
+        X_tool = arm.pose("tool", q)
+        assert np.linalg.norm(X_tool[:3, 3] - target[:3, 3]) <= 1e-6 * (1 + 1e-6)
         if kind == "pose":
-            assert np.linalg.norm(rotation.log(found[:3, :3].T @ target[:3, :3])) <= 1e-6 * (1 + 1e-6)
+            assert np.linalg.norm(rotation.log(X_tool[:3, :3].T @ target[:3, :3])) <= 1e-6 * (1 + 1e-6)
         assert (np.abs(q) <= limits[1]).all()
         assert np.abs(q - last).max() < 0.05
         last = q
 
 
-def test_a_long_arm_comes_from_far_away():
+def test_a_long_arm_converges_from_a_distant_start():
     arm, q = snake(100)
     solver, rng = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), np.random.default_rng(2)
     for _ in range(10):
@@ -64,7 +64,7 @@ def test_a_long_arm_comes_from_far_away():
 
 
 @pytest.mark.parametrize("joints", [40, 100])
-def test_a_rest_pose_is_come_as_close_to_as_the_goal_leaves_free(joints):
+def test_a_rest_pose_is_approached_in_the_null_space_of_the_goal(joints):
     """No way along which the goal stays leads closer."""
     arm, q = snake(joints)
     X, rest = arm.pose("tool", q), 0.02 * np.cos(np.arange(joints))
@@ -81,7 +81,7 @@ def test_a_rest_pose_is_come_as_close_to_as_the_goal_leaves_free(joints):
 
 @pytest.mark.parametrize("joints", [100, 500])
 @pytest.mark.parametrize("distance", [1.02, 1.5, 10.0])
-def test_out_of_reach_it_is_straight_and_says_so(joints, distance):
+def test_out_of_reach_the_arm_is_straight_and_the_status_is_closest(joints, distance):
     arm, q = snake(joints, None)
     direction = np.array([0.6, 0.48, 0.64])
     base = np.array([0.0, 0.0, 2.0 / joints])  # the second joint; what is before it stands upright
@@ -92,7 +92,7 @@ def test_out_of_reach_it_is_straight_and_says_so(joints, distance):
     np.testing.assert_allclose(tip, base + (1 - 2 / joints) * direction, atol=1e-6)
 
 
-def test_a_pose_out_of_reach_ends_where_no_slope_is_left():
+def test_a_pose_out_of_reach_ends_where_the_gradient_vanishes():
     arm, q = snake(100)
     goal = mk.PoseGoal("tool", make_pose(rotation.about_x(0.4), np.array([0.9, 0.8, 0.7])))
     solution = mk.Solver(arm, goal).solve(q0=q)
@@ -100,7 +100,7 @@ def test_a_pose_out_of_reach_ends_where_no_slope_is_left():
     assert (np.abs(solution.q) <= 2.0).all()
 
 
-def test_a_straight_long_arm_asked_inward_bends_and_gets_there():
+def test_a_straight_long_arm_bends_to_reach_a_target_on_its_axis():
     arm = mk.arm_3d([0.01] * 100, ("zyy" * 100)[:100])
     solution = mk.Solver(arm, mk.PositionGoal("tool", (0.0, 0.0, 0.6))).solve(q0=np.zeros(100))
     assert solution.success, solution
@@ -123,7 +123,7 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
 
 
 @pytest.mark.parametrize("joints", [12, 30, 100])
-def test_long_arms_take_the_wide_step_and_short_ones_do_not(joints):
+def test_long_arms_use_the_dual_form_and_short_arms_do_not(joints):
     arm, q = snake(joints)
     stages = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))._problem.subproblems[0].packed.tables["stages"]
     assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [1, 0]

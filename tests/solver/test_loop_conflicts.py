@@ -31,7 +31,7 @@ def slider_crank(**limits):
 # ---- conflicts ----------------------------------------------------------------------------------
 
 
-def test_goals_that_clash_through_a_loop_are_named():
+def test_goals_in_conflict_through_a_loop_are_named():
     # they ask for different joints, so that only the loop sets them against each other
     crank, rocker = (
         mk.JointValues({"crank_joint": 1.0}, name="crank"),
@@ -43,16 +43,16 @@ def test_goals_that_clash_through_a_loop_are_named():
     assert "conflicts with" in solution.message
 
 
-def test_goals_that_clash_through_a_law_are_named():
+def test_goals_in_conflict_through_a_joint_constraint_are_named():
     builder = mk.Builder()
     for side in ("left", "right"):
         builder.revolute(side, "base", f"{side}_arm")
     builder.joint_constraint("mirror", {"left": 1.0, "right": 1.0})
-    wishes = [mk.JointValues({side: 1.0}, name=side) for side in ("left", "right")]
-    assert [set(pair) for pair in mk.Solver(builder.build(), wishes).solve().conflicts] == [{"left", "right"}]
+    goals = [mk.JointValues({side: 1.0}, name=side) for side in ("left", "right")]
+    assert [set(pair) for pair in mk.Solver(builder.build(), goals).solve().conflicts] == [{"left", "right"}]
 
 
-def test_a_goal_against_the_loop_alone_is_in_conflict_with_no_other():
+def test_a_goal_that_only_the_loop_prevents_is_in_conflict_with_no_other_goal():
     mechanism = four_bar()
     met = mk.JointValues({"crank_joint": float(mechanism.q[0])}, name="met", level=1)
     aside = mk.PositionGoal("coupler", (0, 0, 5.0), name="out of its plane", level=2)
@@ -65,7 +65,7 @@ def test_a_goal_against_the_loop_alone_is_in_conflict_with_no_other():
 
 
 @pytest.mark.parametrize(("crank", "side"), [(2.5, "upper"), (0.3, "lower")])
-def test_a_limit_of_the_joint_that_closes_the_loop_is_named(crank, side):
+def test_an_active_limit_of_the_loop_closing_joint_is_named(crank, side):
     mechanism = four_bar()
     solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": crank}, angle_mode="exact"))
     here, there = float(mechanism.joint("closing_joint").values[0]), float(np.asarray(solver.solve()["closing_joint"]))
@@ -79,7 +79,7 @@ def test_a_limit_of_the_joint_that_closes_the_loop_is_named(crank, side):
     assert "at a limit: closing_joint" in solution.message
 
 
-def test_of_a_closing_joint_with_several_freedoms_the_one_at_its_limit_is_named():
+def test_of_a_loop_closing_joint_with_several_dofs_the_dof_at_its_limit_is_named():
     mechanism = slider_crank(lower=(0.0, -9.0), upper=(1.85, 9.0))
     solution = mk.Solver(mechanism, mk.JointValues({"crank": 0.0})).solve()
     assert dict(solution.active_limits) == {"slide.X": "upper"}

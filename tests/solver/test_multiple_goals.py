@@ -46,7 +46,7 @@ def driven_chain(count: int) -> mk.Mechanism:
 
 
 @pytest.mark.parametrize("form", ["list", "array", "names"])
-def test_four_goals_of_a_body_are_solved_as_on_the_long_way(form):
+def test_four_goals_of_a_body_are_solved_as_on_the_general_path(form):
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, rng, q = mk.Solver(body, goals), np.random.default_rng(1), body.q
     home = [body.pose(link) for link in FEET_AND_HANDS]
@@ -64,7 +64,7 @@ def test_four_goals_of_a_body_are_solved_as_on_the_long_way(form):
             assert short.errors[name].position == pytest.approx(apart, abs=1e-12)
 
 
-def test_points_and_poses_and_what_stays_mix():
+def test_points_poses_and_unchanged_targets_can_be_mixed():
     body = mk.gallery.humanoid()
     place = body.pose("left_hand")[:3, 3]
     goals = [
@@ -88,7 +88,7 @@ def test_points_and_poses_and_what_stays_mix():
     assert (solver.solve(targets, q).q == short.q).all()
 
 
-def test_goals_that_are_not_named_have_their_own_targets_again():
+def test_goals_without_a_new_target_use_their_own_again():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     home = [body.pose(link) for link in FEET_AND_HANDS]
@@ -97,16 +97,16 @@ def test_goals_that_are_not_named_have_their_own_targets_again():
     for given in ({"left_hand": hand}, [None, None, hand, None]):
         if isinstance(given, dict):
             assert is_short(solver, given, q)
-        found = solver.solve(given, q)
-        assert (found.q == solver.solve([home[0], home[1], hand, home[3]], q).q).all()
-        assert found.success
+        solution = solver.solve(given, q)
+        assert (solution.q == solver.solve([home[0], home[1], hand, home[3]], q).q).all()
+        assert solution.success
     with pytest.raises(MechanikError, match="left_hnad"):
         solver.solve({"left_hnad": hand}, q)
 
 
 @pytest.mark.parametrize("dof", ["X Y EZ", "X Y Z EX EY", "Z EX", "EX EY EZ", "X Y Z"])
 @pytest.mark.parametrize("axes", ["goal", "world"])
-def test_poses_of_which_some_directions_are_wanted_are_solved_as_on_the_long_way(dof, axes):
+def test_partial_poses_are_solved_as_on_the_general_path(dof, axes):
     body, rng = mk.gallery.humanoid(), np.random.default_rng(5)
     feet = [mk.PoseGoal(link, body.pose(link)) for link in FEET_AND_HANDS[:2]]
     turned = make_pose(rotation.exp(np.array([0.2, -0.3, 0.4])), body.pose("left_hand")[:3, 3])
@@ -121,7 +121,7 @@ def test_poses_of_which_some_directions_are_wanted_are_solved_as_on_the_long_way
     assert (solver._multi_target_writer is not None) == (axes == "goal")
 
 
-def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of_its_own():
+def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_subproblem():
     chain = driven_chain(5)
     solver, q = mk.Solver(chain, mk.JointValues({f"crank{k}": 1.0 for k in range(5)})), chain.q
     for i in range(1, 40):
@@ -138,7 +138,7 @@ def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of
         q = short.q
 
 
-def test_goals_out_of_reach_end_as_on_the_long_way():
+def test_goals_out_of_reach_end_as_on_the_general_path():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     targets = [body.pose(link) for link in FEET_AND_HANDS]
@@ -150,7 +150,7 @@ def test_goals_out_of_reach_end_as_on_the_long_way():
 
 
 @pytest.mark.parametrize("spoil", ["nan", "mirror", "few", "text", "ragged"])
-def test_what_is_no_target_is_refused_as_on_the_long_way(spoil):
+def test_invalid_targets_are_rejected_as_on_the_general_path(spoil):
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     targets = [body.pose(link).copy() for link in FEET_AND_HANDS]
@@ -171,7 +171,7 @@ def test_what_is_no_target_is_refused_as_on_the_long_way(spoil):
     assert (solver.solve(fine, q).q == mk.Solver(body, goals).solve(fine, q).q).all()
 
 
-def test_targets_may_be_changed_by_their_owner_after_the_call():
+def test_targets_can_be_modified_by_the_caller_after_the_call():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver = mk.Solver(body, goals)
     targets = np.array([body.pose(link) for link in FEET_AND_HANDS])
@@ -195,7 +195,7 @@ def limited_ball() -> mk.Mechanism:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_no_call_remembers_the_one_before(several):
+def test_a_call_does_not_depend_on_earlier_calls(several):
     """What stands behind q, angles of limited closing joints and slacks, was once left as the call before had it."""
     held = limited_ball()
     q = mk.solve(held, mk.PositionGoal("left_link3", (0.1, 0.5, 0.2)), restarts=20).q
@@ -205,12 +205,12 @@ def test_no_call_remembers_the_one_before(several):
     solver, rng = mk.Solver(held, goals), np.random.default_rng(2)
     places = held.pose("left_link2", q)[:3, 3] + 0.1 * rng.normal(size=(12, 3))
     given = [[place, None] if several else place for place in places]
-    first = [solver.solve(one, q).q for one in given]
-    for one, before in zip(reversed(given), reversed(first), strict=True):
-        assert (solver.solve(one, q).q == before).all()
+    first = [solver.solve(targets, q).q for targets in given]
+    for targets, before in zip(reversed(given), reversed(first), strict=True):
+        assert (solver.solve(targets, q).q == before).all()
 
 
-def test_a_start_that_may_not_be_written_into_is_as_good_as_any():
+def test_a_read_only_start_is_accepted():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     targets = [body.pose(link) for link in FEET_AND_HANDS]
@@ -220,7 +220,7 @@ def test_a_start_that_may_not_be_written_into_is_as_good_as_any():
     assert (solver.solve(targets, np.repeat(q, 2)[::2]).q == solver.solve(targets, q).q).all()
 
 
-def test_a_ball_that_nothing_moves_is_made_a_unit():
+def test_an_idle_quaternion_is_normalized():
     b = mk.Builder("two")
     b.spherical("idle", "ground", "arm")
     for name, y in (("a", 0.0), ("b", 1.0)):
@@ -236,7 +236,7 @@ def test_a_ball_that_nothing_moves_is_made_a_unit():
     assert np.linalg.norm(mk.Solver(two, goals).solve(targets, q).q[:4]) == pytest.approx(1.0, abs=1e-15)
 
 
-def test_names_that_do_not_tell_goals_apart_are_refused_as_on_the_long_way():
+def test_ambiguous_goal_names_are_rejected_as_on_the_general_path():
     body = mk.gallery.humanoid()
     twice = [mk.PoseGoal(link, body.pose(link), name="a") for link in FEET_AND_HANDS[:2]]
     X = body.pose("left_foot")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from independent_verification import Judge
+from independent_verification import SolutionVerifier
 from random_problems import FAMILIES, problems
 
 COUNTS = {
@@ -23,23 +23,23 @@ CHUNK, EACH = 500, 50
 CASES = [(kind, first) for kind in FAMILIES for first in range(0, COUNTS[kind], CHUNK)]
 
 
-def test_there_are_twenty_thousand():
+def test_there_are_twenty_thousand_problems():
     assert sum(COUNTS.values()) == 20_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first"), CASES, ids=[f"{kind} {first}" for kind, first in CASES])
-def test_no_solution_is_worse_than_its_start_and_what_is_said_of_it_is_true(kind, first):
+def test_no_solution_is_worse_than_its_start_and_its_status_is_true(kind, first):
     faults, given_up, count = [], [], min(CHUNK, COUNTS[kind] - first)
     for seed in range(first // EACH, (first + count) // EACH):
-        judge = None
+        verifier = None
         for number, (family, _, q0, solution) in enumerate(problems(kind, seed, EACH)):
-            judge = judge or Judge(family.solver)
-            verdict = judge.look(solution, q0)
-            faults += [f"problems({kind!r}, {seed}), number {number}: {fault}" for fault in verdict.faults]
-            if solution.status.name in ("STALLED", "TIMEOUT") and verdict.slope > 1e-3:
+            verifier = verifier or SolutionVerifier(family.solver)
+            result = verifier.verify(solution, q0)
+            faults += [f"problems({kind!r}, {seed}), number {number}: {fault}" for fault in result.faults]
+            if solution.status.name in ("STALLED", "TIMEOUT") and result.slope > 1e-3:
                 given_up.append(
-                    f"problems({kind!r}, {seed}), number {number}: {solution.status!r}, slope {verdict.slope:.2g}"
+                    f"problems({kind!r}, {seed}), number {number}: {solution.status!r}, slope {result.slope:.2g}"
                 )
     assert not faults, f"{len(faults)} faults in {count} problems, such as:\n" + "\n".join(faults[:8])
     # to give up is allowed, but not where there was still a way to go, except for now and then

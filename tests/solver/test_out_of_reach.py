@@ -32,7 +32,7 @@ ARMS = {"planar": planar_arm, "spatial": spatial_arm}
 
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0.6, -0.8, 0), (-1, 0, 0)])
-def test_an_arm_of_3_m_points_at_what_is_10_m_away(name, direction):
+def test_an_arm_of_3_m_points_at_a_target_10_m_away(name, direction):
     arm, goal = ARMS[name](), 10.0 * np.array(direction)
     solver = mk.Solver(arm, mk.PositionGoal("tool", goal))
     rng = np.random.default_rng(7)
@@ -44,7 +44,7 @@ def test_an_arm_of_3_m_points_at_what_is_10_m_away(name, direction):
         assert solution.unmet == ("PositionGoal 0",)
 
 
-def test_an_arm_in_a_plane_comes_as_near_as_it_can_to_what_is_above_it():
+def test_a_planar_arm_comes_as_near_as_possible_to_a_target_above_its_plane():
     arm = planar_arm()
     solver, rng = mk.Solver(arm, mk.PositionGoal("tool", (1.5, 0.5, 2.0))), np.random.default_rng(3)
     for _ in range(50):
@@ -53,7 +53,7 @@ def test_an_arm_in_a_plane_comes_as_near_as_it_can_to_what_is_above_it():
         np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (1.5, 0.5, 0.0), atol=1e-6)
 
 
-def test_what_is_too_near_for_a_long_first_link_is_approached_from_inside():
+def test_a_target_too_near_for_a_long_first_link_is_approached_from_inside():
     arm = mk.arm_2d([2.0, 0.5, 0.5])
     solver, rng = (
         mk.Solver(arm, mk.PositionGoal("tool", (0.3, 0.0, 0.0)), max_iterations=1000),
@@ -66,7 +66,7 @@ def test_what_is_too_near_for_a_long_first_link_is_approached_from_inside():
 
 
 @pytest.mark.parametrize("limits", [(-2.0, 2.0), (-0.5, 0.5)])
-def test_with_limits_the_end_is_a_minimum_too(limits):
+def test_with_limits_the_result_is_a_minimum(limits):
     """Compared with what scipy finds from the same pose, and from many others."""
     from scipy.optimize import minimize
 
@@ -80,8 +80,8 @@ def test_with_limits_the_end_is_a_minimum_too(limits):
         q = solver.solve(q0=arm.random(rng)).q
         assert (q >= limits[0]).all()
         assert (q <= limits[1]).all()
-        other = minimize(cost, q, method="L-BFGS-B", bounds=[limits] * 3, options={"ftol": 1e-15, "gtol": 1e-12})
-        assert cost(q) <= other.fun * (1 + 1e-9)
+        optimum = minimize(cost, q, method="L-BFGS-B", bounds=[limits] * 3, options={"ftol": 1e-15, "gtol": 1e-12})
+        assert cost(q) <= optimum.fun * (1 + 1e-9)
 
 
 # ---- dragged ------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_with_limits_the_end_is_a_minimum_too(limits):
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("radius", [3.001, 3.5, 10.0, 1000.0])
 @pytest.mark.parametrize("ticks", [360, 3600])
-def test_dragged_along_a_circle_out_of_reach_it_follows_without_jumps(name, radius, ticks):
+def test_an_arm_dragged_along_a_circle_out_of_reach_follows_without_jumps(name, radius, ticks):
     arm, step = ARMS[name](), 2 * math.pi / ticks
     solver = mk.Solver(arm, mk.PositionGoal("tool", (radius, 0, 0)))
     q = solver.solve(q0=np.full(arm.nq, 0.3)).q
@@ -108,7 +108,7 @@ def test_dragged_along_a_circle_out_of_reach_it_follows_without_jumps(name, radi
     assert turns.min() > -((0.1 * step) ** 2)
 
 
-def test_a_goal_that_passes_through_the_edge_of_reach_does_not_shake_the_arm():
+def test_a_goal_that_crosses_the_border_of_the_reach_causes_no_jitter():
     arm = planar_arm()
     solver, step = mk.Solver(arm, mk.PositionGoal("tool", (3.0, 0, 0))), 0.002
     q, path = np.array([0.6, -0.5, -0.4]), []
@@ -137,7 +137,7 @@ def test_a_goal_that_stands_still_out_of_reach_keeps_the_arm_still():
 
 @pytest.mark.parametrize("links", [2, 3, 6])
 @pytest.mark.parametrize("inward", [0.001, 0.1, 0.5, 0.9])
-def test_a_straight_arm_asked_inward_along_its_own_axis_bends_and_gets_there(links, inward):
+def test_a_straight_arm_bends_to_reach_a_target_on_its_axis(links, inward):
     arm = planar_arm(links)
     goal = np.array([links * (1 - inward), 0.0, 0.0])
     solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.zeros(links))
@@ -145,21 +145,21 @@ def test_a_straight_arm_asked_inward_along_its_own_axis_bends_and_gets_there(lin
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], goal, atol=1e-6)
 
 
-def test_a_straight_arm_in_space_asked_inward_bends_and_gets_there():
+def test_a_straight_spatial_arm_bends_to_reach_a_target_on_its_axis():
     arm = spatial_arm()
     for goal in ((1.0, 0, 0), (2.5, 0, 0), (-1.0, 0, 0)):
         solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.zeros(5))
         assert solution.success, solution
 
 
-def test_a_folded_arm_asked_outward_opens():
+def test_a_folded_arm_opens_to_reach_a_target_outwards():
     arm = planar_arm(2)
     for goal in ((1.0, 0, 0), (-1.0, 0, 0), (0.5, 0, 0)):
         solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.array([0.0, math.pi]))
         assert solution.success, solution
 
 
-def test_a_straight_arm_that_points_away_turns_round():
+def test_a_straight_arm_in_the_opposite_direction_turns_round():
     """Half a turn from the goal there is no slope: a saddle, not a minimum."""
     arm = planar_arm()
     solution = mk.Solver(arm, mk.PositionGoal("tool", (10, 0, 0))).solve(q0=np.array([math.pi, 0.0, 0.0]))
@@ -176,7 +176,7 @@ def test_a_pose_half_a_turn_away_is_reached():
         assert solution.success, solution
 
 
-def test_a_pose_out_of_reach_comes_close_in_place_and_turn_as_weighed():
+def test_a_pose_out_of_reach_trades_off_position_and_rotation_by_weight():
     """The better the turn counts, the better it is met."""
     arm = mk.gallery.ur5()
     far = np.eye(4)

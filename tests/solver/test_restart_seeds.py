@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import random_mechanism, random_pose, seeds
-from whole_body import body
+from whole_body import whole_body
 
 import mechanik as mk
 from mechanik.objectives import Custom
@@ -44,7 +44,7 @@ ROWS = {
 
 
 @dataclass
-class Asking:
+class FakeRequest:
     """A call, as far as starts are concerned."""
 
     bounds: tuple[np.ndarray, np.ndarray]
@@ -54,13 +54,13 @@ class Asking:
     monitor: Monitor = field(default_factory=Monitor)
 
 
-def asking(solver, restarts, **other):
-    return Asking(solver._bounds, np.zeros(solver.mechanism.nv, dtype=bool), Options(restarts=restarts), **other)
+def make_request(solver, restarts, **options):
+    return FakeRequest(solver._bounds, np.zeros(solver.mechanism.nv, dtype=bool), Options(restarts=restarts), **options)
 
 
 def two_hands(mechanism=None, **options):
     """A solver for the places of two hands of a body with 26 freedoms."""
-    mechanism = mechanism or body()
+    mechanism = mechanism or whole_body()
     return mk.Solver(mechanism, [mk.PositionGoal(hand, (0, 0, 0), name=hand) for hand in HANDS], **options)
 
 
@@ -78,7 +78,7 @@ def hands_at(mechanism, q):
 # ---- what a table knows of a start --------------------------------------------------------------
 
 
-def some_relation(rng, mechanism):
+def random_relation(rng, mechanism):
     """Of any kind that is known by where B is seen from A, at any rows, with or without bands."""
     kind = RELATIVE_POSE_KINDS[rng.integers(len(RELATIVE_POSE_KINDS))]
     rows = tuple(sorted(rng.choice(ROWS[kind], rng.integers(1, ROWS[kind] + 1), replace=False).tolist()))
@@ -93,10 +93,10 @@ def some_relation(rng, mechanism):
 
 @given(seeds)
 @settings(max_examples=150, deadline=None)
-def test_squares_of_rows_are_those_of_the_rows_one_by_one(seed):
+def test_batched_costs_equal_those_of_single_configurations(seed):
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, 6)
-    relation, starts = some_relation(rng, mechanism), mechanism.random(rng, 3)
+    relation, starts = random_relation(rng, mechanism), mechanism.random(rng, 3)
     weights = rng.uniform(0.5, 2, len(relation.rows))
     is_whole = relation.kind is RelationKind.POSE and relation.rows[-3:] == (3, 4, 5) and relation.lower is None
     if is_whole:
@@ -111,7 +111,7 @@ def test_squares_of_rows_are_those_of_the_rows_one_by_one(seed):
         assert square == pytest.approx(short @ short, rel=1e-9, abs=1e-9)
 
 
-def test_squares_of_a_value_are_those_of_its_row():
+def test_the_cost_of_a_joint_value_equals_that_of_its_residual():
     arm = mk.gallery.ur5()
     relation = Relation(RelationKind.JOINT_VALUE, (0,), dof_name=arm.space.q_names[2], target=np.array([0.3]))
     starts = arm.random(np.random.default_rng(0), 5)
@@ -125,7 +125,7 @@ def points_on_a_platform():
 
 
 @pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
-def test_starts_come_in_the_order_of_what_the_solver_finds_there(make):
+def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
     solver = make()
     problem, q = solver._problems[0], solver.mechanism.q
     starts = seed_tables_of(problem).table(
@@ -146,20 +146,20 @@ def test_starts_come_in_the_order_of_what_the_solver_finds_there(make):
     "restarts", [0, 1, STARTS_BEFORE_CLOSING, STARTS_BEFORE_CLOSING + 1, 100, SEED_TABLE_SIZE + 1, 700]
 )
 @pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
-def test_there_are_as_many_starts_as_asked_for_and_no_two_alike(make, restarts):
+def test_there_are_as_many_seeds_as_requested_and_no_duplicates(make, restarts):
     solver = make()
-    blocks = list(restart_sequence(asking(solver, restarts), solver._problems[0], solver.mechanism.q))
+    blocks = list(restart_sequence(make_request(solver, restarts), solver._problems[0], solver.mechanism.q))
     starts = np.concatenate(blocks)
     assert len(blocks) > 0
     assert starts.shape == (restarts, solver.mechanism.nq)
     assert len(np.unique(starts.round(12), axis=0)) == restarts
 
 
-def test_a_table_is_halton_s_starts_in_another_order():
+def test_a_table_contains_the_halton_seeds_in_another_order():
     solver = two_hands()
     mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
     starts = np.concatenate(
-        list(restart_sequence(asking(solver, SEED_TABLE_SIZE), solver._problems[0], solver.mechanism.q))
+        list(restart_sequence(make_request(solver, SEED_TABLE_SIZE), solver._problems[0], solver.mechanism.q))
     )
     drawn = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE), solver.mechanism.q)
     np.testing.assert_array_equal(starts[np.lexsort(starts.T)], drawn[np.lexsort(drawn.T)])
@@ -167,16 +167,16 @@ def test_a_table_is_halton_s_starts_in_another_order():
 
 @given(number=st.integers(0, SEED_TABLE_SIZE - 1))
 @settings(max_examples=25, deadline=None)
-def test_a_start_that_is_a_solution_comes_first(number):
+def test_a_seed_that_is_a_solution_comes_first(number):
     solver = two_hands()
     mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
     q = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE)[number], solver.mechanism.q)
     problem = aim(solver, hands_at(solver.mechanism, q))
-    np.testing.assert_array_equal(next(restart_sequence(asking(solver, 3), problem, solver.mechanism.q))[0], q)
+    np.testing.assert_array_equal(next(restart_sequence(make_request(solver, 3), problem, solver.mechanism.q))[0], q)
 
 
-def test_what_is_held_counts_where_it_stands_at_the_call():
-    mechanism = body()
+def test_locked_joints_are_ranked_at_their_values_at_the_call():
+    mechanism = whole_body()
     held = [name for name in mechanism.space.q_names if name.startswith("float.")]
     solver = two_hands(mechanism, lock="float")
     mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
@@ -185,39 +185,39 @@ def test_what_is_held_counts_where_it_stands_at_the_call():
         q0 = mechanism.random(np.random.default_rng(seed))
         q = np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[40 + k], q0)
         problem = aim(solver, hands_at(mechanism, q), q0)
-        np.testing.assert_array_equal(next(restart_sequence(asking(solver, 3), problem, q0))[0], q)
+        np.testing.assert_array_equal(next(restart_sequence(make_request(solver, 3), problem, q0))[0], q)
 
 
-def test_limits_and_locks_of_a_call_hold_for_its_starts():
+def test_limits_and_locks_of_a_call_hold_for_its_seeds():
     solver = two_hands()
     mechanism, problem = solver.mechanism, solver._problems[0]
-    lower, upper = (one.copy() for one in solver._bounds)
+    lower, upper = (bound.copy() for bound in solver._bounds)
     k = mechanism.space.q_names.index("left_elbow")
     lower[k], upper[k] = -0.3, -0.1
     locked = np.zeros(mechanism.nv, dtype=bool)
     locked[mechanism.space.v_names.index("right_elbow")] = True
-    call = replace(asking(solver, 2 * SEED_TABLE_SIZE), bounds=(lower, upper), locked=locked)
+    call = replace(make_request(solver, 2 * SEED_TABLE_SIZE), bounds=(lower, upper), locked=locked)
     starts = np.concatenate(list(restart_sequence(call, problem, mechanism.q)))
     assert (np.abs(starts[:, k] + 0.2) <= 0.1 + 1e-12).all()
     right = mechanism.space.q_names.index("right_elbow")
     assert (starts[:, right] == mechanism.q[right]).all()
 
 
-def test_a_mechanism_that_has_changed_has_another_table():
-    mechanism = body()
+def test_a_changed_mechanism_gets_a_new_table():
+    mechanism = whole_body()
     solver = two_hands(mechanism, restarts=5)
     solver.solve(hands_at(mechanism, mechanism.q))
     mechanism.joint("left_elbow").position = (0.0, 0.0, -0.5)
     mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
     q = np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[77], mechanism.q)
     problem = aim(solver, hands_at(mechanism, q))
-    np.testing.assert_array_equal(next(restart_sequence(asking(solver, 1), problem, mechanism.q))[0], q)
+    np.testing.assert_array_equal(next(restart_sequence(make_request(solver, 1), problem, mechanism.q))[0], q)
 
 
-def test_with_a_generator_starts_are_random_and_in_no_order():
+def test_with_a_generator_seeds_are_random_and_unordered():
     solver = two_hands()
     mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
-    call = asking(solver, 200, rng=np.random.default_rng(3))
+    call = make_request(solver, 200, rng=np.random.default_rng(3))
     starts = np.concatenate(list(restart_sequence(call, solver._problems[0], solver.mechanism.q)))
     rng = np.random.default_rng(3)
     drawn = np.concatenate([random_configurations(solver.mechanism.space, count, rng) for count in (128, 72)])
@@ -228,21 +228,21 @@ def test_with_a_generator_starts_are_random_and_in_no_order():
 
 
 @pytest.mark.parametrize("name", ["four_bar", "stewart_platform", "delta_robot"])
-def test_shut_starts_are_shut_and_within_limits(name):
+def test_closed_seeds_are_closed_and_within_limits(name):
     robot = mk.gallery.make(name)
     link = "rocker" if name == "four_bar" else "platform"
     solver = mk.Solver(robot, mk.PositionGoal(link, (0.1, 0.2, 0.3)))
     problem = solver._problems[0]
-    shut, is_shut = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Options(), Monitor())
-    assert len(shut) == is_shut.sum() >= 15
-    assert len(is_shut) == 20
-    assert robot.space.within_limits(shut, 1e-12).all()
-    for q in shut:
+    closed, is_closed = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Options(), Monitor())
+    assert len(closed) == is_closed.sum() >= 15
+    assert len(is_closed) == 20
+    assert robot.space.within_limits(closed, 1e-12).all()
+    for q in closed:
         problem.set_configuration(q)
         assert problem.are_loops_closed()
 
 
-def test_shutting_leaves_the_problem_as_it_was():
+def test_closing_loops_of_seeds_leaves_the_problem_unchanged():
     robot = mk.gallery.delta_robot()
     q0 = robot.random(np.random.default_rng(2))
     fresh, used = (mk.Solver(robot, mk.PositionGoal("platform", (0.1, 0.0, -0.6))) for _ in range(2))
@@ -252,7 +252,7 @@ def test_shutting_leaves_the_problem_as_it_was():
     assert (got.status, got.iterations) == (expected.status, expected.iterations)
 
 
-def test_what_is_not_shut_when_the_time_is_up_is_left_and_not_kept():
+def test_seeds_that_are_not_closed_at_the_time_limit_are_not_cached():
     solver = points_on_a_platform()
     problem = solver._problems[0]
     mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
@@ -261,17 +261,20 @@ def test_what_is_not_shut_when_the_time_is_up_is_left_and_not_kept():
     assert len(table.closed_best_first(problem, 30, Options(), Monitor())) == 30
 
 
-def test_how_many_starts_were_shut_before_does_not_matter():
+def test_the_number_of_seeds_closed_before_does_not_change_the_table():
     fresh, used = (points_on_a_platform()._problems[0] for _ in range(2))
     mine = movable_configuration_mask(fresh, np.zeros(fresh.mechanism.nv, dtype=bool))
-    new, old = (seed_tables_of(one).table((one.q_lower, one.q_upper), mine, one.mechanism.q) for one in (fresh, used))
+    new, old = (
+        seed_tables_of(problem).table((problem.q_lower, problem.q_upper), mine, problem.mechanism.q)
+        for problem in (fresh, used)
+    )
     for count in (5, 40, 20):
         old.closed_best_first(used, count, Options(), Monitor())
     expected = new.closed_best_first(fresh, 20, Options(), Monitor())
     np.testing.assert_array_equal(old.closed_best_first(used, 20, Options(), Monitor()), expected)
 
 
-def test_loops_are_not_shut_for_a_target_that_is_found_soon(monkeypatch):
+def test_loops_of_seeds_are_not_closed_for_a_target_that_is_reached_early(monkeypatch):
     def never(*_):
         raise AssertionError("loops of a table were shut")
 
@@ -290,11 +293,11 @@ def far_targets(robot, count):
     """Points that a delta robot reaches, anywhere, and random starts."""
     rng = np.random.default_rng(5)
     problem = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)))._problems[0]
-    shut, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Options(), Monitor())
-    return shut[:count, :3], robot.random(rng, count)
+    closed, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Options(), Monitor())
+    return closed[:count, :3], robot.random(rng, count)
 
 
-def test_an_answer_does_not_depend_on_the_calls_before_it():
+def test_a_solution_does_not_depend_on_earlier_calls():
     robot = mk.gallery.delta_robot()
     targets, starts = far_targets(robot, 12)
     used = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40)
@@ -303,14 +306,14 @@ def test_an_answer_does_not_depend_on_the_calls_before_it():
     for k in (11, 0, 5):
         again = used.solve(targets[k], starts[k])
         fresh = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40).solve(targets[k], starts[k])
-        for other in (again, fresh):
-            np.testing.assert_array_equal(other.q, first[k].q)
-            assert (other.attempts, other.iterations) == (first[k].attempts, first[k].iterations)
+        for later in (again, fresh):
+            np.testing.assert_array_equal(later.q, first[k].q)
+            assert (later.attempts, later.iterations) == (first[k].attempts, first[k].iterations)
 
 
 def misses_and_iterations(solver, targets, starts):
     solutions = [solver.solve(target, q0, restarts=100) for target, q0 in zip(targets, starts, strict=True)]
-    return sum(not one.success for one in solutions), sum(one.iterations for one in solutions)
+    return sum(not solution.success for solution in solutions), sum(solution.iterations for solution in solutions)
 
 
 def without_a_table(call, problem, q):
@@ -341,7 +344,7 @@ def test_a_delta_robot_misses_less_and_with_fewer_iterations_than_in_halton_s_or
     assert iterations < iterations_without
 
 
-def test_rows_that_are_written_in_python_are_solved_with_restarts_as_all_else():
+def test_residuals_written_in_python_are_solved_with_restarts():
     robot = mk.gallery.four_bar()
     crank = Custom(lambda mechanism, q: np.array([0.5 * (q[0] - 1.0)]), residual_size=1)
     solution = mk.solve(robot, crank, robot.q + np.array([2.0, 1.0, -1.0]), restarts=20)
@@ -349,11 +352,11 @@ def test_rows_that_are_written_in_python_are_solved_with_restarts_as_all_else():
     assert solution.q[0] == pytest.approx(1.0, abs=1e-5)
 
 
-def test_where_no_kind_of_row_is_known_starts_come_in_halton_s_order():
-    mechanism = body()
+def test_without_a_known_kind_of_residual_seeds_come_in_halton_s_order():
+    mechanism = whole_body()
     solver = mk.Solver(mechanism, mk.CentreOfMass((0.1, 0.0, 0.8)))
     mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
-    starts = next(restart_sequence(asking(solver, 50), solver._problems[0], mechanism.q))
+    starts = next(restart_sequence(make_request(solver, 50), solver._problems[0], mechanism.q))
     np.testing.assert_array_equal(
         starts, np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[:50], mechanism.q)
     )

@@ -42,21 +42,21 @@ def moved(part):
 
 
 def test_a_bent_arm_is_regular():
-    found = here(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
-    assert not found
-    assert found.kinds == ()
-    assert found.nearness > 0.02
-    assert "regular" in repr(found)
+    singularity = here(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
+    assert not singularity
+    assert singularity.kinds == ()
+    assert singularity.nearness > 0.02
+    assert "regular" in repr(singularity)
 
 
 def test_a_stretched_arm_cannot_reach_further():
     mechanism = arm((0.4, 0.0, 0.0))
-    found = here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
-    assert found.kinds == ("lost direction",)
-    assert found.nearness < 1e-12
-    v = np.array([found.direction("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
+    singularity = here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
+    assert singularity.kinds == ("lost direction",)
+    assert singularity.nearness < 1e-12
+    v = np.array([singularity.direction("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
     np.testing.assert_allclose(mechanism.jacobian("arm_tip")[:3] @ v, 0, atol=1e-9)
-    assert "cannot move" in repr(found)
+    assert "cannot move" in repr(singularity)
 
 
 @pytest.mark.parametrize("x", [3.0, 3.5])
@@ -64,7 +64,7 @@ def test_a_solve_to_the_border_of_the_reach_ends_at_a_singular_pose(x):
     assert mk.solve(arm(), mk.PositionGoal("arm_tip", (x, 0, 0))).singularity.kinds == ("lost direction",)
 
 
-def test_nearness_falls_in_step_with_the_bend():
+def test_the_distance_to_singularity_is_proportional_to_the_bend():
     bends = np.array([0.2, 0.1, 0.05])
     near = []
     for bend in bends:
@@ -79,8 +79,8 @@ def test_the_known_singular_poses_of_a_ur5(name, value):
     robot.q = robot.configuration(dict(zip(robot.space.q_names, (0.3, -1.1, 0.9, -0.7, 0.8, 0.2), strict=True)))
     assert not held(robot, "tool0").singularity
     robot.joint(name).set_values(value)
-    found = held(robot, "tool0").singularity
-    assert found.kinds == ("lost direction",)
+    singularity = held(robot, "tool0").singularity
+    assert singularity.kinds == ("lost direction",)
 
 
 def test_random_poses_of_arms_are_regular():
@@ -90,7 +90,7 @@ def test_random_poses_of_arms_are_regular():
         assert not held(robot, "panda_hand").singularity
 
 
-def test_what_is_locked_does_not_help():
+def test_locked_joints_do_not_count():
     """An arm with one joint locked is singular where the other two are in line."""
     mechanism = arm((0.4, 0.7, 0.0))
     goal = mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])
@@ -103,24 +103,24 @@ def test_what_is_locked_does_not_help():
 
 
 @pytest.mark.parametrize("q", [(0.0, 0.0, 0.0), (math.pi, -math.pi, math.pi)])
-def test_a_flat_parallelogram_can_go_on_in_two_ways(q):
+def test_a_flat_parallelogram_has_two_branches(q):
     mechanism = parallelogram()
     mechanism.q = q
-    found = driven(mechanism, "crank").singularity
-    assert found.kinds == ("change point",)
-    assert found.nearness < 1e-12
+    singularity = driven(mechanism, "crank").singularity
+    assert singularity.kinds == ("change point",)
+    assert singularity.nearness < 1e-12
 
 
 def test_elsewhere_a_parallelogram_is_regular():
     assert not driven(parallelogram(), "crank").singularity
 
 
-def test_a_truss_that_can_only_shake_is_at_a_change_point():
+def test_a_truss_with_only_infinitesimal_mobility_is_at_a_change_point():
     assert "change point" in mk.Solver(stretched_truss()).solve().singularity.kinds
 
 
 @pytest.mark.parametrize("make", [bennett, sarrus])
-def test_more_rows_than_needed_are_not_singular(make):
+def test_redundant_equations_are_not_singular(make):
     mechanism = make()
     assert not driven(mechanism, mechanism.space.v_names[0]).singularity
 
@@ -131,14 +131,14 @@ def test_more_rows_than_needed_are_not_singular(make):
 @pytest.mark.parametrize("angle", [0.0, math.pi])
 def test_a_piston_cannot_start_its_crank_from_a_dead_point(angle):
     mechanism = mk.gallery.slider_crank(angle=angle)
-    found = driven(mechanism, "slider_joint").singularity
-    assert found.kinds == ("dead point",)
-    assert moved(found.direction("dead point")) == {"crank_joint", "rod_joint"}
+    singularity = driven(mechanism, "slider_joint").singularity
+    assert singularity.kinds == ("dead point",)
+    assert moved(singularity.direction("dead point")) == {"crank_joint", "rod_joint"}
     assert not driven(mechanism, "crank_joint").singularity
     assert not driven(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singularity
 
 
-def test_the_dead_point_of_a_crank_is_seen_where_the_slide_closes_the_loop():
+def test_the_dead_point_of_a_crank_is_detected_where_the_slider_closes_the_loop():
     assert driven(slot_crank(), "crank").singularity.kinds == ("dead point",)
 
 
@@ -148,9 +148,9 @@ def test_a_rocker_cannot_start_its_crank_where_crank_and_coupler_are_in_line():
     rocker = math.pi - math.acos((2.0**2 + 1.2**2 - 2.3**2) / (2 * 2.0 * 1.2))
     mechanism = mk.gallery.four_bar()
     mechanism.q = mechanism.configuration({"crank_joint": inner, "coupler_joint": 0.0, "rocker_joint": rocker})
-    found = driven(mechanism, "rocker_joint").singularity
-    assert found.kinds == ("dead point",)
-    assert moved(found.direction("dead point")) == {"crank_joint", "coupler_joint"}
+    singularity = driven(mechanism, "rocker_joint").singularity
+    assert singularity.kinds == ("dead point",)
+    assert moved(singularity.direction("dead point")) == {"crank_joint", "coupler_joint"}
 
 
 def five_bar_with_rods_in_line():
@@ -170,9 +170,9 @@ def five_bar_with_rods_in_line():
 def test_a_five_bar_with_its_rods_in_line_cannot_hold_its_tool():
     mechanism, q = five_bar_with_rods_in_line()
     mechanism.q = q
-    found = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
-    assert found.kinds == ("dead point",)
-    assert moved(found.direction("dead point")) == {"left_rod_joint", "right_rod_joint"}
+    singularity = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
+    assert singularity.kinds == ("dead point",)
+    assert moved(singularity.direction("dead point")) == {"left_rod_joint", "right_rod_joint"}
 
 
 def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
@@ -191,8 +191,8 @@ def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
             "right_rod_joint": math.atan2(rod[1], rod[0]) - right,
         }
     )
-    found = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
-    assert found.kinds == ("lost direction",)
+    singularity = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
+    assert singularity.kinds == ("lost direction",)
 
 
 # ---- platforms ----------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def test_a_planar_platform_is_singular_where_all_rods_meet_in_a_point():
     tops, meeting = 0.2 * TRIANGLE, np.array([0.05, -0.03])
     away = tops - meeting
     elbows = tops + 0.45 * away / np.linalg.norm(away, axis=1)[:, None]
-    found = held(three_rrr(elbows), "platform").singularity
-    assert found.kinds == ("dead point",)
-    motion = found.direction("dead point").motion
+    singularity = held(three_rrr(elbows), "platform").singularity
+    assert singularity.kinds == ("dead point",)
+    motion = singularity.direction("dead point").motion
     shift = np.array([motion["platform_joint.X"], motion["platform_joint.Y"]]) / motion["platform_joint.EZ"]
     np.testing.assert_allclose(shift, [meeting[1], -meeting[0]], atol=1e-9)  # a turn about the meeting point
 
@@ -217,9 +217,9 @@ def test_a_planar_platform_is_singular_where_all_rods_meet_in_a_point():
 def test_a_planar_platform_is_singular_where_a_leg_is_stretched():
     tops, feet = 0.2 * TRIANGLE, 0.8 * TRIANGLE
     elbows = (tops + feet) / 2 + 0.15 * np.array([[0.0, 0.0], [1.0, 0.3], [0.2, 1.0]])
-    found = held(three_rrr(elbows), "platform").singularity
-    assert found.kinds == ("lost direction",)
-    assert moved(found.direction("lost direction")) == {"crank0", "elbow0"}  # the platform stands
+    singularity = held(three_rrr(elbows), "platform").singularity
+    assert singularity.kinds == ("lost direction",)
+    assert moved(singularity.direction("lost direction")) == {"crank0", "elbow0"}  # the platform stands
 
 
 @pytest.mark.parametrize("aside", [0.1, 0.2, 0.3])
@@ -230,13 +230,13 @@ def test_elsewhere_a_planar_platform_is_regular(aside):
 
 
 @pytest.mark.parametrize("turn", [math.pi / 2, -math.pi / 2])
-def test_a_platform_on_six_legs_is_singular_turned_by_a_quarter(turn):
+def test_a_platform_on_six_legs_is_singular_after_a_quarter_turn(turn):
     """E. F. Fichter, International Journal of Robotics Research 5(2) (1986), of hexagons 60 degrees apart."""
     robot = six_sps(foot="universal", angles=(15.0, 45.0), pose=(0, 0, 0.3, 0, 0, turn))
-    found = held(robot, "platform").singularity
-    assert found.kinds == ("dead point",)
-    assert found.nearness < 1e-9
-    motion = found.direction("dead point").motion
+    singularity = held(robot, "platform").singularity
+    assert singularity.kinds == ("dead point",)
+    assert singularity.nearness < 1e-9
+    motion = singularity.direction("dead point").motion
     # a screw about the axis of both hexagons
     assert {name for name in motion if name.startswith("platform")} == {"platform_joint.Z", "platform_joint.EZ"}
     assert not any(name.startswith("slide") for name in motion)
@@ -256,7 +256,7 @@ def test_a_leg_that_spins_is_not_singular():
 # ---- odd ends -----------------------------------------------------------------------------------
 
 
-def test_an_open_loop_is_not_called_singular():
+def test_an_open_loop_is_not_reported_as_singular():
     mechanism = mk.gallery.four_bar()
     far = mechanism.configuration({"rocker_joint": 0.0})
     mechanism.closures["closing_joint"].undo()

@@ -12,7 +12,7 @@ METHODS = ("lm", "dls", "pseudo_inverse")
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_rest_pose_is_followed_in_what_the_goal_leaves_free(name):
+def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal(name):
     """Seven joints for a point: four freedoms are left, and a rest pose is followed as by the default solver."""
     arm = mk.gallery.panda()
     rng = np.random.default_rng(2)
@@ -25,11 +25,11 @@ def test_a_rest_pose_is_followed_in_what_the_goal_leaves_free(name):
         best = mk.Solver(arm, [goal, rest]).solve(q0=q + 0.05)
         assert with_rest.success
         assert goal.error(arm, with_rest.q).position <= 1e-6
-        away, free, least = (np.linalg.norm(rest.residual(arm, one.q)) for one in (with_rest, without, best))
+        away, free, least = (np.linalg.norm(rest.residual(arm, solution.q)) for solution in (with_rest, without, best))
         assert away < free
         assert away < 1.5 * least + 0.05
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_these_say_that_they_follow_wishes(name):
+def test_these_methods_declare_support_for_soft_objectives(name):
     assert find_method(name).supports_soft_objectives

@@ -35,7 +35,7 @@ BENT = np.array([0.4, 0.7, 0.6])
 # ---- in words -----------------------------------------------------------------------------------
 
 
-def test_a_solution_prints_as_one_line_that_says_how_it_went():
+def test_a_solution_prints_as_one_line_with_its_status():
     solved = mk.Solver(arm(), REACHED).solve(q0=BENT)
     missed = mk.Solver(arm(), FAR).solve(q0=BENT)
     for solution in (solved, missed):
@@ -58,7 +58,7 @@ def test_require_gives_the_solution_or_an_error_that_carries_it():
     assert isinstance(caught.value, MechanikError)
 
 
-def test_values_are_read_by_joint_and_unknown_joints_are_refused_with_the_nearest():
+def test_values_are_read_by_joint_and_an_unknown_joint_is_rejected_with_the_nearest_name():
     solution = mk.Solver(arm(), REACHED).solve(q0=BENT)
     assert [solution[f"joint{k}"] for k in (1, 2, 3)] == solution.q.tolist()
     assert solution.values["joint2"] == solution.q[1]
@@ -66,7 +66,7 @@ def test_values_are_read_by_joint_and_unknown_joints_are_refused_with_the_neares
         solution["joint33"]
 
 
-def test_values_of_followers_and_of_closing_joints_are_read_too():
+def test_values_of_mimic_and_loop_closing_joints_are_read():
     mechanism = mk.gallery.four_bar()
     before = mechanism.q
     solution = mk.Solver(mechanism, mk.JointValues({"crank_joint": 1.0})).solve(q0=before)
@@ -76,7 +76,7 @@ def test_values_of_followers_and_of_closing_joints_are_read_too():
     assert mechanism.closure("closing_joint").joint_values()[0] == pytest.approx(here, abs=1e-9)
 
 
-def test_the_mechanism_is_moved_only_when_it_is_asked_to():
+def test_the_mechanism_moves_only_by_apply():
     mechanism = arm()
     mechanism.q = BENT
     solution = mk.solve(mechanism, REACHED)
@@ -85,7 +85,7 @@ def test_the_mechanism_is_moved_only_when_it_is_asked_to():
     np.testing.assert_array_equal(mechanism.q, solution.q)
 
 
-def test_errors_unmet_limits_and_conflicts_name_what_is_wrong():
+def test_errors_unmet_goals_limits_and_conflicts_are_named():
     mechanism = arm(limits=(-1.0, 1.0))
     left, right = (
         mk.PositionGoal("tool", (1.5, 0.5, 0), name="left"),
@@ -103,14 +103,14 @@ def test_errors_unmet_limits_and_conflicts_name_what_is_wrong():
     assert not mk.Solver(mechanism, mk.PositionGoal("tool", (2.0, 0.5, 0))).solve(q0=BENT).conflicts
 
 
-def test_objectives_without_a_name_go_by_number_and_kind():
+def test_objectives_without_a_name_are_labelled_by_number_and_kind():
     solution = mk.Solver(arm(), [mk.PositionGoal("tool", (1, 1, 0)), mk.AxisGoal("tool", (0, 0, 1), level=2)]).solve(
         q0=BENT
     )
     assert list(solution.errors) == ["PositionGoal 0", "AxisGoal 1"]
 
 
-def test_two_objectives_of_one_name_are_told_apart_or_refused():
+def test_two_objectives_of_one_name_are_distinguished_or_rejected():
     """Else the errors of one would hide those of the other."""
     goals = [mk.PositionGoal("tool", (9, 0, 0), name="same"), mk.PositionGoal("tool", (1, 1, 0), name="same", level=2)]
     try:
@@ -132,7 +132,7 @@ def test_the_condition_is_infinite_at_a_singular_pose():
     assert bent.condition == pytest.approx(sizes[0] / sizes[-1])
 
 
-def test_what_is_said_is_true_of_new_targets_too():
+def test_reported_errors_are_those_of_the_new_targets():
     solver = mk.Solver(arm(), REACHED)
     for target in (np.array([9.0, 0, 0]), [9.0, 0, 0]):
         solution = solver.solve(target, BENT)
@@ -144,14 +144,14 @@ def test_what_is_said_is_true_of_new_targets_too():
 # ---- iterations, history, time ------------------------------------------------------------------
 
 
-def test_no_more_iterations_are_made_than_asked_for():
+def test_the_iteration_limit_is_never_exceeded():
     """The seed's solver made one more."""
     mechanism = mk.gallery.panda()
     link = list(mechanism.links)[-1]
     far = mk.PoseGoal(link, mechanism.pose(link, mechanism.random(np.random.default_rng(1))))
-    for most in (0, 1, 2, 5):
-        solution = mk.Solver(mechanism, far, max_iterations=most).solve(q0=mechanism.neutral())
-        assert solution.iterations <= most
+    for max_iterations in (0, 1, 2, 5):
+        solution = mk.Solver(mechanism, far, max_iterations=max_iterations).solve(q0=mechanism.neutral())
+        assert solution.iterations <= max_iterations
         assert solution.success or solution.status is mk.Status.TIMEOUT
     start = mk.Solver(mechanism, far, max_iterations=0).solve(q0=mechanism.neutral())
     np.testing.assert_array_equal(start.q, mechanism.neutral())
@@ -168,7 +168,7 @@ def test_the_history_falls_and_ends_with_the_last_error():
     np.testing.assert_allclose(plain.q, solution.q, atol=1e-9)  # to look on changes nothing
 
 
-def test_the_time_allowed_is_kept_and_what_was_found_is_returned(monkeypatch):
+def test_the_time_limit_holds_and_the_best_configuration_is_returned(monkeypatch):
     """A hard problem that would take seconds: a pose out of reach with thousands of restarts."""
     mechanism = mk.gallery.panda()
     far = np.eye(4)
@@ -186,14 +186,14 @@ def test_the_time_allowed_is_kept_and_what_was_found_is_returned(monkeypatch):
     assert ends[1].attempts > 2 * ends[0].attempts, "what there is of it is used"
 
 
-def test_no_time_at_all_still_gives_an_answer():
+def test_a_time_limit_of_zero_still_returns_a_solution():
     mechanism = arm()
     solution = mk.Solver(mechanism, REACHED).solve(q0=BENT, max_seconds=0.0)
     assert np.isfinite(solution.q).all()
     assert solution.success or solution.status is mk.Status.TIMEOUT
 
 
-def test_a_slow_function_is_not_called_for_long_once_time_is_up():
+def test_a_slow_function_is_not_called_long_after_the_time_limit():
     calls = []
 
     def slow(mechanism, q):
@@ -205,12 +205,12 @@ def test_a_slow_function_is_not_called_for_long_once_time_is_up():
     assert len(calls) < 400
 
 
-def test_seconds_are_those_that_passed(monkeypatch):
+def test_seconds_are_the_elapsed_time(monkeypatch):
     count_clock_readings(monkeypatch)
     solver = mk.Solver(arm(), REACHED)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     solution = solver.solve(q0=BENT)
-    assert 0.0 < solution.seconds < time.perf_counter() - begun
+    assert 0.0 < solution.seconds < time.perf_counter() - start
 
 
 # ---- restarts -----------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def tough(restarts=0):
             return mechanism, mk.PoseGoal(link, mechanism.pose(link, q1)), q0
 
 
-def test_restarts_find_what_one_attempt_does_not():
+def test_restarts_solve_what_a_single_attempt_does_not():
     mechanism, goal, q0 = tough()
     assert not mk.Solver(mechanism, goal, restarts=0).solve(q0=q0).success
     solution = mk.solve(mechanism, goal, q0=q0, restarts=300)
@@ -235,15 +235,15 @@ def test_restarts_find_what_one_attempt_does_not():
     assert solution.attempts > 1
 
 
-def test_restarts_repeat_by_their_generator_and_without_one_by_themselves():
+def test_restarts_are_reproducible_with_and_without_a_generator():
     mechanism, goal, q0 = tough(80)
     solver = mk.Solver(mechanism, goal, restarts=300)
     for draw in (lambda seed: np.random.default_rng(seed), lambda seed: None):
-        one, other = (solver.solve(q0=q0, rng=draw(3)) for _ in range(2))
-        np.testing.assert_array_equal(one.q, other.q)
-        assert one.attempts == other.attempts
-    found = {solver.solve(q0=q0, rng=np.random.default_rng(seed)).q.tobytes() for seed in range(5)}
-    assert len(found) > 1  # another seed goes another way
+        first, second = (solver.solve(q0=q0, rng=draw(3)) for _ in range(2))
+        np.testing.assert_array_equal(first.q, second.q)
+        assert first.attempts == second.attempts
+    configurations = {solver.solve(q0=q0, rng=np.random.default_rng(seed)).q.tobytes() for seed in range(5)}
+    assert len(configurations) > 1  # another seed goes another way
 
 
 def test_with_restarts_the_best_of_all_is_returned_when_none_succeeds():
@@ -257,7 +257,7 @@ def test_with_restarts_the_best_of_all_is_returned_when_none_succeeds():
         assert many.status is mk.Status.CLOSEST
 
 
-def test_restarts_move_only_what_may_move():
+def test_restarts_move_only_unlocked_joints():
     mechanism, goal, q0 = tough()
     locked = mechanism.space.q_names[0]
     solution = mk.Solver(mechanism, goal, lock=locked, restarts=30).solve(q0=q0)
@@ -268,7 +268,7 @@ def test_restarts_move_only_what_may_move():
 # ---- chains -------------------------------------------------------------------------------------
 
 
-def test_arms_that_share_nothing_are_solved_apart_each_with_its_status():
+def test_independent_arms_are_separate_subproblems_with_their_own_status():
     mechanism = two_arms()
     near, far = (
         mk.PositionGoal("left_hand", (1, 2, 0), name="near"),
@@ -293,7 +293,7 @@ def test_arms_that_share_nothing_are_solved_apart_each_with_its_status():
     np.testing.assert_array_equal(solution.q[:2], alone.q[:2])
 
 
-def test_arms_that_hold_one_thing_are_one_chain():
+def test_arms_that_hold_the_same_object_are_one_subproblem():
     mechanism = two_arms()
     goals = [
         mk.PositionGoal("left_hand", (1, 1.5, 0)),
@@ -303,13 +303,13 @@ def test_arms_that_hold_one_thing_are_one_chain():
     assert len(mk.Solver(mechanism, goals[0]).solve(q0=mechanism.q).subproblems) == 1
 
 
-def test_a_chain_without_goals_does_not_move():
+def test_a_subproblem_without_goals_does_not_move():
     mechanism = two_arms()
     solution = mk.Solver(mechanism, mk.PositionGoal("left_hand", (1, 2, 0))).solve(q0=mechanism.q)
     np.testing.assert_array_equal(solution.q[2:], mechanism.q[2:])
 
 
-def test_a_loop_without_goals_is_a_chain_of_its_own():
+def test_a_loop_without_goals_is_a_subproblem_of_its_own():
     builder = mk.Builder("loop and arm")
     builder.revolute("a", "ground", "A", value=0.6)
     builder.revolute("b", "A", "B", at=(0.5, 0, 0))
@@ -330,12 +330,12 @@ def test_a_loop_without_goals_is_a_chain_of_its_own():
 def test_options_can_be_given_to_the_solver_or_to_the_call():
     mechanism, goal, q0 = arm(), FAR, BENT
     for options in ({"max_iterations": 2}, {"svd": True}, {"damping": 0.1}, {"kick": 0.0}, {"smallest_step": 1e-3}):
-        one = mk.Solver(mechanism, goal, **options).solve(q0=q0)
-        other = mk.Solver(mechanism, goal).solve(q0=q0, **options)
-        np.testing.assert_array_equal(one.q, other.q)
+        by_solver = mk.Solver(mechanism, goal, **options).solve(q0=q0)
+        by_call = mk.Solver(mechanism, goal).solve(q0=q0, **options)
+        np.testing.assert_array_equal(by_solver.q, by_call.q)
 
 
-def test_singular_values_lead_to_the_same_end():
+def test_the_svd_converges_to_the_same_solution():
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(0)
     goal = mk.PoseGoal("tool0", np.eye(4))
     plain, svd = mk.Solver(mechanism, goal, restarts=0), mk.Solver(mechanism, goal, svd=True)
@@ -343,20 +343,20 @@ def test_singular_values_lead_to_the_same_end():
     for _ in range(50):
         q0 = mechanism.random(rng)
         target = mechanism.pose("tool0", mechanism.clamp(q0 + rng.uniform(-0.4, 0.4, 6)))
-        one, other = plain.solve(target, q0), svd.solve(target, q0)
-        assert one.success == other.success
-        same += np.abs(one.q - other.q).max() < 1e-5
+        by_cholesky, by_svd = plain.solve(target, q0), svd.solve(target, q0)
+        assert by_cholesky.success == by_svd.success
+        same += np.abs(by_cholesky.q - by_svd.q).max() < 1e-5
     assert same >= 48
 
 
-def test_a_fixed_damping_gets_there_too():
+def test_a_fixed_damping_converges():
     mechanism = arm()
     for damping in (1e-6, 1e-2, 1.0):
         solution = mk.Solver(mechanism, REACHED, damping=damping, max_iterations=2000).solve(q0=BENT)
         assert solution.success, (damping, solution)
 
 
-def test_errors_that_are_clamped_pull_less_far_at_once():
+def test_clamped_errors_give_shorter_steps():
     mechanism = arm()
     free = mk.Solver(mechanism, FAR, max_iterations=3).solve(q0=BENT)
     held = mk.Solver(mechanism, FAR, max_iterations=3, largest_error=0.05).solve(q0=BENT)
@@ -365,7 +365,7 @@ def test_errors_that_are_clamped_pull_less_far_at_once():
     assert end.success
 
 
-def test_a_solver_can_be_used_by_many_threads():
+def test_a_solver_can_be_shared_by_many_threads():
     from concurrent.futures import ThreadPoolExecutor
 
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(0)
@@ -389,7 +389,7 @@ def test_a_solver_follows_edits_of_its_mechanism():
     assert 0.3 <= short["joint1"] <= 0.5
 
 
-def test_a_solution_outlives_what_the_solver_does_next():
+def test_a_solution_is_unchanged_by_later_solves():
     solver = mk.Solver(arm(), REACHED)
     first = solver.solve(np.array([1.0, 1.2, 0.0]), BENT)
     q, errors = first.q.copy(), str(first.errors)
@@ -399,7 +399,7 @@ def test_a_solution_outlives_what_the_solver_does_next():
     assert first.success
 
 
-def test_the_start_and_the_target_are_not_written_to():
+def test_the_start_and_the_target_are_not_modified():
     solver = mk.Solver(arm(), REACHED)
     q0, target = BENT.copy(), np.array([1.0, 1.2, 0.0])
     solution = solver.solve(target, q0)
@@ -408,7 +408,7 @@ def test_the_start_and_the_target_are_not_written_to():
     assert solution.errors["here"].position < 1e-6
 
 
-def test_status_prints_by_its_name_and_an_error_survives_another_process():
+def test_a_status_prints_its_name_and_an_error_can_be_pickled():
     assert repr(mk.Status.CLOSEST) == "CLOSEST"
     error = NotSolved("not solved", None)
     assert str(pickle.loads(pickle.dumps(error))) == "not solved"
@@ -417,11 +417,11 @@ def test_status_prints_by_its_name_and_an_error_survives_another_process():
 def test_residual_and_jacobian_of_a_solver_are_those_of_its_objectives():
     mechanism = arm()
     solver = mk.Solver(mechanism, [REACHED, mk.AxisGoal("tool", (0, 1, 1))])
-    rows, J = solver.residual(BENT), solver.jacobian(BENT)
-    assert rows.shape == (5,)
+    residual, J = solver.residual(BENT), solver.jacobian(BENT)
+    assert residual.shape == (5,)
     assert J.shape == (5, 3)
     for k, step in enumerate(np.eye(3) * 1e-6):
         np.testing.assert_allclose(
             (solver.residual(BENT + step) - solver.residual(BENT - step)) / 2e-6, J[:, k], atol=1e-8
         )
-    assert math.isclose(np.linalg.norm(rows[:3]), REACHED.error(mechanism, BENT).position)
+    assert math.isclose(np.linalg.norm(residual[:3]), REACHED.error(mechanism, BENT).position)

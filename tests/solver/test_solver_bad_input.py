@@ -202,7 +202,7 @@ def _ball():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_wrong_call_is_refused_with_what_is_wrong(case):
+def test_an_invalid_call_is_rejected_with_the_reason(case):
     call, kind, words = CASES[case]
     with pytest.raises(kind, match=words) as caught:
         call()
@@ -210,40 +210,40 @@ def test_a_wrong_call_is_refused_with_what_is_wrong(case):
     assert len(str(caught.value)) > 10
 
 
-def test_after_a_wrong_call_the_solver_is_as_good_as_before():
-    one = solver()
-    before = one.solve(np.array([1.0, 1.2, 0.0]), BENT).q
+def test_an_invalid_call_leaves_the_solver_unchanged():
+    ik = solver()
+    before = ik.solve(np.array([1.0, 1.2, 0.0]), BENT).q
     for wrong in (
-        lambda: one.solve(np.array([1.0, math.nan, 0.0]), BENT),
-        lambda: one.solve(np.array([1.0, 1.0, 0.0]), np.full(3, math.nan)),
-        lambda: one.solve(limits={"joint1": (1, 0)}),
-        lambda: one.solve(lock="nothing"),
-        lambda: one.solve(np.zeros((4, 4)), BENT),
-        lambda: one.solve_nearby(-1),
-        lambda: one.solve(max_iterations="many"),
+        lambda: ik.solve(np.array([1.0, math.nan, 0.0]), BENT),
+        lambda: ik.solve(np.array([1.0, 1.0, 0.0]), np.full(3, math.nan)),
+        lambda: ik.solve(limits={"joint1": (1, 0)}),
+        lambda: ik.solve(lock="nothing"),
+        lambda: ik.solve(np.zeros((4, 4)), BENT),
+        lambda: ik.solve_nearby(-1),
+        lambda: ik.solve(max_iterations="many"),
     ):
         with pytest.raises(MechanikError):
             wrong()
-        np.testing.assert_array_equal(one.solve(np.array([1.0, 1.2, 0.0]), BENT).q, before)
-    assert one.solve(q0=BENT).success
+        np.testing.assert_array_equal(ik.solve(np.array([1.0, 1.2, 0.0]), BENT).q, before)
+    assert ik.solve(q0=BENT).success
 
 
 # ---- functions written in Python ----------------------------------------------------------------
 
 
-def test_a_function_that_raises_is_named_with_its_reason_and_the_solver_lives_on():
+def test_a_function_that_raises_is_named_and_the_solver_stays_usable():
     def fails(mechanism, q):
         if q[0] < 0.39:
             raise KeyError("a fault of mine")
         return q - 0.1
 
-    one = solver(mk.Custom(fails, residual_size=3, name="mine"))
+    ik = solver(mk.Custom(fails, residual_size=3, name="mine"))
     for _ in range(2):
         with pytest.raises(ObjectiveError, match="a fault of mine") as caught:
-            one.solve(q0=BENT)
+            ik.solve(q0=BENT)
         assert "mine" in str(caught.value)
         assert isinstance(caught.value.__cause__, KeyError)
-    assert one.solve(q0=np.array([3.0, 3.0, 3.0]), max_iterations=0).q.tolist() == [3.0, 3.0, 3.0]
+    assert ik.solve(q0=np.array([3.0, 3.0, 3.0]), max_iterations=0).q.tolist() == [3.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -258,12 +258,12 @@ def test_a_function_that_raises_is_named_with_its_reason_and_the_solver_lives_on
     ],
     ids=["nan", "inf", "short", "square", "word", "nothing"],
 )
-def test_a_function_that_returns_what_is_none_is_refused(function, words):
+def test_a_function_that_returns_no_residual_is_rejected(function, words):
     with pytest.raises(ObjectiveError, match=words):
         solver(mk.Custom(function, residual_size=3)).solve(q0=BENT)
 
 
-def test_a_function_that_returns_a_nan_only_on_the_way_is_refused_too():
+def test_a_function_that_returns_a_nan_during_the_solve_is_rejected():
     def sometimes(mechanism, q):
         return np.where(q < 0.3, math.nan, q - 0.1)
 
@@ -271,20 +271,20 @@ def test_a_function_that_returns_a_nan_only_on_the_way_is_refused_too():
         solver(mk.Custom(sometimes, residual_size=3)).solve(q0=BENT)
 
 
-def test_a_jacobian_of_the_wrong_shape_is_refused():
+def test_a_jacobian_of_the_wrong_shape_is_rejected():
     with pytest.raises(ObjectiveError, match="jacobian"):
         solver(mk.Custom(lambda m, q: q, jacobian=lambda m, q: np.eye(2), residual_size=3)).solve(q0=BENT)
 
 
-def test_a_jacobian_that_is_wrong_makes_it_slow_or_stalls_it_but_not_worse():
+def test_a_wrong_jacobian_slows_or_stalls_the_solve_but_never_worsens_it():
     """Its sign is wrong: every step leads up, so none is taken."""
-    wish = mk.Custom(lambda m, q: q - 0.1, jacobian=lambda m, q: -np.eye(3), residual_size=3)
-    solution = solver(wish).solve(q0=BENT)
+    objective = mk.Custom(lambda m, q: q - 0.1, jacobian=lambda m, q: -np.eye(3), residual_size=3)
+    solution = solver(objective).solve(q0=BENT)
     assert not solution.success
     assert np.linalg.norm(solution.q - 0.1) <= np.linalg.norm(BENT - 0.1) + 1e-12
 
 
-def test_a_function_that_writes_to_q_does_no_harm():
+def test_a_function_that_writes_to_q_does_not_change_the_solve():
     def writes(mechanism, q):
         q[:] = q - 0.1
         return q
@@ -294,18 +294,18 @@ def test_a_function_that_writes_to_q_does_no_harm():
     np.testing.assert_allclose(solution.q, 0.1, atol=1e-6)
 
 
-def test_a_feasible_that_raises_shows_its_own_error_and_the_solver_lives_on():
-    one = solver()
+def test_an_error_of_the_feasible_function_propagates_and_the_solver_stays_usable():
+    ik = solver()
 
     def fails(q):
         raise RuntimeError("a fault of mine")
 
     with pytest.raises((RuntimeError, MechanikError), match="a fault of mine"):
-        one.solve(q0=BENT, feasible=fails)
-    assert one.solve(q0=BENT).success
+        ik.solve(q0=BENT, feasible=fails)
+    assert ik.solve(q0=BENT).success
 
 
-def test_a_function_without_any_effect_is_closest_where_it_is():
+def test_a_function_that_no_joint_changes_is_closest_at_the_start():
     solution = solver(mk.Custom(lambda m, q: np.ones(2), residual_size=2)).solve(q0=BENT)
     assert not solution.success
     assert solution.status is mk.Status.CLOSEST
@@ -314,22 +314,22 @@ def test_a_function_without_any_effect_is_closest_where_it_is():
 # ---- numbers at the edge ------------------------------------------------------------------------
 
 
-def test_huge_and_tiny_targets_are_no_problem():
-    one = solver()
+def test_huge_and_tiny_targets_are_solved():
+    ik = solver()
     for size in (1e-12, 1e6, 1e12, 1e100):
-        solution = one.solve(np.array([size, 0.0, 0.0]), BENT)
+        solution = ik.solve(np.array([size, 0.0, 0.0]), BENT)
         assert np.isfinite(solution.q).all()
         assert size < 1 or not solution.success
         if size == 1e6:
             np.testing.assert_allclose(arm().pose("tool", solution.q)[:3, 3], (2.3, 0, 0), atol=1e-3)
 
 
-def test_a_start_many_turns_away_is_a_start():
+def test_a_start_many_full_turns_away_is_accepted():
     solution = solver().solve(q0=BENT + 2 * math.pi * np.array([1000, -1000, 5]))
     assert solution.success
 
 
-def test_weights_that_differ_by_much_are_no_problem():
+def test_weights_of_very_different_size_are_solved():
     goals = [mk.PositionGoal("tool", (1.0, 1.2, 0), weight=1e6), mk.AxisGoal("tool", (1, 1, 0), (1, 0, 0), weight=1e-6)]
     solution = solver(*goals).solve(q0=BENT)
     assert np.isfinite(solution.q).all()
@@ -338,19 +338,19 @@ def test_weights_that_differ_by_much_are_no_problem():
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 @pytest.mark.parametrize("position_weight", [1e-3, 1.0, 1e3])
-def test_neither_units_nor_weights_open_a_loop(scale, position_weight):
+def test_neither_units_nor_weights_violate_a_loop_closure(scale, position_weight):
     """A four-bar in mm, or in km: its pin is as shut as before."""
     mechanism = mk.gallery.four_bar(2.0 * scale, 0.5 * scale, 1.8 * scale, 1.2 * scale)
-    one = mk.Solver(mechanism, mk.JointValues({"crank_joint": 1.0}), position_weight=position_weight)
+    ik = mk.Solver(mechanism, mk.JointValues({"crank_joint": 1.0}), position_weight=position_weight)
     q = mechanism.q
     for crank in np.linspace(0.6, 7, 30):
-        solution = one.solve({"crank_joint": float(crank)}, q)
+        solution = ik.solve({"crank_joint": float(crank)}, q)
         assert solution.success, solution
         assert solution.closure_errors["closing_joint"].position < 1e-9 * max(scale, 1.0)
         q = solution.q
 
 
-def test_a_quaternion_that_is_nearly_one_is_put_right():
+def test_a_nearly_unit_quaternion_is_normalized():
     mechanism = _ball()
     solution = mk.Solver(mechanism, mk.AxisGoal("body", (0, 1, 1))).solve(q0=[1.0001, 0, 0, 0.0001])
     assert solution.success
@@ -359,7 +359,7 @@ def test_a_quaternion_that_is_nearly_one_is_put_right():
     assert abs(np.linalg.norm(short.q) - 1.0) < 1e-12
 
 
-def test_a_mechanism_without_freedoms_is_where_it_is():
+def test_a_mechanism_without_dofs_is_solved_at_its_only_pose():
     builder = mk.Builder()
     builder.fixed("weld", "base", "post", at=(0, 1, 0))
     mechanism = builder.build()
@@ -370,17 +370,17 @@ def test_a_mechanism_without_freedoms_is_where_it_is():
     str(solution)
 
 
-def test_lists_tuples_and_arrays_are_the_same():
-    one = solver()
-    q = one.solve(np.array([1.0, 1.1, 0.0]), BENT).q
+def test_lists_tuples_and_arrays_are_equivalent():
+    ik = solver()
+    q = ik.solve(np.array([1.0, 1.1, 0.0]), BENT).q
     for target in (
         [1, 1.1, 0],
         (1.0, 1.1, 0.0),
         np.array([1.0, 1.1, 0.0], dtype=np.float32),
         np.array([[1.0, 1.1, 0.0]])[0],
     ):
-        np.testing.assert_allclose(one.solve(target, BENT).q, q, atol=1e-5)
+        np.testing.assert_allclose(ik.solve(target, BENT).q, q, atol=1e-5)
     for start in (list(BENT), tuple(BENT), np.asfortranarray(BENT), np.repeat(BENT, 2)[::2]):
-        np.testing.assert_allclose(one.solve(np.array([1.0, 1.1, 0.0]), start).q, q, atol=1e-12)
-    integers = one.solve(np.array([1, 1, 0]), np.array([0, 1, 1]))
-    np.testing.assert_allclose(integers.q, one.solve([1, 1, 0], [0, 1, 1]).q, atol=1e-12)
+        np.testing.assert_allclose(ik.solve(np.array([1.0, 1.1, 0.0]), start).q, q, atol=1e-12)
+    integers = ik.solve(np.array([1, 1, 0]), np.array([0, 1, 1]))
+    np.testing.assert_allclose(integers.q, ik.solve([1, 1, 0], [0, 1, 1]).q, atol=1e-12)

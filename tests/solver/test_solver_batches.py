@@ -41,21 +41,21 @@ def case(name, count=64):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rows_end_as_they_do_one_by_one(name):
+def test_rows_of_a_batch_equal_single_solves(name):
     mechanism, solver, X = case(name)
     starts = np.tile(mechanism.q, (len(X), 1))
     for q0 in (None, starts):
         result = solver.solve_batch(X, q0)
         alone = [solver.solve(x, None if q0 is None else q) for x, q in zip(X, starts, strict=True)]
-        assert result.success.tolist() == [one.success for one in alone]
-        assert [result.status_of(k) for k in range(len(X))] == [one.status for one in alone]
+        assert result.success.tolist() == [solution.success for solution in alone]
+        assert [result.status_of(k) for k in range(len(X))] == [solution.status for solution in alone]
         # the lanes add up in another order, so the last bits may differ
-        np.testing.assert_allclose(result.q, [one.q for one in alone], atol=2e-6)
+        np.testing.assert_allclose(result.q, [solution.q for solution in alone], atol=2e-6)
         assert all(result.errors[result.success].max(axis=(0, 1)) <= 1e-6)
 
 
 @pytest.mark.parametrize("name", ["panda", "a loop"])
-def test_bad_rows_and_rows_out_of_reach_change_no_bit_of_the_others(name):
+def test_bad_rows_and_rows_out_of_reach_do_not_change_the_others(name):
     _, solver, X = case(name)
     sound = solver.solve_batch(X)
     spoilt = X.copy()
@@ -71,7 +71,7 @@ def test_bad_rows_and_rows_out_of_reach_change_no_bit_of_the_others(name):
     assert not result.success[[*bad, *far]].any()
 
 
-def test_poses_positions_and_quaternions_mean_the_same():
+def test_poses_and_positions_with_quaternions_are_equivalent():
     mechanism, solver, X = case("ur5")
     position, wxyz = to_position_wxyz(X)
     by_pose, by_wxyz = solver.solve_batch(X), solver.solve_batch(np.hstack([position, wxyz]))
@@ -81,15 +81,15 @@ def test_poses_positions_and_quaternions_mean_the_same():
     np.testing.assert_allclose(mechanism.pose("tool0", points.q)[:, :3, 3], position, atol=1e-6)
 
 
-def test_the_generator_decides_and_the_threads_do_not():
+def test_results_depend_on_the_generator_and_not_on_the_threads():
     _, solver, X = case("panda", 500)
-    one = solver.solve_batch(X, rng=np.random.default_rng(1), threads=1)
-    other = solver.solve_batch(X, rng=np.random.default_rng(1), threads=2, chunk=33)
-    np.testing.assert_array_equal(one.q, other.q)
-    np.testing.assert_array_equal(one.iterations, other.iterations)
+    single_thread = solver.solve_batch(X, rng=np.random.default_rng(1), threads=1)
+    two_threads = solver.solve_batch(X, rng=np.random.default_rng(1), threads=2, chunk=33)
+    np.testing.assert_array_equal(single_thread.q, two_threads.q)
+    np.testing.assert_array_equal(single_thread.iterations, two_threads.iterations)
 
 
-def test_locked_joints_stay_in_batches_too():
+def test_locked_joints_stay_in_batches():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(3)
     lock = ["panda_joint3"]
@@ -118,13 +118,13 @@ def test_an_empty_batch_has_an_empty_result():
         solver.solve_batch(np.zeros((5, 5)))
 
 
-def test_lists_of_whatever_the_goal_takes_are_solved_too():
+def test_lists_of_single_targets_are_solved():
     _, solver, X = case("ur5")
     result = solver.solve_batch([X[0], mk.Pose.from_matrix(X[1]), "nothing"])
     assert [result.status_of(k).name for k in range(3)] == ["CONVERGED", "CONVERGED", "BAD_TARGET"]
 
 
-def test_with_a_locked_joint_one_bad_start_is_one_bad_row():
+def test_with_a_locked_joint_a_bad_start_is_a_bad_row():
     arm = mk.gallery.panda()
     solver = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")), lock=["panda_joint3"])
     starts = np.tile(arm.q, (3, 1))
@@ -133,11 +133,11 @@ def test_with_a_locked_joint_one_bad_start_is_one_bad_row():
     assert [result.status_of(k).name for k in range(3)] == ["CONVERGED", "BAD_START", "CONVERGED"]
 
 
-def test_a_folder_is_refused_when_a_single_target_is_another(tmp_path):
+def test_a_folder_is_rejected_when_a_single_target_differs(tmp_path):
     _, solver, X = case("ur5", 2000)
     solver.solve_batch(X, out=tmp_path / "answers")
     assert solver.solve_batch(X, out=tmp_path / "answers").success.all()
-    other = X.copy()
-    other[777, 0, 3] += 0.01
+    X_changed = X.copy()
+    X_changed[777, 0, 3] += 0.01
     with pytest.raises(mk.errors.BatchMismatch, match="targets"):
-        solver.solve_batch(other, out=tmp_path / "answers")
+        solver.solve_batch(X_changed, out=tmp_path / "answers")

@@ -24,13 +24,16 @@ from mechanik.solver.solution import Status
 
 PANDA, AMONG = panda_among()
 HAND = "panda_link8"
-SOLVERS = {one: mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG, clearance=one) for one in (0.0, 0.01, 0.03)}
+SOLVERS = {
+    clearance: mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG, clearance=clearance)
+    for clearance in (0.0, 0.01, 0.03)
+}
 SOLVER = SOLVERS[0.0]
 ARM = planar_arm()
 BALL = Collider(ARM, ["self", ball(0.6, 0.2)])
 CARTS = {
-    one: mk.Solver(rail(), mk.PositionGoal("cart", (0, 0, 0)), avoid=wall(), clearance=one, restarts=0)
-    for one in (0.0, 0.003, 0.3)
+    clearance: mk.Solver(rail(), mk.PositionGoal("cart", (0, 0, 0)), avoid=wall(), clearance=clearance, restarts=0)
+    for clearance in (0.0, 0.003, 0.3)
 }
 
 
@@ -43,107 +46,107 @@ def is_near(arm, link, q, X):
 
 @settings(max_examples=60)
 @given(st.integers(0, 10_000), st.booleans(), st.sampled_from(sorted(SOLVERS)))
-def test_a_success_is_free_and_where_it_was_asked_for_and_all_else_is_no_success(seed, has_start, clearance):
+def test_a_success_is_free_of_collision_and_at_its_target(seed, has_start, clearance):
     rng = np.random.default_rng(seed)
     X, q0 = PANDA.pose(HAND, PANDA.random(rng)), PANDA.random(rng) if has_start else None
-    found = SOLVERS[clearance].solve(X, q0=q0)
-    gap = AMONG.distance(found.q)
-    assert found.success == (gap >= clearance - 1e-9 and is_near(PANDA, HAND, found.q, X))
-    assert found.success == (found.status is Status.CONVERGED)
-    assert (found.contacts == ()) == (gap >= clearance - 1e-9)
-    assert (found.q >= PANDA.space.lower).all()
-    assert (found.q <= PANDA.space.upper).all()
+    solution = SOLVERS[clearance].solve(X, q0=q0)
+    gap = AMONG.distance(solution.q)
+    assert solution.success == (gap >= clearance - 1e-9 and is_near(PANDA, HAND, solution.q, X))
+    assert solution.success == (solution.status is Status.CONVERGED)
+    assert (solution.contacts == ()) == (gap >= clearance - 1e-9)
+    assert (solution.q >= PANDA.space.lower).all()
+    assert (solution.q <= PANDA.space.upper).all()
 
 
-def test_targets_of_free_configurations_are_reached_free():
+def test_targets_of_free_configurations_are_reached_without_collision():
     X = PANDA.pose(HAND, free_configurations(AMONG, 200))
-    found = [SOLVER.solve(one) for one in X]
-    assert sum(one.success for one in found) >= 199
-    assert all(AMONG.distance(one.q) >= -1e-9 for one in found if one.success)
+    solutions = [SOLVER.solve(X_target) for X_target in X]
+    assert sum(solution.success for solution in solutions) >= 199
+    assert all(AMONG.distance(solution.q) >= -1e-9 for solution in solutions if solution.success)
 
 
-def test_the_same_call_gives_the_same_answer():
+def test_the_same_call_gives_the_same_solution():
     X = PANDA.pose(HAND, free_configurations(AMONG, 20, seed=5))
-    first = [SOLVER.solve(one).q for one in X]
-    again = [SOLVER.solve(one).q for one in reversed(X)][::-1]
+    first = [SOLVER.solve(X_target).q for X_target in X]
+    again = [SOLVER.solve(X_target).q for X_target in reversed(X)][::-1]
     assert np.array_equal(first, again)
 
 
 @given(st.sampled_from(sorted(CARTS)), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
-def test_what_may_not_leap_slides_up_to_what_is_in_the_way(clearance, target, start):
+def test_without_restarts_the_arm_moves_up_to_the_obstacle(clearance, target, start):
     """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m; behind it there is room, and no way to it."""
-    found = CARTS[clearance].solve((target, 0, 0), q0=np.array([start]))
-    assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
-    assert not found.success
-    assert found.contacts == ()
-    assert [one.b for one in found.blocking_contacts] == ["wall"]
-    assert "'wall' blocks 'cart'" in found.message
+    solution = CARTS[clearance].solve((target, 0, 0), q0=np.array([start]))
+    assert abs(solution.q[0] - (0.8 - clearance)) < 1e-6
+    assert not solution.success
+    assert solution.contacts == ()
+    assert [contact.b for contact in solution.blocking_contacts] == ["wall"]
+    assert "'wall' blocks 'cart'" in solution.message
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 10_000))
-def test_loops_stay_shut_while_something_is_kept_off(seed):
+def test_loops_stay_closed_during_collision_avoidance(seed):
     loop = four_bar()
     start = mk.Solver(loop, None).solve().q
     rng = np.random.default_rng(seed)
-    thing = ball(*(loop.pose("coupler", start) @ [0.9, 0, 0, 1])[:2] + rng.uniform(-0.25, 0.25, 2), radius=0.1)
-    collider = Collider(loop, thing)
+    obstacle = ball(*(loop.pose("coupler", start) @ [0.9, 0, 0, 1])[:2] + rng.uniform(-0.25, 0.25, 2), radius=0.1)
+    collider = Collider(loop, obstacle)
     goal = mk.JointValues({"crank": float(start[0] + rng.uniform(-0.8, 0.8))})
-    found = mk.Solver(loop, goal, avoid=collider, clearance=0.01).solve(q0=start)
-    assert all(error.position < 1e-9 for error in found.closure_errors.values())
-    gap = collider.distance(found.q)
-    assert found.success == (gap >= 0.01 - 1e-9 and not found.unmet)
-    assert (found.contacts == ()) == (gap >= 0.01 - 1e-9)
+    solution = mk.Solver(loop, goal, avoid=collider, clearance=0.01).solve(q0=start)
+    assert all(error.position < 1e-9 for error in solution.closure_errors.values())
+    gap = collider.distance(solution.q)
+    assert solution.success == (gap >= 0.01 - 1e-9 and not solution.unmet)
+    assert (solution.contacts == ()) == (gap >= 0.01 - 1e-9)
 
 
 # ---- what is said -----------------------------------------------------------------------------------
 
 
 def test_a_target_inside_an_obstacle_names_the_pair_and_the_depth():
-    found = mk.solve(rail(), mk.PositionGoal("cart", (1.0, 0, 0)), avoid=wall())
-    assert found.status is Status.IN_COLLISION
-    assert not found.success
-    assert (found.contacts[0].a, found.contacts[0].b) == ("cart", "wall")
-    assert np.isclose(found.contacts[0].depth, 0.2, atol=1e-6)
-    assert "'cart' is 200 mm inside 'wall'" in found.message
-    assert "IN_COLLISION" in repr(found)
+    solution = mk.solve(rail(), mk.PositionGoal("cart", (1.0, 0, 0)), avoid=wall())
+    assert solution.status is Status.IN_COLLISION
+    assert not solution.success
+    assert (solution.contacts[0].a, solution.contacts[0].b) == ("cart", "wall")
+    assert np.isclose(solution.contacts[0].depth, 0.2, atol=1e-6)
+    assert "'cart' is 200 mm inside 'wall'" in solution.message
+    assert "IN_COLLISION" in repr(solution)
     with pytest.raises(NotSolved, match="inside 'wall'"):
-        found.require()
+        solution.require()
 
 
-def test_what_cannot_slide_out_and_meets_its_goals_is_in_collision_and_not_out_of_reach():
+def test_met_goals_in_unavoidable_collision_have_the_status_in_collision():
     """It said CLOSEST, out of reach, and no objective that was not met."""
     near = mk.PositionGoal("cart", (1.0, 0, 0), tolerance=0.05)
-    found = mk.solve(rail(), near, [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)}, restarts=0)
-    assert found.status is Status.IN_COLLISION
-    assert found.unmet == ()
-    assert "all objectives are met, but 'cart' is" in found.message
+    solution = mk.solve(rail(), near, [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)}, restarts=0)
+    assert solution.status is Status.IN_COLLISION
+    assert solution.unmet == ()
+    assert "all objectives are met, but 'cart' is" in solution.message
     far = mk.solve(rail(), mk.PositionGoal("cart", (1.5, 0, 0)), [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)})
     assert far.status is Status.CLOSEST
 
 
-def test_of_several_that_bump_the_least_deep_is_given():
+def test_of_several_solutions_in_collision_the_least_penetrating_is_returned():
     """The tip may come from either side, and from anywhere in between; only straight at it is the ball hardly met."""
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (0.6, 0.3, 0)), avoid=BALL)
-    found = solver.solve()
-    assert found.status is Status.IN_COLLISION
+    solution = solver.solve()
+    assert solution.status is Status.IN_COLLISION
     # the tip is 0.1 m from the middle of a ball of 0.15 m, the bar ends 0.05 m before it and is 0.04 m thick
-    assert found.contacts[0].depth < 0.15 - 0.1 - 0.05 + 0.04 + 1e-3
+    assert solution.contacts[0].depth < 0.15 - 0.1 - 0.05 + 0.04 + 1e-3
 
 
-def test_what_is_out_of_reach_says_so_and_the_clash_as_well():
+def test_a_target_out_of_reach_in_collision_reports_both():
     cart = rail()
-    found = mk.solve(cart, mk.PositionGoal("cart", (2.5, 0, 0)), avoid=wall(x=2.0))
-    assert found.status is Status.CLOSEST
-    assert not found.success
-    assert "PositionGoal 0 (0.5 m)" in found.message
-    assert "in addition, 'cart' is 200 mm inside 'wall'" in found.message
+    solution = mk.solve(cart, mk.PositionGoal("cart", (2.5, 0, 0)), avoid=wall(x=2.0))
+    assert solution.status is Status.CLOSEST
+    assert not solution.success
+    assert "PositionGoal 0 (0.5 m)" in solution.message
+    assert "in addition, 'cart' is 200 mm inside 'wall'" in solution.message
 
 
-def test_a_solution_without_avoiding_has_no_clashes_and_costs_nothing():
-    found = mk.solve(rail(), mk.PositionGoal("cart", (1.0, 0, 0)))
-    assert found.success
-    assert found.contacts == found.blocking_contacts == ()
+def test_a_solution_without_collision_avoidance_has_no_contacts():
+    solution = mk.solve(rail(), mk.PositionGoal("cart", (1.0, 0, 0)))
+    assert solution.success
+    assert solution.contacts == solution.blocking_contacts == ()
 
 
 # ---- ways of asking -----------------------------------------------------------------------------------
@@ -153,42 +156,42 @@ def test_a_start_in_collision_is_moved_out_of_it():
     q0 = np.array([0.2, 0.1, 0.0, 0.0])
     assert BALL.distance(q0) < -0.05
     for restarts in (None, 0):
-        found = mk.Solver(ARM, mk.PositionGoal("tip", (0.2, 0.9, 0)), avoid=BALL, restarts=restarts).solve(q0=q0)
-        assert BALL.distance(found.q) >= -1e-9
-        assert found.success or restarts == 0  # without restarts the ball may stay in the way
+        solution = mk.Solver(ARM, mk.PositionGoal("tip", (0.2, 0.9, 0)), avoid=BALL, restarts=restarts).solve(q0=q0)
+        assert BALL.distance(solution.q) >= -1e-9
+        assert solution.success or restarts == 0  # without restarts the ball may stay in the way
 
 
-def test_several_goals_and_rest_poses_keep_off_too():
+def test_several_goals_and_rest_poses_avoid_collisions():
     goals = [mk.PositionGoal("tip", (0.9, 0.45, 0), name="tip"), mk.JointValues({"j0": -0.5}, name="first")]
     solver = mk.Solver(ARM, goals, avoid=BALL, clearance=0.02, rest=np.zeros(4))
-    found = solver.solve({"tip": (0.9, 0.5, 0)}, q0=np.array([-0.5, 0.5, 0.5, 0.5]))
-    assert found.success
-    assert len(found.objectives) == len(solver.objectives) == 3
-    assert list(found.errors) == ["tip", "first", "rest"]
-    assert BALL.distance(found.q) >= 0.02 - 1e-9
-    assert all(number < 3 for chain in found.subproblems for number in chain.objectives)
+    solution = solver.solve({"tip": (0.9, 0.5, 0)}, q0=np.array([-0.5, 0.5, 0.5, 0.5]))
+    assert solution.success
+    assert len(solution.objectives) == len(solver.objectives) == 3
+    assert list(solution.errors) == ["tip", "first", "rest"]
+    assert BALL.distance(solution.q) >= 0.02 - 1e-9
+    assert all(number < 3 for chain in solution.subproblems for number in chain.objectives)
 
 
-def test_obstacles_may_be_moved_between_two_calls():
+def test_obstacles_can_be_moved_between_two_calls():
     collider = Collider(ARM, [ball(0.6, 0.2)])
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (1.0, 0.4, 0)), avoid=collider)
     for place in ((0.6, 0.2, 0), (0.4, 0.4, 0), (0.5, -0.1, 0), (1.0, 0.4, 0), (0.6, 0.2, 0)):
         collider.move("ball", mk.Pose(place))
-        found = solver.solve()
-        assert found.success == (place != (1.0, 0.4, 0))
-        assert (collider.distance(found.q) >= -1e-9) == found.success
+        solution = solver.solve()
+        assert solution.success == (place != (1.0, 0.4, 0))
+        assert (collider.distance(solution.q) >= -1e-9) == solution.success
 
 
-def test_what_the_caller_dislikes_is_not_given_even_if_it_is_free():
+def test_a_free_solution_that_is_not_feasible_is_not_returned():
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (1.0, 0.4, 0)), avoid=BALL, restarts=50)
     for sign in (-1.0, 1.0):
-        found = solver.solve(feasible=lambda q, sign=sign: sign * q[1] > 0.0)
-        assert found.success
-        assert sign * found.q[1] > 0.0
-        assert BALL.distance(found.q) >= -1e-9
+        solution = solver.solve(feasible=lambda q, sign=sign: sign * q[1] > 0.0)
+        assert solution.success
+        assert sign * solution.q[1] > 0.0
+        assert BALL.distance(solution.q) >= -1e-9
 
 
-def test_the_nearest_and_what_is_nearby_are_free():
+def test_nearest_and_nearby_solutions_are_free_of_collision():
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (0.9, 0.5, 0)), avoid=BALL)
     q0 = np.array([-0.3, 0.4, 0.8, 0.8])
     nearest = solver.solve(q0=q0, nearest=True)
@@ -200,7 +203,7 @@ def test_the_nearest_and_what_is_nearby_are_free():
     assert np.abs(nearby.q - q0).max() <= 0.6 + 1e-12
 
 
-def test_a_step_keeps_off():
+def test_a_step_avoids_collisions():
     cart = rail()
     solver = mk.Solver(cart, mk.PositionGoal("cart", (1.0, 0, 0)), avoid=wall())
     q = np.zeros(1)
@@ -210,28 +213,28 @@ def test_a_step_keeps_off():
     assert abs(q[0] - 0.8) < 1e-6
 
 
-def test_as_a_cost_the_clearance_yields_and_bumping_does_not():
+def test_with_avoidance_as_a_cost_clearance_is_soft_and_collision_is_not():
     cart = rail()
     near = mk.Solver(cart, mk.PositionGoal("cart", (0.75, 0, 0)), avoid=wall(), clearance=0.2, avoid_as="cost")
-    found = near.solve(q0=np.zeros(1))
-    assert found.success  # 0.05 m from the wall, and 0.2 m would have been nicer
+    solution = near.solve(q0=np.zeros(1))
+    assert solution.success  # 0.05 m from the wall, and 0.2 m would have been nicer
     inside = mk.Solver(cart, mk.PositionGoal("cart", (0.9, 0, 0)), avoid=wall(), avoid_as="cost")
-    found = inside.solve(q0=np.zeros(1), restarts=0)
-    assert not found.success
-    assert 0.8 < found.q[0] < 0.9
-    assert found.contacts
+    solution = inside.solve(q0=np.zeros(1), restarts=0)
+    assert not solution.success
+    assert 0.8 < solution.q[0] < 0.9
+    assert solution.contacts
 
 
 @pytest.mark.parametrize("method", ["dls", "newton", "lbfgsb", "auto"])
-def test_other_methods_keep_off_as_well(method):
+def test_other_methods_avoid_collisions(method):
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (0.9, 0.5, 0)), avoid=BALL, solver=method)
-    found = solver.solve(q0=np.array([-0.4, 0.4, 0.8, 0.6]))
-    assert found.success
-    assert BALL.distance(found.q) >= -1e-9
+    solution = solver.solve(q0=np.array([-0.4, 0.4, 0.8, 0.6]))
+    assert solution.success
+    assert BALL.distance(solution.q) >= -1e-9
 
 
 @pytest.mark.parametrize("method", ["ccd", "fabrik"])
-def test_methods_that_cannot_keep_off_say_so_at_once(method):
+def test_methods_without_collision_avoidance_reject_obstacles_when_the_solver_is_made(method):
     with pytest.raises(InvalidOperation, match="lm"):
         mk.Solver(ARM, mk.PositionGoal("tip", (0.9, 0.5, 0)), avoid=BALL, solver=method)
 
@@ -239,23 +242,23 @@ def test_methods_that_cannot_keep_off_say_so_at_once(method):
 # ---- all solutions ------------------------------------------------------------------------------------
 
 
-def test_all_solutions_are_the_free_ones_and_it_is_said_how_many_are_not():
+def test_all_solutions_are_free_of_collision_and_the_rejected_ones_are_counted():
     solver = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG)
     plain = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)))
-    some = 0
+    poses_with_collisions = 0
     for q in free_configurations(AMONG, 3, seed=2):
         X = PANDA.pose(HAND, q)
-        found, every = solver.solve_all(X, q0=q), plain.solve_all(X, q0=q)
-        assert len(found)
-        assert AMONG.is_free(found.q, -1e-9).all()
-        assert (found.errors < 1e-6).all()
-        assert found.distance[0] < 1e-6  # the one that it was made from is the nearest
-        assert "are in collision and are removed" in found.why
-        some += not AMONG.is_free(every.q).all()
-        for j in range(1, len(found)):
-            way = found.path(0, j)
-            assert way is None or AMONG.is_free(way, -1e-9).all()
-    assert some
+        solutions, every = solver.solve_all(X, q0=q), plain.solve_all(X, q0=q)
+        assert len(solutions)
+        assert AMONG.is_free(solutions.q, -1e-9).all()
+        assert (solutions.errors < 1e-6).all()
+        assert solutions.distance[0] < 1e-6  # the one that it was made from is the nearest
+        assert "are in collision and are removed" in solutions.why
+        poses_with_collisions += not AMONG.is_free(every.q).all()
+        for j in range(1, len(solutions)):
+            path = solutions.path(0, j)
+            assert path is None or AMONG.is_free(path, -1e-9).all()
+    assert poses_with_collisions
 
 
 # ---- bad input ----------------------------------------------------------------------------------------
@@ -276,17 +279,17 @@ def test_all_solutions_are_the_free_ones_and_it_is_said_how_many_are_not():
         ({"avoid": 5}, InvalidArgument, "avoid takes"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given, error, says):
+def test_invalid_avoidance_arguments_are_rejected(given, error, says):
     with pytest.raises(error, match=says):
         mk.Solver(ARM, mk.PositionGoal("tip", (1.0, 0.4, 0)), **given)
 
 
-def test_frames_without_a_mechanism_cannot_keep_off():
+def test_frames_without_a_mechanism_cannot_avoid_collisions():
     with pytest.raises(StructureError, match="avoid needs a mechanism"):
         mk.Solver(mk.Link("alone"), avoid=["self"])
 
 
-def test_bad_numbers_are_refused_as_without_avoiding():
+def test_invalid_numbers_are_rejected_as_without_collision_avoidance():
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (1.0, 0.4, 0)), avoid=BALL)
     with pytest.raises(NotFinite):
         solver.solve((np.nan, 0, 0))

@@ -41,21 +41,21 @@ FAR = X.copy()
 FAR[:3, 3] = (3.0, 0.0, 0.0)
 
 
-def made(name: str, goals=GOAL, mechanism: mk.Mechanism = ARM, **options) -> mk.Solver:
+def make_solver(name: str, goals=GOAL, mechanism: mk.Mechanism = ARM, **options) -> mk.Solver:
     """Skips where the method says that it cannot do this."""
     try:
         return mk.Solver(mechanism, goals, solver=name, **options)
-    except InvalidOperation as refusal:
-        pytest.skip(str(refusal))
+    except InvalidOperation as rejection:
+        pytest.skip(str(rejection))
 
 
 def holds(solution: mk.Solution) -> None:
-    """Success, status and limits are as an independent look at q finds them."""
+    """Success, status and limits are as an independent check of q finds them."""
     mechanism, q = solution.mechanism, solution.q
     met = all(
-        error.position <= one.tolerance and error.rotation <= one.angle_tolerance
-        for one in solution.objectives
-        for error in [one.error(mechanism, q)]
+        error.position <= objective.tolerance and error.rotation <= objective.angle_tolerance
+        for objective in solution.objectives
+        for error in [objective.error(mechanism, q)]
     )
     assert np.isfinite(q).all()
     assert solution.success == met
@@ -69,9 +69,9 @@ def holds(solution: mk.Solution) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("frozen", [{"lock": ARM.space.q_names}, {"active": []}, {"lock": ["elbow_joint"]}])
-def test_what_is_locked_when_a_solver_is_made_stays(name, frozen):
+def test_joints_locked_when_a_solver_is_made_stay(name, frozen):
     """The closed form, alone and behind "auto", moved joints that were locked in this way."""
-    ik = made(name, restarts=1, max_iterations=20, **frozen)
+    ik = make_solver(name, restarts=1, max_iterations=20, **frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # evolution divided by the number of columns
         solution = ik.solve(X, NEAR)
@@ -81,53 +81,53 @@ def test_what_is_locked_when_a_solver_is_made_stays(name, frozen):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mechanism_that_cannot_move_is_judged_as_it_stands(name):
+def test_a_mechanism_that_cannot_move_is_evaluated_at_its_pose(name):
     root, joint, link = mk.Link("root"), mk.Joint("weld", dof=()), mk.Link("plate")
     root.add_child(joint)
     joint.add_child(link)
     mechanism = mk.Mechanism(root)
     for x in (0.0, 1.0):
-        ik = made(name, mk.PositionGoal("plate", (x, 0, 0)), mechanism, restarts=1)
+        ik = make_solver(name, mk.PositionGoal("plate", (x, 0, 0)), mechanism, restarts=1)
         solution = ik.solve()
         holds(solution)
         assert solution.success == (x == 0.0)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_limits_that_leave_one_value_are_kept(name):
+def test_limits_that_leave_one_value_hold(name):
     arm = mk.gallery.ur5()
     arm.joints["elbow_joint"].set_limits(Q[ELBOW], Q[ELBOW])
     arm.joints["wrist_3_joint"].set_limits(-np.inf, np.inf)
-    solution = made(name, mechanism=arm).solve(X, NEAR)
+    solution = make_solver(name, mechanism=arm).solve(X, NEAR)
     holds(solution)
     assert solution.q[ELBOW] == Q[ELBOW]
 
 
-# ---- input at the door ------------------------------------------------------------------------
+# ---- input validation -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mirrored_target_is_refused(name):
+def test_a_mirrored_target_is_rejected(name):
     """In fast loops it was taken, and some methods called it solved."""
     mirrored = X.copy()
     mirrored[:3, 0] *= -1.0
-    ik = made(name)
+    ik = make_solver(name)
     with pytest.raises(NotARotation):
         ik.solve(mirrored, NEAR)
     holds(ik.solve(X, NEAR))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_start_that_is_no_configuration_is_refused(name):
-    ik = made(name)
+def test_an_invalid_start_is_rejected(name):
+    ik = make_solver(name)
     for wrong in (NEAR + 0j, np.array(list("abcdef")), NEAR * np.nan, NEAR[:3], np.array([NEAR, NEAR])):
         with pytest.raises((ShapeError, NotFinite)):
             ik.solve(X, wrong)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_start_may_be_any_array_of_numbers(name):
-    ik = made(name)
+def test_a_start_can_be_any_array_of_numbers(name):
+    ik = make_solver(name)
     frozen = NEAR.copy()
     frozen.flags.writeable = False
     expected = ik.solve(X, NEAR).q
@@ -139,18 +139,18 @@ def test_a_start_may_be_any_array_of_numbers(name):
 
 @pytest.mark.parametrize("name", ["lm", "dls", "ccd", "fabrik"])
 @pytest.mark.parametrize("size", [0.0, 1e-9])
-def test_a_ball_without_a_direction_is_refused(name, size):
+def test_a_zero_quaternion_is_rejected(name, size):
     """In fast loops the answer was not a number."""
     body = mk.gallery.humanoid()
-    place = body.pose("left_hand")[:3, 3] + 0.05
-    ik, q0 = made(name, mk.PositionGoal("left_hand", place), body), body.q.copy()
+    position = body.pose("left_hand")[:3, 3] + 0.05
+    ik, q0 = make_solver(name, mk.PositionGoal("left_hand", position), body), body.q.copy()
     k = int(body.space.quaternions_q[0])
     q0[k : k + 4] *= size
     with pytest.raises(NotARotation, match="zero quaternion"):
-        ik.solve(place, q0)
+        ik.solve(position, q0)
 
 
-def test_joints_to_lock_may_come_as_an_array():
+def test_joints_to_lock_can_be_given_as_an_array():
     solution = mk.Solver(ARM, GOAL).solve(X, NEAR, lock=np.array(["elbow_joint", "wrist_1_joint"]))
     np.testing.assert_array_equal(solution.q[2:4], NEAR[2:4])
 
@@ -181,21 +181,21 @@ def test_methods_can_be_copied_and_pickled(name):
         ("sugihara", {"w_n_bar": np.inf}, LimitsError, "finite"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_when_the_solver_is_made(name, options, error, says):
+def test_an_invalid_option_is_rejected_when_the_solver_is_made(name, options, error, says):
     with pytest.raises(error, match=says) as refused:
         mk.Solver(ARM, GOAL, solver=name, **options)
     assert isinstance(refused.value, MechanikError)
 
 
-def test_whole_numbers_may_come_from_numpy():
+def test_integers_can_be_numpy_integers():
     solution = mk.Solver(ARM, GOAL, max_iterations=np.int64(3), restarts=np.int32(1)).solve(FAR, NEAR)
     assert solution.attempts == 2
 
 
-def test_the_local_method_of_a_search_keeps_its_options():
+def test_the_local_method_of_a_global_method_keeps_its_options():
     """A default solver with other options went downhill as if it had none."""
     ends = [
-        made("annealing", local=LevenbergMarquardt(damping=damping), descent=1).step(X, NEAR).q
+        make_solver("annealing", local=LevenbergMarquardt(damping=damping), descent=1).step(X, NEAR).q
         for damping in (None, 0.9)
     ]
     assert np.abs(ends[0] - ends[1]).max() > 1e-6
@@ -203,25 +203,25 @@ def test_the_local_method_of_a_search_keeps_its_options():
 
 @pytest.mark.parametrize("name", ["annealing", "evolution"])
 @pytest.mark.parametrize("local", ["lm", "gradient_descent"])
-def test_searches_look_at_the_clock_within_an_iteration(name, local, monkeypatch):
+def test_global_methods_check_the_time_limit_within_an_iteration(name, local, monkeypatch):
     """Their descents did not, which took long where rows are written in Python."""
-    looks: list[int] = []
+    evaluations: list[int] = []
 
     def valley(mechanism, q):
         """Narrow and bent, so that it takes many steps."""
-        looks.append(1)
+        evaluations.append(1)
         return [30 * (q[1] - q[0] ** 2), 1 - q[0], 0.1]
 
     def slope(mechanism, q):
         return np.array([[-60 * q[0], 30.0], [-1.0, 0.0], [0.0, 0.0]]) @ np.eye(2, ARM.nv)
 
-    ik = made(name, mk.Custom(valley, slope), local=local, descent=10)
+    ik = make_solver(name, mk.Custom(valley, slope), local=local, descent=10)
     count_clock_readings(monkeypatch)
     ik.solve(q0=np.full(6, -1.5), max_seconds=0.004)
-    hurried = len(looks)
-    looks.clear()
+    hurried = len(evaluations)
+    evaluations.clear()
     ik.step(q0=np.full(6, -1.5))
-    assert hurried < len(looks), "it gave up before the end of the first iteration"
+    assert hurried < len(evaluations), "it gave up before the end of the first iteration"
 
 
 # ---- one call and the next --------------------------------------------------------------------
@@ -229,11 +229,11 @@ def test_searches_look_at_the_clock_within_an_iteration(name, local, monkeypatch
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupted_call_leaves_no_trace(name, interruption):
+def test_an_interrupted_call_does_not_affect_the_next(name, interruption):
     def stop(iterate: mk.Iterate) -> None:
         raise interruption
 
-    ik = made(name)
+    ik = make_solver(name)
     expected = ik.solve(None, NEAR).q
     lock = [] if name == "closed_form" else ["wrist_3_joint"]
     with pytest.raises(interruption):
@@ -242,19 +242,19 @@ def test_an_interrupted_call_leaves_no_trace(name, interruption):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bands_are_solved_alike_by_every_call(name):
+def test_bands_are_solved_equally_by_every_call(name):
     """What was left of the slacks changed the second answer in its last digits."""
     q, q0 = ARM.random(np.random.default_rng(0), 2)
-    place, axis = ARM.pose(TOOL, q)[:3, 3], ARM.pose(TOOL, q)[:3, 2]
-    goals = [mk.InCone(TOOL, (0, 0, 1), axis, 0.2), mk.InBox(TOOL, place - 0.02, place + 0.02)]
-    ik = made(name, goals, max_iterations=100)
+    position, axis = ARM.pose(TOOL, q)[:3, 3], ARM.pose(TOOL, q)[:3, 2]
+    goals = [mk.InCone(TOOL, (0, 0, 1), axis, 0.2), mk.InBox(TOOL, position - 0.02, position + 0.02)]
+    ik = make_solver(name, goals, max_iterations=100)
     np.testing.assert_array_equal(ik.solve(None, q0).q, ik.solve(None, q0).q)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_solver_follows_its_mechanism(name):
     arm = mk.gallery.ur5()
-    ik = made(name, mechanism=arm)
+    ik = make_solver(name, mechanism=arm)
     elbow = arm.joints["elbow_joint"]
     ik.solve(X, NEAR)
     elbow.set_limits(Q[ELBOW] + 0.05, Q[ELBOW] + 0.5)
@@ -267,19 +267,19 @@ def test_a_solver_follows_its_mechanism(name):
         ik.solve(X, NEAR)
     holds(ik.solve(X, np.append(NEAR, 0.1)))
     arm.links[TOOL].remove_child(joint)
-    np.testing.assert_array_equal(ik.solve(X, NEAR).q, made(name, mechanism=arm).solve(X, NEAR).q)
+    np.testing.assert_array_equal(ik.solve(X, NEAR).q, make_solver(name, mechanism=arm).solve(X, NEAR).q)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_wait_for_each_other(name):
-    ik = made(name)
+def test_concurrent_calls_are_serialized(name):
+    ik = make_solver(name)
     targets = [ARM.pose(TOOL, Q + 0.02 * k) for k in range(8)]
     expected = [ik.solve(target, NEAR).q for target in targets]
-    found: dict[int, np.ndarray] = {}
+    solutions: dict[int, np.ndarray] = {}
 
     def work(first: int) -> None:
         for k in range(first, len(targets), 4):
-            found[k] = ik.solve(targets[k], NEAR, history=k % 2 == 1).q
+            solutions[k] = ik.solve(targets[k], NEAR, history=k % 2 == 1).q
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
@@ -287,20 +287,20 @@ def test_threads_wait_for_each_other(name):
     for thread in threads:
         thread.join(60)
     for k, q in enumerate(expected):
-        np.testing.assert_allclose(found[k], q, atol=1e-12)
+        np.testing.assert_allclose(solutions[k], q, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["lm", "dls"])
-def test_a_call_within_a_call_is_refused(name):
+def test_a_nested_call_is_rejected(name):
     """It waited for itself, for ever."""
-    ik = made(name)
+    ik = make_solver(name)
     raised: list[BaseException] = []
 
     def work(inner) -> None:
         try:
-            ik.solve(X, NEAR, callback=lambda one: bool(inner(one.q)) and False)
-        except InvalidOperation as refusal:
-            raised.append(refusal)
+            ik.solve(X, NEAR, callback=lambda iterate: bool(inner(iterate.q)) and False)
+        except InvalidOperation as rejection:
+            raised.append(rejection)
 
     for inner in (lambda q: ik.step(X, q), lambda q: ik.solve(X, q), lambda q: ik.solve_nearby(0.1)):
         thread = threading.Thread(target=work, args=(inner,), daemon=True)
@@ -317,7 +317,7 @@ def test_a_call_within_a_call_is_refused(name):
 def test_active_limits_are_those_of_the_solver(name):
     """In fast loops they were the mechanism's."""
     low, high = NEAR[ELBOW] - 0.05, NEAR[ELBOW] + 0.05
-    ik = made(name, limits={"elbow_joint": (low, high)})
+    ik = make_solver(name, limits={"elbow_joint": (low, high)})
     solution = ik.solve(X, NEAR)
     assert solution.q[ELBOW] in (low, high)
     assert solution.active_limits == ik.solve(X, NEAR, history=True).active_limits
@@ -325,15 +325,15 @@ def test_active_limits_are_those_of_the_solver(name):
 
 
 @pytest.mark.parametrize("name", ["lm", "adam"])
-def test_a_ball_has_no_limits_to_stand_at(name):
+def test_a_spherical_joint_is_never_reported_at_a_limit(name):
     body = mk.gallery.humanoid()
-    ik = made(name, mk.PositionGoal("left_hand", body.pose("left_hand")[:3, 3] + 0.1), body)
+    ik = make_solver(name, mk.PositionGoal("left_hand", body.pose("left_hand")[:3, 3] + 0.1), body)
     assert not [k for k in ik.solve_nearby(0.01).active_limits if k.startswith("base.q")]
 
 
-def test_auto_asks_the_closed_form_once():
+def test_auto_calls_the_closed_form_once():
     """Whether there is a branch does not depend on the start; it asked from each of a hundred starts."""
-    ik = made("auto", restarts=20)
+    ik = make_solver("auto", restarts=20)
     solution = ik.solve(FAR, NEAR, history=True)
     assert not solution.success
     assert solution.history is not None
@@ -344,11 +344,11 @@ def test_auto_asks_the_closed_form_once():
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LooksAhead(mk.Method):
-    """Half of the gradient's way, after a look at where that leads."""
+class PredictsCost(mk.Method):
+    """Half a gradient step, after a prediction of its cost."""
 
-    name: ClassVar[str] = "looks ahead"
-    title: ClassVar[str] = "a look ahead"
+    name: ClassVar[str] = "predicts cost"
+    title: ClassVar[str] = "a prediction of the cost"
     citation: ClassVar[str] = "none"
     default_iterations: ClassVar[int] = 5
 
@@ -370,13 +370,13 @@ class LooksAhead(mk.Method):
     [GOAL, mk.InBox(TOOL, X[:3, 3] - 0.02, X[:3, 3] + 0.02), [GOAL, mk.Custom(lambda mechanism, q: [q[0] - q[1]])]],
     ids=["pose", "bands", "function"],
 )
-def test_a_look_ahead_moves_nothing_and_sees_what_comes(goals):
-    solution = mk.Solver(ARM, goals, solver=LooksAhead()).solve(None, Q + 0.5)
+def test_cost_after_moves_nothing_and_equals_the_cost_of_the_next_step(goals):
+    solution = mk.Solver(ARM, goals, solver=PredictsCost()).solve(None, Q + 0.5)
     assert solution.iterations == 5
 
 
 @pytest.mark.parametrize("name", ["lm", "dls", "ccd"])
-def test_what_nothing_moves_stays_outside_its_limits_and_is_named(name):
+def test_an_immovable_joint_stays_outside_its_limits_and_is_named(name):
     """It kept its value without a word."""
     panda = mk.gallery.panda()
     q0 = panda.q

@@ -41,7 +41,7 @@ def four_bars(count):
 # ---- kept ---------------------------------------------------------------------------------------
 
 
-def test_a_law_holds_while_a_goal_is_followed():
+def test_a_joint_constraint_holds_while_a_goal_is_followed():
     builder = two_arms()
     builder.joint_constraint("cam", {"left shoulder": [1.0, 0.3, -0.2, 0.05], "right shoulder": -1.5}, 0.2)
     mechanism = builder.build()
@@ -57,7 +57,7 @@ def test_a_law_holds_while_a_goal_is_followed():
         q = solution.q
 
 
-def test_a_law_binds_what_would_else_be_solved_apart():
+def test_a_joint_constraint_joins_otherwise_separate_subproblems():
     builder = two_arms()
     mechanism = builder.build()
     goals = [mk.PositionGoal("left hand", (1.2, 1.5, 0)), mk.PositionGoal("right hand", (1.2, -1.5, 0))]
@@ -71,7 +71,7 @@ def test_a_law_binds_what_would_else_be_solved_apart():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_out_of_reach_the_law_holds_and_what_is_closest_is_found(seed):
+def test_out_of_reach_the_joint_constraint_holds_at_the_closest_pose(seed):
     rng = np.random.default_rng(seed)
     a, b, c = rng.uniform(-1, 1, 3)
     builder = two_arms()
@@ -92,18 +92,18 @@ def test_out_of_reach_the_law_holds_and_what_is_closest_is_found(seed):
 
     sides, joints, names = ("left", "right"), ("shoulder", "elbow"), mechanism.space.q_names
     left, left_elbow, right, right_elbow = (names.index(f"{side} {joint}") for side in sides for joint in joints)
-    laws = [
+    equations = [
         lambda q: q[left] + a * q[left] ** 2 + b * q[left_elbow] + 0.3 * q[left_elbow] ** 2 + 0.8 * q[right] - c,
         lambda q: q[left_elbow] + q[right_elbow],
     ]
     best = minimize(
-        cost, solution.q, method="SLSQP", constraints=[{"type": "eq", "fun": one} for one in laws],
+        cost, solution.q, method="SLSQP", constraints=[{"type": "eq", "fun": equation} for equation in equations],
         options={"ftol": 1e-14, "maxiter": 300},
     )  # fmt: skip
     assert cost(solution.q) <= best.fun + 1e-7
 
 
-def test_a_law_holds_the_loops_that_it_binds_together():
+def test_a_joint_constraint_between_loops_holds():
     builder = four_bars(2)
     builder.joint_constraint("phase", {"crank0": 1.0, "crank1": -2.0}, -0.6)
     mechanism = builder.build()
@@ -131,17 +131,17 @@ def test_gears_and_racks_keep_their_ratios_while_a_loop_is_solved():
     for crank in 0.6 + 0.05 * np.arange(1, 80):
         solution = solver.solve({"crank0": crank}, q)
         assert solution.success, solution
-        turned = solution["crank0"]
-        assert abs(solution["crank1"] - (0.8 - turned / 3)) < 1e-12
-        assert abs(solution["rack"] - 0.02 * turned) < 1e-12
-        assert abs(solution["idler"] - 1.5 * (0.8 - turned / 3)) < 1e-12
+        crank_angle = solution["crank0"]
+        assert abs(solution["crank1"] - (0.8 - crank_angle / 3)) < 1e-12
+        assert abs(solution["rack"] - 0.02 * crank_angle) < 1e-12
+        assert abs(solution["idler"] - 1.5 * (0.8 - crank_angle / 3)) < 1e-12
         assert max(error.position for error in solution.closure_errors.values()) < 1e-9
         q = solution.q
 
 
 @pytest.mark.parametrize("radius", [0.02, 5.0])
 @pytest.mark.parametrize("factor", [1.0, 1e-3, 1e4])
-def test_in_whatever_units_a_law_is_written_it_holds_as_well(radius, factor):
+def test_a_joint_constraint_holds_in_any_units(radius, factor):
     builder = two_arms()
     builder.prismatic("rack", "body", "cart")
     builder.joint_constraint("rack", {"left shoulder": -radius * factor, "rack": factor})
@@ -153,7 +153,7 @@ def test_in_whatever_units_a_law_is_written_it_holds_as_well(radius, factor):
 
 @pytest.mark.parametrize("limits", [None, (0.0, 0.02)])
 @pytest.mark.parametrize("angle", [0.01, 0.1, 0.5, 2.0])
-def test_a_steep_cam_holds_as_well_as_a_gentle_one(angle, limits):
+def test_a_steep_cam_holds_as_accurately_as_a_gentle_cam(angle, limits):
     """Its fifth power has a factor of 1e9, for a lift of some mm: as shares of that it was off by 1e-4 rad."""
     builder = mk.Builder()
     builder.revolute("cam", "ground", "disc")
@@ -161,17 +161,17 @@ def test_a_steep_cam_holds_as_well_as_a_gentle_one(angle, limits):
     builder.joint_constraint("profile", {"cam": 1.0, "lift": [-30.0, 0, 0, 0, -1e9]})
     mechanism = builder.build()
     solved = mk.solve(mechanism, mk.JointValues({"cam": angle}, angle_mode="exact"), q0=np.zeros(2))
-    for found in (solved, mechanism.assemble({"cam": angle}, q0=np.zeros(2))):
-        assert found.success
-        turned, lift = found.q
-        assert turned == pytest.approx(angle, abs=1e-6)  # a goal, to its tolerance
-        true = brentq(lambda x, turned=turned: 30 * x + 1e9 * x**5 - turned, 0.0, 0.05, xtol=1e-15)
+    for result in (solved, mechanism.assemble({"cam": angle}, q0=np.zeros(2))):
+        assert result.success
+        cam_angle, lift = result.q
+        assert cam_angle == pytest.approx(angle, abs=1e-6)  # a goal, to its tolerance
+        true = brentq(lambda x, cam_angle=cam_angle: 30 * x + 1e9 * x**5 - cam_angle, 0.0, 0.05, xtol=1e-15)
         assert lift == pytest.approx(true, rel=1e-14, abs=1e-9)
-        assert abs(turned - 30 * lift - 1e9 * lift**5) <= 1e-9 * mechanism.joint_constraint("profile").scale < 2e-7
+        assert abs(cam_angle - 30 * lift - 1e9 * lift**5) <= 1e-9 * mechanism.joint_constraint("profile").scale < 2e-7
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).supports_loops])
-def test_every_method_that_shuts_loops_keeps_laws(method):
+def test_every_method_that_closes_loops_keeps_joint_constraints(method):
     builder = two_arms()
     builder.joint_constraint("cam", {"left shoulder": [1.0, 0.3], "left elbow": 1.0, "right shoulder": 1.0}, 0.2)
     mechanism = builder.build()
@@ -181,7 +181,7 @@ def test_every_method_that_shuts_loops_keeps_laws(method):
     assert abs(solution.joint_constraint_errors["cam"]) < 1e-9
 
 
-def test_laws_hold_with_locked_joints_and_within_limits():
+def test_joint_constraints_hold_with_locked_joints_and_within_limits():
     builder = two_arms()
     builder.joint_constraint("sum", {"left shoulder": 1.0, "left elbow": 1.0, "right shoulder": 1.0}, 1.0)
     mechanism = builder.build()
@@ -197,7 +197,7 @@ def test_laws_hold_with_locked_joints_and_within_limits():
 # ---- not kept -----------------------------------------------------------------------------------
 
 
-def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
+def test_a_joint_constraint_that_cannot_hold_gives_the_status_open_and_is_named():
     builder = two_arms()
     builder.joint_constraint("impossible", {"left shoulder": [0.0, 1.0], "left elbow": [0.0, 1.0]}, -1.0)
     builder.joint_constraint("fine", {"left shoulder": 1.0, "right shoulder": 1.0})
@@ -210,7 +210,7 @@ def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
         solution.require()
 
 
-def test_laws_that_limits_forbid_are_named_too():
+def test_joint_constraints_that_limits_forbid_are_named():
     builder = two_arms()
     builder.joint_constraint("far", {"left shoulder": 1.0}, 2.0)
     mechanism = builder.build()
@@ -221,7 +221,7 @@ def test_laws_that_limits_forbid_are_named_too():
 
 
 @pytest.mark.parametrize(("offset", "holds"), [(0.7, True), (0.8, False)])
-def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
+def test_a_joint_constraint_decided_by_a_coupling_is_reported_as_such(offset, holds):
     builder = two_arms()
     builder.couple("right shoulder", "left shoulder", -0.3, offset)
     builder.joint_constraint("same", {"right shoulder": 1.0, "left shoulder": 0.3}, 0.7)
@@ -233,19 +233,19 @@ def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
 # ---- changed ------------------------------------------------------------------------------------
 
 
-def test_a_solver_notices_new_laws_and_undone_ones():
+def test_a_solver_notices_new_and_removed_joint_constraints():
     mechanism = two_arms().build()
     solver = mk.Solver(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solver.solve(q0=np.zeros(4)).success
-    law = mk.JointConstraint({mechanism.joint("left elbow"): 1.0}, 0.0, name="stiff")
+    constraint = mk.JointConstraint({mechanism.joint("left elbow"): 1.0}, 0.0, name="stiff")
     solution = solver.solve(q0=np.full(4, 0.1), restarts=0)
     assert not solution.success  # a stretched arm cannot be there
     assert abs(solution["left elbow"]) < 1e-9
-    law.undo()
+    constraint.undo()
     assert solver.solve(q0=np.full(4, 0.1)).success
 
 
-def test_joints_that_nothing_asks_for_are_brought_to_their_law():
+def test_joints_without_goals_are_moved_to_their_joint_constraint():
     builder = two_arms()
     builder.joint_constraint("mirror", {"left shoulder": 1.0, "right shoulder": 1.0}, 0.5)
     mechanism = builder.build()
@@ -254,15 +254,15 @@ def test_joints_that_nothing_asks_for_are_brought_to_their_law():
     assert solution["left shoulder"] + solution["right shoulder"] == pytest.approx(0.5, abs=1e-10)
 
 
-def test_all_solutions_and_batches_keep_laws():
+def test_all_solutions_and_batches_keep_joint_constraints():
     builder = two_arms()
     builder.joint_constraint("mirror", {"left elbow": 1.0, "right elbow": 1.0})
     mechanism = builder.build()
     goals = [mk.PositionGoal("left hand", (1.2, 1.5, 0)), mk.PositionGoal("right hand", (1.2, -1.5, 0))]
-    found = mk.Solver(mechanism, goals).solve_all(rng=np.random.default_rng(0))
-    assert len(found) == 2  # each arm alone has two, and the elbows mirror each other
+    solutions = mk.Solver(mechanism, goals).solve_all(rng=np.random.default_rng(0))
+    assert len(solutions) == 2  # each arm alone has two, and the elbows mirror each other
     both = [mechanism.space.q_names.index(f"{side} elbow") for side in ("left", "right")]
-    for q in found:
+    for q in solutions:
         assert abs(q[both].sum()) < 1e-9
         assert abs(q[both[0]]) > 0.1
     targets = np.array([[1.2, 1.5, 0], [1.0, 1.8, 0], [0.5, 0.2, 0]])

@@ -38,9 +38,9 @@ def platform(angle=None, closing_angle=None):
         low, high = (math.radians(120 * (k // 2) + side * (1 if k % 2 else -1)) for side in (15, 45))
         foot = np.array([0.2 * math.cos(low), 0.2 * math.sin(low), 0.0])
         top = np.array([0.12 * math.cos(high), 0.12 * math.sin(high), 0.0])
-        way = top + np.array([0, 0, 0.3]) - foot
-        length = float(np.linalg.norm(way))
-        z = way / length
+        leg_vector = top + np.array([0, 0, 0.3]) - foot
+        length = float(np.linalg.norm(leg_vector))
+        z = leg_vector / length
         x = np.cross((0, 1, 0), z) / np.linalg.norm(np.cross((0, 1, 0), z))
         frame = np.stack([x, np.cross(z, x), z], axis=1)
         builder.universal(f"hip{k}", "base", f"lower{k}", at=make_pose(frame, foot))
@@ -67,13 +67,13 @@ def openness(solution):
 def best_nearby(mechanism, solution, cost):
     """What SLSQP makes of the same problem from there."""
 
-    def room(v):
-        found = swing_angles(mechanism, mechanism.integrate(solution.q, v))
-        return [math.cos(tilt) - math.cos(mechanism.joint(name).cone.angle) for name, tilt in found.items()]
+    def margins(v):
+        angles = swing_angles(mechanism, mechanism.integrate(solution.q, v))
+        return [math.cos(tilt) - math.cos(mechanism.joint(name).cone.angle) for name, tilt in angles.items()]
 
     return minimize(
         lambda v: cost(mechanism.integrate(solution.q, v)), np.zeros(mechanism.nv), method="SLSQP",
-        constraints=[{"type": "ineq", "fun": room}], options={"ftol": 1e-13, "maxiter": 200},
+        constraints=[{"type": "ineq", "fun": margins}], options={"ftol": 1e-13, "maxiter": 200},
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def best_nearby(mechanism, solution, cost):
 
 
 @pytest.mark.parametrize("axes", ["z", "xyz"])
-def test_no_answer_is_outside_a_cone_whatever_the_goal_does(axes):
+def test_no_solution_violates_a_swing_limit_wherever_the_goal_is(axes):
     mechanism, rng = arm(axes), np.random.default_rng(0)
     solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 2))), mechanism.q
     met = 0
@@ -95,21 +95,21 @@ def test_no_answer_is_outside_a_cone_whatever_the_goal_does(axes):
     assert met > 20
 
 
-def test_with_all_axes_the_whole_turn_is_bounded_by_a_quarter_more():
+def test_with_all_axes_the_total_rotation_exceeds_the_limit_by_at_most_a_quarter():
     mechanism = arm("xyz")
     solver = mk.Solver(mechanism, mk.PoseGoal("tool", np.eye(4)))
-    rng, most = np.random.default_rng(3), 0.0
+    rng, largest_ratio = np.random.default_rng(3), 0.0
     links = ("base", "upper", "fore", "hand")
     for _ in range(60):
         solution = solver.solve(make_pose(rotation.exp(rng.uniform(-2, 2, 3)), rng.uniform(-2, 2, 3)))
-        turns = [mechanism.pose(link, solution.q)[:3, :3] for link in links]
-        for before, behind, angle in zip(turns, turns[1:], ANGLES.values(), strict=False):
-            most = max(most, float(np.linalg.norm(rotation.log(before.T @ behind))) / angle)
-    assert 1.0 < most < 1.25
+        rotations = [mechanism.pose(link, solution.q)[:3, :3] for link in links]
+        for before, behind, angle in zip(rotations, rotations[1:], ANGLES.values(), strict=False):
+            largest_ratio = max(largest_ratio, float(np.linalg.norm(rotation.log(before.T @ behind))) / angle)
+    assert 1.0 < largest_ratio < 1.25
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_out_of_reach_it_is_the_optimum_that_slsqp_finds(seed):
+def test_out_of_reach_the_solution_is_the_optimum_of_slsqp(seed):
     mechanism, rng = arm(), np.random.default_rng(seed)
     target = rng.uniform(-3, 3, 3)
     solution = mk.Solver(mechanism, mk.PositionGoal("tool", target)).solve(q0=mechanism.q)
@@ -126,7 +126,7 @@ def test_out_of_reach_it_is_the_optimum_that_slsqp_finds(seed):
     assert "at a limit" in solution.message
 
 
-def test_it_leaves_the_edge_when_the_goal_comes_back():
+def test_a_joint_leaves_its_swing_limit_when_the_goal_comes_back():
     mechanism = arm()
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (0.3, 0.2, 2.3)))
     first = solver.solve(q0=mechanism.q)
@@ -138,7 +138,7 @@ def test_it_leaves_the_edge_when_the_goal_comes_back():
         assert back.success, back
 
 
-def test_a_start_outside_is_brought_inside():
+def test_a_start_outside_a_swing_limit_is_brought_inside():
     mechanism = arm()
     mechanism.joint("shoulder").set_values(0.5, 1.5, 0.2)
     mechanism.joint("elbow").set_values(2.5, 0.0, 0.0)
@@ -148,7 +148,7 @@ def test_a_start_outside_is_brought_inside():
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
 
-def test_a_cone_that_nothing_else_asks_for_is_entered_too():
+def test_a_swing_limit_is_enforced_without_any_goal():
     mechanism = arm()
     mechanism.joint("elbow").set_values(2.5, 0.0, 0.0)
     solution = mk.solve(mechanism, None)
@@ -157,14 +157,14 @@ def test_a_cone_that_nothing_else_asks_for_is_entered_too():
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).supports_loops])
-def test_every_method_that_shuts_loops_keeps_cones(method):
+def test_every_method_that_closes_loops_keeps_swing_limits(method):
     mechanism = arm()
     solution = mk.Solver(mechanism, mk.PositionGoal("tool", (0.5, 0.4, 2.2)), solver=method).solve(q0=mechanism.q)
     assert solution.success, solution
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
 
-def test_a_solver_notices_a_new_cone_and_one_that_is_taken_away():
+def test_a_solver_notices_new_and_removed_swing_limits():
     mechanism = arm()
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.9, 0.0, 0.5)))
     assert not solver.solve(q0=mechanism.q).success
@@ -176,7 +176,7 @@ def test_a_solver_notices_a_new_cone_and_one_that_is_taken_away():
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
 
-def test_a_universal_joint_has_its_cone_too_and_no_closed_form():
+def test_a_universal_joint_keeps_its_swing_limit_and_has_no_closed_form():
     builder = mk.Builder()
     builder.universal("hip", "base", "leg")
     builder.fixed("ankle", "leg", "foot", at=(0, 0, -1))
@@ -186,9 +186,9 @@ def test_a_universal_joint_has_its_cone_too_and_no_closed_form():
     for target in ((1, 0, -0.5), (0, 1, 0), (-1, 1, 1)):
         solution = solver.solve(target, mechanism.q)
         assert swing_angles(mechanism, solution.q)["hip"] == pytest.approx(0.4, abs=1e-7)
-    found = solver.solve_all((0.2, 0.1, -math.sqrt(1 - 0.05)))
-    assert len(found) == 2  # half a turn of both lead to the same tilt
-    for q in found:
+    solutions = solver.solve_all((0.2, 0.1, -math.sqrt(1 - 0.05)))
+    assert len(solutions) == 2  # half a turn of both lead to the same tilt
+    for q in solutions:
         assert swing_angles(mechanism, q)["hip"] == pytest.approx(math.asin(math.sqrt(0.05)), abs=1e-6)
     assert len(solver.solve_all((0.6, 0.0, -0.8))) == 0
     batch = solver.solve_batch([(1, 0, -0.5), (0.2, 0.1, -math.sqrt(1 - 0.05))])
@@ -201,7 +201,7 @@ def test_a_universal_joint_has_its_cone_too_and_no_closed_form():
 
 
 @pytest.mark.parametrize(("hips", "balls"), [(None, 0.35), (0.3, None), (0.3, 0.35)])
-def test_a_platform_keeps_loops_legs_and_cones_while_its_goal_is_thrown_around(hips, balls):
+def test_a_platform_keeps_loops_legs_and_swing_limits_while_its_goal_jumps(hips, balls):
     mechanism, rng = platform(hips, balls), np.random.default_rng(5)
     solver, q = mk.Solver(mechanism, mk.PoseGoal("top", np.eye(4))), mechanism.q
     home = mechanism.pose("top")
@@ -220,7 +220,7 @@ def test_a_platform_keeps_loops_legs_and_cones_while_its_goal_is_thrown_around(h
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_platform_at_its_cones_is_as_close_as_slsqp_says(seed):
+def test_a_platform_at_its_swing_limits_is_as_close_as_the_optimum_of_slsqp(seed):
     mechanism, rng = platform(None, 0.25), np.random.default_rng(seed)
     X = make_pose(np.eye(3), rng.uniform(-0.3, 0.3, 3) + np.array([0, 0, 0.3]))
     solution = mk.Solver(mechanism, mk.PositionGoal("top", X[:3, 3])).solve(q0=mechanism.q)
@@ -232,11 +232,11 @@ def test_a_platform_at_its_cones_is_as_close_as_slsqp_says(seed):
 
     def gaps(v):
         mechanism.q = mechanism.integrate(solution.q, v)
-        found = np.concatenate([closure.gap().position for closure in closures])
+        positions = np.concatenate([closure.gap().position for closure in closures])
         mechanism.q = before
-        return found
+        return positions
 
-    def room(v):
+    def margins(v):
         q = mechanism.integrate(solution.q, v)
         legs = [q[mechanism.space.q_names.index(f"leg{k}")] for k in range(6)]
         cones = [math.cos(tilt) - math.cos(0.25) for tilt in swing_angles(mechanism, q).values()]
@@ -248,6 +248,6 @@ def test_a_platform_at_its_cones_is_as_close_as_slsqp_says(seed):
 
     best = minimize(
         cost, np.zeros(mechanism.nv), method="SLSQP", options={"ftol": 1e-12, "maxiter": 60},
-        constraints=[{"type": "eq", "fun": gaps}, {"type": "ineq", "fun": room}],
+        constraints=[{"type": "eq", "fun": gaps}, {"type": "ineq", "fun": margins}],
     )  # fmt: skip
     assert cost(np.zeros(mechanism.nv)) <= best.fun + 1e-6

@@ -9,7 +9,7 @@ import mechanik as mk
 TURN = (-2.6, 2.6)
 
 
-def body(limited: bool = True) -> mk.Mechanism:
+def whole_body(limited: bool = True) -> mk.Mechanism:
     """26 freedoms; z is up, x ahead; about 1.7 m tall."""
     limits = {"limits": TURN} if limited else {}
     builder = mk.Builder("body")

@@ -17,7 +17,7 @@ def twin(solver: mk.Solver) -> mk.Solver:
     return mk.Solver(solver.mechanism, solver.objectives, solver=solver.method, limits=solver._limits, **common)
 
 
-def asked_of(solver: mk.Solver) -> BatchRequest:
+def batch_request(solver: mk.Solver) -> BatchRequest:
     return BatchRequest(
         solver.mechanism, solver.objectives, (solver.method, solver.options, solver._bounds, solver._moving_dofs)
     )
@@ -34,8 +34,8 @@ def lanes(solver: mk.Solver, search: Any = None) -> LaneBackend:
 
 
 def solve_batch(solver: mk.Solver, targets: Any, q0: Any = None, **how: Any) -> BatchResult:
-    return run_batch(asked_of(solver), general(solver), targets, q0, **how)
+    return run_batch(batch_request(solver), general(solver), targets, q0, **how)
 
 
 def solve_in_lanes(solver: mk.Solver, targets: Any, q0: Any = None, search: Any = None, **how: Any) -> BatchResult:
-    return run_batch(asked_of(solver), lanes(solver, search), targets, q0, **how)
+    return run_batch(batch_request(solver), lanes(solver, search), targets, q0, **how)

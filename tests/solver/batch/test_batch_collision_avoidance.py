@@ -25,7 +25,7 @@ def plain():
 
 
 @pytest.mark.parametrize("clearance", [0.0, 0.01])
-def test_every_success_is_free_and_where_it_was_asked_for(clearance):
+def test_every_success_is_free_of_collision_and_at_its_target(clearance):
     result = solver(clearance=clearance).solve_batch(TARGETS, threads=1)
     q = result.q[result.success]
     assert (AMONG.distance(q) >= clearance - 1e-9).all()
@@ -34,49 +34,49 @@ def test_every_success_is_free_and_where_it_was_asked_for(clearance):
     assert ((q >= PANDA.space.lower) & (q <= PANDA.space.upper)).all()
 
 
-def test_targets_of_free_configurations_are_solved_though_their_first_answers_bump():
+def test_targets_of_free_configurations_are_solved_although_their_first_solutions_are_in_collision():
     assert AMONG.is_free(plain().q).mean() < 0.9
     assert solver().solve_batch(TARGETS, threads=1).success.mean() > 0.99
 
 
-def test_neither_threads_nor_chunks_nor_neighbours_change_a_bit():
+def test_results_do_not_depend_on_threads_chunks_or_other_rows():
     whole = solver().solve_batch(TARGETS, threads=1)
     for threads, chunk in ((2, 37), (1, 1000)):
-        other = solver().solve_batch(TARGETS, threads=threads, chunk=chunk)
-        assert np.array_equal(whole.q, other.q)
-        assert np.array_equal(whole.status, other.status)
+        result = solver().solve_batch(TARGETS, threads=threads, chunk=chunk)
+        assert np.array_equal(whole.q, result.q)
+        assert np.array_equal(whole.status, result.status)
     turned = solver().solve_batch(TARGETS[::-1], threads=1)
     assert np.array_equal(whole.q, turned.q[::-1])
 
 
-def test_starts_are_stayed_near_to():
+def test_solutions_stay_near_their_starts():
     starts = free_configurations(AMONG, len(TARGETS), seed=3)
     near, far = (solver().solve_batch(TARGETS, q0, threads=1) for q0 in (starts, None))
     both = near.success & far.success
     assert both.mean() > 0.98
     assert AMONG.is_free(near.q[both], -1e-9).all()
-    way = [np.linalg.norm(one.q[both] - starts[both], axis=1).mean() for one in (near, far)]
-    assert way[0] < way[1]
+    distances = [np.linalg.norm(result.q[both] - starts[both], axis=1).mean() for result in (near, far)]
+    assert distances[0] < distances[1]
 
 
-def test_rows_inside_an_obstacle_are_in_collision_and_the_summary_says_so():
+def test_rows_inside_an_obstacle_are_in_collision_and_counted_in_the_summary():
     cart = rail()
-    places = np.array([[-1.0, 0, 0], [1.0, 0, 0], [0.5, 0, 0], [2.5, 0, 0], [np.nan, 0, 0]])
-    result = mk.Solver(cart, mk.PositionGoal("cart", (0, 0, 0)), avoid=wall()).solve_batch(places, threads=1)
-    found = [result.status_of(row) for row in range(len(places))]
-    assert found == [Status.CONVERGED, Status.IN_COLLISION, Status.CONVERGED, Status.CLOSEST, Status.BAD_TARGET]
+    positions = np.array([[-1.0, 0, 0], [1.0, 0, 0], [0.5, 0, 0], [2.5, 0, 0], [np.nan, 0, 0]])
+    result = mk.Solver(cart, mk.PositionGoal("cart", (0, 0, 0)), avoid=wall()).solve_batch(positions, threads=1)
+    statuses = [result.status_of(row) for row in range(len(positions))]
+    assert statuses == [Status.CONVERGED, Status.IN_COLLISION, Status.CONVERGED, Status.CLOSEST, Status.BAD_TARGET]
     assert result.rows_with(Status.IN_COLLISION).tolist() == [1]
     assert "IN_COLLISION" in result.summary()
 
 
-def test_loops_and_several_goals_keep_off_row_by_row():
+def test_loops_and_several_goals_avoid_collisions_in_every_row():
     loop = four_bar()
     start = mk.Solver(loop, None).solve().q
     there = mk.Solver(loop, mk.JointValues({"crank": float(start[0] + 0.5)})).solve(q0=start).require().q
     collider = Collider(loop, ball(*(loop.pose("coupler", there) @ [0.9, 0, 0, 1])[:2], radius=0.05))
     values = np.linspace(-1.0, 1.0, 12)
     crank = mk.Solver(loop, mk.JointValues({"crank": 0.0}), avoid=collider)
-    result = crank.solve_batch([{"crank": start[0] + one} for one in values], start, threads=1)
+    result = crank.solve_batch([{"crank": start[0] + value} for value in values], start, threads=1)
     free = collider.distance(result.q) >= -1e-9
     assert (free | ~result.success).all()
     assert 0 < result.success.sum() < len(values)
@@ -88,22 +88,22 @@ def test_loops_and_several_goals_keep_off_row_by_row():
     assert (Collider(arm, ball(0.6, 0.2)).distance(result.q[:2]) >= -1e-9).all()
 
 
-def test_a_folder_goes_on_only_with_the_same_obstacles(tmp_path):
+def test_a_batch_resumes_only_with_the_same_obstacles(tmp_path):
     arm = planar_arm()
     collider = Collider(arm, [ball(0.6, 0.2)])
-    places = np.array([[1.0, 0.4, 0], [0.9, -0.4, 0]])
-    asked = mk.Solver(arm, mk.PositionGoal("tip", places[0]), avoid=collider)
-    first = asked.solve_batch(places, threads=1, out=tmp_path / "it")
-    assert np.array_equal(asked.solve_batch(places, threads=1, out=tmp_path / "it").q, first.q)
-    more = mk.Solver(arm, mk.PositionGoal("tip", places[0]), avoid=collider, clearance=0.01)
+    positions = np.array([[1.0, 0.4, 0], [0.9, -0.4, 0]])
+    solver = mk.Solver(arm, mk.PositionGoal("tip", positions[0]), avoid=collider)
+    first = solver.solve_batch(positions, threads=1, out=tmp_path / "it")
+    assert np.array_equal(solver.solve_batch(positions, threads=1, out=tmp_path / "it").q, first.q)
+    more = mk.Solver(arm, mk.PositionGoal("tip", positions[0]), avoid=collider, clearance=0.01)
     with pytest.raises(BatchMismatch, match="options"):
-        more.solve_batch(places, threads=1, out=tmp_path / "it")
+        more.solve_batch(positions, threads=1, out=tmp_path / "it")
     collider.move("ball", mk.Pose((0.6, 0.25, 0)))
     with pytest.raises(BatchMismatch, match="options"):
-        asked.solve_batch(places, threads=1, out=tmp_path / "it")
+        solver.solve_batch(positions, threads=1, out=tmp_path / "it")
 
 
-def test_starts_alone_are_rows_where_nothing_is_asked_but_that_loops_are_shut():
+def test_starts_without_targets_are_rows_that_only_close_loops():
     """Once an IndexError: there was no first objective to look at."""
     loop = four_bar()
     starts = mk.Solver(loop, None).solve().q + np.array([[0.0, 0.0, 0.0], [0.05, 0.0, 0.0], [0.0, -0.05, 0.1]])

@@ -33,34 +33,34 @@ START = np.array([0.1, 0.2, 0.3])
 WHOLE = solve_batch(SOLVER, POINTS, START)
 
 
-def assert_same(found, whole) -> None:
+def assert_same(result, whole) -> None:
     for name in NAMES:
-        assert np.array_equal(getattr(found, name), getattr(whole, name), equal_nan=True), name
+        assert np.array_equal(getattr(result, name), getattr(whole, name), equal_nan=True), name
 
 
 def stop_at(row):
-    def look(done, total):
+    def report(done, total):
         if done >= row:
             raise KeyboardInterrupt
 
-    return look
+    return report
 
 
-def test_a_result_in_a_folder_is_the_one_in_memory(tmp_path, monkeypatch):
+def test_a_result_in_a_folder_equals_the_result_in_memory(tmp_path, monkeypatch):
     count_clock_readings(monkeypatch)
-    found = solve_batch(SOLVER, POINTS, START, out=tmp_path / "new" / "out")
-    assert_same(found, WHOLE)
-    assert isinstance(found.q.base, np.memmap) or isinstance(found.q, np.memmap)
+    result = solve_batch(SOLVER, POINTS, START, out=tmp_path / "new" / "out")
+    assert_same(result, WHOLE)
+    assert isinstance(result.q.base, np.memmap) or isinstance(result.q, np.memmap)
     assert_same(BatchResult.open(tmp_path / "new" / "out"), WHOLE)
-    assert found.seconds > 0
-    assert found.joints == ARM.space.q_names
+    assert result.seconds > 0
+    assert result.joints == ARM.space.q_names
     for name, dtype in zip(NAMES, ("f8", "i1", "f8", "i4"), strict=True):
         plain = np.load(tmp_path / "new" / "out" / f"{name}.npy")
         assert plain.dtype == dtype
         assert np.array_equal(plain, getattr(WHOLE, name), equal_nan=True)
 
 
-def test_saved_and_opened_it_is_the_same(tmp_path):
+def test_a_saved_result_is_loaded_unchanged(tmp_path):
     assert_same(WHOLE.save(tmp_path / "out"), WHOLE)
     opened = BatchResult.open(tmp_path / "out")
     assert_same(opened, WHOLE)
@@ -70,16 +70,16 @@ def test_saved_and_opened_it_is_the_same(tmp_path):
         WHOLE.save(tmp_path / "out")
 
 
-def test_arrays_cannot_be_written_into(tmp_path):
-    for found in (WHOLE, WHOLE.save(tmp_path / "out")):
+def test_arrays_are_read_only(tmp_path):
+    for result in (WHOLE, WHOLE.save(tmp_path / "out")):
         for name in NAMES:
             with pytest.raises(ValueError, match="read-only"):
-                getattr(found, name)[0] = 0
+                getattr(result, name)[0] = 0
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 3))
-def test_a_folder_goes_on_where_it_was_stopped(row, chunk, threads):
+def test_a_batch_in_a_folder_resumes_where_it_was_stopped(row, chunk, threads):
     engine = FakeChain()
     with pytest.MonkeyPatch.context() as patch:
         folder = tempfile.mkdtemp()
@@ -93,10 +93,10 @@ def test_a_folder_goes_on_where_it_was_stopped(row, chunk, threads):
             assert engine.rows <= 40
             if done < 40:
                 assert f"{done} of 40 rows are done" in str(stopped.value)
-            found = lanes(engine, POINTS, out=stopped.value.result, chunk=chunk + 1)
-            assert_same(found, lanes(FakeChain(), POINTS))
+            result = lanes(engine, POINTS, out=stopped.value.result, chunk=chunk + 1)
+            assert_same(result, lanes(FakeChain(), POINTS))
             assert engine.rows == 39  # the bad row is not tried, no other twice
-            assert_same(lanes(engine, POINTS, out=folder), found)
+            assert_same(lanes(engine, POINTS, out=folder), result)
             assert engine.rows == 39
         finally:
             shutil.rmtree(folder)
@@ -106,7 +106,7 @@ def lanes(engine, points, **how):
     return solve_in_lanes(SOLVER, points, START, engine, **how)
 
 
-def test_a_result_in_memory_goes_on_as_well():
+def test_a_batch_in_memory_resumes_where_it_was_stopped():
     with pytest.raises(Interrupted, match=r"8 of 40 rows are done and are in `result`") as stopped:
         solve_batch(SOLVER, POINTS, START, progress=stop_at(8), chunk=4, threads=1)
     half = stopped.value.result
@@ -119,7 +119,7 @@ def test_a_result_in_memory_goes_on_as_well():
     assert_same(solve_batch(SOLVER, POINTS, START, out=half), WHOLE)
 
 
-def test_an_unfinished_result_can_be_saved_and_gone_on_with(tmp_path):
+def test_an_unfinished_result_can_be_saved_and_resumed(tmp_path):
     with pytest.raises(Interrupted) as stopped:
         solve_batch(SOLVER, POINTS, START, progress=stop_at(8), chunk=4)
     stopped.value.result.save(tmp_path / "half")
@@ -127,7 +127,7 @@ def test_an_unfinished_result_can_be_saved_and_gone_on_with(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
+    ("make_arguments", "message"),
     [
         (lambda: (SOLVER, POINTS[:39], START), "for 40 targets, but this batch has 39"),
         (lambda: (SOLVER, POINTS + 1e-12, START), "other targets"),
@@ -141,12 +141,12 @@ def test_an_unfinished_result_can_be_saved_and_gone_on_with(tmp_path):
         (lambda: (mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0, 0, 0))), POINTS, None), "3 numbers in q"),
     ],
 )
-def test_the_result_of_another_problem_is_refused_and_stays(other, words, tmp_path):
-    kept = WHOLE.save(tmp_path / "out")
+def test_the_result_of_another_problem_is_rejected_and_unchanged(make_arguments, message, tmp_path):
+    saved = WHOLE.save(tmp_path / "out")
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    for out in (tmp_path / "out", kept, WHOLE):
-        with pytest.raises(BatchMismatch, match=words):
-            solve_batch(*other(), out=out)
+    for out in (tmp_path / "out", saved, WHOLE):
+        with pytest.raises(BatchMismatch, match=message):
+            solve_batch(*make_arguments(), out=out)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
@@ -154,15 +154,15 @@ def longer() -> mk.Mechanism:
     return mk.gallery.planar_3r(lengths=(1.0, 1.0, 1.1))
 
 
-def test_a_target_that_the_batch_replaces_is_no_other_problem(tmp_path):
+def test_a_target_that_the_batch_replaces_does_not_change_the_problem(tmp_path):
     solve_batch(SOLVER, POINTS, START, out=tmp_path / "out")
-    found = solve_batch(
+    result = solve_batch(
         mk.Solver(ARM, mk.PositionGoal(TIP, (0.1, 0.2, 0.0)), restarts=20), POINTS, START, out=tmp_path / "out"
     )
-    assert_same(found, WHOLE)
+    assert_same(result, WHOLE)
 
 
-def test_another_rng_is_refused_and_none_is_its_own(tmp_path):
+def test_another_generator_is_rejected_and_none_resumes_the_saved_one(tmp_path):
     first = solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
     with pytest.raises(BatchMismatch, match="started with another rng"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(2))
@@ -170,7 +170,7 @@ def test_another_rng_is_refused_and_none_is_its_own(tmp_path):
     solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
 
 
-def test_what_is_not_a_batch_is_never_written_into(tmp_path):
+def test_a_folder_that_is_not_a_batch_is_never_written_to(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(CannotSave, match=r"holds other files \(notes.txt\)"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path)
@@ -185,7 +185,7 @@ def test_what_is_not_a_batch_is_never_written_into(tmp_path):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "data")
 
 
-def test_a_broken_folder_is_named(tmp_path):
+def test_a_broken_folder_is_named_in_the_error(tmp_path):
     with pytest.raises(FileMissing, match=r"about\.json is missing"):
         BatchResult.open(tmp_path / "nowhere")
     WHOLE.save(tmp_path / "out")
@@ -201,7 +201,7 @@ def test_a_broken_folder_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("last", ["about.json.part", "about.json", "errors.npy", "status.npy.part"])
-def test_a_folder_whose_making_was_cut_short_is_made_to_the_end(last, tmp_path):
+def test_a_folder_that_was_interrupted_during_creation_is_completed(last, tmp_path):
     order = ["about.json.part", "about.json", "q.npy", "errors.npy", "iterations.npy", "status.npy.part"]
     done = tmp_path / "done"
     solve_batch(SOLVER, POINTS, START, out=done)
@@ -215,7 +215,7 @@ def test_a_folder_whose_making_was_cut_short_is_made_to_the_end(last, tmp_path):
     assert_same(solve_batch(SOLVER, POINTS, START, out=half), WHOLE)
 
 
-def test_a_result_in_words():
+def test_a_result_prints_its_summary():
     assert WHOLE.counts == {Status.CONVERGED: 37, Status.CLOSEST: 2, Status.BAD_TARGET: 1}
     assert WHOLE.rows_with(Status.CLOSEST).tolist() == [5, 30]
     first, *lines = WHOLE.summary().splitlines()
@@ -229,12 +229,12 @@ def test_a_result_in_words():
     assert json.loads(WHOLE._metadata.to_json())["rows"] == 40
 
 
-def test_all_but_one_of_ten_million_are_not_all():
+def test_percentages_are_never_rounded_to_all_or_none():
     assert format_percent(9_999_999, 10_000_000) == "over 99.99"
-    assert [format_percent(*some) for some in ((7, 7), (0, 3), (37, 40), (1, 3))] == ["100", "0", "92.5", "33.33"]
+    assert [format_percent(*counts) for counts in ((7, 7), (0, 3), (37, 40), (1, 3))] == ["100", "0", "92.5", "33.33"]
 
 
-def test_nothing_is_warned_of():
+def test_no_warnings_are_raised():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solve_batch(SOLVER, np.full((3, 3), np.inf), START)

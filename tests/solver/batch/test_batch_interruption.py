@@ -51,22 +51,22 @@ def wait_until_some_are_done(folder: Path, process: subprocess.Popen[str]) -> No
     raise AssertionError("nothing was done in a minute")
 
 
-def assert_rows(found: BatchResult, whole: BatchResult) -> None:
+def assert_rows(result: BatchResult, whole: BatchResult) -> None:
     """Every row that is marked as done is right."""
-    done = found.status != 9
-    assert np.array_equal(found.status[done], whole.status[done])
-    assert all(np.array_equal(getattr(found, name)[done], getattr(whole, name)[done]) for name in NAMES)
+    done = result.status != 9
+    assert np.array_equal(result.status[done], whole.status[done])
+    assert all(np.array_equal(getattr(result, name)[done], getattr(whole, name)[done]) for name in NAMES)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_what_was_done_before_a_signal_is_right_and_the_rest_can_be_done_after_it(how, threads, tmp_path):
+def test_rows_done_before_a_signal_are_correct_and_the_batch_can_be_resumed(how, threads, tmp_path):
     targets, folder = write_targets(tmp_path / "X.npy", N), tmp_path / "out"
     process = start(folder, targets, 0.03, threads)  # so slow that it is not done before the signal comes
     try:
         wait_until_some_are_done(folder, process)
         process.send_signal(how)
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     finally:
         process.kill()
     half, whole = BatchResult.open(folder), solve(None, np.load(targets, mmap_mode="r"))
@@ -74,15 +74,15 @@ def test_what_was_done_before_a_signal_is_right_and_the_rest_can_be_done_after_i
     assert_rows(half, whole)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert said.startswith(f"{half.done} {half.done:,} of 20,000 rows are done and are in {folder}")
+        assert output.startswith(f"{half.done} {half.done:,} of 20,000 rows are done and are in {folder}")
     else:
         assert process.returncode == -signal.SIGKILL
     before = {name: getattr(half, name)[half.status != 9].copy() for name in NAMES}
     rows = half.status != 9
-    found = solve(folder, np.load(targets, mmap_mode="r"))
-    assert found.is_finished
-    assert_rows(found, whole)
-    assert all(np.array_equal(getattr(found, name)[rows], before[name]) for name in NAMES)
+    result = solve(folder, np.load(targets, mmap_mode="r"))
+    assert result.is_finished
+    assert_rows(result, whole)
+    assert all(np.array_equal(getattr(result, name)[rows], before[name]) for name in NAMES)
 
 
 def test_memory_does_not_grow_with_the_batch(tmp_path):

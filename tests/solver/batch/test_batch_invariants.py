@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batch_backends import asked_of, general, lanes
+from batch_backends import batch_request, general, lanes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,34 +42,38 @@ def solve(name, order=slice(None), targets=None, **how):
     solver, own, starts = CASES[name]
     engine = lanes(solver) if "lanes" in name else general(solver)
     given = (own if targets is None else targets)[order]
-    return run_batch(asked_of(solver), engine, given, None if starts is None else starts[order], **how)
+    return run_batch(batch_request(solver), engine, given, None if starts is None else starts[order], **how)
 
 
 WHOLE = {name: solve(name, threads=1) for name in CASES}
 some_case = st.sampled_from(list(CASES))
 
 
-def assert_same(found, whole, rows=slice(None), of=slice(None)) -> None:
+def assert_same(result, whole, rows=slice(None), of=slice(None)) -> None:
     for name in NAMES:
-        assert np.array_equal(getattr(found, name)[rows], getattr(whole, name)[of], equal_nan=True), name
+        assert np.array_equal(getattr(result, name)[rows], getattr(whole, name)[of], equal_nan=True), name
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "lanes" not in name])
-def test_a_batch_is_what_one_by_one_comes_to(name):
+def test_a_batch_equals_single_solves(name):
     solver, targets, starts = CASES[name]
     whole = WHOLE[name]
     assert {Status.CONVERGED, Status.CLOSEST} <= set(whole.counts)
     for i in range(N):
-        one = solver.solve(targets[i], starts[i])
-        assert np.array_equal(one.q, whole.q[i])
-        assert (one.success, one.status, one.iterations) == (whole.success[i], whole.status_of(i), whole.iterations[i])
-        error = next(iter(one.errors.values()))
+        solution = solver.solve(targets[i], starts[i])
+        assert np.array_equal(solution.q, whole.q[i])
+        assert (solution.success, solution.status, solution.iterations) == (
+            whole.success[i],
+            whole.status_of(i),
+            whole.iterations[i],
+        )
+        error = next(iter(solution.errors.values()))
         assert whole.errors[i, 0] == pytest.approx([error.position, error.rotation], rel=1e-9, abs=1e-14)
 
 
 @settings(max_examples=30)
 @given(some_case, st.integers(1, 4), st.integers(1, N + 3), st.booleans())
-def test_neither_threads_nor_chunks_change_a_bit(name, threads, chunk, random):
+def test_results_do_not_depend_on_threads_or_chunks(name, threads, chunk, random):
     rng = (lambda: np.random.default_rng(7)) if random else (lambda: None)
     whole = solve(name, threads=1, rng=rng()) if random else WHOLE[name]
     assert_same(solve(name, threads=threads, chunk=chunk, rng=rng()), whole)
@@ -77,31 +81,31 @@ def test_neither_threads_nor_chunks_change_a_bit(name, threads, chunk, random):
 
 @settings(max_examples=30)
 @given(some_case, st.permutations(range(N)), st.booleans())
-def test_the_order_of_rows_does_not_matter(name, order, random):
+def test_results_do_not_depend_on_the_order_of_rows(name, order, random):
     rng = (lambda: np.random.default_rng(7)) if random else (lambda: None)
     assert_same(solve(name, order, rng=rng()), solve(name, rng=rng()), of=order)
 
 
 @settings(max_examples=60)
 @given(some_case, st.data(), st.integers(1, N), st.sampled_from([np.nan, np.inf, -np.inf, 1e308, 1e9, 0.5]))
-def test_a_bad_row_leaves_all_others_as_they_are_to_the_bit(name, data, chunk, number):
+def test_a_bad_row_does_not_change_the_others(name, data, chunk, number):
     targets = CASES[name][1]
     bad = np.array(sorted(data.draw(st.sets(st.integers(0, N - 1), max_size=N))), dtype=np.int64)
     entry = data.draw(st.integers(0, targets[0].size - 1))
     spoiled = targets.copy()
     spoiled.reshape(N, -1)[bad, entry] = number
-    found = solve(name, targets=spoiled, chunk=chunk, threads=1)
+    result = solve(name, targets=spoiled, chunk=chunk, threads=1)
     others = np.setdiff1d(np.arange(N), bad)
-    assert_same(found, WHOLE[name], others, others)
+    assert_same(result, WHOLE[name], others, others)
     if not np.isfinite(number):
-        assert (found.rows_with(Status.BAD_TARGET) == bad).all()
+        assert (result.rows_with(Status.BAD_TARGET) == bad).all()
 
 
 @settings(max_examples=40)
 @given(
     some_case, st.lists(st.integers(0, N), min_size=1, max_size=4), st.integers(1, 9), st.integers(1, 3), st.booleans()
 )
-def test_stopped_anywhere_and_gone_on_with_it_is_the_same_batch(name, stops, chunk, threads, random):
+def test_a_batch_stopped_anywhere_and_resumed_is_the_same(name, stops, chunk, threads, random):
     whole = solve(name, threads=1, rng=np.random.default_rng(2)) if random else WHOLE[name]
     out, rng = None, np.random.default_rng(2) if random else None
     for stop in sorted(stops):
@@ -110,20 +114,22 @@ def test_stopped_anywhere_and_gone_on_with_it_is_the_same_batch(name, stops, chu
             if done >= stop:
                 raise KeyboardInterrupt
 
-        before = None if out is None else {one: getattr(out, one).copy() for one in NAMES}
+        before = None if out is None else {name: getattr(out, name).copy() for name in NAMES}
         try:
             out = solve(name, out=out, progress=stop_there, chunk=chunk, threads=threads, rng=rng)
         except Interrupted as error:
             out = error.result
         rng = None  # a result goes on with its own
         if before is not None:
-            kept = before["status"] != 9
-            assert all(np.array_equal(getattr(out, one)[kept], before[one][kept], equal_nan=True) for one in NAMES)
+            was_done = before["status"] != 9
+            assert all(
+                np.array_equal(getattr(out, name)[was_done], before[name][was_done], equal_nan=True) for name in NAMES
+            )
         chunk += 1
     assert_same(solve(name, out=out, threads=threads), whole)
 
 
-def test_the_same_seed_is_the_same_batch_and_another_one_another():
-    one, same, other = (solve("poses of 6R", rng=np.random.default_rng(k)) for k in (1, 1, 2))
-    assert_same(same, one)
-    assert (one.seed, one.seed == other.seed) == (same.seed, False)
+def test_the_same_seed_gives_the_same_batch_and_another_seed_does_not():
+    first, same, different = (solve("poses of 6R", rng=np.random.default_rng(k)) for k in (1, 1, 2))
+    assert_same(same, first)
+    assert (first.seed, first.seed == different.seed) == (same.seed, False)

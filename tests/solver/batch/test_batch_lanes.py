@@ -40,16 +40,16 @@ def test_every_form_of_target_becomes_a_pose(form):
     assert np.abs(run(GOAL, targets)[1].X - wanted).max() < 1e-15
 
 
-def test_points_are_poses_without_a_turn_and_turns_poses_without_a_place():
+def test_positions_and_rotations_are_poses_with_the_other_part_neutral():
     turns = run(mk.PositionGoal("tool0", (0, 0, 1)), P)[1].X[:, :3, :3]
     assert np.array_equal(turns, np.tile(np.eye(3), (10, 1, 1)))
     for targets in (X[:, :3, :3], WXYZ):
-        found = run(mk.OrientationGoal("tool0", np.eye(3)), targets)[1].X
-        assert np.abs(found[:, :3, :3] - X[:, :3, :3]).max() < 1e-15
-        assert not found[:, :3, 3].any()
+        X_chain = run(mk.OrientationGoal("tool0", np.eye(3)), targets)[1].X
+        assert np.abs(X_chain[:, :3, :3] - X[:, :3, :3]).max() < 1e-15
+        assert not X_chain[:, :3, 3].any()
 
 
-def test_without_starts_it_is_the_table_and_with_them_the_seeds():
+def test_without_starts_the_seed_table_is_used_and_with_starts_the_starts():
     _, recorder = run(GOAL, X)
     assert (recorder.mode, recorder.key) == (FROM_TABLE, 0.0)
     assert np.array_equal(recorder.q0, np.tile(ARM.q, (10, 1)))
@@ -60,19 +60,19 @@ def test_without_starts_it_is_the_table_and_with_them_the_seeds():
 
 
 @pytest.mark.parametrize("form", ["poses", "position and wxyz"])
-def test_bad_rows_are_found_by_the_chain_or_before_it_and_look_alike(form):
+def test_bad_rows_are_reported_equally_by_the_chain_and_before_it(form):
     targets = X.copy() if form == "poses" else np.concatenate([P, WXYZ], axis=1)
     clean, _ = run(GOAL, targets)
     spoiled = targets.copy()
     spoiled[[2, 6]] = np.nan
     spoiled[4] = 0.0
-    found, _ = run(GOAL, spoiled, chunk=4)
+    result, _ = run(GOAL, spoiled, chunk=4)
     bad, good = [2, 4, 6], [0, 1, 3, 5, 7, 8, 9]
-    assert all(found.status_of(row) is Status.BAD_TARGET for row in bad)
-    assert np.isnan(found.errors[bad]).all()
-    assert np.array_equal(found.q[bad], np.tile(ARM.q, (3, 1)))
-    assert not found.iterations[bad].any()
-    assert all(np.array_equal(getattr(found, name)[good], getattr(clean, name)[good]) for name in NAMES)
+    assert all(result.status_of(row) is Status.BAD_TARGET for row in bad)
+    assert np.isnan(result.errors[bad]).all()
+    assert np.array_equal(result.q[bad], np.tile(ARM.q, (3, 1)))
+    assert not result.iterations[bad].any()
+    assert all(np.array_equal(getattr(result, name)[good], getattr(clean, name)[good]) for name in NAMES)
 
 
 # ---- with the chain kernel itself ---------------------------------------------------------------
@@ -80,22 +80,22 @@ def test_bad_rows_are_found_by_the_chain_or_before_it_and_look_alike(form):
 SOLVER = mk.Solver(ARM, GOAL)
 
 
-def test_lanes_solve_what_can_be_solved_and_say_how_far_off_they_are():
+def test_lanes_solve_reachable_targets_and_report_errors():
     targets = ARM.pose("tool0", ARM.random(RNG, 300))
     for starts in (None, ARM.random(RNG, 300)):
-        found = solve_in_lanes(SOLVER, targets, starts).require()
-        ends = ARM.pose("tool0", found.q)
+        result = solve_in_lanes(SOLVER, targets, starts).require()
+        ends = ARM.pose("tool0", result.q)
         away = np.linalg.norm(ends[:, :3, 3] - targets[:, :3, 3], axis=1)
         turned = np.linalg.norm(rotation.log(np.swapaxes(ends[:, :3, :3], 1, 2) @ targets[:, :3, :3]), axis=1)
         assert max(away.max(), turned.max()) < 1e-6
-        assert np.abs(found.errors[:, 0] - np.stack([away, turned], axis=1)).max() < 1e-9
-        assert ARM.space.within_limits(found.q).all()
+        assert np.abs(result.errors[:, 0] - np.stack([away, turned], axis=1)).max() < 1e-9
+        assert ARM.space.within_limits(result.q).all()
 
 
 @pytest.mark.parametrize("goal", [mk.PositionGoal("tool0", (0, 0, 1), (0.1, 0.2, 0.3)), mk.OrientationGoal("tool0",
     np.eye(3)),
                                   mk.PoseGoal("tool0", X[0], relative_to="upper_arm_link", at=X[1])])  # fmt: skip
-def test_goals_for_a_place_or_a_turn_alone_or_seen_from_a_link(goal):
+def test_goals_for_a_position_or_a_rotation_or_relative_to_a_link(goal):
     solver = mk.Solver(ARM, goal)
     q = ARM.random(RNG, 20)
     shown = (
@@ -104,38 +104,38 @@ def test_goals_for_a_place_or_a_turn_alone_or_seen_from_a_link(goal):
         else inverse(ARM.pose(goal.relative_to, q)) @ ARM.pose("tool0", q)
     )
     targets = {"PositionGoal": shown[:, :3, 3], "OrientationGoal": shown, "PoseGoal": shown @ X[1]}[type(goal).__name__]
-    found = solve_in_lanes(solver, targets)
-    assert found.success.all()
+    result = solve_in_lanes(solver, targets)
+    assert result.success.all()
     for i in range(20):
-        error = goal.with_target(targets[i]).error(ARM, found.q[i])
+        error = goal.with_target(targets[i]).error(ARM, result.q[i])
         assert max(error.position, error.rotation) < 1e-6
-        assert found.errors[i, 0] == pytest.approx([error.position, error.rotation], abs=1e-9)
+        assert result.errors[i, 0] == pytest.approx([error.position, error.rotation], abs=1e-9)
 
 
 @pytest.mark.parametrize("seeded", [True, False])
-def test_lanes_and_one_by_one_end_alike(seeded):
+def test_lanes_and_single_solves_agree(seeded):
     targets = ARM.pose("tool0", ARM.random(RNG, 60))
     targets[::6, :3, 3] += 3.0
     starts = ARM.random(RNG, 60) if seeded else None
-    found, one_by_one = solve_in_lanes(SOLVER, targets, starts), solve_batch(SOLVER, targets, starts)
-    assert np.array_equal(found.status, one_by_one.status)
-    assert not found.success[::6].any()
-    assert found.success.sum() == 50
-    assert np.abs(found.errors[~found.success] - one_by_one.errors[~found.success]).max() < 1e-6
+    in_lanes, one_by_one = solve_in_lanes(SOLVER, targets, starts), solve_batch(SOLVER, targets, starts)
+    assert np.array_equal(in_lanes.status, one_by_one.status)
+    assert not in_lanes.success[::6].any()
+    assert in_lanes.success.sum() == 50
+    assert np.abs(in_lanes.errors[~in_lanes.success] - one_by_one.errors[~in_lanes.success]).max() < 1e-6
 
 
-def test_what_is_no_row_for_the_chain_kernel_is_solved_all_the_same():
+def test_rows_that_the_chain_kernel_rejects_are_solved_by_the_general_path():
     targets = X.copy()
     targets[1, :3, 0] *= 1 + 4e-7  # a rotation, as every door sees it
     starts = np.tile(ARM.q, (10, 1))
     starts[5] += 2e5
-    found = solve_in_lanes(SOLVER, targets, starts)
-    one = SOLVER.solve(targets[1], starts[1])
-    assert np.array_equal(found.q[1], one.q)
-    assert found.status_of(5) is SOLVER.solve(targets[5], starts[5]).status
+    result = solve_in_lanes(SOLVER, targets, starts)
+    solution = SOLVER.solve(targets[1], starts[1])
+    assert np.array_equal(result.q[1], solution.q)
+    assert result.status_of(5) is SOLVER.solve(targets[5], starts[5]).status
     clean = solve_in_lanes(SOLVER, X, np.tile(ARM.q, (10, 1)))
     rest = [0, 2, 3, 4, 6, 7, 8, 9]
-    assert np.array_equal(found.q[rest], clean.q[rest])
+    assert np.array_equal(result.q[rest], clean.q[rest])
 
 
 @pytest.mark.parametrize(

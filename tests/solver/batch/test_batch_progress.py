@@ -21,17 +21,17 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_function_is_told_of_every_step_to_the_last(threads):
-    told: list[tuple[int, int]] = []
-    solve(None, X, threads=threads, chunk=30, progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 100)
-    assert told[-1] == (100, 100)
-    assert told == sorted(told)
-    assert len(told) == 5
+def test_a_progress_function_is_called_for_every_step_to_the_last(threads):
+    calls: list[tuple[int, int]] = []
+    solve(None, X, threads=threads, chunk=30, progress=lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, 100)
+    assert calls[-1] == (100, 100)
+    assert calls == sorted(calls)
+    assert len(calls) == 5
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_of_that_function_stops_the_batch_with_what_is_done_kept(threads, tmp_path):
+def test_an_error_of_the_progress_function_stops_the_batch_and_keeps_finished_rows(threads, tmp_path):
     def fails(done, total):
         if done >= 60:
             raise ZeroDivisionError("mine")
@@ -39,19 +39,19 @@ def test_an_error_of_that_function_stops_the_batch_with_what_is_done_kept(thread
     with pytest.raises(ZeroDivisionError, match="mine") as raised:
         solve(tmp_path / "out", X, threads=threads, chunk=30, progress=fails)
     assert f"finished rows are in {tmp_path / 'out'}; repeat the call to resume" in raised.value.__notes__[0]
-    found = solve(tmp_path / "out", X)
-    assert found.is_finished
+    result = solve(tmp_path / "out", X)
+    assert result.is_finished
 
 
 @pytest.fixture
 def counted_seconds(monkeypatch):
     """A clock that goes on by a millisecond at each look: real ones may tick in tens of them."""
-    looks = itertools.count()
-    monkeypatch.setattr(module.time, "monotonic", lambda: 1e-3 * next(looks))
+    readings = itertools.count()
+    monkeypatch.setattr(module.time, "monotonic", lambda: 1e-3 * next(readings))
 
 
 @pytest.mark.usefixtures("counted_seconds")
-def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
+def test_a_terminal_shows_one_line_that_is_overwritten(monkeypatch):
     monkeypatch.setattr(module, "TERMINAL_INTERVAL_S", 0.0)
     stream = Terminal()
     line = BatchProgressLine(stream)
@@ -67,7 +67,7 @@ def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
 
 
 @pytest.mark.usefixtures("counted_seconds")
-def test_elsewhere_there_is_a_line_now_and_then_and_one_at_the_end():
+def test_without_a_terminal_lines_are_printed_at_intervals_and_at_the_end():
     stream = io.StringIO()
     line = BatchProgressLine(stream)
     for done in range(0, 1001, 10):
@@ -76,10 +76,10 @@ def test_elsewhere_there_is_a_line_now_and_then_and_one_at_the_end():
     assert stream.getvalue().count("\n") == 1
 
 
-def test_true_is_that_line(capsys):
+def test_progress_true_prints_that_line(capsys):
     solve(None, X, progress=True)
     assert "100 of 100 rows, 100 %" in capsys.readouterr().err
 
 
-def test_time_is_told_in_hours_minutes_and_seconds():
+def test_durations_are_printed_in_hours_minutes_and_seconds():
     assert [format_duration(seconds) for seconds in (0.4, 61, 3600, 7325.6)] == ["0:00", "1:01", "1:00:00", "2:02:06"]

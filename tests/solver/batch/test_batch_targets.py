@@ -20,8 +20,8 @@ POSE = mk.Solver(ARM, mk.PoseGoal("tool0", X[0]))
 POINT = mk.Solver(ARM, mk.PositionGoal("tool0", X[0, :3, 3]))
 
 
-def same(one, other) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in NAMES)
+def same(result, other_result) -> bool:
+    return all(np.array_equal(getattr(result, name), getattr(other_result, name), equal_nan=True) for name in NAMES)
 
 
 NAMES = ("q", "status", "errors", "iterations")
@@ -29,20 +29,20 @@ NAMES = ("q", "status", "errors", "iterations")
 
 def test_poses_and_positions_with_quaternions_are_the_same_targets():
     p, wxyz = to_position_wxyz(X)
-    found = solve_batch(POSE, np.concatenate([p, wxyz], axis=1), START)
-    assert found.success.all()
-    assert np.abs(ARM.pose("tool0", found.q) - X).max() < 1e-5
-    assert np.abs(found.q - solve_batch(POSE, X, START).q).max() < 1e-9
+    result = solve_batch(POSE, np.concatenate([p, wxyz], axis=1), START)
+    assert result.success.all()
+    assert np.abs(ARM.pose("tool0", result.q) - X).max() < 1e-5
+    assert np.abs(result.q - solve_batch(POSE, X, START).q).max() < 1e-9
 
 
 def test_a_pose_goal_given_points_keeps_its_rotation():
-    found = solve_batch(POSE, X[:, :3, 3], START).require()
-    ends = ARM.pose("tool0", found.q)
+    result = solve_batch(POSE, X[:, :3, 3], START).require()
+    ends = ARM.pose("tool0", result.q)
     assert np.abs(ends[:, :3, 3] - X[:, :3, 3]).max() < 2e-6
     assert np.abs(ends[:, :3, :3] - X[0, :3, :3]).max() < 2e-6
 
 
-def test_points_for_a_goal_that_is_a_point():
+def test_points_are_targets_of_a_position_goal():
     assert (
         np.abs(ARM.pose("tool0", solve_batch(POINT, X[:, :3, 3], START).require().q)[:, :3, 3] - X[:, :3, 3]).max()
         < 2e-6
@@ -50,13 +50,13 @@ def test_points_for_a_goal_that_is_a_point():
 
 
 @pytest.mark.parametrize("kind", ["list", "poses", "float32", "read-only", "gaps", "Fortran", "backwards", "file"])
-def test_any_array_or_list_of_poses_will_do(kind, tmp_path):
+def test_any_array_or_list_of_poses_is_accepted(kind, tmp_path):
     wide = np.repeat(X, 2, axis=0)
     if kind == "file":
         np.save(tmp_path / "X.npy", X)
     given = {
         "list": lambda: X.tolist(),
-        "poses": lambda: [mk.Pose.from_matrix(one) for one in X],
+        "poses": lambda: [mk.Pose.from_matrix(matrix) for matrix in X],
         "float32": lambda: X.astype(np.float32),
         "read-only": lambda: np.broadcast_to(X, X.shape),
         "gaps": lambda: wide[::2],
@@ -64,12 +64,12 @@ def test_any_array_or_list_of_poses_will_do(kind, tmp_path):
         "backwards": lambda: X[::-1].copy()[::-1],
         "file": lambda: np.load(tmp_path / "X.npy", mmap_mode="r"),
     }[kind]()
-    found = solve_batch(POSE, given, START, chunk=4)
+    result = solve_batch(POSE, given, START, chunk=4)
     if kind in ("float32", "poses"):
-        assert found.success.all()
-        assert np.abs(ARM.pose("tool0", found.q) - X).max() < 2e-6
+        assert result.success.all()
+        assert np.abs(ARM.pose("tool0", result.q) - X).max() < 2e-6
     else:
-        assert same(found, solve_batch(POSE, X, START))
+        assert same(result, solve_batch(POSE, X, START))
 
 
 @pytest.mark.parametrize(
@@ -86,34 +86,34 @@ def test_any_array_or_list_of_poses_will_do(kind, tmp_path):
         (mk.RestPose(np.zeros(6)), RNG.uniform(-1, 1, (4, 6))),
         (mk.LookAt("tool0", (1, 1, 1)), RNG.uniform(1, 2, (4, 3))),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda objective: type(objective).__name__,
 )
-def test_every_objective_takes_many_of_what_it_takes_one_of(objective, targets):
+def test_every_objective_takes_a_batch_of_its_targets(objective, targets):
     solver = mk.Solver(ARM, objective)
-    found = solve_batch(solver, targets, START)
-    assert found.success.all()
+    result = solve_batch(solver, targets, START)
+    assert result.success.all()
     for i in range(4):
         row = {name: values[i] for name, values in targets.items()} if isinstance(targets, dict) else targets[i]
         if isinstance(objective, mk.JointValues) and len(objective.values) > 1 and not isinstance(row, dict):
             row = dict(zip(objective.values, row, strict=True))
-        one = solver.solve(row, START)
-        assert np.array_equal(one.q, found.q[i])
-        error = next(iter(one.errors.values()))
-        assert found.errors[i, 0].tolist() == [error.position, error.rotation]
+        solution = solver.solve(row, START)
+        assert np.array_equal(solution.q, result.q[i])
+        error = next(iter(solution.errors.values()))
+        assert result.errors[i, 0].tolist() == [error.position, error.rotation]
 
 
 @pytest.mark.parametrize("goal", [mk.PoseGoal("tool0", X[0], at=X[3]), mk.PositionGoal("tool0", X[0, :3, 3], (0.1,
     0.2, 0.3)),
                                   mk.PoseGoal("tool0", np.eye(4), relative_to="forearm_link")])  # fmt: skip
-def test_the_errors_of_rows_are_those_of_the_objective(goal):
+def test_the_errors_of_rows_equal_those_of_the_objective(goal):
     targets = X if isinstance(goal, mk.PoseGoal) else X[:, :3, 3]
-    found = solve_batch(mk.Solver(ARM, goal, max_iterations=2), targets, START)
+    result = solve_batch(mk.Solver(ARM, goal, max_iterations=2), targets, START)
     for i in range(len(X)):
-        error = goal.with_target(targets[i]).error(ARM, found.q[i])
-        assert found.errors[i, 0] == pytest.approx([error.position, error.rotation], rel=1e-12, abs=1e-14)
+        error = goal.with_target(targets[i]).error(ARM, result.q[i])
+        assert result.errors[i, 0] == pytest.approx([error.position, error.rotation], rel=1e-12, abs=1e-14)
 
 
-def test_several_goals_by_name_or_in_their_order_some_of_which_stay():
+def test_targets_of_several_goals_by_name_or_in_order_with_fixed_targets():
     goals = [
         mk.PositionGoal("tool0", X[0, :3, 3], name="hand"),
         mk.JointValues({"shoulder_pan_joint": 0.3}, name="base"),
@@ -124,15 +124,15 @@ def test_several_goals_by_name_or_in_their_order_some_of_which_stay():
     assert same(ordered, solve_batch(solver, (X[:, :3, 3], np.full(9, 0.3)), START))
     assert ordered.objectives == ("hand", "base")
     assert ordered.errors.shape == (9, 2, 2)
-    one = solver.solve({"hand": X[4, :3, 3]}, START)
-    assert np.array_equal(one.q, ordered.q[4])
+    solution = solver.solve({"hand": X[4, :3, 3]}, START)
+    assert np.array_equal(solution.q, ordered.q[4])
 
 
 def test_without_targets_each_start_is_a_row():
-    found = solve_batch(POSE, None, Q)
-    assert len(found) == 9
-    assert np.abs(ARM.pose("tool0", found.q[found.success]) - X[0]).max() < 1e-5
-    assert all(np.array_equal(POSE.solve(q0=q).q, row) for q, row in zip(Q, found.q, strict=True))
+    result = solve_batch(POSE, None, Q)
+    assert len(result) == 9
+    assert np.abs(ARM.pose("tool0", result.q[result.success]) - X[0]).max() < 1e-5
+    assert all(np.array_equal(POSE.solve(q0=q).q, row) for q, row in zip(Q, result.q, strict=True))
 
 
 def bad_poses() -> dict[str, np.ndarray]:
@@ -147,64 +147,64 @@ def bad_poses() -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", bad_poses())
-def test_a_pose_that_is_none_is_a_bad_row_and_no_more(name):
+def test_an_invalid_pose_is_a_bad_row_and_changes_no_other_row(name):
     targets = X.copy()
     targets[4] = bad_poses()[name]
-    found, clean = solve_batch(POSE, targets, START), solve_batch(POSE, X, START)
-    assert found.status_of(4) is Status.BAD_TARGET
-    assert np.array_equal(found.q[4], START)
-    assert np.isnan(found.errors[4]).all()
+    result, clean = solve_batch(POSE, targets, START), solve_batch(POSE, X, START)
+    assert result.status_of(4) is Status.BAD_TARGET
+    assert np.array_equal(result.q[4], START)
+    assert np.isnan(result.errors[4]).all()
     others = np.arange(9) != 4
-    assert all(np.array_equal(getattr(found, one)[others], getattr(clean, one)[others]) for one in NAMES)
+    assert all(np.array_equal(getattr(result, name)[others], getattr(clean, name)[others]) for name in NAMES)
 
 
 @pytest.mark.parametrize("wxyz", [(0, 0, 0, 0), (np.nan, 0, 0, 1), (2, 0, 0, 0), (1e-200, 0, 0, 0)])
-def test_a_quaternion_that_is_none_is_a_bad_row(wxyz):
+def test_an_invalid_quaternion_is_a_bad_row(wxyz):
     rows = np.concatenate(to_position_wxyz(X), axis=1)
     rows[2, 3:] = wxyz
     assert np.flatnonzero(~solve_batch(POSE, rows, START).success).tolist() == [2]
     assert solve_batch(POSE, rows, START).status_of(2) is Status.BAD_TARGET
 
 
-def test_what_only_the_objective_can_tell_to_be_bad_is_a_bad_row_too():
-    found = solve_batch(mk.Solver(ARM, mk.Distance("tool0", "base_link", equal=0.5)), [0.4, -1.0, 0.5], START)
-    assert [found.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_TARGET, Status.CONVERGED]
-    found = solve_batch(mk.Solver(ARM, mk.AxisGoal("tool0", (0, 0, 1), (1, 0, 0))), [(0, 0, 0), (0, 1, 0)], START)
-    assert [found.status_of(i) for i in range(2)] == [Status.BAD_TARGET, Status.CONVERGED]
+def test_a_target_that_the_objective_rejects_is_a_bad_row():
+    result = solve_batch(mk.Solver(ARM, mk.Distance("tool0", "base_link", equal=0.5)), [0.4, -1.0, 0.5], START)
+    assert [result.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_TARGET, Status.CONVERGED]
+    result = solve_batch(mk.Solver(ARM, mk.AxisGoal("tool0", (0, 0, 1), (1, 0, 0))), [(0, 0, 0), (0, 1, 0)], START)
+    assert [result.status_of(i) for i in range(2)] == [Status.BAD_TARGET, Status.CONVERGED]
 
 
-def test_a_bad_start_is_a_bad_row_and_stays_at_the_present_configuration():
+def test_a_bad_start_is_a_bad_row_at_the_current_configuration():
     starts = Q.copy()
     starts[3, 2] = np.nan
-    found, clean = solve_batch(POSE, X, starts), solve_batch(POSE, X, Q)
-    assert found.status_of(3) is Status.BAD_START
-    assert np.array_equal(found.q[3], ARM.q)
+    result, clean = solve_batch(POSE, X, starts), solve_batch(POSE, X, Q)
+    assert result.status_of(3) is Status.BAD_START
+    assert np.array_equal(result.q[3], ARM.q)
     others = np.arange(9) != 3
-    assert all(np.array_equal(getattr(found, one)[others], getattr(clean, one)[others]) for one in NAMES)
+    assert all(np.array_equal(getattr(result, name)[others], getattr(clean, name)[others]) for name in NAMES)
 
 
-def test_a_ball_without_a_direction_is_a_bad_start():
+def test_a_zero_quaternion_is_a_bad_start():
     robot = mk.Builder("ball")
     robot.spherical("shoulder", "base", "arm")
     robot.fixed("mount", "arm", "tip", at=(1.0, 0.0, 0.0))
     mechanism = robot.build()
     starts = np.tile(mechanism.neutral(), (3, 1))
     starts[1] = 0.0
-    found = solve_batch(
+    result = solve_batch(
         mk.Solver(mechanism, mk.PositionGoal("tip", (0, 1, 0))), np.tile([0.0, 0.6, 0.8], (3, 1)), starts
     )
-    assert [found.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_START, Status.CONVERGED]
+    assert [result.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_START, Status.CONVERGED]
 
 
 @pytest.mark.parametrize("targets", [[], np.zeros((0, 4, 4)), np.zeros((0, 7)), np.zeros((0, 3))])
-def test_no_targets_at_all_are_an_empty_result(targets, tmp_path):
+def test_an_empty_list_of_targets_gives_an_empty_result(targets, tmp_path):
     for out in (None, tmp_path / "out"):
-        found = solve_batch(POSE, targets, out=out)
-        assert len(found) == found.done == 0
-        assert found.q.shape == (0, 6)
-        assert found.errors.shape == (0, 1, 2)
-        assert found.is_finished
-        assert "0 of 0 rows" in found.summary()
+        result = solve_batch(POSE, targets, out=out)
+        assert len(result) == result.done == 0
+        assert result.q.shape == (0, 6)
+        assert result.errors.shape == (0, 1, 2)
+        assert result.is_finished
+        assert "0 of 0 rows" in result.summary()
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_no_targets_at_all_are_an_empty_result(targets, tmp_path):
         (None, "needs targets, or a start for each row"),
     ],
 )
-def test_a_wrong_shape_is_refused_with_the_right_ones(targets, words):
+def test_a_wrong_shape_is_rejected_with_the_valid_shapes(targets, words):
     with pytest.raises(ShapeError, match=words):
         solve_batch(POSE, targets)
 
 
-def test_what_does_not_fit_together_is_refused():
+def test_mismatched_arguments_are_rejected():
     with pytest.raises(ShapeError, match="9 targets and 8 starts"):
         solve_batch(POSE, X, Q[:8])
     with pytest.raises(ShapeError, match=r"q0 must be \(6,\), or \(N, 6\)"):
@@ -248,7 +248,7 @@ def test_what_does_not_fit_together_is_refused():
         solve_batch(mk.Solver(ARM, mk.JointValues({"elbow_joint": 0.0})), {"elbow": np.zeros(3)})
 
 
-def test_targets_are_not_changed():
+def test_targets_are_not_modified():
     given, before = X.copy(), X.copy()
     solve_batch(POSE, given, Q)
     assert np.array_equal(given, before)

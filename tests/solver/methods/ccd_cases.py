@@ -11,31 +11,31 @@ from mechanik.spatial import from_position_wxyz
 KINDS = ("point", "pose", "hinge", "axis", "orientation", "line", "plane", "square")
 
 
-def random_goal(rng, mechanism, kind, **wish):
+def random_goal(rng, mechanism, kind, **options):
     """Something that one link shall do in the world, or against another one."""
     links = list(mechanism.links)
     link = links[rng.integers(1, len(links))]
-    others = [None, None, *(one for one in links if one != link)]
-    place, way, local = rng.normal(scale=1.5, size=3), random_turn(rng)[1:], random_turn(rng)[1:]
-    at, turn = rng.uniform(-0.5, 0.5, 3), random_turn(rng)
-    wish |= {"weight": float(rng.choice([1.0, 0.3, 3.0])), "relative_to": others[rng.integers(len(others))]}
+    others = [None, None, *(name for name in links if name != link)]
+    position, direction, local = rng.normal(scale=1.5, size=3), random_turn(rng)[1:], random_turn(rng)[1:]
+    at, wxyz = rng.uniform(-0.5, 0.5, 3), random_turn(rng)
+    options |= {"weight": float(rng.choice([1.0, 0.3, 3.0])), "relative_to": others[rng.integers(len(others))]}
     match kind:
         case "point":
-            return mk.PositionGoal(link, place, at, **wish)
+            return mk.PositionGoal(link, position, at, **options)
         case "pose":
-            return mk.PoseGoal(link, from_position_wxyz(place, turn), at=at, **wish)
+            return mk.PoseGoal(link, from_position_wxyz(position, wxyz), at=at, **options)
         case "hinge":
-            return mk.HingeGoal(link, place, way, at, local, **wish)
+            return mk.HingeGoal(link, position, direction, at, local, **options)
         case "axis":
-            return mk.AxisGoal(link, way, local, **wish)
+            return mk.AxisGoal(link, direction, local, **options)
         case "orientation":
-            return mk.OrientationGoal(link, turn, **wish)
+            return mk.OrientationGoal(link, wxyz, **options)
         case "line":
-            return mk.OnLine(link, place, way, at, **wish)
+            return mk.OnLine(link, position, direction, at, **options)
         case "plane":
-            return mk.OnPlane(link, place, way, at, **wish)
+            return mk.OnPlane(link, position, direction, at, **options)
         case "square":
-            return mk.PoseGoal(link, from_position_wxyz(place, turn), at=at, dof=("X", "Z", "EY"), **wish)
+            return mk.PoseGoal(link, from_position_wxyz(position, wxyz), at=at, dof=("X", "Z", "EY"), **options)
     raise AssertionError(kind)
 
 
@@ -49,12 +49,12 @@ def chordal_error(mechanism, goals, size, q):
             p, R = A[:3, :3].T @ (B[:3, 3] - A[:3, 3]), A[:3, :3].T @ B[:3, :3]
             shifts = [row for row in relation.rows if row < 3 and relation.kind.name != "COSINE"]
             total += (relation.weight / size) ** 2 * float(p[shifts] @ p[shifts])
-            turns = [row for row in relation.rows if row >= 3]
+            rotations = [row for row in relation.rows if row >= 3]
             if relation.kind.name == "COSINE":
                 total += relation.weight**2 * R[2, 2] ** 2
-            elif len(turns) == 3:
+            elif len(rotations) == 3:
                 total += relation.weight**2 * (3.0 - np.trace(R))
-            elif turns:
+            elif rotations:
                 total += relation.weight**2 * 2.0 * (1.0 - R[2, 2])
     return total
 

@@ -15,7 +15,7 @@ from mechanik.spatial import quaternion, rotation
 
 
 @dataclass(frozen=True)
-class Want:
+class FrameGoal:
     """A link's frame `at` (4, 4) shall be at `target` (4, 4), in the parts that are named.
 
     Attributes:
@@ -32,57 +32,57 @@ class Want:
     weights: tuple[float, float]
 
 
-def sweep(mechanism, wants, q, order, *, largest=math.inf, size=1.0):
+def sweep(mechanism, frame_goals, q, order, *, largest=math.inf, size=1.0):
     """One sweep; `order` lists freedoms: ("turn" or "slide", place in q, place in v), or ("ball", ...)."""
     space = mechanism.space
     for kind, k, v in order:
         if kind == "ball":
-            turn = best_ball(mechanism, wants, q, v, largest)
+            rotation_vector = best_ball(mechanism, frame_goals, q, v, largest)
             q = q.copy()
-            q[k : k + 4] = quaternion.normalize(quaternion.multiply(q[k : k + 4], quaternion.exp(turn)))
+            q[k : k + 4] = quaternion.normalize(quaternion.multiply(q[k : k + 4], quaternion.exp(rotation_vector)))
             continue
         low, high = space.lower[k] - q[k], space.upper[k] - q[k]
         if kind == "turn":
             low, high = max(low, -largest), min(high, largest)
-            move = best_turn(mechanism, wants, q, v, low, high)
+            move = best_turn(mechanism, frame_goals, q, v, low, high)
         else:
             low, high = max(low, -largest * size), min(high, largest * size)
-            move = best_shift(mechanism, wants, q, v, low, high)
+            move = best_shift(mechanism, frame_goals, q, v, low, high)
         q = q.copy()
         q[k] = min(max(q[k] + move, space.lower[k]), space.upper[k])
     return q
 
 
-def seen(mechanism, want, q, v):
-    """Pose of a want's frame, and the velocities (linear, angular) that a unit of v gives it."""
-    X = mechanism.pose(want.link, q) @ want.at
-    J = mechanism.jacobian(want.link, q, want.at[:3, 3])
+def seen(mechanism, goal, q, v):
+    """Pose of a goal's frame, and the velocities (linear, angular) that a unit of v gives it."""
+    X = mechanism.pose(goal.link, q) @ goal.at
+    J = mechanism.jacobian(goal.link, q, goal.at[:3, 3])
     return X, J[:3, v], J[3:, v]
 
 
-def best_turn(mechanism, wants, q, v, low, high):
+def best_turn(mechanism, frame_goals, q, v, low, high):
     k1 = k2 = k3 = 0.0
     squares = np.zeros(5, dtype=complex)  # of e^(-2it) ... e^(2it)
     exact = True
-    for want in wants:
-        X, linear, z = seen(mechanism, want, q, v)
+    for goal in frame_goals:
+        X, linear, z = seen(mechanism, goal, q, v)
         if np.linalg.norm(z) < 0.5:
             continue
         foot = X[:3, 3] - np.cross(linear, z)  # of the perpendicular from the frame's origin to the axis
-        pairs = [(1.0, X[:3, j], want.target[:3, j]) for j in want.axes]
-        share = want.weights[1] ** 2 * (0.5 if len(want.axes) == 3 else 1.0)
-        moving, wanted = X[:3, 3] - foot, want.target[:3, 3] - foot
+        pairs = [(1.0, X[:3, j], goal.target[:3, j]) for j in goal.axes]
+        share = goal.weights[1] ** 2 * (0.5 if len(goal.axes) == 3 else 1.0)
+        moving, wanted = X[:3, 3] - foot, goal.target[:3, 3] - foot
         pairs = [(share, *pair[1:]) for pair in pairs]
-        if len(want.position) == 3:
-            pairs.append((want.weights[0] ** 2, moving, wanted))
-        elif want.position:
+        if len(goal.position) == 3:
+            pairs.append((goal.weights[0] ** 2, moving, wanted))
+        elif goal.position:
             exact = False
-            for j in want.position:
-                n = want.target[:3, j]
+            for j in goal.position:
+                n = goal.target[:3, j]
                 still = n @ z * (z @ moving) - n @ wanted
                 u, w = n @ moving - n @ z * (z @ moving), n @ np.cross(z, moving)
                 row = np.array([u + 1j * w, 2 * still, u - 1j * w]) / 2
-                squares += want.weights[0] ** 2 * np.convolve(row, row)
+                squares += goal.weights[0] ** 2 * np.convolve(row, row)
         for weight, P_c, P_d in pairs:
             k1 += weight * (P_d @ z) * (P_c @ z)
             k2 += weight * (P_d @ P_c)
@@ -109,25 +109,25 @@ def best_turn(mechanism, wants, q, v, low, high):
     return min((t for t in [*candidates, *ends] if cost(t) <= best + 1e-12), key=abs)
 
 
-def best_shift(mechanism, wants, q, v, low, high):
+def best_shift(mechanism, frame_goals, q, v, low, high):
     rows, rhs = [0.0], [0.0]
-    for want in wants:
-        X, d, _ = seen(mechanism, want, q, v)
-        for j in want.position:
-            rows.append(want.weights[0] * want.target[:3, j] @ d)
-            rhs.append(-want.weights[0] * want.target[:3, j] @ (X[:3, 3] - want.target[:3, 3]))
+    for goal in frame_goals:
+        X, d, _ = seen(mechanism, goal, q, v)
+        for j in goal.position:
+            rows.append(goal.weights[0] * goal.target[:3, j] @ d)
+            rhs.append(-goal.weights[0] * goal.target[:3, j] @ (X[:3, 3] - goal.target[:3, 3]))
     best = np.linalg.lstsq(np.array(rows)[:, None], np.array(rhs), rcond=None)[0][0]
     return min(max(best, low), high)
 
 
-def best_ball(mechanism, wants, q, v, largest):
+def best_ball(mechanism, frame_goals, q, v, largest):
     """The rotation vector, about the ball's own axes."""
     vectors, axes = [], None
-    for want in wants:
-        J = mechanism.jacobian(want.link, q, want.at[:3, 3])
+    for goal in frame_goals:
+        J = mechanism.jacobian(goal.link, q, goal.at[:3, 3])
         if np.linalg.norm(J[3:, v]) < 0.5:
             continue
-        X = mechanism.pose(want.link, q) @ want.at
+        X = mechanism.pose(goal.link, q) @ goal.at
         axes = J[3:, v : v + 3]
         # v_i = a_i x (p - c) for all three axes: c from least squares
         centre = (
@@ -136,17 +136,17 @@ def best_ball(mechanism, wants, q, v, largest):
                 np.concatenate([rotation.hat(axes[:, i]) for i in range(3)]), J[:3, v : v + 3].T.ravel(), rcond=None
             )[0]
         )
-        if want.position:
-            vectors.append((want.weights[0] ** 2, X[:3, 3] - centre, want.target[:3, 3] - centre))
-        share = want.weights[1] ** 2 * (0.5 if len(want.axes) == 3 else 1.0)
-        vectors += [(share, X[:3, j], want.target[:3, j]) for j in want.axes]
+        if goal.position:
+            vectors.append((goal.weights[0] ** 2, X[:3, 3] - centre, goal.target[:3, 3] - centre))
+        share = goal.weights[1] ** 2 * (0.5 if len(goal.axes) == 3 else 1.0)
+        vectors += [(share, X[:3, j], goal.target[:3, j]) for j in goal.axes]
     if axes is None:
         return np.zeros(3)
     if len(vectors) == 1:
-        R = rotation.between(*(one / np.linalg.norm(one) for one in vectors[0][1:]))
+        R = rotation.between(*(vector / np.linalg.norm(vector) for vector in vectors[0][1:]))
     else:
         U, _, Vt = np.linalg.svd(sum(weight * np.outer(t, u) for weight, u, t in vectors))
         R = U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt
-    turn = axes.T @ rotation.log(R)
-    angle = np.linalg.norm(turn)
-    return turn if angle <= largest else turn * largest / angle
+    rotation_vector = axes.T @ rotation.log(R)
+    angle = np.linalg.norm(rotation_vector)
+    return rotation_vector if angle <= largest else rotation_vector * largest / angle

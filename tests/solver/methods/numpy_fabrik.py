@@ -84,7 +84,7 @@ def values_of(bones, q):
     return values
 
 
-class PlainFabrik:
+class NumpyFabrik:
     def __init__(self, bones, ends, tip, look_ahead=None):
         """
         Args:
@@ -107,11 +107,11 @@ class PlainFabrik:
 
     def below(self, i):
         """What hangs directly on bone i: joints that turn ("joint", k), and points ("point", k)."""
-        found = []
+        children = []
         for k, bone in enumerate(self.bones):
             if bone.parent == i:
-                found += [("joint", k)] if bone.kind in TURNS else self.below(k)
-        return found + [("point", k) for k, point in enumerate(self.points) if point[0] == i]
+                children += [("joint", k)] if bone.kind in TURNS else self.below(k)
+        return children + [("point", k) for k, point in enumerate(self.points) if point[0] == i]
 
     def place(self, X, what):
         kind, k = what
@@ -187,7 +187,7 @@ class PlainFabrik:
     def tells(self, bone, F, now, goal):
         if bone.kind == "hinge":
             axis = F[:3, :3] @ bone.axis
-            now, goal = ([v - (v @ axis) * axis for v in some] for some in (now, goal))
+            now, goal = ([v - (v @ axis) * axis for v in vectors] for vectors in (now, goal))
         return max(min(np.linalg.norm(a), np.linalg.norm(b)) for a, b in zip(now, goal, strict=True)) > 1e-6 * self.tip
 
     def serve(self, bone, F, value, now, goal):
@@ -199,22 +199,22 @@ class PlainFabrik:
             sine = np.sum(np.cross(now, goal) @ axis)
             cosine = np.sum(now * goal) - np.sum((now @ axis) * (goal @ axis))
             return nearest(value + math.atan2(sine, cosine), value, *bone.limits)
-        some = np.linalg.norm(now, axis=1) > 1e-6 * self.tip
-        if some.sum() == 1:
-            now, goal = now[some], goal[some]
+        is_long = np.linalg.norm(now, axis=1) > 1e-6 * self.tip
+        if is_long.sum() == 1:
+            now, goal = now[is_long], goal[is_long]
             across = np.cross(now[0], goal[0])
             size = np.linalg.norm(across)
-            turn = rodrigues(across / size, math.atan2(size, now[0] @ goal[0])) if size > 0 else np.eye(3)
+            R = rodrigues(across / size, math.atan2(size, now[0] @ goal[0])) if size > 0 else np.eye(3)
         else:
             U, _, V = np.linalg.svd(goal.T @ now)
-            turn = U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
-        return F[:3, :3].T @ turn @ F[:3, :3] @ value
+            R = U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
+        return F[:3, :3].T @ R @ F[:3, :3] @ value
 
 
 def nearest(angle, before, lower, upper):
     """Of all angles within the limits the one that is best, and of several such the one nearest to `before`."""
-    turns = [angle + 2 * math.pi * k for k in range(-8, 9)]
-    inside = [one for one in turns if lower <= one <= upper]
+    candidates = [angle + 2 * math.pi * k for k in range(-8, 9)]
+    inside = [candidate for candidate in candidates if lower <= candidate <= upper]
     if inside:
-        return min(inside, key=lambda one: abs(one - before))
-    return max((lower, upper), key=lambda one: math.cos(one - angle))
+        return min(inside, key=lambda candidate: abs(candidate - before))
+    return max((lower, upper), key=lambda candidate: math.cos(candidate - angle))

@@ -61,7 +61,7 @@ def gantry() -> mk.Mechanism:
 def cases(seed: int = 0) -> list[Case]:
     """Arms, sliding joints, balls, trees; points and poses; a good part of them with limits that are in the way."""
     rng = np.random.default_rng(seed)
-    found = [
+    problems = [
         _reachable(rng, name, mk.gallery.make(name), links)
         for name, links in (
             ("panda", ["panda_hand_tcp"]),
@@ -73,11 +73,11 @@ def cases(seed: int = 0) -> list[Case]:
             ("iiwa14", None),
         )
     ]
-    found += [_reachable(rng, "two hands", two_hands(), ["left_hand", "right_hand"])]
-    found += [_reachable(rng, "tight", two_hands((-0.4, 0.4)), ["left_hand", "right_hand"], kind) for kind in (0, 1)]
-    found += [_reachable(rng, "gantry", gantry(), ["tip"], kind) for kind in (0, 1)]
+    problems += [_reachable(rng, "two hands", two_hands(), ["left_hand", "right_hand"])]
+    problems += [_reachable(rng, "tight", two_hands((-0.4, 0.4)), ["left_hand", "right_hand"], kind) for kind in (0, 1)]
+    problems += [_reachable(rng, "gantry", gantry(), ["tip"], kind) for kind in (0, 1)]
     number = 0
-    while len(found) < 26:
+    while len(problems) < 26:
         number += 1
         mechanism = random_mechanism(1000 * seed + number, int(rng.integers(3, 10)))
         if mechanism.nv < 3:
@@ -88,8 +88,8 @@ def cases(seed: int = 0) -> list[Case]:
         except mk.errors.MechanikError:
             continue
         if len(parts) == 1 and len(parts[0].packed.columns) >= 3:
-            found.append(case)
-    return found
+            problems.append(case)
+    return problems
 
 
 def _reachable(rng, name, mechanism, links=None, kind=None) -> Case:
@@ -108,7 +108,7 @@ def _reachable(rng, name, mechanism, links=None, kind=None) -> Case:
     return Case(name, mechanism, tuple(goals), q0, mechanism.random(rng))
 
 
-class Plain:
+class NumpyProblem:
     """The rows of a case as the solver weighs them: lengths in sizes, columns in rad or sizes.
 
     Attributes:
@@ -124,10 +124,10 @@ class Plain:
         self.relations = [
             relation
             for rows in (closure_relations, closure_limit_relations)
-            for one in mechanism.closures.values()
-            for relation in rows(mechanism, one)
+            for closure in mechanism.closures.values()
+            for relation in rows(mechanism, closure)
         ]
-        self.relations += [relation for one in goals for relation in one.relations(mechanism)]
+        self.relations += [relation for goal in goals for relation in goal.relations(mechanism)]
         self.effectors: list[tuple[slice, bool, float]] = []
         first = 0
         for relation in self.relations:
@@ -178,19 +178,19 @@ class Plain:
         in, each of them once.
         """
         low, high = self.at_limits(q)
-        out, been_back = np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool)
+        removed, returned = np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool)
         while True:
-            step = solve(np.where(out, 0.0, J))
-            pushes = ~out & ((low & (step < 0)) | (high & (step > 0)))
+            step = solve(np.where(removed, 0.0, J))
+            pushes = ~removed & ((low & (step < 0)) | (high & (step > 0)))
             if pushes.any():
-                out |= pushes
+                removed |= pushes
                 continue
-            slope = J.T @ (e + np.where(out, 0.0, J) @ step)
+            slope = J.T @ (e + np.where(removed, 0.0, J) @ step)
             least = 1e-12 * np.linalg.norm(e) * np.linalg.norm(J, axis=0)
-            back = out & ~been_back & ((low & (slope < -least)) | (high & (slope > least)))
+            back = removed & ~returned & ((low & (slope < -least)) | (high & (slope > least)))
             if not back.any():
                 return step
-            out, been_back = out & ~back, been_back | back
+            removed, returned = removed & ~back, returned | back
 
 
 def iterates(solver: mk.Solver, q0: np.ndarray, count: int = 10, **options) -> list[np.ndarray]:
@@ -200,11 +200,11 @@ def iterates(solver: mk.Solver, q0: np.ndarray, count: int = 10, **options) -> l
     return seen
 
 
-def hold_against(
+def compare_steps(
     case: Case,
     method: str,
-    step: Callable[[Plain, np.ndarray], np.ndarray],
-    rounding: Callable[[Plain, np.ndarray], float] = lambda plain, q: 0.0,
+    step: Callable[[NumpyProblem, np.ndarray], np.ndarray],
+    rounding: Callable[[NumpyProblem, np.ndarray], float] = lambda plain, q: 0.0,
     **options,
 ) -> int:
     """Each iterate is where `step` leads from the one before, to 1e-9; returns how many were compared.
@@ -213,7 +213,7 @@ def hold_against(
         rounding: by how much it may be more, where the method's own arithmetic cannot do better.
     """
     solver = mk.Solver(case.mechanism, case.goals, solver=method, **options)
-    plain = Plain(solver, case.goals)
+    plain = NumpyProblem(solver, case.goals)
     seen = iterates(solver, case.q0)
     for number, (before, after) in enumerate(pairwise(seen)):
         expected = plain.move(before, step(plain, before))

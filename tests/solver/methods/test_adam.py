@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy_descent import hold_the_way_against, is_stuck, room, slope
+from numpy_descent import compare_iterates, half_cost_and_gradient, is_blocked, step_bounds
 from numpy_steps import cases, iterates
 
 import mechanik as mk
@@ -14,34 +14,34 @@ IDS = [case.name for case in CASES]
 
 
 def adam(alpha=0.1, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    def way(plain, q):
+    def iterates_from(plain, q):
         m, v, t = np.zeros(plain.mechanism.nv), np.zeros(plain.mechanism.nv), 0
         while True:
             t += 1
-            g, (low, high) = slope(plain, q)[1], room(plain, q)
-            g = np.where(is_stuck(g, low, high), 0.0, g)
+            g, (low, high) = half_cost_and_gradient(plain, q)[1], step_bounds(plain, q)
+            g = np.where(is_blocked(g, low, high), 0.0, g)
             m = beta1 * m + (1 - beta1) * g
             v = beta2 * v + (1 - beta2) * g**2
             m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
             q = plain.move(q, np.clip(-alpha * m_hat / (np.sqrt(v_hat) + epsilon), low, high))
             yield q
 
-    return way
+    return iterates_from
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_it_goes_the_way_of_the_paper(case):
+def test_the_iterates_are_those_of_the_paper(case):
     # a slope that is zero but for rounding is divided by its own size: epsilon keeps it from being seen
-    assert hold_the_way_against(case, "adam", adam(epsilon=1e-3), epsilon=1e-3) > 0
+    assert compare_iterates(case, "adam", adam(epsilon=1e-3), epsilon=1e-3) > 0
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=IDS[::3])
-def test_every_option_counts_as_in_the_paper(case):
+def test_every_option_has_the_effect_of_the_paper(case):
     options = {"alpha": 0.03, "beta1": 0.7, "beta2": 0.95, "epsilon": 1e-2}
-    assert hold_the_way_against(case, "adam", adam(**options), **options) > 0
+    assert compare_iterates(case, "adam", adam(**options), **options) > 0
 
 
-def test_its_numbers_are_those_of_the_paper():
+def test_the_default_options_are_those_of_the_paper():
     method = mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="adam").method
     assert (method.beta1, method.beta2, method.epsilon) == (0.9, 0.999, 1e-8)
 
@@ -64,7 +64,7 @@ def test_no_iterate_leaves_the_limits(case):
     assert all(case.mechanism.space.within_limits(q) for q in iterates(solver, case.q0, 30))
 
 
-def test_it_shuts_a_loop():
+def test_a_loop_is_closed():
     bars = mk.gallery.four_bar()
     q0 = bars.clamp(bars.integrate(bars.q, np.full(bars.nv, 0.1)))
     assert mk.Solver(bars, solver="adam").solve(None, q0).success
@@ -73,6 +73,6 @@ def test_it_shuts_a_loop():
 @pytest.mark.parametrize(
     "options", [{"alpha": 0.0}, {"alpha": "fast"}, {"beta1": 1.0}, {"beta2": -0.1}, {"epsilon": 0.0}], ids=str
 )
-def test_an_option_that_makes_no_sense_is_refused_by_name(options):
+def test_an_invalid_option_is_rejected_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
         mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="adam", **options)

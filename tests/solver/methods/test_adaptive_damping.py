@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy_steps import Plain, cases, hold_against, iterates
+from numpy_steps import NumpyProblem, cases, compare_steps, iterates
 
 import mechanik as mk
 
@@ -28,7 +28,7 @@ RULES = {"chan": (chan, "damping"), "sugihara": (sugihara, "w_n_bar")}
 @pytest.mark.parametrize("number", [1e-3, 0.1, 1.0])
 @pytest.mark.parametrize("method", RULES)
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_each_iterate_is_the_step_of_the_paper_from_the_one_before(case, method, number):
+def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case, method, number):
     rule, option = RULES[method]
 
     def step(plain, q):
@@ -46,7 +46,7 @@ def test_each_iterate_is_the_step_of_the_paper_from_the_one_before(case, method,
         e, J = plain.rows(q)
         return np.finfo(float).eps * np.linalg.norm(J) ** 2 / rule(e, number) * np.linalg.norm(step(plain, q))
 
-    assert hold_against(case, method, step, rounding, **{option: number}) > 0
+    assert compare_steps(case, method, step, rounding, **{option: number}) > 0
 
 
 @pytest.mark.parametrize("method", RULES)
@@ -56,14 +56,14 @@ def test_no_iterate_leaves_the_limits(case, method):
     assert all(case.mechanism.space.within_limits(q) for q in iterates(solver, case.q0, 30))
 
 
-def test_near_a_solution_chan_is_quadratic_and_sugihara_as_fast_as_w_n_bar_lets_it():
+def test_near_a_solution_chan_is_quadratic_and_sugihara_is_limited_by_w_n_bar():
     arm, rng = mk.gallery.ur5(), np.random.default_rng(3)
     compared = 0
     while compared < 10:
         there = arm.random(rng)
         goal = mk.PoseGoal("tool0", arm.pose("tool0", there))
         solvers = {name: mk.Solver(arm, goal, solver=name, hold_at_limits=False) for name in RULES}
-        plain = Plain(solvers["chan"], [goal])
+        plain = NumpyProblem(solvers["chan"], [goal])
         q = arm.clamp(there + rng.uniform(-1e-5, 1e-5, 6))
         e, J = plain.rows(q)
         U, s, _ = np.linalg.svd(J)
@@ -77,7 +77,7 @@ def test_near_a_solution_chan_is_quadratic_and_sugihara_as_fast_as_w_n_bar_lets_
 
 @pytest.mark.parametrize("method", RULES)
 @pytest.mark.parametrize("make", [mk.gallery.stewart_platform, mk.gallery.delta_robot])
-def test_loops_with_rows_that_say_the_same_are_shut_as_goals_are_met(make, method):
+def test_loops_with_redundant_equations_are_closed_when_goals_are_met(make, method):
     platform = make()
     goal = mk.PositionGoal("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
     solution = mk.Solver(platform, goal, solver=method).solve()
@@ -86,7 +86,7 @@ def test_loops_with_rows_that_say_the_same_are_shut_as_goals_are_met(make, metho
 
 
 @pytest.mark.parametrize("method", RULES)
-def test_numbers_that_make_no_sense_are_refused_at_the_door(method):
+def test_invalid_numbers_are_rejected_when_the_solver_is_made(method):
     option, goal = RULES[method][1], mk.PositionGoal("link3", (1, 1, 0))
     for wrong in (0.0, -1.0, "much", math.nan, True):
         with pytest.raises(mk.errors.MechanikError, match=option):

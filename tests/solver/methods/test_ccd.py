@@ -41,7 +41,7 @@ def test_no_sweep_raises_the_error_or_leaves_the_limits_or_the_unit_sphere(mecha
 
 @given(mechanisms, seeds, st.lists(st.sampled_from(KINDS), min_size=1, max_size=2))
 @settings(max_examples=60)
-def test_a_joint_that_moves_alone_ends_where_no_other_value_serves_better(mechanism, seed, kinds):
+def test_a_joint_that_moves_alone_ends_at_its_optimum(mechanism, seed, kinds):
     rng = np.random.default_rng(seed)
     goals = [random_goal(rng, mechanism, kind) for kind in kinds]
     space = mechanism.space
@@ -55,14 +55,14 @@ def test_a_joint_that_moves_alone_ends_where_no_other_value_serves_better(mechan
     reach = math.pi * min(1.0, solver._problem.length_unit)
     low, high = max(space.lower[k], q0[k] - reach), min(space.upper[k], q0[k] + reach)
     for value in np.linspace(low, high, 60):
-        other = q.copy()
-        other[k] = value
-        assert error <= chordal_error(mechanism, goals, solver._problem.length_unit, other) + 1e-9 * (1 + error)
+        q_other = q.copy()
+        q_other[k] = value
+        assert error <= chordal_error(mechanism, goals, solver._problem.length_unit, q_other) + 1e-9 * (1 + error)
 
 
 @given(seeds, st.lists(st.sampled_from(["point", "pose", "hinge", "axis", "orientation"]), min_size=1, max_size=3))
 @settings(max_examples=50)
-def test_a_ball_that_moves_alone_ends_where_no_other_turn_serves_better(seed, kinds):
+def test_a_spherical_joint_that_moves_alone_ends_at_its_optimum(seed, kinds):
     rng = np.random.default_rng(seed)
     builder = mk.Builder("ball")
     builder.spherical("joint", "base", "arm", at=from_position_wxyz(rng.normal(size=3), random_turn(rng)))
@@ -73,8 +73,8 @@ def test_a_ball_that_moves_alone_ends_where_no_other_turn_serves_better(seed, ki
     size = solver._problem.length_unit
     error = chordal_error(mechanism, goals, size, q)
     for near in (0.01, 0.3, 3.0):
-        for other in rng.normal(scale=near, size=(30, 3)):
-            assert error <= chordal_error(mechanism, goals, size, mechanism.integrate(q, other)) + 1e-9 * (1 + error)
+        for step in rng.normal(scale=near, size=(30, 3)):
+            assert error <= chordal_error(mechanism, goals, size, mechanism.integrate(q, step)) + 1e-9 * (1 + error)
 
 
 # ---- limits -------------------------------------------------------------------------------------
@@ -103,21 +103,21 @@ def towards(degrees):
         ((30, 30), 30, 90, 30),
     ],
 )
-def test_limits_hold_in_the_angle_of_the_joint_itself_and_the_better_end_is_chosen(limits, start, target, end):
+def test_limits_apply_to_the_joint_angle_and_the_better_limit_is_chosen(limits, start, target, end):
     arm = one_hinge(None if limits is None else np.radians(limits), math.radians(start))
     solution = mk.Solver(arm, mk.PositionGoal("tip", towards(target)), solver="ccd").step()
     assert math.degrees(solution.q[0]) == pytest.approx(end, abs=1e-9)
     assert arm.space.within_limits(solution.q)
 
 
-def test_a_hinge_stays_where_it_is_if_it_can_do_nothing():
+def test_a_revolute_joint_without_influence_does_not_move():
     """A point on the axis itself does not move with it, whatever rounding says."""
     arm = one_hinge(value=0.7)
     assert mk.Solver(arm, mk.PositionGoal("arm", (1, 2, 3)), solver="ccd").step().q[0] == 0.7
 
 
 @pytest.mark.parametrize(("target", "end"), [(0.3, 0.3), (2.0, 0.5), (-3.0, -0.4)])
-def test_a_slider_goes_to_the_foot_of_the_perpendicular_or_to_its_end(target, end):
+def test_a_prismatic_joint_goes_to_the_foot_of_the_perpendicular_or_to_its_limit(target, end):
     builder = mk.Builder("slider")
     builder.prismatic("slider", "base", "sledge", axis=(1, 1, 0), limits=(-0.4, 0.5))
     goal = mk.PositionGoal("sledge", np.array([target, target, 0]) / math.sqrt(2) + [1, -1, 5])
@@ -127,21 +127,21 @@ def test_a_slider_goes_to_the_foot_of_the_perpendicular_or_to_its_end(target, en
 # ---- balls --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", [(0, 0, -1), (1e-9, 0, -1), (0, 1e-7, -1), (1, 0, 0), (0, 0, 1), (1, 1, -1e-3)])
-def test_a_ball_points_anywhere_also_to_the_opposite_side(way):
-    target = np.array(way) / np.linalg.norm(way)
+@pytest.mark.parametrize("direction", [(0, 0, -1), (1e-9, 0, -1), (0, 1e-7, -1), (1, 0, 0), (0, 0, 1), (1, 1, -1e-3)])
+def test_a_spherical_joint_points_in_any_direction_also_the_opposite_one(direction):
+    target = np.array(direction) / np.linalg.norm(direction)
     solution = mk.Solver(ball_arm(), mk.PositionGoal("tip", target), solver="ccd").step()
     assert solution.errors["PositionGoal 0"].position < 1e-7
     assert np.linalg.norm(solution.q) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_ball_with_one_point_to_reach_does_not_twist():
+def test_a_spherical_joint_with_one_point_to_reach_does_not_twist():
     arm = ball_arm()
     q = mk.Solver(arm, mk.PositionGoal("tip", (1, 0, 0)), solver="ccd").step(q0=(1, 0, 0, 0)).q
     np.testing.assert_allclose(quaternion.log(q), (0, math.pi / 2, 0), atol=1e-12)
 
 
-def test_a_chain_of_balls_reaches_what_is_in_reach():
+def test_a_chain_of_spherical_joints_reaches_targets_in_reach():
     arm, rng = ball_arm(5), np.random.default_rng(0)
     solver = mk.Solver(arm, mk.PositionGoal("tip", (0, 0, 0), tolerance=1e-6), solver="ccd")
     for target in rng.normal(size=(50, 3)):
@@ -150,14 +150,14 @@ def test_a_chain_of_balls_reaches_what_is_in_reach():
 
 @given(seeds, st.floats(0.05, 3.0), st.booleans(), st.booleans())
 @settings(max_examples=60)
-def test_a_ball_never_leaves_its_cone_and_no_sweep_raises_the_error(seed, angle, other_way_round, with_plane):
+def test_a_spherical_joint_never_leaves_its_swing_limit_and_no_sweep_raises_the_error(seed, angle, swapped, with_plane):
     rng = np.random.default_rng(seed)
     arm = ball_arm(3)
     cones = []
     for k in range(3):
         axis, direction = random_turn(rng)[1:], random_turn(rng)[1:]
         child, parent = f"link{k + 1}", f"link{k}"
-        if other_way_round:
+        if swapped:
             child, parent, axis, direction = parent, child, direction, axis
         cones.append(mk.InCone(child, axis, direction, angle, relative_to=parent))
     goals = [mk.PositionGoal("tip", rng.normal(scale=2, size=3))]
@@ -173,7 +173,7 @@ def test_a_ball_never_leaves_its_cone_and_no_sweep_raises_the_error(seed, angle,
             assert np.abs(cone.residual(arm, q)).max() < 1e-9
 
 
-def test_cone_limits_are_met_with_the_goal():
+def test_swing_limits_are_met_with_the_goal():
     arm, rng = ball_arm(4), np.random.default_rng(2)
     cones = [mk.InCone(f"link{k + 1}", (0, 0, 1), (0, 0, 1), 0.6, relative_to=f"link{k}") for k in range(4)]
     solver = mk.Solver(arm, [mk.PositionGoal("tip", (0, 0, 0), name="tip", tolerance=1e-3), *cones], solver="ccd")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy_ccd import Want, sweep
+from numpy_ccd import FrameGoal, sweep
 from random_mechanisms import random_turn
 
 import mechanik as mk
@@ -59,19 +59,21 @@ def random_want(rng, link, kind, X, size, with_balls):
         kind = "hinge"
     match kind:
         case "point":
-            return mk.PositionGoal(link, point, local, weight=weight), Want(link, at, target, (0, 1, 2), (), weights)
+            return mk.PositionGoal(link, point, local, weight=weight), FrameGoal(
+                link, at, target, (0, 1, 2), (), weights
+            )
         case "pose":
             goal = mk.PoseGoal(link, target, at=at, weight=weight)
-            return goal, Want(link, at, target, (0, 1, 2), (0, 1, 2), weights)
+            return goal, FrameGoal(link, at, target, (0, 1, 2), (0, 1, 2), weights)
         case "hinge":
             goal = mk.HingeGoal(link, point, z, local, local_z, weight=weight)
-            return goal, Want(link, at, target, (0, 1, 2), (2,), weights)
+            return goal, FrameGoal(link, at, target, (0, 1, 2), (2,), weights)
         case "axis":
-            return mk.AxisGoal(link, z, local_z, weight=weight), Want(link, at, target, (), (2,), weights)
+            return mk.AxisGoal(link, z, local_z, weight=weight), FrameGoal(link, at, target, (), (2,), weights)
         case "line":
-            return mk.OnLine(link, point, z, local, weight=weight), Want(link, at, target, (0, 1), (), weights)
+            return mk.OnLine(link, point, z, local, weight=weight), FrameGoal(link, at, target, (0, 1), (), weights)
         case "plane":
-            return mk.OnPlane(link, point, z, local, weight=weight), Want(link, at, target, (2,), (), weights)
+            return mk.OnPlane(link, point, z, local, weight=weight), FrameGoal(link, at, target, (2,), (), weights)
     raise AssertionError(kind)
 
 
@@ -84,7 +86,7 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "seed"), CASES)
 @pytest.mark.parametrize("options", [{}, {"order": "base to tip"}, {"largest_turn": 0.2}], ids=str)
-def test_each_sweep_is_that_of_the_plain_version(kind, seed, options):
+def test_each_sweep_equals_that_of_the_numpy_version(kind, seed, options):
     rng = np.random.default_rng([seed, len(kind)])
     mechanism, joints, hands = random_tree(rng, kind)
     space, q0 = mechanism.space, mechanism.random(rng)
@@ -103,7 +105,7 @@ def test_each_sweep_is_that_of_the_plain_version(kind, seed, options):
             order.append((motion, k, int(space.scalars_v[list(space.scalars_q).index(k)])))
     if options.get("order") != "base to tip":
         order = order[::-1]
-    goals, wants = ([one[k] for one in both] for k in (0, 1))
+    goals, frame_goals = ([pair[k] for pair in both] for k in (0, 1))
     solver = mk.Solver(mechanism, goals, solver="ccd", max_iterations=SWEEPS, **options)
     seen = []
     solver.solve(q0=q0, callback=lambda now: seen.append(now.q) and None)
@@ -111,7 +113,7 @@ def test_each_sweep_is_that_of_the_plain_version(kind, seed, options):
     q, moved = q0, 0.0
     for ours in seen:
         before = q
-        q = sweep(mechanism, wants, q, order, largest=options.get("largest_turn", math.inf), size=size)
+        q = sweep(mechanism, frame_goals, q, order, largest=options.get("largest_turn", math.inf), size=size)
         # rounding grows as the motion does, and a quaternion may have either sign
         np.testing.assert_allclose(mechanism.difference(q, ours), 0.0, atol=1e-9)
         moved = max(moved, float(np.abs(mechanism.difference(before, q)).max()))

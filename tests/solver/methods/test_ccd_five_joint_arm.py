@@ -23,16 +23,16 @@ def test_a_thousand_targets_are_reached_from_the_straight_pose(targets):
     """To 1 mm in one attempt all but one, which ends in a dead end between two limits; with restarts all."""
     arm, poses = targets
     solver = mk.Solver(arm, mk.PositionGoal("effector", (0, 0, 0), tolerance=MILLIMETRE), solver="ccd")
-    found = [solver.solve(X[:3, 3], np.zeros(5)) for X in poses]
-    assert np.median([one.iterations for one in found]) <= 12
-    assert all(arm.space.within_limits(one.q) for one in found)
-    missed = [X for X, one in zip(poses, found, strict=True) if not one.success]
+    solutions = [solver.solve(X[:3, 3], np.zeros(5)) for X in poses]
+    assert np.median([solution.iterations for solution in solutions]) <= 12
+    assert all(arm.space.within_limits(solution.q) for solution in solutions)
+    missed = [X for X, solution in zip(poses, solutions, strict=True) if not solution.success]
     assert len(missed) <= 1
-    assert all(one.status.name == "CLOSEST" for one in found if not one.success)
+    assert all(solution.status.name == "CLOSEST" for solution in solutions if not solution.success)
     assert all(solver.solve(X[:3, 3], np.zeros(5), restarts=20).success for X in missed)
 
 
-def test_a_thousand_targets_are_reached_to_a_micrometre_with_restarts(targets):
+def test_a_thousand_targets_are_reached_within_a_micrometre_with_restarts(targets):
     arm, poses = targets
     solver = mk.Solver(
         arm, mk.PositionGoal("effector", (0, 0, 0), tolerance=1e-3 * MILLIMETRE), solver="ccd", restarts=20
@@ -52,15 +52,15 @@ def direction_solver(arm, solver, **options):
 
 
 @pytest.mark.parametrize("direction_joints", [None, 2])
-def test_points_from_a_direction_are_reached_in_most_single_attempts(targets, direction_joints):
+def test_points_with_a_direction_are_reached_in_most_single_attempts(targets, direction_joints):
     arm, poses = targets
     solver = direction_solver(arm, "ccd", direction_joints=direction_joints)
-    found = [solver.solve((X[:3, 3], X[:3, 0]), np.zeros(5)) for X in poses]
-    assert all(arm.space.within_limits(one.q) for one in found)
-    assert sum(one.success for one in found) >= 630
+    solutions = [solver.solve((X[:3, 3], X[:3, 0]), np.zeros(5)) for X in poses]
+    assert all(arm.space.within_limits(solution.q) for solution in solutions)
+    assert sum(solution.success for solution in solutions) >= 630
 
 
-def test_points_from_a_direction_are_all_reached_with_annealing(targets):
+def test_points_with_a_direction_are_all_reached_with_annealing(targets):
     arm, poses = targets
     solver = direction_solver(arm, Annealing(local=CyclicCoordinateDescent(), descent=60), max_iterations=300)
     for X in poses:

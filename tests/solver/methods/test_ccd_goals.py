@@ -28,7 +28,7 @@ def two_hands():
     return builder.build()
 
 
-def test_two_hands_of_one_body_reach_two_targets():
+def test_two_arms_of_one_body_reach_two_targets():
     body, rng = two_hands(), np.random.default_rng(0)
     hands = ("left_hand", "right_hand")
     solver = mk.Solver(
@@ -38,7 +38,7 @@ def test_two_hands_of_one_body_reach_two_targets():
         assert solver.solve([body.pose(hand, q)[:3, 3] for hand in hands], q0=body.neutral()).success
 
 
-def test_one_hand_is_placed_in_the_other():
+def test_one_hand_reaches_a_pose_relative_to_the_other():
     body, rng = two_hands(), np.random.default_rng(1)
     goal = mk.PoseGoal("left_hand", np.eye(4), relative_to="right_hand", tolerance=1e-5, angle_tolerance=1e-5)
     solver = mk.Solver(body, goal, solver="ccd", restarts=20)
@@ -72,7 +72,7 @@ def test_locked_joints_stay():
     assert solution.success
 
 
-def test_what_it_cannot_do_is_refused_and_a_way_is_named():
+def test_unsupported_problems_are_rejected_with_a_method_that_supports_them():
     arm = mk.gallery.ur5()
     point = mk.PositionGoal("tool0", (0.4, 0.2, 0.3))
     for goals in (
@@ -89,7 +89,7 @@ def test_what_it_cannot_do_is_refused_and_a_way_is_named():
             mk.Solver(arm, goals, solver="ccd")
     with pytest.raises(InvalidOperation, match="does not support closed loops"):
         mk.Solver(mk.gallery.four_bar(), solver="ccd")
-    twice = [mk.InCone("link1", way, way, 0.5, relative_to="link0") for way in ((0, 0, 1), (1, 0, 0))]
+    twice = [mk.InCone("link1", axis, axis, 0.5, relative_to="link0") for axis in ((0, 0, 1), (1, 0, 0))]
     with pytest.raises(InvalidOperation, match="one cone"):
         mk.Solver(ball_arm(), twice, solver="ccd")
 
@@ -108,7 +108,7 @@ def test_what_it_cannot_do_is_refused_and_a_way_is_named():
         ({"direction_joints": ["wrist_4_joint"]}, UnknownName),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, error):
+def test_invalid_options_are_rejected(options, error):
     with pytest.raises(error):
         mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.4, 0.2, 0.3)), solver="ccd", **options)
 
@@ -116,7 +116,7 @@ def test_options_that_make_no_sense_are_refused(options, error):
 # ---- options ------------------------------------------------------------------------------------
 
 
-def test_no_joint_turns_farther_in_a_sweep_than_it_may():
+def test_no_joint_exceeds_the_largest_motion_of_a_sweep():
     arm, rng = mk.gallery.zalo5(), np.random.default_rng(0)
     solver = mk.Solver(arm, mk.PositionGoal("effector", (0.3, 0.2, 0.3)), solver="ccd", largest_turn=0.1)
     seen, solution = path_of(solver, arm.random(rng))
@@ -124,13 +124,13 @@ def test_no_joint_turns_farther_in_a_sweep_than_it_may():
     assert solution.success
 
 
-def test_a_blended_sweep_goes_part_of_the_way():
+def test_a_blended_sweep_takes_a_share_of_the_full_motion():
     arm = one_hinge(value=0.2)
     solver = mk.Solver(arm, mk.PositionGoal("tip", (math.cos(1.2), math.sin(1.2), 0)), solver="ccd", blend=0.25)
     assert solver.step().q[0] == pytest.approx(0.45, abs=1e-12)
 
 
-def test_joints_for_the_direction_are_named_or_counted():
+def test_joints_for_the_direction_are_given_by_name_or_number():
     arm, q0 = mk.gallery.zalo5(), np.array([0.2, 0.3, 0.4, 0.5, 0.6])
     goal = mk.HingeGoal("effector", (0.3, 0.2, 0.4), (0, 0, -1), local_axis=(1, 0, 0))
     counted = mk.Solver(arm, goal, solver="ccd", direction_joints=2).step(q0=q0).q
@@ -140,7 +140,7 @@ def test_joints_for_the_direction_are_named_or_counted():
     assert np.abs(counted - whole).max() > 0.01
 
 
-def test_what_weighs_more_comes_nearer_where_both_cannot_be_had():
+def test_the_goal_of_larger_weight_is_nearer_where_both_cannot_be_met():
     arm = mk.arm_2d([1.0, 0.8])
     goal = mk.HingeGoal("tool", (0.5, 0.9, 0), (0, 1, 0), local_axis=(1, 0, 0))
     errors = [

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy_fabrik import Bone, End, PlainFabrik, mechanism, values_of
+from numpy_fabrik import Bone, End, NumpyFabrik, mechanism, values_of
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, LimitsError
@@ -91,7 +91,7 @@ PROBLEMS = [
 
 @pytest.mark.parametrize("look_ahead", [None, 0, 1, 100])
 @pytest.mark.parametrize(("kind", "count", "pose"), PROBLEMS)
-def test_each_iterate_is_that_of_the_papers(kind, count, pose, look_ahead):
+def test_each_iterate_equals_that_of_the_papers(kind, count, pose, look_ahead):
     rng = np.random.default_rng([count, pose, len(kind.__name__)])
     bones, tips = kind(rng, count)
     robot = mechanism(bones)
@@ -107,7 +107,7 @@ def test_each_iterate_is_that_of_the_papers(kind, count, pose, look_ahead):
             ends.append(End(k, tool[:3, 3], X[:3, 3]))
             goals.append(mk.PositionGoal(f"l{k}", X[:3, 3], tool[:3, 3], **EXACT))
     solver = mk.Solver(robot, goals, solver="fabrik", max_iterations=10, look_ahead=look_ahead)
-    plain = PlainFabrik(bones, ends, solver._problem.length_unit, look_ahead)
+    plain = NumpyFabrik(bones, ends, solver._problem.length_unit, look_ahead)
     seen = []
     solver.solve(q0=q, callback=lambda now: seen.append(now.q))
     values = values_of(bones, q)
@@ -122,7 +122,7 @@ def test_each_iterate_is_that_of_the_papers(kind, count, pose, look_ahead):
 
 
 @pytest.mark.parametrize("count", [2, 3, 10])
-def test_a_chain_of_balls_moves_as_the_points_of_the_first_paper_do(count):
+def test_a_chain_of_spherical_joints_moves_as_the_points_of_the_first_paper(count):
     """Algorithm 1 of Aristidou and Lasenby 2011: nothing but points and lengths."""
     rng = np.random.default_rng(count)
     bones, _ = ball_chain(rng, count)
@@ -154,7 +154,7 @@ def test_a_chain_of_balls_moves_as_the_points_of_the_first_paper_do(count):
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 10, 18, 30])
-def test_chains_of_balls_reach_every_point_in_reach(count):
+def test_chains_of_spherical_joints_reach_every_point_in_reach(count):
     robot = mk.Builder("chain")
     for i in range(count):
         robot.spherical(
@@ -174,7 +174,7 @@ def test_chains_of_balls_reach_every_point_in_reach(count):
     # of 100 points in reach, from random starts, to 1e-4 m, in one attempt
     [("zalo5", "effector", 0.95), ("panda", "panda_hand_tcp", 0.85), ("ur5", "tool0", 0.9), ("grippy10", "seg10", 1.0)],
 )
-def test_arms_of_hinges_reach_most_points_and_never_leave_their_limits(name, link, share):
+def test_arms_of_revolute_joints_reach_most_points_within_their_limits(name, link, share):
     arm = mk.gallery.make(name)
     rng = np.random.default_rng(7)
     solver = mk.Solver(arm, mk.PositionGoal(link, (0, 0, 0), tolerance=1e-4), solver="fabrik")
@@ -190,7 +190,7 @@ def inside(arm, q):
     assert arm.space.within_limits(q).all()
 
 
-def test_two_hands_of_balls_are_brought_to_two_points_by_a_spine_in_their_middle():
+def test_two_arms_of_spherical_joints_on_one_spine_reach_two_points():
     rng = np.random.default_rng(3)
     bones, tips = tree(rng, 10, kinds=("ball",))
     robot = mechanism(bones)
@@ -200,7 +200,7 @@ def test_two_hands_of_balls_are_brought_to_two_points_by_a_spine_in_their_middle
         assert mk.solve(robot, goals, q0=q, solver="fabrik", restarts=0).success
 
 
-def test_two_points_on_one_line_of_a_ball_leave_its_twist_alone():
+def test_two_collinear_points_leave_the_twist_of_a_spherical_joint_unchanged():
     robot = mk.Builder("one ball")
     robot.spherical("joint", "world", "bone")
     arm = robot.build()
@@ -211,7 +211,7 @@ def test_two_points_on_one_line_of_a_ball_leave_its_twist_alone():
     np.testing.assert_allclose(arm.pose("bone", solution.q)[:3, :3], R, atol=1e-4)
 
 
-def test_a_bone_that_points_the_other_way_is_turned_by_half_a_turn():
+def test_a_link_in_the_opposite_direction_is_rotated_by_half_a_turn():
     robot = mk.Builder("one ball")
     robot.spherical("joint", "world", "bone")
     arm = robot.build()
@@ -219,7 +219,7 @@ def test_a_bone_that_points_the_other_way_is_turned_by_half_a_turn():
         assert mk.solve(arm, mk.PositionGoal("bone", -end, end, tolerance=1e-9), solver="fabrik").iterations == 1
 
 
-def test_out_of_reach_a_chain_of_balls_points_at_the_target():
+def test_out_of_reach_a_chain_of_spherical_joints_points_at_the_target():
     robot = mk.Builder("chain")
     for i in range(4):
         robot.spherical(f"j{i}", "world" if i == 0 else f"l{i - 1}", f"l{i}", at=(0.0, 0.0, 0.0 if i == 0 else 0.5))
@@ -233,7 +233,7 @@ def test_out_of_reach_a_chain_of_balls_points_at_the_target():
     np.testing.assert_allclose(reached, 2.0 * target / np.linalg.norm(target), atol=1e-5)
 
 
-def test_locked_joints_stay_and_heavy_goals_win():
+def test_locked_joints_stay_and_goals_of_larger_weight_dominate():
     arm = mk.gallery.planar_3r()
     q0 = arm.q
     goal = mk.PositionGoal("tool", (1.2, 0.9, 0.0))
@@ -252,7 +252,7 @@ def test_locked_joints_stay_and_heavy_goals_win():
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_what_it_cannot_do_is_refused_with_the_name_of_a_method_that_can():
+def test_unsupported_problems_are_rejected_with_a_method_that_supports_them():
     panda, hand = mk.gallery.panda(), "panda_hand_tcp"
     point = mk.PositionGoal(hand, (0.4, 0.1, 0.5))
     refused = {
@@ -271,7 +271,7 @@ def test_what_it_cannot_do_is_refused_with_the_name_of_a_method_that_can():
         mk.Solver(panda, point, solver="fabrik", look_ahead=-1)
 
 
-def test_coupled_joints_are_refused():
+def test_coupled_joints_are_rejected():
     robot = mk.Builder("coupled")
     robot.revolute("one", "world", "a", axis="z")
     robot.revolute("two", "a", "b", at=(1, 0, 0), axis="z")
@@ -280,14 +280,16 @@ def test_coupled_joints_are_refused():
         mk.Solver(robot.build(), mk.PositionGoal("b", (1, 1, 0), (1, 0, 0)), solver="fabrik")
 
 
-def test_a_target_on_what_carries_the_whole_chain_stands_still_for_it():
+def test_a_target_on_the_parent_of_the_whole_chain_is_fixed_for_it():
     panda, hand = mk.gallery.panda(), "panda_hand_tcp"
     X_third_hand = np.linalg.inv(panda.pose("panda_link3")) @ panda.pose(hand)
     q0 = panda.q + 0.1
-    found = mk.Solver(
+    solution = mk.Solver(
         panda, mk.PositionGoal(hand, X_third_hand[:3, 3], relative_to="panda_link3"), solver="fabrik"
     ).solve(q0=q0)
-    assert found.success
-    apart = (np.linalg.inv(panda.pose("panda_link3", found.q)) @ panda.pose(hand, found.q))[:3, 3] - X_third_hand[:3, 3]
+    assert solution.success
+    apart = (np.linalg.inv(panda.pose("panda_link3", solution.q)) @ panda.pose(hand, solution.q))[:3, 3] - X_third_hand[
+        :3, 3
+    ]
     assert np.abs(apart).max() < 1e-5
-    assert (found.q[:3] == q0[:3]).all()
+    assert (solution.q[:3] == q0[:3]).all()

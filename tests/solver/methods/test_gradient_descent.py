@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy_descent import hold_the_way_against, line_search, room, slope
+from numpy_descent import compare_iterates, half_cost_and_gradient, line_search, step_bounds
 from numpy_steps import cases, iterates
 
 import mechanik as mk
@@ -22,42 +22,42 @@ IDS = [case.name for case in CASES]
 def descent(is_spectral, memory=10, largest=0.2):
     """Birgin, Martinez and Raydan 2000, algorithm 2.1 (SPG2), with a longest step; or Armijo's rule."""
 
-    def way(plain, q):
+    def iterates_from(plain, q):
         costs, alpha, s, before = [], np.inf, None, None
         while True:
-            cost, g = slope(plain, q)
+            cost, g = half_cost_and_gradient(plain, q)
             costs.append(cost)
             if s is not None and is_spectral:
                 along = s @ (g - before)
                 alpha = s @ s / along if along > 0 else np.inf
             alpha = min(alpha, largest / np.abs(g).max())
-            step = np.clip(-alpha * g, *room(plain, q))
+            step = np.clip(-alpha * g, *step_bounds(plain, q))
             share, there = line_search(plain, q, step, cost, max(costs[-memory:]), g @ step)
             s, before, q = share * step, g, there
             alpha *= 2 * share
             yield q
 
-    return way
+    return iterates_from
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_it_goes_the_way_of_the_paper(case):
-    assert hold_the_way_against(case, "gradient_descent", descent(True)) > 0
+def test_the_iterates_are_those_of_the_paper(case):
+    assert compare_iterates(case, "gradient_descent", descent(True)) > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_with_backtracking_it_goes_the_way_of_armijo(case):
-    assert hold_the_way_against(case, "gradient_descent", descent(False, memory=1), step="backtracking") > 0
+def test_with_backtracking_the_iterates_are_those_of_armijo(case):
+    assert compare_iterates(case, "gradient_descent", descent(False, memory=1), step="backtracking") > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_a_fixed_step_is_that_many_times_the_gradient(case):
-    def way(plain, q):
+def test_a_fixed_step_is_that_multiple_of_the_gradient(case):
+    def iterates_from(plain, q):
         while True:
-            q = plain.move(q, -0.1 * slope(plain, q)[1])
+            q = plain.move(q, -0.1 * half_cost_and_gradient(plain, q)[1])
             yield q
 
-    assert hold_the_way_against(case, "gradient_descent", way, step=0.1) > 0
+    assert compare_iterates(case, "gradient_descent", iterates_from, step=0.1) > 0
 
 
 @pytest.mark.parametrize("options", [{"step": "backtracking"}, {"memory": 1}], ids=str)
@@ -95,13 +95,13 @@ def problem_at(mechanism, goals, q):
 
 
 def by_differences(problem, d):
-    found = np.full(problem.n, np.nan)
-    FiniteDifferenceGradient(problem, d).write(found)
-    return found
+    gradient = np.full(problem.n, np.nan)
+    FiniteDifferenceGradient(problem, d).write(gradient)
+    return gradient
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_differences_are_off_by_no_more_than_differences_are(case):
+def test_finite_differences_have_the_accuracy_of_finite_differences(case):
     """Forward differences are off by d / 2 times the curvature, so a tenth of d is off by a tenth."""
     problem = problem_at(case.mechanism, case.goals, case.q0)
     exact, size = problem.gradient, 1.0 + problem.cost
@@ -112,14 +112,14 @@ def test_differences_are_off_by_no_more_than_differences_are(case):
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=IDS[::3])
-def test_differences_leave_the_mechanism_where_it_is(case):
+def test_finite_differences_do_not_move_the_mechanism(case):
     problem = problem_at(case.mechanism, case.goals, case.q0)
     before = problem.x.copy()
     by_differences(problem, 1e-3)
     assert np.array_equal(problem.x, before)
 
 
-def test_differences_know_goals_along_axes_of_the_world_and_parts_of_a_pose():
+def test_finite_differences_support_world_axes_and_partial_poses():
     rng = np.random.default_rng(3)
     arm = mk.gallery.panda()
     X = arm.pose("panda_hand_tcp", arm.random(rng))
@@ -132,13 +132,13 @@ def test_differences_know_goals_along_axes_of_the_world_and_parts_of_a_pose():
         np.testing.assert_allclose(by_differences(problem, 1e-7), problem.gradient, atol=1e-5)
 
 
-def test_a_locked_joint_has_no_difference_and_does_not_move():
+def test_a_locked_joint_has_no_finite_difference_and_does_not_move():
     arm = mk.gallery.ur5()
     rng = np.random.default_rng(0)
     q0 = arm.random(rng)
     goal = mk.PoseGoal("tool0", arm.pose("tool0", arm.random(rng)))
     solver = mk.Solver(arm, goal, solver="gradient_descent", gradient="differences")
-    for name in (str(one) for one in arm.joints):
+    for name in (str(joint) for joint in arm.joints):
         if len(arm.joint(name).dof) == 0:
             continue
         solution = solver.solve(q0=q0, lock=name, max_iterations=20)
@@ -147,7 +147,7 @@ def test_a_locked_joint_has_no_difference_and_does_not_move():
         assert np.count_nonzero(solution.q != q0) > 1
 
 
-def test_by_differences_it_arrives_as_well():
+def test_finite_differences_converge():
     rng = np.random.default_rng(1)
     arm = mk.gallery.grippy10()
     targets = arm.pose("tool", arm.random(rng, 20))
@@ -178,7 +178,7 @@ print(counted)
 """
 
 
-def test_a_joint_more_costs_two_multiplications_more_besides_the_pass_that_keeps_the_products():
+def test_each_further_joint_costs_two_multiplications_besides_the_pass_that_stores_the_products():
     """The pass from the hand to the root needs two a joint: its own matrix, and what lies behind it."""
     root = Path(mk.__file__).parents[1]
     environment = {**os.environ, "MECHANIK_KERNELS": "plain", "PYTHONPATH": str(root)}
@@ -196,7 +196,7 @@ def test_a_joint_more_costs_two_multiplications_more_besides_the_pass_that_keeps
     ],
     ids=["relative", "values", "look", "band"],
 )
-def test_what_is_no_chain_from_the_world_is_refused_by_differences_and_taken_by_the_jacobian(goals, what):
+def test_finite_differences_reject_problems_other_than_a_chain_from_the_world(goals, what):
     arm = mk.gallery.ur5()
     with pytest.raises(mk.errors.InvalidOperation, match=what) as refused:
         mk.Solver(arm, goals(), solver="gradient_descent", gradient="differences")
@@ -204,7 +204,7 @@ def test_what_is_no_chain_from_the_world_is_refused_by_differences_and_taken_by_
     mk.Solver(arm, goals(), solver="gradient_descent").step()
 
 
-def test_loops_are_refused_by_differences_and_shut_by_the_jacobian():
+def test_loops_are_rejected_by_finite_differences_and_closed_by_the_jacobian():
     bars = mk.gallery.four_bar()
     with pytest.raises(mk.errors.InvalidOperation, match="does not support closed loops"):
         mk.Solver(bars, solver="gradient_descent", gradient="differences")
@@ -220,6 +220,6 @@ def test_loops_are_refused_by_differences_and_shut_by_the_jacobian():
     ],
     ids=str,
 )  # fmt: skip
-def test_an_option_that_makes_no_sense_is_refused_by_name(options):
+def test_an_invalid_option_is_rejected_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
         mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="gradient_descent", **options)

@@ -103,20 +103,20 @@ def test_the_original_arm_of_six_joints_is_our_arm():
     np.testing.assert_allclose(np.degrees(arm.q), TABLE[:, 3], atol=1e-12)
 
 
-def test_the_jacobian_transpose_reaches_what_the_original_loses_to_its_euler_angles():
+def test_the_jacobian_transpose_reaches_targets_that_the_original_misses_by_its_euler_angles():
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), TARGETS))
     theirs = original_transpose(in_their_size(targets)).mean()
     goal = mk.PoseGoal("tool", targets[0], tolerance=TENTH * REACHED[0], angle_tolerance=math.radians(REACHED[1]))
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", max_iterations=ITERATIONS)
-    found = np.array([solver.solve(target, arm.q).q for target in targets])
-    far, turned = apart(in_their_size(arm.pose("tool", found)), in_their_size(targets))
+    q = np.array([solver.solve(target, arm.q).q for target in targets])
+    far, turned = apart(in_their_size(arm.pose("tool", q)), in_their_size(targets))
     ours = np.mean((far <= REACHED[0]) & (turned <= REACHED[1]))
     assert 0.44 < theirs < 0.51
     assert ours >= 0.93
 
 
-def test_with_their_step_and_their_weights_rotation_vectors_alone_make_the_difference():
+def test_with_the_original_step_and_weights_rotation_vectors_alone_make_the_difference():
     """0.05 as there; a unit of length counts there as much as a degree."""
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), 100))
@@ -182,7 +182,7 @@ def share_within(hands, targets):
     return float(np.mean((far <= WITHIN[0]) & (turned <= WITHIN[1])))
 
 
-def test_the_original_arm_of_ten_joints_is_our_arm_and_its_loss_is_the_one_that_was_written_down():
+def test_the_original_arm_of_ten_joints_is_our_arm_and_has_the_recorded_loss():
     for case in GRIPPY["cases"]:
         np.testing.assert_allclose(grippy_pose(np.array(case["q"])), case["T"], atol=1e-9)
     example = GOLDEN["grippy_loss_example"]
@@ -193,7 +193,7 @@ def test_the_original_arm_of_ten_joints_is_our_arm_and_its_loss_is_the_one_that_
     np.testing.assert_allclose(in_their_size(arm.pose("tool", q)), grippy_pose(q), atol=1e-9)
 
 
-def test_the_original_descent_is_content_with_poses_that_are_too_far_off():
+def test_the_original_descent_accepts_poses_outside_our_tolerance():
     """It stops with every hand outside the tolerance. It does go down: left alone, most arrive in the end."""
     arm = mk.gallery.grippy10()
     targets = in_their_size(arm.pose("tool", arm.random(np.random.default_rng(0), 20)))
@@ -220,7 +220,7 @@ def test_gradient_descent_reaches_all_of_a_thousand_targets_from_the_same_start(
     assert np.median([solution.iterations for solution in solutions]) <= 40
 
 
-def test_the_few_targets_that_lead_to_a_dead_end_at_limits_are_reached_from_another_start():
+def test_targets_that_end_in_a_local_minimum_at_limits_are_reached_from_another_start():
     """Of eight such thousands two targets do, both in this one."""
     hands, targets, solutions = descend(2, restarts=10)
     assert share_within(hands, targets) == 1.0

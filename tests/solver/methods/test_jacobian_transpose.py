@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy_descent import hold_the_way_against, is_stuck, room
-from numpy_steps import cases, hold_against, iterates
+from numpy_descent import compare_iterates, is_blocked, step_bounds
+from numpy_steps import cases, compare_steps, iterates
 
 import mechanik as mk
 
@@ -15,25 +15,25 @@ IDS = [case.name for case in CASES]
 
 @pytest.mark.parametrize("relaxation", [1.0, 0.9])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_each_iterate_is_the_optimal_step_from_the_one_before(case, relaxation):
+def test_each_iterate_is_the_optimal_step_from_its_predecessor(case, relaxation):
     def step(plain, q):
         e, J = plain.rows(q)
-        J = np.where(is_stuck(J.T @ e, *room(plain, q)), 0.0, J)
+        J = np.where(is_blocked(J.T @ e, *step_bounds(plain, q)), 0.0, J)
         pulled = J @ J.T @ e
         return -relaxation * (e @ pulled) / (pulled @ pulled) * (J.T @ e)
 
-    assert hold_against(case, "jacobian_transpose", step, relaxation=relaxation) > 0
+    assert compare_steps(case, "jacobian_transpose", step, relaxation=relaxation) > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_each_iterate_is_the_fixed_step_from_the_one_before(case):
-    def way(plain, q):
+def test_each_iterate_is_the_fixed_step_from_its_predecessor(case):
+    def iterates_from(plain, q):
         while True:
             e, J = plain.rows(q)
             q = plain.move(q, -0.05 * J.T @ e)
             yield q
 
-    assert hold_the_way_against(case, "jacobian_transpose", way, step=0.05) > 0
+    assert compare_iterates(case, "jacobian_transpose", iterates_from, step=0.05) > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -42,7 +42,7 @@ def test_no_iterate_leaves_the_limits(case):
     assert all(case.mechanism.space.within_limits(q) for q in iterates(solver, case.q0, 30))
 
 
-def test_a_joint_that_is_pushed_against_its_limit_does_not_spoil_the_step_of_the_others():
+def test_a_joint_pushed_against_its_limit_does_not_change_the_step_of_the_others():
     arm = mk.gallery.planar_3r()
     goal = mk.PositionGoal(list(arm.links)[-1], (0.3, 0.6, 0.0))
     first = next(iter(arm.joints))
@@ -55,20 +55,20 @@ def test_a_joint_that_is_pushed_against_its_limit_does_not_spoil_the_step_of_the
     np.testing.assert_allclose(at_limit, locked, atol=1e-12)
 
 
-def test_it_shuts_a_loop_as_it_meets_a_goal():
+def test_a_loop_is_closed_when_the_goal_is_met():
     bars = mk.gallery.four_bar()
     q0 = bars.clamp(bars.integrate(bars.q, np.full(bars.nv, 0.1)))
     solution = mk.Solver(bars, solver="jacobian_transpose").solve(None, q0)
     assert solution.success
 
 
-def test_the_same_call_gives_the_same_answer():
+def test_the_same_call_gives_the_same_solution():
     case = CASES[0]
     solver = mk.Solver(case.mechanism, case.goals, solver="jacobian_transpose")
     assert np.array_equal(solver.solve(q0=case.q0).q, solver.solve(q0=case.q0).q)
 
 
-def test_it_refuses_wishes_and_levels():
+def test_soft_objectives_and_levels_are_rejected():
     arm = mk.gallery.ur5()
     goal = mk.PositionGoal("tool0", (0.3, 0.2, 0.5))
     with pytest.raises(mk.errors.InvalidOperation, match="Jacobian transpose does not support soft objectives"):
@@ -80,6 +80,6 @@ def test_it_refuses_wishes_and_levels():
 @pytest.mark.parametrize(
     "options", [{"step": 0.0}, {"step": -0.1}, {"step": "best"}, {"relaxation": 0.0}, {"relaxation": 2.0}], ids=str
 )
-def test_an_option_that_makes_no_sense_is_refused_by_name(options):
+def test_an_invalid_option_is_rejected_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
         mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="jacobian_transpose", **options)

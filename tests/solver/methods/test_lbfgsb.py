@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy_descent import hold_the_way_against, is_stuck, line_search, room, slope
+from numpy_descent import compare_iterates, half_cost_and_gradient, is_blocked, line_search, step_bounds
 from numpy_steps import cases, iterates
 
 import mechanik as mk
@@ -16,40 +16,42 @@ IDS = [case.name for case in CASES]
 def limited_memory(memory=10, largest=0.4):
     """With the whole inverse, made anew from the pairs each time: H = V'HV + s s' / y's, V = 1 - y s' / y's."""
 
-    def way(plain, q):
+    def iterates_from(plain, q):
         pairs = []
         while True:
-            cost, g = slope(plain, q)
-            low, high = room(plain, q)
-            free = ~is_stuck(g, low, high)
+            cost, g = half_cost_and_gradient(plain, q)
+            low, high = step_bounds(plain, q)
+            free = ~is_blocked(g, low, high)
             bent = plain.rows(q)[1][:, free] @ g[free]
-            kept = [(s[free], y[free]) for s, y in pairs]
-            kept = [(s, y) for s, y in kept if s @ y > 1e-12 * (y @ y)]
+            curved_pairs = [(s[free], y[free]) for s, y in pairs]
+            curved_pairs = [(s, y) for s, y in curved_pairs if s @ y > 1e-12 * (y @ y)]
             gamma = (
-                kept[-1][0] @ kept[-1][1] / (kept[-1][1] @ kept[-1][1]) if kept else (g[free] @ g[free]) / (bent @ bent)
+                curved_pairs[-1][0] @ curved_pairs[-1][1] / (curved_pairs[-1][1] @ curved_pairs[-1][1])
+                if curved_pairs
+                else (g[free] @ g[free]) / (bent @ bent)
             )
             H = gamma * np.eye(int(free.sum()))
-            for s, y in kept:
+            for s, y in curved_pairs:
                 V = np.eye(len(s)) - np.outer(y, s) / (y @ s)
                 H = V.T @ H @ V + np.outer(s, s) / (y @ s)
             step = np.zeros(len(g))
-            for way_down in (-H @ g[free], -gamma * g[free]):
-                step[free] = way_down * min(1.0, largest / np.abs(way_down).max())
+            for descent in (-H @ g[free], -gamma * g[free]):
+                step[free] = descent * min(1.0, largest / np.abs(descent).max())
                 step = np.clip(step, low, high)
                 if g @ step < -1e-10 * np.linalg.norm(step) * np.linalg.norm(g[free]):
                     break
             share, there = line_search(plain, q, step, cost, cost, g @ step)
-            pairs = [*pairs, (share * step, slope(plain, there)[1] - g)][-memory:]
+            pairs = [*pairs, (share * step, half_cost_and_gradient(plain, there)[1] - g)][-memory:]
             q = there
             yield q
 
-    return way
+    return iterates_from
 
 
 @pytest.mark.parametrize("m", [10, 3])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_its_steps_are_those_of_the_inverse_that_the_pairs_make(case, m):
-    assert hold_the_way_against(case, "lbfgsb", limited_memory(m), m=m) > 0
+def test_the_steps_are_those_of_the_inverse_hessian_from_the_pairs(case, m):
+    assert compare_iterates(case, "lbfgsb", limited_memory(m), m=m) > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -61,7 +63,7 @@ def test_the_error_never_rises_and_no_iterate_leaves_the_limits(case):
     assert all(case.mechanism.space.within_limits(q) for q in iterates(solver, case.q0, 30))
 
 
-def test_near_the_goal_it_is_faster_than_linear():
+def test_near_the_goal_convergence_is_superlinear():
     """Each of the last steps gains more than the one before; descent along the gradient gains the same share."""
     arm = mk.gallery.ur5()
     q0 = np.array([0.3, -1.0, 1.2, -0.8, 0.9, 0.2])
@@ -74,23 +76,23 @@ def test_near_the_goal_it_is_faster_than_linear():
     assert plain[-1] > 1e-6
 
 
-def test_it_shuts_a_loop():
+def test_a_loop_is_closed():
     bars = mk.gallery.four_bar()
     q0 = bars.clamp(bars.integrate(bars.q, np.full(bars.nv, 0.1)))
     assert mk.Solver(bars, solver="lbfgsb").solve(None, q0).success
 
 
-def test_a_goal_out_of_reach_ends_where_the_slope_does():
+def test_a_goal_out_of_reach_ends_where_the_gradient_vanishes():
     arm = mk.gallery.planar_3r()
     goal = mk.PositionGoal(list(arm.links)[-1], (9.0, 4.0, 0.0))
-    found = mk.Solver(arm, goal, solver="lbfgsb").solve(q0=np.array([0.1, 0.2, 0.3]))
-    assert not found.success
-    assert found.status in (mk.Status.CLOSEST, mk.Status.STALLED)
+    solution = mk.Solver(arm, goal, solver="lbfgsb").solve(q0=np.array([0.1, 0.2, 0.3]))
+    assert not solution.success
+    assert solution.status in (mk.Status.CLOSEST, mk.Status.STALLED)
     best = mk.Solver(arm, goal).solve(q0=np.array([0.1, 0.2, 0.3]))
-    assert goal.error(arm, found.q).position <= goal.error(arm, best.q).position * (1 + 1e-9)
+    assert goal.error(arm, solution.q).position <= goal.error(arm, best.q).position * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("options", [{"m": 0}, {"m": 2.5}, {"largest_step": 0.0}, {"largest_step": "long"}], ids=str)
-def test_an_option_that_makes_no_sense_is_refused_by_name(options):
+def test_an_invalid_option_is_rejected_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
         mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="lbfgsb", **options)

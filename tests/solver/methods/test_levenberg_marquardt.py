@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
-from numpy_steps import Plain, two_hands
+from numpy_steps import NumpyProblem, two_hands
 
 import mechanik as mk
 
@@ -18,7 +18,7 @@ ARMS = ("panda", "ur5", "iiwa14", "puma560", "dh6", "zalo5", "grippy10", "two ha
 FIRST_MU, LEAST_MU, LEAST_DAMPING, SLOW = 0.04, 1e-8, 1e-10, 0.5
 
 
-def plain_iterates(plain: Plain, q: np.ndarray) -> Generator[tuple[np.ndarray, np.ndarray, float], np.ndarray]:
+def plain_iterates(plain: NumpyProblem, q: np.ndarray) -> Generator[tuple[np.ndarray, np.ndarray, float], np.ndarray]:
     """Levenberg and Marquardt with a damping of mu times the cost; is sent where the solver went instead.
 
     Yields where it would go, the Jacobian there before, and what rounding of the normal equations may do to directions
@@ -62,15 +62,15 @@ def test_the_iterates_are_those_of_the_textbook(name):
         ]
         solver = mk.Solver(arm, goals, limits=nowhere, kick=0.0)
         seen: list[np.ndarray] = []
-        solver.solve(q0=q0, callback=lambda one, seen=seen: seen.append(one.q))
-        its, compared = plain_iterates(Plain(solver, goals), q0), 0
-        expected, J, rounding = next(its)
+        solver.solve(q0=q0, callback=lambda iterate, seen=seen: seen.append(iterate.q))
+        reference, compared = plain_iterates(NumpyProblem(solver, goals), q0), 0
+        expected, J, rounding = next(reference)
         for mine in seen:
             assert np.abs(mine - expected).max() < 1e-9 + rounding, f"iteration {compared}"
             assert np.abs(J @ arm.difference(expected, mine)).max() < 1e-9, f"iteration {compared}"
             compared += 1
             try:
-                expected, J, rounding = its.send(mine)
+                expected, J, rounding = reference.send(mine)
             except StopIteration:
                 break
         assert compared >= 3

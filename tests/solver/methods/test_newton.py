@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy_steps import Plain, cases, iterates
+from numpy_steps import NumpyProblem, cases, iterates
 
 import mechanik as mk
 
@@ -50,7 +50,7 @@ def line_search(plain, q, step, slope, tolx=1e-12):
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, damping):
     solver = mk.Solver(case.mechanism, case.goals, solver="newton", damping=damping)
-    plain, columns = Plain(solver, case.goals), len(solver._problem.subproblems[0].packed.columns)
+    plain, columns = NumpyProblem(solver, case.goals), len(solver._problem.subproblems[0].packed.columns)
     seen = iterates(solver, case.q0)
     for number, (q, after) in enumerate(pairwise(seen)):
         e, J = plain.rows(q)
@@ -64,9 +64,9 @@ def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, dampi
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_it_never_gets_worse_and_never_leaves_the_limits(case):
+def test_the_error_never_rises_and_no_iterate_leaves_the_limits(case):
     solver = mk.Solver(case.mechanism, case.goals, solver="newton")
-    plain = Plain(solver, case.goals)
+    plain = NumpyProblem(solver, case.goals)
     seen = iterates(solver, case.q0, 40)
     costs = [float(np.sum(plain.rows(q)[0] ** 2)) for q in seen]
     # where nothing is left to gain, two sums of squares differ by rounding
@@ -74,7 +74,7 @@ def test_it_never_gets_worse_and_never_leaves_the_limits(case):
     assert all(case.mechanism.space.within_limits(q) for q in seen)
 
 
-def test_where_there_is_no_slope_it_stops_by_itself_and_says_that_nothing_is_closer():
+def test_where_the_gradient_vanishes_the_method_stops_with_the_status_closest():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
     beyond = mk.PositionGoal(tip, arm.pose(tip, np.zeros(3))[:3, 3] * 1.5)
@@ -83,7 +83,7 @@ def test_where_there_is_no_slope_it_stops_by_itself_and_says_that_nothing_is_clo
     assert np.array_equal(solution.q, np.zeros(3))
 
 
-def test_out_of_reach_it_comes_closer_and_claims_no_success():
+def test_out_of_reach_the_error_falls_and_success_is_false():
     arm, q0 = mk.gallery.ur5(), np.full(6, 0.3)
     goal = mk.PositionGoal("tool0", (2.0, 0.5, 0.5))
     solution = mk.Solver(arm, goal, solver="newton").solve(q0=q0)
@@ -92,7 +92,7 @@ def test_out_of_reach_it_comes_closer_and_claims_no_success():
 
 
 @pytest.mark.parametrize("make", [mk.gallery.stewart_platform, mk.gallery.delta_robot])
-def test_loops_are_shut_as_goals_are_met(make):
+def test_loops_are_closed_when_goals_are_met(make):
     platform = make()
     goal = mk.PositionGoal("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
     solution = mk.Solver(platform, goal, solver="newton").solve()
@@ -109,6 +109,6 @@ def test_loops_are_shut_as_goals_are_met(make):
         ({"step_max": "far"}, "step_max must be a number"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
+def test_invalid_options_are_rejected_when_the_solver_is_made(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
         mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="newton", **options)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy_steps import Plain, cases, hold_against, iterates
+from numpy_steps import NumpyProblem, cases, compare_steps, iterates
 
 import mechanik as mk
 
@@ -16,7 +16,7 @@ IDS = [case.name for case in CASES]
 
 @pytest.mark.parametrize("hold", [True, False], ids=["held", "clamped"])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_each_iterate_is_the_pseudo_inverse_step_from_the_one_before(case, hold):
+def test_each_iterate_is_the_pseudo_inverse_step_from_its_predecessor(case, hold):
     def step(plain, q):
         e, J = plain.rows(q)
 
@@ -25,10 +25,10 @@ def test_each_iterate_is_the_pseudo_inverse_step_from_the_one_before(case, hold)
 
         return plain.held(q, e, J, solve) if hold else solve(J)
 
-    assert hold_against(case, "pseudo_inverse", step, hold_at_limits=hold) > 0
+    assert compare_steps(case, "pseudo_inverse", step, hold_at_limits=hold) > 0
 
 
-def test_near_a_singular_pose_it_jumps_where_damping_does_not():
+def test_near_a_singular_pose_the_step_is_large_where_damping_keeps_it_small():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
     q0 = np.array([0.3, 1e-4, 1e-4])  # all but stretched out
@@ -42,7 +42,7 @@ def test_near_a_singular_pose_it_jumps_where_damping_does_not():
 WIDE = {f"joint{k}": (-1e6, 1e6) for k in (1, 2, 3)}
 
 
-def test_what_is_below_the_rank_tolerance_does_not_move_at_all():
+def test_directions_below_the_rank_tolerance_do_not_move():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
     q0 = np.array([0.3, 1e-4, 1e-4])
@@ -51,14 +51,14 @@ def test_what_is_below_the_rank_tolerance_does_not_move_at_all():
     assert np.abs(after - q0).max() < 0.01
 
 
-def test_near_a_regular_solution_it_converges_quadratically():
+def test_near_a_regular_solution_convergence_is_quadratic():
     arm, rng = mk.gallery.ur5(), np.random.default_rng(3)
     compared = 0
     while compared < 10:
         there = arm.random(rng)
         goal = mk.PoseGoal("tool0", arm.pose("tool0", there))
         solver = mk.Solver(arm, goal, solver="pseudo_inverse")
-        plain = Plain(solver, [goal])
+        plain = NumpyProblem(solver, [goal])
         q = arm.clamp(there + rng.uniform(-1e-3, 1e-3, 6))
         e, J = plain.rows(q)
         smallest = np.linalg.svd(J, compute_uv=False)[-1]
@@ -68,13 +68,13 @@ def test_near_a_regular_solution_it_converges_quadratically():
         assert np.linalg.norm(plain.rows(solver.step(q0=q).q)[0]) < 10 * (np.linalg.norm(e) / smallest) ** 2
 
 
-def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_leaves_the_goal_alone():
+def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_keeps_the_goal():
     arm, rng = mk.gallery.panda(), np.random.default_rng(5)
     for _ in range(10):
         q0, rest = arm.random(rng, 2)
         goal = mk.PoseGoal("panda_hand_tcp", arm.pose("panda_hand_tcp", q0 + rng.uniform(-0.1, 0.1, arm.nq)))
         solver = mk.Solver(arm, goal, solver="pseudo_inverse", rest=rest, gain=0.2, hold_at_limits=False)
-        plain, moves = Plain(solver, [goal]), solver._problem.subproblems[0].moving_dofs
+        plain, moves = NumpyProblem(solver, [goal]), solver._problem.subproblems[0].moving_dofs
         e, J = plain.rows(q0)
         towards = np.where(moves, rest - q0, 0.0)
         free = towards - np.linalg.pinv(J) @ (J @ towards)
@@ -84,7 +84,7 @@ def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_leaves_the_goal
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=IDS[::3])
-def test_no_iterate_leaves_the_limits_however_it_jumps(case):
+def test_no_iterate_leaves_the_limits_however_large_the_step(case):
     solver = mk.Solver(case.mechanism, case.goals, solver="pseudo_inverse")
     assert all(case.mechanism.space.within_limits(q) for q in iterates(solver, case.q0, 30))
 
@@ -99,6 +99,6 @@ def test_no_iterate_leaves_the_limits_however_it_jumps(case):
         ({"hold_at_limits": None}, "hold_at_limits must be True or False"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
+def test_invalid_options_are_rejected_when_the_solver_is_made(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
         mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="pseudo_inverse", **options)

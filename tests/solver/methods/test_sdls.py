@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy_steps import Plain, cases, hold_against, iterates
+from numpy_steps import NumpyProblem, cases, compare_steps, iterates
 
 import mechanik as mk
 
@@ -34,28 +34,28 @@ def selective(plain, e, J, gamma_max):
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_each_iterate_is_the_step_of_the_paper_from_the_one_before(case):
+def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case):
     def step(plain, q):
         e, J = plain.rows(q)
         return clamp_max_abs(plain.held(q, e, J, lambda J: selective(plain, e, J, math.pi / 4)), math.pi / 4)
 
-    assert hold_against(case, "sdls", step) > 0
+    assert compare_steps(case, "sdls", step) > 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_with_clamped_targets_and_plain_limits_it_is_the_paper_too(case):
+def test_with_clamped_targets_and_simple_limits_the_steps_are_those_of_the_paper(case):
     def step(plain, q):
         e, J = plain.rows(q)
         return clamp_max_abs(selective(plain, plain.clamped(e, 0.1, 0.2), J, 0.3), 0.3)
 
     options = {"gamma_max": 0.3, "D_max": 0.1, "D_max_angle": 0.2, "hold_at_limits": False}
-    assert hold_against(case, "sdls", step, **options) > 0
+    assert compare_steps(case, "sdls", step, **options) > 0
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=IDS[::3])
-def test_no_joint_goes_farther_than_gamma_max_in_a_step_and_none_leaves_its_limits(case):
+def test_no_joint_moves_more_than_gamma_max_in_a_step_or_leaves_its_limits(case):
     solver = mk.Solver(case.mechanism, case.goals, solver="sdls", gamma_max=0.1)
-    seen, scale = iterates(solver, case.q0, 20), Plain(solver, case.goals).scale
+    seen, scale = iterates(solver, case.q0, 20), NumpyProblem(solver, case.goals).scale
     for before, after in pairwise(seen):
         assert np.abs(case.mechanism.space.difference(before, after) / scale).max() <= 0.1 * (1 + 1e-12)
         assert case.mechanism.space.within_limits(after)
@@ -68,7 +68,7 @@ def test_near_a_regular_solution_nothing_is_damped_and_convergence_is_quadratic(
         there = arm.random(rng)
         goal = mk.PoseGoal("tool0", arm.pose("tool0", there))
         solver = mk.Solver(arm, goal, solver="sdls", hold_at_limits=False)
-        plain = Plain(solver, [goal])
+        plain = NumpyProblem(solver, [goal])
         q = arm.clamp(there + rng.uniform(-1e-3, 1e-3, 6))
         e, J = plain.rows(q)
         smallest = np.linalg.svd(J, compute_uv=False)[-1]
@@ -80,7 +80,7 @@ def test_near_a_regular_solution_nothing_is_damped_and_convergence_is_quadratic(
 
 
 @pytest.mark.parametrize("make", [mk.gallery.stewart_platform, mk.gallery.delta_robot])
-def test_loops_are_shut_as_goals_are_met(make):
+def test_loops_are_closed_when_goals_are_met(make):
     platform = make()
     goal = mk.PositionGoal("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
     solution = mk.Solver(platform, goal, solver="sdls").solve()
@@ -98,12 +98,12 @@ def test_loops_are_shut_as_goals_are_met(make):
         ({"damping": 0.1}, "no option is called 'damping'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
+def test_invalid_options_are_rejected_when_the_solver_is_made(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
         mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="sdls", **options)
 
 
-def test_a_rest_pose_is_refused_and_the_error_says_which_method_takes_it():
+def test_a_rest_pose_is_rejected_with_a_method_that_supports_it():
     arm = mk.gallery.panda()
     with pytest.raises(
         mk.errors.InvalidOperation,

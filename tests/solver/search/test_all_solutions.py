@@ -37,46 +37,46 @@ def solver_of(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_every_solution_reaches_the_target_inside_the_limits_once_and_the_nearest_comes_first(name):
+def test_every_solution_reaches_the_target_within_limits_once_and_the_nearest_comes_first(name):
     solver, arm, link = solver_of(name)
     rng = np.random.default_rng(1)
     for _ in range(2):
         q0, X = arm.random(rng), arm.pose(link, arm.random(rng))
-        found = solve_all(solver, X, q0)
-        assert len(found) >= 1
-        for q in found:
+        solutions = solve_all(solver, X, q0)
+        assert len(solutions) >= 1
+        for q in solutions:
             assert np.abs(from_graph(arm, link, q) - X).max() < 1e-8
-        assert arm.space.within_limits(found.q).all()
-        assert found.errors.max() < 1e-8
-        moved = np.flatnonzero(np.abs(found.q - q0).max(axis=0))
-        np.testing.assert_allclose(found.distance, np.linalg.norm((found.q - q0)[:, moved], axis=1), atol=1e-12)
-        assert (np.diff(found.distance) >= 0).all()
-        for a, b in itertools.combinations(found.q, 2):
+        assert arm.space.within_limits(solutions.q).all()
+        assert solutions.errors.max() < 1e-8
+        moved = np.flatnonzero(np.abs(solutions.q - q0).max(axis=0))
+        np.testing.assert_allclose(solutions.distance, np.linalg.norm((solutions.q - q0)[:, moved], axis=1), atol=1e-12)
+        assert (np.diff(solutions.distance) >= 0).all()
+        for a, b in itertools.combinations(solutions.q, 2):
             assert turn_apart(a, b) > 1e-3
-        assert found.redundant == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
+        assert solutions.redundant == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_of_arms_without_a_closed_form_the_branch_that_made_the_pose_is_found(seed):
+def test_the_generating_configuration_of_arms_without_a_closed_form_is_found(seed):
     """Of 2,000 poses of 200 others none was missed, and every number of solutions was even."""
     arm = general_arm(seed)
     solver = mk.Solver(arm, mk.PoseGoal("tool", np.eye(4)))
     q, q0 = arm.random(np.random.default_rng(seed), 2)
-    found = solve_all(solver, arm.pose("tool", q), q0)
-    assert not found.complete
-    assert turn_apart(found.q, q).min() < 1e-6
+    solutions = solve_all(solver, arm.pose("tool", q), q0)
+    assert not solutions.complete
+    assert turn_apart(solutions.q, q).min() < 1e-6
     # an equation with real coefficients: solutions come in pairs, and at most 16 of them
-    assert len(found) % 2 == 0
-    assert len(found) <= 16
+    assert len(solutions) % 2 == 0
+    assert len(solutions) <= 16
 
 
 @pytest.mark.parametrize("name", ["scara", "with a slide"])
-def test_with_slides_and_limits_too_the_branch_that_made_the_pose_is_found(name):
+def test_the_generating_configuration_is_found_with_prismatic_joints_and_limits(name):
     solver, arm, link = solver_of(name)
     rng = np.random.default_rng(2)
     for q in arm.random(rng, 8):
-        found = solve_all(solver, arm.pose(link, q), arm.random(rng))
-        assert turn_apart(found.q, q).min() < 1e-6
+        solutions = solve_all(solver, arm.pose(link, q), arm.random(rng))
+        assert turn_apart(solutions.q, q).min() < 1e-6
 
 
 @pytest.mark.parametrize("seed", [3, 8, 17])
@@ -90,22 +90,22 @@ def test_the_number_of_solutions_does_not_change_when_the_tries_are_doubled(seed
     assert turn_apart(once.q[:, None], twice.q).min(axis=1).max() < 1e-8
 
 
-def test_a_ur5_reaches_a_pose_in_eight_ways_by_formula():
+def test_a_ur5_reaches_a_pose_by_eight_closed_form_branches():
     solver, arm, link = solver_of("ur5")
     q = np.array([0.3, -1.2, 1.4, -0.7, 0.9, 0.2])
-    found = solve_all(solver, arm.pose(link, q), q)
-    assert len(found) == 8
-    assert found.complete
-    assert found.tries == 0
-    assert "closed form" in found.why
-    np.testing.assert_allclose(found[0], q, atol=1e-9)
-    assert found.distance[0] < 1e-8
-    np.testing.assert_allclose(found.q, closed_form(arm, link).branches(arm.pose(link, q), q), atol=1e-8)
+    solutions = solve_all(solver, arm.pose(link, q), q)
+    assert len(solutions) == 8
+    assert solutions.complete
+    assert solutions.tries == 0
+    assert "closed form" in solutions.why
+    np.testing.assert_allclose(solutions[0], q, atol=1e-9)
+    assert solutions.distance[0] < 1e-8
+    np.testing.assert_allclose(solutions.q, closed_form(arm, link).branches(arm.pose(link, q), q), atol=1e-8)
 
 
 @settings(max_examples=5)
 @given(seed=seeds)
-def test_descents_from_many_starts_find_what_the_formula_finds(seed):
+def test_multi_start_descents_find_the_closed_form_solutions(seed):
     """Asked as a point and a rotation, the same pose is beyond the formulas."""
     arm = gallery.puma560()
     q, q0 = arm.random(np.random.default_rng(seed), 2)
@@ -121,32 +121,32 @@ def test_descents_from_many_starts_find_what_the_formula_finds(seed):
 
 
 @pytest.mark.parametrize("name", ["ur5", "general 6R", "scara"])
-def test_from_elsewhere_the_solutions_are_the_same_in_another_order(name):
+def test_from_another_start_the_solutions_are_the_same_in_another_order(name):
     solver, arm, link = solver_of(name)
     rng = np.random.default_rng(4)
     X = arm.pose(link, arm.random(rng))
     sets = [solve_all(solver, X, q0) for q0 in arm.random(rng, 3)]
-    for other in sets[1:]:
-        assert len(other) == len(sets[0])
-        assert turn_apart(other.q[:, None], sets[0].q).min(axis=1).max() < 1e-6
+    for solutions in sets[1:]:
+        assert len(solutions) == len(sets[0])
+        assert turn_apart(solutions.q[:, None], sets[0].q).min(axis=1).max() < 1e-6
     again = solve_all(solver, X, sets[0][0])
     assert again.distance[0] < 1e-7
 
 
-def test_a_call_repeats_and_a_generator_decides_where_it_starts():
+def test_a_call_is_reproducible_and_a_generator_chooses_the_starts():
     solver, arm, link = solver_of("general 6R")
     X = arm.pose(link, np.ones(6))
-    one, two = (solve_all(solver, X, np.zeros(6)) for _ in range(2))
-    np.testing.assert_array_equal(one.q, two.q)
+    first, second = (solve_all(solver, X, np.zeros(6)) for _ in range(2))
+    np.testing.assert_array_equal(first.q, second.q)
     drawn = [solve_all(solver, X, np.zeros(6), rng=np.random.default_rng(k)) for k in (0, 0, 1)]
     np.testing.assert_array_equal(drawn[0].q, drawn[1].q)
-    assert turn_apart(drawn[2].q[:, None], one.q).min(axis=1).max() < 1e-8
+    assert turn_apart(drawn[2].q[:, None], first.q).min(axis=1).max() < 1e-8
 
 
 # ---- limits, locks, turns ---------------------------------------------------------------------
 
 
-def test_limits_of_the_solver_and_of_the_call_leave_solutions_out():
+def test_limits_of_the_solver_and_of_the_call_exclude_solutions():
     arm = gallery.ur5()
     q = np.array([0.3, -1.2, 1.4, -0.7, 0.9, 0.2])
     X = arm.pose("tool0", q)
@@ -155,34 +155,34 @@ def test_limits_of_the_solver_and_of_the_call_leave_solutions_out():
     by_solver = solve_all(mk.Solver(arm, goal, limits={"elbow_joint": (0.0, 3.0)}), None, q)
     by_call = solve_all(mk.Solver(arm, goal), None, q, limits={"elbow_joint": (0.0, 3.0)})
     np.testing.assert_array_equal(by_solver.q, by_call.q)
-    elbow = np.array([one[2] % (2 * np.pi) for one in every])
+    elbow = np.array([q_row[2] % (2 * np.pi) for q_row in every])
     assert len(by_call) == ((elbow > 0) & (elbow < 3)).sum() == 4
     none = solve_all(mk.Solver(arm, goal), None, q, limits={"elbow_joint": (0.1, 0.2)})
     assert len(none) == 0
     assert "none inside the limits" in none.why
 
 
-def test_what_is_locked_stays_and_what_is_not_asked_for_too():
+def test_locked_and_uninvolved_joints_stay():
     arm = gallery.panda()
     link, q = "panda_hand_tcp", arm.random(np.random.default_rng(5))
     solver = mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q)), lock="panda_joint3", rest=True)
-    found = solve_all(solver, None, q)
-    assert found.redundant == 0  # six joints are left
-    assert turn_apart(found.q, q).min() < 1e-6
-    assert (found.q[:, [2, 7]] == q[[2, 7]]).all()
+    solutions = solve_all(solver, None, q)
+    assert solutions.redundant == 0  # six joints are left
+    assert turn_apart(solutions.q, q).min() < 1e-6
+    assert (solutions.q[:, [2, 7]] == q[[2, 7]]).all()
     again = solve_all(mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q))), None, q, lock=["panda_joint3"])
-    assert turn_apart(again.q[:, None], found.q).min(axis=1).max() < 1e-6
+    assert turn_apart(again.q[:, None], solutions.q).min(axis=1).max() < 1e-6
 
 
-def test_a_joint_that_turns_the_goal_in_its_place_stays():
+def test_a_joint_that_rotates_the_goal_about_its_own_point_stays():
     arm = gallery.ur5()
     q = arm.random(np.random.default_rng(9))
-    found = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
-    assert found.redundant == 2
-    assert (found.q[:, 5] == q[5]).all()
+    solutions = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
+    assert solutions.redundant == 2
+    assert (solutions.q[:, 5] == q[5]).all()
 
 
-def test_each_joint_takes_the_turn_nearest_to_q0_or_all_that_its_limits_allow():
+def test_each_joint_takes_the_full_turn_nearest_to_q0_or_all_within_limits():
     limits = {"joint1": (-2 * np.pi, 2 * np.pi), "joint2": (-np.pi, np.pi)}
     solver = mk.Solver(gallery.planar_2r(), mk.PositionGoal("tool", (1.2, 0.5, 0.0)), limits=limits)
     nearest = solve_all(solver, None, np.array([5.0, 0.0]))
@@ -196,76 +196,76 @@ def test_each_joint_takes_the_turn_nearest_to_q0_or_all_that_its_limits_allow():
     assert len(solve_all(solver, None, np.array([5.0, 0.0]), windings=True, limit=3)) == 3
 
 
-def test_turns_count_where_a_target_counts_them():
+def test_full_turns_are_distinguished_where_the_target_does():
     arm = gallery.planar_3r()
     place = mk.PositionGoal("tool", arm.pose("tool", [-2.5, 0.5, 0.7])[:3, 3])
     for turns, value in (("exact", -2.5 + 2 * np.pi), ("nearest", -2.5)):
         goals = [place, mk.JointValues({"joint1": -2.5 + 2 * np.pi}, angle_mode=turns)]
-        found = solve_all(mk.Solver(arm, goals, limits={"joint1": (-9, 9)}), None, np.array([-2.0, 0.0, 0.0]))
-        assert len(found) == 2
-        np.testing.assert_allclose(found.q[:, 0], value, atol=1e-6)
+        solutions = solve_all(mk.Solver(arm, goals, limits={"joint1": (-9, 9)}), None, np.array([-2.0, 0.0, 0.0]))
+        assert len(solutions) == 2
+        np.testing.assert_allclose(solutions.q[:, 0], value, atol=1e-6)
 
 
 # ---- special places ---------------------------------------------------------------------------
 
 
-def test_out_of_reach_there_is_none_and_it_says_so():
+def test_out_of_reach_there_is_no_solution_and_the_message_says_so():
     arm = gallery.ur5()
     far = translation((5.0, 0.0, 0.0))
     by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool0", far)))
     by_search = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3])), tries=100)
     assert "out of reach" in by_formula.why
     assert "not reached from 100 starts" in by_search.why
-    for found in (by_formula, by_search):
-        assert len(found) == 0
-        assert found.q.shape == (0, 6)
-        assert found.errors.shape == (0, 2)
-        assert "no solution" in repr(found)
+    for solutions in (by_formula, by_search):
+        assert len(solutions) == 0
+        assert solutions.q.shape == (0, 6)
+        assert solutions.errors.shape == (0, 2)
+        assert "no solution" in repr(solutions)
     assert by_formula.complete
     assert solve_nearest(mk.Solver(arm, mk.PoseGoal("tool0", far))) is None
     assert solve_nearest(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3]))) is None
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-6, 1e-4])
-def test_where_two_solutions_fall_together_they_are_one_and_beside_it_two(gap):
+def test_two_coincident_solutions_are_one_and_separate_nearby(gap):
     """An arm that is stretched, but for a gap."""
     arm = gallery.planar_2r()
     for goal in (mk.PositionGoal("tool", (1.8 - gap, 0.0, 0.0)), mk.OnLine("tool", (1.8 - gap, 0, 0), (0, 0, 1))):
-        found = solve_all(mk.Solver(arm, goal), None, np.array([0.3, 0.2]))
-        assert len(found) == (1 if gap < 1e-9 else 2)
+        solutions = solve_all(mk.Solver(arm, goal), None, np.array([0.3, 0.2]))
+        assert len(solutions) == (1 if gap < 1e-9 else 2)
 
 
-def test_of_three_solutions_that_nearly_fall_together_the_one_in_the_middle_is_found():
+def test_of_three_nearly_coincident_solutions_the_middle_one_is_found():
     """One start in a thousand leads to it."""
     arm, rng = general_arm(608), np.random.default_rng(6081)
     X = arm.pose("tool", arm.random(rng))
-    found = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, np.zeros(6))
-    assert len(found) == 4
+    solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, np.zeros(6))
+    assert len(solutions) == 4
 
 
-def test_at_a_singular_pose_solutions_that_hang_together_are_a_curve():
+def test_at_a_singular_pose_connected_solutions_are_a_curve():
     """A straight wrist: the turns of joints 4 and 6 may be exchanged."""
     arm = gallery.puma560()
     q = np.array([0.3, 0.9, -2.0, 0.4, 0.0, -0.5])
-    found = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, q)
-    assert found.redundant == 1
-    assert not found.complete
-    mine = found.component == found.component[0]
-    assert mine.sum() > 3
-    np.testing.assert_allclose(found.q[mine][:, [3, 5]].sum(axis=1), q[3] + q[5], atol=1e-6)
-    np.testing.assert_allclose(found[0], q, atol=1e-6)
+    solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, q)
+    assert solutions.redundant == 1
+    assert not solutions.complete
+    on_curve = solutions.component == solutions.component[0]
+    assert on_curve.sum() > 3
+    np.testing.assert_allclose(solutions.q[on_curve][:, [3, 5]].sum(axis=1), q[3] + q[5], atol=1e-6)
+    np.testing.assert_allclose(solutions[0], q, atol=1e-6)
 
 
 def test_a_loop_has_all_its_assembly_modes():
     four_bar = gallery.four_bar()
-    found = solve_all(mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.7})))
-    assert len(found) == 2
+    solutions = solve_all(mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.7})))
+    assert len(solutions) == 2
     five_bar = gallery.five_bar()
     goal = mk.PositionGoal("tool", five_bar.pose("tool")[:3, 3])
     assert len(solve_all(mk.Solver(five_bar, goal))) == 4  # either elbow in or out
 
 
-def test_two_goals_on_a_tree_have_the_solutions_of_both():
+def test_two_goals_on_a_tree_have_the_combined_solutions():
     tree = mk.Builder("tree")
     for side, y in (("left", 0.5), ("right", -0.5)):
         tree.revolute(f"{side}_shoulder", "trunk", f"{side}_arm", at=(0.0, y, 0.0))
@@ -274,27 +274,27 @@ def test_two_goals_on_a_tree_have_the_solutions_of_both():
     body = tree.build()
     q = np.array([0.4, 0.8, -0.3, 1.1])
     goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand", q)[:3, 3]) for side in ("left", "right")]
-    found = solve_all(mk.Solver(body, goals), None, np.zeros(4))
-    assert len(found) == 4
-    assert turn_apart(found.q, q).min() < 1e-6
+    solutions = solve_all(mk.Solver(body, goals), None, np.zeros(4))
+    assert len(solutions) == 4
+    assert turn_apart(solutions.q, q).min() < 1e-6
 
 
-def test_what_is_asked_for_badly_is_refused_by_name():
+def test_invalid_arguments_are_rejected_by_name():
     solver, arm, link = solver_of("ur5")
     for bad in ({"tries": 0}, {"samples": -1}, {"limit": 0}, {"limit": True}):
         with pytest.raises(LimitsError, match=next(iter(bad))):
             solve_all(solver, arm.pose(link), **bad)
-    found = solve_all(solver, arm.pose(link))
+    solutions = solve_all(solver, arm.pose(link))
     arm.joint("elbow_joint").set_limits(-1.0, 1.0)
     with pytest.raises(StructureError, match="has changed"):
-        found.path(0, 0)
+        solutions.path(0, 0)
 
 
 # ---- the nearest ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ur5", "puma560", "scara", "general 6R"])
-def test_the_nearest_is_the_first_of_all(name):
+def test_the_nearest_solution_is_the_first_of_all_solutions(name):
     solver, arm, link = solver_of(name)
     rng = np.random.default_rng(6)
     for q0, q in zip(arm.random(rng, 3), arm.random(rng, 3), strict=True):
@@ -302,7 +302,7 @@ def test_the_nearest_is_the_first_of_all(name):
         np.testing.assert_allclose(solve_nearest(solver, X, q0), solve_all(solver, X, q0)[0], atol=1e-7)
 
 
-def test_the_nearest_of_a_redundant_arm_is_that_of_a_scan():
+def test_the_nearest_solution_of_a_redundant_arm_equals_that_of_a_scan():
     """A planar arm of three joints and a point: for each angle of the first joint two triangles."""
     arm = gallery.planar_3r()
     solver = mk.Solver(arm, mk.PositionGoal("tool", np.zeros(3)))
@@ -325,7 +325,7 @@ def test_the_nearest_of_a_redundant_arm_is_that_of_a_scan():
         assert abs(solve_all(solver, p, q0).distance[0] - least) < 1e-4
 
 
-def test_with_many_freedoms_nothing_near_the_nearest_is_nearer():
+def test_with_many_dofs_the_nearest_solution_is_locally_nearest():
     solver, arm, link = solver_of("10R")
     rng = np.random.default_rng(8)
     q, q0 = arm.random(rng, 2)
@@ -333,6 +333,6 @@ def test_with_many_freedoms_nothing_near_the_nearest_is_nearer():
     nearest = solve_nearest(solver, X, q0)
     least = np.linalg.norm(nearest - q0)
     for start in nearest + rng.uniform(-0.3, 0.3, (30, 10)):
-        other = solver.solve(X, np.clip(start, arm.space.lower, arm.space.upper))
-        assert not other.success or np.linalg.norm(other.q - q0) > least - 1e-6
+        solution = solver.solve(X, np.clip(start, arm.space.lower, arm.space.upper))
+        assert not solution.success or np.linalg.norm(solution.q - q0) > least - 1e-6
     assert solve_all(solver, X, q0).distance[0] < np.linalg.norm(q - q0)

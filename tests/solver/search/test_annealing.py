@@ -32,7 +32,7 @@ def shoulder():
     return robot.build()
 
 
-def test_it_solves_what_one_descent_does_not():
+def test_annealing_solves_problems_that_a_single_descent_does_not():
     """The arm of five joints with a point and a direction: as many rows as joints, and limits all round."""
     arm = mk.gallery.zalo5()
     rng = np.random.default_rng(11)
@@ -46,7 +46,7 @@ def test_it_solves_what_one_descent_does_not():
 
 
 @pytest.mark.parametrize("local", ["lm", "dls", "lbfgsb", "newton"])
-def test_it_jumps_out_of_the_dead_ends_of_any_method(local):
+def test_annealing_escapes_the_local_minima_of_any_method(local):
     arm = mk.gallery.panda()
     rng = np.random.default_rng(2)
     alone = mk.Solver(arm, mk.PoseGoal(HAND, np.eye(4)), solver=local, restarts=0)
@@ -60,18 +60,18 @@ def test_it_jumps_out_of_the_dead_ends_of_any_method(local):
     assert stuck > 3
 
 
-def test_the_same_rng_gives_the_same_to_the_bit_and_another_does_not():
+def test_the_same_generator_gives_identical_solutions_and_another_does_not():
     arm = mk.gallery.panda()
     solver = mk.Solver(arm, mk.PoseGoal(HAND, mk.Pose((2.0, 0, 0)).matrix), solver="annealing", max_iterations=30)
-    one, same, other = (solver.solve(rng=np.random.default_rng(seed), history=True) for seed in (4, 4, 5))
-    assert np.array_equal(one.q, same.q)
-    assert np.array_equal(one.history, same.history)
-    assert not np.array_equal(one.history, other.history)
-    first, second = (solver.solve(history=True) for _ in range(2))  # without one, too
+    reference, same, different = (solver.solve(rng=np.random.default_rng(seed), history=True) for seed in (4, 4, 5))
+    assert np.array_equal(reference.q, same.q)
+    assert np.array_equal(reference.history, same.history)
+    assert not np.array_equal(reference.history, different.history)
+    first, second = (solver.solve(history=True) for _ in range(2))  # without a generator, too
     assert np.array_equal(first.history, second.history)
 
 
-def test_every_iterate_is_within_limits_with_locks_and_balls_kept():
+def test_every_iterate_keeps_limits_locks_and_unit_quaternions():
     arm = shoulder()
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -86,7 +86,7 @@ def test_every_iterate_is_within_limits_with_locks_and_balls_kept():
             np.testing.assert_allclose(x[-4:], q[-4:], atol=1e-14)
 
 
-def test_what_is_returned_is_the_best_that_was_seen():
+def test_the_best_iterate_is_returned():
     arm = mk.gallery.zalo5()
     goal = mk.PositionGoal("effector", (2.0, 0.5, 0.5)), mk.AxisGoal("effector", (1, 0, 0), (0, 1, 0))
     solution = mk.Solver(arm, goal, solver="annealing", max_iterations=60).solve(history=True)
@@ -95,14 +95,14 @@ def test_what_is_returned_is_the_best_that_was_seen():
     assert solution.subproblems[0].residual == pytest.approx(errors.min(), rel=1e-12)  # ... and not returned
 
 
-def test_in_the_cold_nothing_worse_is_gone_on_from():
+def test_at_low_temperature_no_worse_configuration_is_accepted():
     arm = mk.gallery.zalo5()
     goal = mk.PositionGoal("effector", (2.0, 0.5, 0.5)), mk.AxisGoal("effector", (1, 0, 0), (0, 1, 0))
     solver = mk.Solver(arm, goal, solver="annealing", max_iterations=60, temperature=1e-9)
     assert np.all(np.diff(solver.solve(history=True).history) <= 1e-9)
 
 
-def test_a_jump_is_even_within_the_limits_and_no_longer_than_the_temperature():
+def test_jumps_are_uniform_within_the_limits_and_bounded_by_the_temperature():
     arm = shoulder()
     problem = problem_of(mk.Solver(arm, mk.PositionGoal("hand", (0, 0, 2)), solver="annealing"))
     elbow, stretch = (list(problem.column_x).index(k) for k in (4, 5))
@@ -118,7 +118,7 @@ def test_a_jump_is_even_within_the_limits_and_no_longer_than_the_temperature():
         assert abs(steps[:, k].std() - width / math.sqrt(12)) <= 0.02 * width
 
 
-def test_loops_are_shut_where_it_ends():
+def test_loops_are_closed_at_the_end():
     mechanism = mk.gallery.five_bar()
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -130,7 +130,7 @@ def test_loops_are_shut_where_it_ends():
         assert max(error.position for error in solution.closure_errors.values()) < 1e-8
 
 
-def test_a_turn_of_a_ball_is_found():
+def test_a_rotation_of_a_spherical_joint_is_found():
     arm = shoulder()
     rng = np.random.default_rng(8)
     solver = mk.Solver(arm, mk.PoseGoal("hand", np.eye(4)), solver="annealing")
@@ -144,7 +144,7 @@ def test_a_turn_of_a_ball_is_found():
         ) < 1e-5  # fmt: skip
 
 
-def test_bad_options_and_what_the_local_method_cannot_do_are_refused():
+def test_invalid_options_and_problems_unsupported_by_the_local_method_are_rejected():
     arm, goal = mk.gallery.panda(), mk.PositionGoal(HAND, (0.4, 0, 0.5))
     for options in (
         {"temperature": 0.0}, {"temperature": "hot"}, {"cooling": 1.0}, {"cooling": True}, {"jumps": 0},

@@ -54,9 +54,9 @@ def solved(form: ClosedForm, q, near=None):
     angles, exists = form.solve_all(X, elbow=elbow, near=near)
     assert angles.shape == (len(q), form.formula.branches, q.shape[1])
     assert np.isnan(angles[~exists]).all()
-    found, count = angles[exists], exists.sum(axis=1)
-    assert ((found > -np.pi) & (found <= np.pi)).all()
-    reached, wanted = poses(form, found), np.repeat(X, count, axis=0)
+    branches, count = angles[exists], exists.sum(axis=1)
+    assert ((branches > -np.pi) & (branches <= np.pi)).all()
+    reached, wanted = poses(form, branches), np.repeat(X, count, axis=0)
     assert np.linalg.norm(reached[:, :3, 3] - wanted[:, :3, 3], axis=-1).max() < 1e-9
     if form.formula.constrains_rotation:
         chord = np.linalg.norm(reached[:, :3, :3] - wanted[:, :3, :3], axis=(-2, -1))
@@ -65,10 +65,12 @@ def solved(form: ClosedForm, q, near=None):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_of_100_000_poses_every_branch_is_correct_and_the_one_that_made_the_pose_is_there(name):
+def test_every_branch_of_100_000_poses_is_correct_and_includes_the_generating_configuration(name):
     form = form_of(name)
     q = np.random.default_rng(1).uniform(-np.pi, np.pi, (100_000, form.axes.n))
-    count, away = (np.concatenate(part) for part in zip(*(solved(form, some) for some in np.split(q, 20)), strict=True))
+    count, away = (
+        np.concatenate(part) for part in zip(*(solved(form, chunk) for chunk in np.split(q, 20)), strict=True)
+    )
     assert away.max() < 1e-6, q[np.argmax(away)]
     assert set(count.tolist()) <= {2, 4, 6, 8}
     assert count.max() == 8
@@ -103,7 +105,7 @@ def test_the_unit_of_length_does_not_matter(name, unit):
     "name", ["wrist, 1 and 2 skew, 2 and 3 skew", "2, 3, 4 parallel, 5 and 6 skew", "3, 4, 5 parallel", "planar 3R"]
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_newtons_method_from_anywhere_finds_no_branch_that_is_missing(name, seed):
+def test_newtons_method_from_random_starts_finds_no_missing_branch(name, seed):
     arm = random_arm(seed, name)
     form = closed_form(arm, "tool")
     rng = np.random.default_rng(seed)
@@ -116,15 +118,15 @@ def test_newtons_method_from_anywhere_finds_no_branch_that_is_missing(name, seed
         Jt = np.swapaxes(J, -1, -2)
         damping = (1e-2 * (e**2).sum(axis=-1) + 1e-10)[:, None, None]
         q = q + (Jt @ np.linalg.solve(J @ Jt + damping * np.eye(6), e[..., None]))[..., 0]
-    found = q[np.abs(arm.pose("tool", q) - X).max(axis=(-2, -1)) < 1e-8]
+    converged = q[np.abs(arm.pose("tool", q) - X).max(axis=(-2, -1)) < 1e-8]
     angles, exists = form.solve_all(X)
-    apart = turn_apart(found[:, None], angles[exists])
+    apart = turn_apart(converged[:, None], angles[exists])
     assert apart.min(axis=1).max() < 1e-4
     assert apart.min(axis=0).max() < 1e-4  # the search is thorough: it finds all of ours
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_at_singular_poses_free_angles_are_taken_from_near(name):
+def test_at_singular_poses_free_angles_are_taken_from_q0(name):
     """All quarter turns: arms stretched and folded, wrists straight, hands above the shoulder."""
     form = form_of(name)
     quarters = (0.0, np.pi / 2, np.pi, -np.pi / 2)
@@ -136,18 +138,18 @@ def test_at_singular_poses_free_angles_are_taken_from_near(name):
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_branches_that_fall_together_are_given_once(name):
+def test_coincident_branches_are_returned_once(name):
     form = form_of(name)
     q = np.random.default_rng(2).choice([0.0, 0.5, np.pi / 2, np.pi], (200, form.axes.n))
     angles, exists = form.solve_all(poses(form, q), near=q)
-    for one, there in zip(angles, exists, strict=True):
-        apart = turn_apart(one[there][:, None], one[there][None])
+    for branches, there in zip(angles, exists, strict=True):
+        apart = turn_apart(branches[there][:, None], branches[there][None])
         assert (apart[~np.eye(len(apart), dtype=bool)] > 1e-7).all()
 
 
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("step", [1e-4, 1e-6, 1e-8, 1e-10])
-def test_beside_singular_poses_there_are_branches_and_they_are_as_correct(name, step):
+def test_branches_near_singular_poses_exist_and_are_correct(name, step):
     form = form_of(name)
     rng = np.random.default_rng(3)
     q = rng.choice([0.0, np.pi / 2, np.pi, -np.pi / 2], (300, form.axes.n))
@@ -156,12 +158,12 @@ def test_beside_singular_poses_there_are_branches_and_they_are_as_correct(name, 
     assert count.min() >= 1
     # where a pose hardly tells its angles, other angles may come to the same pose, to the last digit
     J = form.axes.jacobians(q)[:, : 6 if form.formula.constrains_rotation else 3]
-    told = np.linalg.svd(J, compute_uv=False)[:, min(form.axes.n, 6) - 1] > 1e-6
-    assert (away[told] < 1e-4).all()
+    is_regular = np.linalg.svd(J, compute_uv=False)[:, min(form.axes.n, 6) - 1] > 1e-6
+    assert (away[is_regular] < 1e-4).all()
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_out_of_reach_there_is_nothing(name):
+def test_out_of_reach_there_are_no_branches(name):
     form = form_of(name)
     X = poses(form, np.random.default_rng(4).uniform(-np.pi, np.pi, (20, form.axes.n)))
     X[:, :3, 3] += np.random.default_rng(5).choice([-1, 1], (20, 3)) * 4.0
@@ -172,7 +174,7 @@ def test_out_of_reach_there_is_nothing(name):
     assert form.branches(X[0]).shape == (0, form.mechanism.nq)
 
 
-def test_the_edge_of_the_reach_is_reached_and_a_micrometre_further_is_not():
+def test_the_border_of_the_reach_is_reached_and_a_micrometre_further_is_not():
     arm = gallery.planar_2r()
     form = closed_form(arm, "tool")
     tip = arm.pose("tool", np.zeros(2))
@@ -181,7 +183,7 @@ def test_the_edge_of_the_reach_is_reached_and_a_micrometre_further_is_not():
     assert len(form.branches(tip)) == 0
 
 
-def test_a_target_beside_the_plane_of_a_planar_arm_is_out_of_reach():
+def test_a_target_outside_the_plane_of_a_planar_arm_is_out_of_reach():
     for name in ("planar_2r", "planar_3r"):
         form = form_of(name)
         X = poses(form, np.full((1, form.axes.n), 0.4))[0]
@@ -190,14 +192,14 @@ def test_a_target_beside_the_plane_of_a_planar_arm_is_out_of_reach():
         assert len(form.branches(X, within_limits=False)) == 0
 
 
-def test_of_a_planar_2r_arm_the_rotation_of_the_target_does_not_count():
+def test_a_planar_2r_arm_ignores_the_rotation_of_the_target():
     form = form_of("planar_2r")
     X = poses(form, np.array([0.3, 0.8]))
     X[:3, :3] = rotation.about_x(1.0)
     assert len(form.branches(X, within_limits=False)) == 2
 
 
-def test_leading_axes_stay_and_broadcast():
+def test_leading_axes_are_preserved_and_broadcast():
     form = form_of("ur5")
     q = np.random.default_rng(6).uniform(-3, 3, (4, 5, 6))
     X = poses(form, q)
@@ -205,8 +207,8 @@ def test_leading_axes_stay_and_broadcast():
     assert angles.shape == (4, 5, 8, 6)
     assert exists.shape == (4, 5, 8)
     for i, j in ((0, 0), (3, 2)):
-        one, there = form.solve_all(X[i, j])
-        np.testing.assert_array_equal(one, angles[i, j])
+        branches, there = form.solve_all(X[i, j])
+        np.testing.assert_array_equal(branches, angles[i, j])
         np.testing.assert_array_equal(there, exists[i, j])
     many, _ = form.solve_all(X[0, 0], near=np.zeros((3, 6)))
     assert many.shape == (3, 8, 6)
@@ -215,28 +217,28 @@ def test_leading_axes_stay_and_broadcast():
     assert there.shape == (0, 8)
 
 
-def test_branches_are_whole_configurations_inside_the_limits_nearest_first():
+def test_branches_are_full_configurations_within_limits_nearest_first():
     arm = gallery.ur5()
     form = closed_form(arm, "tool0")
     rng = np.random.default_rng(7)
     for q in arm.random(rng, 30):
         q0 = arm.random(rng)
         X = arm.pose("tool0", q)
-        found = form.branches(X, q0)
-        assert arm.space.within_limits(found).all()
-        assert np.abs(arm.pose("tool0", found) - X).max() < 1e-9
-        way = np.linalg.norm(found - q0, axis=-1)
-        assert (np.diff(way) >= 0).all()
+        branches = form.branches(X, q0)
+        assert arm.space.within_limits(branches).all()
+        assert np.abs(arm.pose("tool0", branches) - X).max() < 1e-9
+        distances = np.linalg.norm(branches - q0, axis=-1)
+        assert (np.diff(distances) >= 0).all()
         # of angles that mean the same no other one inside the limits is nearer
         for turn in (-2 * np.pi, 2 * np.pi):
-            other = found + turn
-            inside = (other >= arm.space.lower) & (other <= arm.space.upper)
-            assert (np.abs(other - q0) >= np.abs(found - q0) - 1e-9)[inside].all()
-        np.testing.assert_array_equal(form.nearest(X, q0), found[0])
+            shifted = branches + turn
+            inside = (shifted >= arm.space.lower) & (shifted <= arm.space.upper)
+            assert (np.abs(shifted - q0) >= np.abs(branches - q0) - 1e-9)[inside].all()
+        np.testing.assert_array_equal(form.nearest(X, q0), branches[0])
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_nearest_branch_to_where_the_arm_is_is_where_it_is(name):
+def test_the_nearest_branch_to_the_current_configuration_is_that_configuration(name):
     arm = gallery.make(name)
     form = closed_form(arm, ARMS[name])
     for q in arm.random(np.random.default_rng(8), 10):
@@ -245,7 +247,7 @@ def test_the_nearest_branch_to_where_the_arm_is_is_where_it_is(name):
     np.testing.assert_allclose(form.branches(arm.pose(ARMS[name]))[0], arm.q, atol=1e-7)
 
 
-def test_limits_leave_branches_out_unless_they_are_asked_for():
+def test_branches_outside_limits_are_omitted_unless_requested():
     arm = gallery.puma560()
     form = closed_form(arm, "tool")
     q = np.array([0.3, 0.9, -2.0, 0.4, 0.7, -0.5])
@@ -256,7 +258,7 @@ def test_limits_leave_branches_out_unless_they_are_asked_for():
     np.testing.assert_allclose(inside[0], q, atol=1e-9)
 
 
-def test_a_chain_may_begin_at_any_link_above_and_the_other_joints_stay():
+def test_a_chain_may_start_at_any_ancestor_and_the_other_joints_stay():
     body = gallery.humanoid()
     form = closed_form(body, "left_hand", base="chest")
     assert form.kind == "S-R-S"
@@ -264,10 +266,10 @@ def test_a_chain_may_begin_at_any_link_above_and_the_other_joints_stay():
     q0 = body.random(np.random.default_rng(11))
     others = np.setdiff1d(np.arange(body.nq), form.axes.columns)
     X_chest_hand = np.linalg.inv(body.pose("chest", q)) @ body.pose("left_hand", q)
-    found = form.branches(X_chest_hand, q0, within_limits=False, elbow=form.elbow_angle(q))
-    assert len(found) == 8
-    np.testing.assert_array_equal(found[:, others], np.tile(q0[others], (8, 1)))
-    reached = np.linalg.inv(body.pose("chest", found)) @ body.pose("left_hand", found)
+    branches = form.branches(X_chest_hand, q0, within_limits=False, elbow=form.elbow_angle(q))
+    assert len(branches) == 8
+    np.testing.assert_array_equal(branches[:, others], np.tile(q0[others], (8, 1)))
+    reached = np.linalg.inv(body.pose("chest", branches)) @ body.pose("left_hand", branches)
     assert np.abs(reached - X_chest_hand).max() < 1e-9
 
 
@@ -291,7 +293,7 @@ def arm_from_a_file_that_rounds(pi: str):
 
 
 @pytest.mark.parametrize("pi", ["3.1416", "3.141593", "3.14159265"])
-def test_an_arm_whose_file_has_rounded_pi_is_solved_as_exactly(pi):
+def test_an_arm_with_rounded_pi_in_its_file_is_solved_exactly(pi):
     arm = arm_from_a_file_that_rounds(pi)
     form = closed_form(arm, "l5")
     assert form.kind == "three parallel axes"
@@ -306,27 +308,27 @@ def test_an_arm_whose_file_has_rounded_pi_is_solved_as_exactly(pi):
     assert away[~singular].max() < 1e-6
 
 
-def test_a_target_that_was_once_single_precision_will_do():
+def test_a_target_in_single_precision_is_accepted():
     form = form_of("puma560")
     X = poses(form, np.array([[0.3, 0.9, -2.0, 0.4, 0.7, -0.5]])).astype(np.float32)[0]
-    found = form.branches(X, within_limits=False)
-    assert len(found) == 8
-    assert np.abs(form.mechanism.pose("tool", found) - X).max() < 1e-6
+    branches = form.branches(X, within_limits=False)
+    assert len(branches) == 8
+    assert np.abs(form.mechanism.pose("tool", branches) - X).max() < 1e-6
 
 
-def test_a_pose_will_do():
+def test_a_pose_object_is_accepted():
     form = form_of("ur10")
     assert len(form.branches(Pose((0.4, 0.3, 0.5)))) == len(form.branches(make_pose(np.eye(3), (0.4, 0.3, 0.5)))) > 0
 
 
-def test_an_arm_without_a_closed_form_is_told_why_and_what_to_use():
+def test_an_arm_without_a_closed_form_gives_an_error_with_reason_and_alternative():
     with pytest.raises(NoClosedForm, match=r"axes 6 and 7 do not intersect .distance 0\.088 m.*mechanik\.solve"):
         closed_form(gallery.panda(), "panda_hand_tcp")
     with pytest.raises(NoClosedForm, match="joint 'quill' is prismatic"):
         closed_form(gallery.scara(), "tool")
 
 
-def test_bad_input_is_refused_by_name():
+def test_invalid_input_is_rejected_by_name():
     arm = gallery.ur5()
     with pytest.raises(UnknownName, match="tool0"):
         closed_form(arm, "tol0")
@@ -353,7 +355,7 @@ def test_bad_input_is_refused_by_name():
         form.nearest(np.eye(4), np.zeros(5))
 
 
-def test_a_closed_form_does_not_answer_for_a_mechanism_that_has_changed():
+def test_a_closed_form_rejects_a_mechanism_that_has_changed():
     arm = gallery.ur5()
     form = closed_form(arm, "tool0")
     X = arm.pose("tool0")

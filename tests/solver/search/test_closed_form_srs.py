@@ -30,7 +30,7 @@ def points(arm, q):
     return carried
 
 
-def test_the_elbow_angle_is_counted_from_upright_about_the_line_from_shoulder_to_wrist():
+def test_the_elbow_angle_is_measured_from_upright_about_the_line_from_shoulder_to_wrist():
     arm, form = iiwa()
     for q in arm.random(np.random.default_rng(0), 100):
         shoulder, elbow, wrist = points(arm, q)
@@ -41,19 +41,19 @@ def test_the_elbow_angle_is_counted_from_upright_about_the_line_from_shoulder_to
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0, -2.5, np.pi])
-def test_all_eight_branches_hold_the_elbow_where_it_is_asked_to_be(angle):
+def test_all_eight_branches_have_the_requested_elbow_angle(angle):
     arm, form = iiwa()
     for q in arm.random(np.random.default_rng(1), 20):
-        found = form.branches(arm.pose(LINK, q), q, elbow=angle, within_limits=False)
-        assert len(found) == 8
-        np.testing.assert_allclose(np.exp(1j * form.elbow_angle(found)), np.exp(1j * angle), atol=1e-8)
-        elbows = points(arm, found)[1]
+        branches = form.branches(arm.pose(LINK, q), q, elbow=angle, within_limits=False)
+        assert len(branches) == 8
+        np.testing.assert_allclose(np.exp(1j * form.elbow_angle(branches)), np.exp(1j * angle), atol=1e-8)
+        elbows = points(arm, branches)[1]
         np.testing.assert_allclose(elbows, np.tile(elbows[0], (8, 1)), atol=1e-9)
 
 
 @settings(max_examples=30)
 @given(seed=seeds)
-def test_an_elbow_turned_about_the_line_is_reached_by_its_angle_in_any_s_r_s_arm(seed):
+def test_an_elbow_rotated_about_the_line_is_reached_by_its_angle_in_any_s_r_s_arm(seed):
     arm = random_arm(seed, "S-R-S")
     form = closed_form(arm, "tool")
     rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def test_an_elbow_turned_about_the_line_is_reached_by_its_angle_in_any_s_r_s_arm
     np.testing.assert_allclose(np.exp(1j * form.elbow_angle(angles[exists])), np.exp(1j * wanted), atol=1e-6)
 
 
-def test_elbow_angles_come_one_for_each_target_or_many_for_one():
+def test_elbow_angles_broadcast_against_targets():
     arm, form = iiwa()
     X = arm.pose(LINK, arm.random(np.random.default_rng(2), 4))
     assert form.solve_all(X, elbow=np.zeros(4))[0].shape == (4, 8, 7)
@@ -72,12 +72,14 @@ def test_elbow_angles_come_one_for_each_target_or_many_for_one():
     assert form.elbow_angle(np.zeros((2, 3, 7))).shape == (2, 3)
 
 
-def test_without_an_angle_the_elbow_stays_as_it_is_in_q0():
+def test_without_an_angle_the_elbow_angle_of_q0_is_retained():
     arm, form = iiwa()
     rng = np.random.default_rng(3)
     for q, q0 in zip(arm.random(rng, 20), arm.random(rng, 20), strict=True):
-        found = form.branches(arm.pose(LINK, q), q0, within_limits=False)
-        np.testing.assert_allclose(np.exp(1j * form.elbow_angle(found)), np.exp(1j * form.elbow_angle(q0)), atol=1e-7)
+        branches = form.branches(arm.pose(LINK, q), q0, within_limits=False)
+        np.testing.assert_allclose(
+            np.exp(1j * form.elbow_angle(branches)), np.exp(1j * form.elbow_angle(q0)), atol=1e-7
+        )
 
 
 def test_a_straight_arm_keeps_its_swivel():
@@ -87,7 +89,7 @@ def test_a_straight_arm_keeps_its_swivel():
         np.testing.assert_allclose(form.branches(arm.pose(LINK, np.array(q)), q)[0], q, atol=1e-6)
 
 
-def test_the_nearest_configuration_is_nearer_than_any_of_a_fine_fan_of_elbows():
+def test_the_nearest_configuration_is_nearer_than_any_of_a_fine_scan_of_elbow_angles():
     arm, form = iiwa()
     rng = np.random.default_rng(4)
     for q, q0 in zip(arm.random(rng, 8), arm.random(rng, 8), strict=True):

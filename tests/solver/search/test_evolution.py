@@ -32,7 +32,7 @@ def tight(arm, q, rng, width):
 
 
 @pytest.mark.parametrize("local", ["lm", "jacobian_transpose"])
-def test_the_best_of_a_generation_is_never_worse_than_that_of_the_one_before(local):
+def test_the_best_of_a_generation_is_never_worse_than_that_of_the_previous(local):
     arm = mk.gallery.panda()
     rng = np.random.default_rng(1)
     for k in range(6):
@@ -74,7 +74,7 @@ def test_random_poses_of_arms_are_found_from_random_starts(name, link):
         assert solver.solve(arm.pose(link, q_goal), q).success
 
 
-def test_it_finds_by_breeding_what_its_local_method_alone_does_not():
+def test_evolution_solves_problems_that_its_local_method_does_not():
     arm = mk.gallery.zalo5()
     rng = np.random.default_rng(11)
     alone = bred = 0
@@ -87,19 +87,19 @@ def test_it_finds_by_breeding_what_its_local_method_alone_does_not():
     assert bred == 50
 
 
-def test_the_same_rng_gives_the_same_to_the_bit_and_another_does_not():
+def test_the_same_generator_gives_identical_solutions_and_another_does_not():
     arm = mk.gallery.zalo5()
     goals = [mk.PositionGoal("effector", (0.5, 0.3, 0.4)), mk.AxisGoal("effector", (0, 1, 0.3), (0, 1, 0))]
     solver = mk.Solver(arm, goals, solver="evolution", max_iterations=15, descent=1, population=8)
-    one, same, other = (solver.solve(rng=np.random.default_rng(seed), history=True) for seed in (4, 4, 5))
-    assert np.array_equal(one.q, same.q)
-    assert np.array_equal(one.history, same.history)
-    assert not np.array_equal(one.history, other.history)
-    first, second = (solver.solve(history=True) for _ in range(2))  # without one, too
+    reference, same, different = (solver.solve(rng=np.random.default_rng(seed), history=True) for seed in (4, 4, 5))
+    assert np.array_equal(reference.q, same.q)
+    assert np.array_equal(reference.history, same.history)
+    assert not np.array_equal(reference.history, different.history)
+    first, second = (solver.solve(history=True) for _ in range(2))  # without a generator, too
     assert np.array_equal(first.history, second.history)
 
 
-def test_children_stay_within_limits_on_the_manifold_with_locks_kept():
+def test_children_keep_limits_locks_and_unit_quaternions():
     arm = bodies()
     solver = mk.Solver(arm, mk.PoseGoal("lower", mk.Pose((1, 2, 3)).matrix), solver="evolution")
     problem = problem_of(solver, np.random.default_rng(0))
@@ -121,7 +121,7 @@ def test_children_stay_within_limits_on_the_manifold_with_locks_kept():
             assert problem.cost == pytest.approx(cost, rel=1e-12)
 
 
-def test_the_way_from_one_to_another_leads_there():
+def test_the_difference_of_two_individuals_leads_from_one_to_the_other():
     arm = bodies()
     problem = problem_of(
         mk.Solver(arm, mk.PositionGoal("lower", (1, 2, 3)), solver="evolution"), np.random.default_rng(0)
@@ -141,7 +141,7 @@ def test_the_way_from_one_to_another_leads_there():
             assert abs(x[k : k + 4] @ there[i, k : k + 4]) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_population_is_drawn_evenly():
+def test_a_population_is_drawn_uniformly():
     arm = bodies()
     problem = problem_of(
         mk.Solver(arm, mk.PositionGoal("lower", (1, 2, 3)), solver="evolution"), np.random.default_rng(0)
@@ -155,7 +155,7 @@ def test_a_population_is_drawn_evenly():
         assert abs((q[:, k] ** 2).mean() - 0.25) < 0.02
 
 
-def test_loops_are_shut_where_it_ends():
+def test_loops_are_closed_at_the_end():
     mechanism = mk.gallery.five_bar()
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -167,7 +167,7 @@ def test_loops_are_shut_where_it_ends():
         assert max(error.position for error in solution.closure_errors.values()) < 1e-8
 
 
-def test_functions_written_in_python_are_bred_for_as_well():
+def test_functions_written_in_python_are_solved():
     arm = mk.gallery.planar_3r()
     goals = [
         mk.PositionGoal("tool", (1.2, 0.9, 0)),
@@ -178,7 +178,7 @@ def test_functions_written_in_python_are_bred_for_as_well():
     assert solution.q[0] == pytest.approx(0.2, abs=1e-5)
 
 
-def test_bad_options_are_refused():
+def test_invalid_options_are_rejected():
     arm, goal = mk.gallery.panda(), mk.PositionGoal(HAND, (0.4, 0, 0.5))
     for options in (
         {"population": 2}, {"elites": 0}, {"elites": 16}, {"descent": 0}, {"patience": 1.5}, {"local": Evolution()}
