@@ -1,4 +1,4 @@
-"""Small graphs of links and joints, built by hand as a user of the graph way would."""
+"""Small graphs of links and joints, built frame by frame."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spatial_arm(name="arm", root: mk.Link | None = None, at=(0, 0, 0)):
 
 
 def point_goal(link: mk.Link, name="reach", position=None) -> mk.Goal:
-    """A goal for a link's position, where the link is now if no other place is named."""
+    """A goal for a link's position; the default is its current position."""
     goal = mk.Goal(name, dof=["X", "Y", "Z"], position=link.world_position if position is None else position)
     goal.make_closure(link)
     return goal
@@ -58,6 +58,6 @@ def rocker_angle(crank: float) -> float:
     return float(np.arctan2(reach[1], reach[0]) - inner)
 
 
-def turned(angle: float) -> float:
-    """The angle that looks the same, between half a turn either way."""
+def wrap_angle(angle: float) -> float:
+    """The equivalent angle from -pi to pi."""
     return float(np.remainder(angle + np.pi, 2 * np.pi) - np.pi)

@@ -1,4 +1,4 @@
-"""Judging solutions without asking the solver: costs by level, limits, loops, and whether a closest pose is one.
+"""Verify solutions independently of the solver: costs by level, limits, loops, and whether a closest pose is closest.
 
 Everything is computed by the plain NumPy reference of the objectives; only how rows are weighed (weights, and the unit
 of length) and which of them were solved together is taken from the solver.
@@ -39,9 +39,9 @@ class EvaluatedRelation:
     """A relation at a configuration.
 
     Attributes:
-        value, J: as the reference has them; J is None where it is not asked for.
+        value, J: residual and Jacobian of the reference; J is None where it is not needed.
         violation: part of the value outside its band.
-        weight: of each row in the solver.
+        weight: of each component of the residual in the solver.
         met: whether it is within its tolerances.
     """
 
@@ -77,7 +77,7 @@ class SolutionVerifier:
         ]
 
     def verify(self, solution, q0) -> Verification:
-        """Everything that can be said of a solution that began at q0, inside the limits."""
+        """Verify a solution that started at q0, inside the limits."""
         q, faults = solution.q, []
         if not np.isfinite(q).all():
             return Verification((f"not finite: {q}",))
@@ -100,7 +100,7 @@ class SolutionVerifier:
                 for (level, is_soft), members in self._levels(subproblem)
             ]
             required &= all(is_soft or all(rows.met for rows in end) for _, is_soft, _, end in levels)
-            if before <= CLOSURE_TOL:  # else shutting the loops comes first, whatever it costs
+            if before <= CLOSURE_TOL:  # else closing the loops comes first, whatever it costs
                 faults += self._worse_levels(levels)
             if not success:
                 level_slope, more = self._not_closest(subproblem, levels, solution._kernel_reports[k], q)
@@ -114,7 +114,7 @@ class SolutionVerifier:
             faults.append("everything is met, but it is no success")
         return Verification(tuple(faults), slope)
 
-    # ---- rows -------------------------------------------------------------------------------
+    # ---- relations --------------------------------------------------------------------------
 
     def _relations(self, objectives, q0):
         return [
@@ -125,7 +125,7 @@ class SolutionVerifier:
         ]
 
     def _levels(self, subproblem):
-        """For each level of a part, whether it is a wish, and its relations as (objective, number)."""
+        """For each level of a subproblem, whether it is soft, and its relations as (objective, number)."""
         levels = {}
         for owner, number in zip(subproblem.owners, subproblem.relation_indices, strict=True):
             if owner >= 0:
@@ -149,7 +149,7 @@ class SolutionVerifier:
         return EvaluatedRelation(relation, value, J, violation, weight, bool(met))
 
     def _weighted_jacobian(self, rows):
-        """(rows, nv), weighted, for columns as the solver has them."""
+        """(m, nv), the Jacobian in the weights and the units of the solver."""
         J = evaluate_relation(self.mechanism, rows.relation, self.at)[1] if rows.J is None else rows.J
         return J * self.scale * rows.weight[:, None]
 
@@ -165,7 +165,7 @@ class SolutionVerifier:
     def _worse_levels(self, levels):
         """At the first level that differs, the error must be smaller. What is within its tolerance counts as zero."""
         for level, is_soft, start, end in levels:
-            # a wish may give way where what is above it was met already and is met better now
+            # a soft level may get worse where a level above was met already and is met better now
             slack = 1e-4 if is_soft else 1e-8
             before, after = (sum(rows.cost for rows in relations) for relations in (start, end))
             if all(rows.met for rows in end):
@@ -177,9 +177,9 @@ class SolutionVerifier:
         return []
 
     def _not_closest(self, subproblem, levels, report, q):
-        """The slope of the first level that is not met, and whether it is called closest without being so."""
+        """The projected gradient of the first unmet level, and a fault if its status is wrongly CLOSEST."""
         self.at = q
-        if report[STAGES] != CONVERGED:  # its loops are not shut
+        if report[STAGES] != CONVERGED:  # its loops are not closed
             return 0.0, []
         equal, unequal = [], []
         for relation in self.closures:
@@ -207,7 +207,7 @@ class SolutionVerifier:
         return 0.0, []
 
     def _constrain(self, relation, value, J, equal, unequal):
-        """What may not change: rows, or, for a row at the edge of its band, rows that may change one way only."""
+        """Add the constraints of a relation: equalities, and inequalities for components at the edge of their band."""
         if relation.lower is None and relation.upper is None:
             equal.extend(J)
             return
@@ -238,7 +238,7 @@ class SolutionVerifier:
         if not remainder.size:
             return 0.0
         if len(basis):
-            # an orthonormal basis of the rows, those left out that say nothing new
+            # an orthonormal basis of the rows, without redundant ones
             _, s, vt = np.linalg.svd(basis, full_matrices=False)
             basis = vt[s > 1e-7 * max(s[0], 1e-300)]
             remainder = remainder - basis.T @ (basis @ remainder)
@@ -246,6 +246,6 @@ class SolutionVerifier:
             return float(np.linalg.norm(remainder))
         U = np.array(inequalities)[:, moving]
         U = U - (U @ basis.T) @ basis
-        # the gradient and multiples of rows, none of them negative: as small as it can be
+        # the smallest sum of the gradient and nonnegative multiples of the rows
         fit = lsq_linear(U.T, -remainder, (0.0, np.inf), method="bvls", tol=1e-15)
         return float(np.linalg.norm(remainder + U.T @ fit.x))

@@ -1,4 +1,4 @@
-"""The closest pose of a Stewart platform, found apart from the solver: by SLSQP over the platform's own six numbers."""
+"""The closest pose of a Stewart platform, found independently by SLSQP over the six coordinates of the platform."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 class PlatformOptimum:
     """
     Args:
-        mechanism: a Stewart platform whose balls are its closures; its geometry is read off it.
-        limits: by joint and freedom, (lower, upper) in place of the mechanism's.
+        mechanism: a Stewart platform whose spherical joints are its closures; it defines the geometry.
+        limits: by joint and dof, (lower, upper) instead of the mechanism's.
         size: what counts as one unit of length against 1 rad; m.
     """
 

@@ -1,4 +1,4 @@
-"""Edits of a mechanism with loops, at random: goals, closures, links, freedoms, limits, cones, couplings, laws."""
+"""Random edits of a mechanism with loops: goals, closures, links, dofs, limits, couplings, joint constraints."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from mechanik.errors import MechanikError
 
 
 class RandomEdits:
-    """A mechanism that is edited at random; each edit has a name and may find nothing to do."""
+    """A mechanism that is edited at random; an edit without a candidate does nothing."""
 
     def __init__(self, mechanism: mk.Mechanism, seed: int) -> None:
         self.rng, self.mechanism, self.count = np.random.default_rng(seed), mechanism, 0
         self.born = set(mechanism.links)
-        self.undo_actions: list[
-            Callable[[], object]
-        ] = []  # how to take back what may have been too much, the last one last
+        self.undo_actions: list[Callable[[], object]] = []  # how to undo edits that may have failed, the latest last
         self.size = float(np.linalg.norm(np.ptp([link.world_position for link in mechanism.links.values()], axis=0)))
 
     # ---- picking --------------------------------------------------------------------------------
@@ -41,9 +39,9 @@ class RandomEdits:
         return f"{what}{self.count}"
 
     def undo_last(self) -> None:
-        """Take back one edit."""
+        """Undo the latest edit."""
         if self.undo_actions:
-            with contextlib.suppress(MechanikError):  # it may have gone with a part that was cut off
+            with contextlib.suppress(MechanikError):  # it may have been removed with a part of the tree
                 self.undo_actions.pop()()
 
     # ---- goals ----------------------------------------------------------------------------------
@@ -84,7 +82,7 @@ class RandomEdits:
     # ---- loops ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Join two links where they are, shut or open by a little."""
+        """Join two links where they are, with a gap of zero or a little."""
         if len(self.mechanism.closures) >= 8:
             self.open()
             return
@@ -127,7 +125,7 @@ class RandomEdits:
         hang(self.link(), self.name("part"), dof=dof, at=self.rng.uniform(-0.3, 0.3, 3) * self.size)
 
     def cut(self) -> None:
-        """One of the links that grew, with all that hangs on it."""
+        """Remove one of the added links with its subtree."""
         link = self.pick(link for name, link in self.mechanism.links.items() if name not in self.born)
         if link is None:
             self.grow()
@@ -205,7 +203,7 @@ class RandomEdits:
 
     def couple(self) -> None:
         joint, leader = self.joint(), self.joint()
-        with contextlib.suppress(MechanikError):  # of several freedoms, or coupled already
+        with contextlib.suppress(MechanikError):  # of several dofs, or coupled already
             ratio = self.rng.uniform(-1, 1)
             coupling = joint.mimic(leader, ratio, joint.values[0] - ratio * leader.values[0])
             self.undo_actions.append(coupling.undo)
@@ -216,14 +214,14 @@ class RandomEdits:
             coupling.undo()
 
     def bind(self) -> None:
-        """A law of two or three joints, kept where they stand."""
+        """A joint constraint of two or three joints that holds at their current values."""
         joints = {self.joint() for _ in range(3)} - {None}
         if len(joints) < 2 or len(self.mechanism.joint_constraints) >= 2:
             self.unbind()
             return
         ordered = sorted(joints, key=self.mechanism.name_of)
         terms = {(joint, joint.dof[0]): self.rng.uniform(-1, 1, self.rng.integers(1, 4)) for joint in ordered}
-        with contextlib.suppress(MechanikError):  # balls cannot be bound
+        with contextlib.suppress(MechanikError):  # spherical joints cannot be constrained
             probe = mk.JointConstraint(terms)
             probe.undo()
             constraint = mk.JointConstraint(terms, probe.error(), name=self.name("law"))
@@ -235,7 +233,7 @@ class RandomEdits:
             constraint.undo()
 
     def narrow(self) -> None:
-        """A cone for a joint that turns about several axes, in the tree or closing a loop."""
+        """A swing limit for a joint that rotates about several axes, in the tree or closing a loop."""
         swinging = [j for j in self.mechanism.joints.values() if sum(dof.is_rotation for dof in j.dof) > 1]
         joint = self.pick(swinging)
         if joint is not None:

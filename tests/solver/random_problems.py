@@ -1,4 +1,4 @@
-"""Random problems of inverse kinematics: mechanisms of all kinds with all kinds of goals, in reach and out of it."""
+"""Random problems of inverse kinematics: mechanisms of all kinds with goals of all kinds, in and out of reach."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GoalCase:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A solver with what it takes to ask it again and again.
+    """A solver with a generator of its targets and starts.
 
     Attributes:
         is_closed: whether there are loops, so that a random start is an open one.
@@ -41,7 +41,7 @@ class Family:
         """Targets and a start. One in three is out of reach by much, one by little, one in reach.
 
         Args:
-            near: (nq,), a configuration with its loops shut.
+            near: (nq,), a configuration with its loops closed.
         """
         mechanism = self.solver.mechanism
         start, goal = near, near
@@ -163,7 +163,7 @@ def _planar_loop(rng):
 
 
 def random_loop(rng, loops: int) -> mk.Mechanism:
-    """A trunk with `loops` pairs of branches; the ends of each pair are joined as they stand at first."""
+    """A trunk with `loops` pairs of branches; the ends of each pair are joined at their initial poses."""
     builder = mk.Builder("loops")
     limited = rng.random() < 0.5
 
@@ -185,7 +185,7 @@ def random_loop(rng, loops: int) -> mk.Mechanism:
                 above = name
             ends.append(above)
         kind = ("ball", "pin", "universal", "cylindrical", "weld")[rng.integers(5)]
-        # how many rows a closure takes away: with six joints a weld leaves nothing, which is a case too
+        # with six joints a weld leaves no mobility, which is a case too
         X = from_position_wxyz(rng.uniform(-0.3, 0.3, 3), random_turn(rng))
         builder.close(f"closing{loop}", ends[0], ends[1], kind, at=X)
     hang("tail_joint", ends[1], "tail")

@@ -1,4 +1,4 @@
-"""Solving serial chains on the chain kernel: what is claimed is so, seeds are kept, and all three kernels agree."""
+"""Serial chains on the chain kernel: statuses are true, seeds keep their branch, and all three kernels agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mechanik.spatial import make_pose, rotation
 
 
 def with_prismatic():
-    """Six turning joints and a sliding one in the middle, all axes askew."""
+    """Six revolute joints and a prismatic one in the middle, about skew axes."""
     rng = np.random.default_rng(5)
     b = mk.Builder("seven")
     for k in range(7):
@@ -212,9 +212,9 @@ def test_the_result_of_a_row_depends_on_that_row_alone():
     chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain_search
     X, q0 = arm.pose("panda_link8", arm.random(rng, 300)), arm.random(rng, 300)
     for mode in (at.FROM_TABLE, at.FROM_SEED):
-        q, report = solved(chain, X, q0, mode)
+        q, report = solve_rows_of(chain, X, q0, mode)
         order = rng.permutation(300)
-        again, report_again = solved(chain, X[order], q0[order], mode)
+        again, report_again = solve_rows_of(chain, X[order], q0[order], mode)
         np.testing.assert_array_equal(again, q[order])
         np.testing.assert_array_equal(report_again, report[order])
         bad = X.copy()
@@ -223,7 +223,7 @@ def test_the_result_of_a_row_depends_on_that_row_alone():
         bad[rows[10:20], 2, 1] = np.inf
         bad[rows[20:30], :3, :3] *= 1.1
         bad[rows[30:], :3, 3] = 100.0  # out of reach
-        spoilt, report_spoilt = solved(chain, bad, q0, mode)
+        spoilt, report_spoilt = solve_rows_of(chain, bad, q0, mode)
         others = np.setdiff1d(np.arange(300), rows)
         np.testing.assert_array_equal(spoilt[others], q[others])
         np.testing.assert_array_equal(report_spoilt[others], report[others])
@@ -231,7 +231,7 @@ def test_the_result_of_a_row_depends_on_that_row_alone():
         assert (report_spoilt[rows[30:], 0] == at.NOT_SOLVED).all()
 
 
-def solved(chain, X, q0, mode):
+def solve_rows_of(chain, X, q0, mode):
     q, report = np.full((len(X), q0.shape[1]), np.nan), np.full((len(X), at.REPORT_FLOATS), np.nan)
     chain.solve_rows(np.ascontiguousarray(X), np.ascontiguousarray(q0), mode, 0.0, q, report)
     return q, report
@@ -244,7 +244,7 @@ def test_seed_table_entries_are_found_at_once_for_any_first_and_last_joint_angle
     rng = np.random.default_rng(1)
     q = tail[:, :6].astype(np.float64)
     q[:, [0, 5]] = rng.uniform(-3, 3, (512, 2))
-    _, report = solved(chain, arm.pose("tool0", q), np.zeros((512, 6)), at.FROM_TABLE)
+    _, report = solve_rows_of(chain, arm.pose("tool0", q), np.zeros((512, 6)), at.FROM_TABLE)
     assert (report[:, 0] == at.SOLVED).all()
     # 32 bits of a start: one or two steps from the target
     assert np.mean((report[:, 1] == 1) & (report[:, 2] <= 3)) > 0.99

@@ -1,4 +1,4 @@
-"""What every method has in common: stopping, callbacks, history, limits, locks, and an answer that is checked."""
+"""What every method has in common: stopping, callbacks, history, limits, locks, and a verified solution."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ AT_ONCE = {"closed_form"}
 """Needs no second iteration."""
 
 
-def tight(arm: mk.Mechanism) -> mk.Mechanism:
+def with_limits(arm: mk.Mechanism) -> mk.Mechanism:
     for joint in arm.joints.values():
         if joint.dof:
             joint.set_limits(-2.5, 2.5)
     return arm
 
 
-ARM = tight(mk.gallery.ur5())
+ARM = with_limits(mk.gallery.ur5())
 
 
 def reachable(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -190,7 +190,7 @@ def test_an_unknown_option_is_rejected_with_the_known_options(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_levels_soft_objectives_and_loops_are_supported_or_rejected(name):
-    """A method that does not know a thing says so, and names one that does."""
+    """A method rejects what it does not support, and names a method that does."""
     X, q0 = reachable(11)
     levels = [mk.PositionGoal(TOOL, X[:3, 3], level=1), mk.OrientationGoal(TOOL, X[:3, :3], level=2)]
     with_rest_pose = [mk.PositionGoal(TOOL, X[:3, 3]), mk.RestPose(q0)]
@@ -230,7 +230,7 @@ def test_an_unknown_method_is_rejected():
 
 def test_a_graph_can_be_solved_by_any_method():
     """Joints hold their values after `solve`, whatever the method."""
-    arm = tight(mk.gallery.ur5())
+    arm = with_limits(mk.gallery.ur5())
     X, q0 = reachable(13)
     arm.q = q0
     goal = mk.Goal("there", position=X[:3, 3], wxyz=mk.spatial.quaternion.from_matrix(X[:3, :3]))

@@ -1,4 +1,4 @@
-"""Dead points that are left without a jump, limits so tight that they push each other, loops that start far open."""
+"""Dead points that are left without a jump, competing tight limits, and loops that start far from closed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from closure_error import largest_closure_error
 from platform_optimum import PlatformOptimum
 from scipy.optimize import least_squares
 
@@ -15,10 +16,6 @@ from mechanik.spatial import from_position_wxyz, quaternion
 CLOSURE_TOL = 1e-9
 
 
-def openness(solution):
-    return max(max(error.position, error.rotation) for error in solution.closure_errors.values())
-
-
 def out_and_back(start, end, beyond, step):
     """Values from start to end and on by `beyond`, and back again."""
     values = np.arange(0.0, abs(end - start) + beyond, step)
@@ -26,12 +23,12 @@ def out_and_back(start, end, beyond, step):
     return np.concatenate([values, values[::-1]])
 
 
-def followed(solver, targets, q):
-    """Every answer on the way, each from the one before."""
+def follow_targets(solver, targets, q):
+    """The solutions along the targets, each started from its predecessor."""
     path = []
     for target in targets:
         solution = solver.solve(target, q)
-        assert openness(solution) < CLOSURE_TOL, (target, solution)
+        assert largest_closure_error(solution) < CLOSURE_TOL, (target, solution)
         assert solution.status in (mk.Status.CONVERGED, mk.Status.CLOSEST), (target, solution)
         q = solution.q
         path.append(q)
@@ -50,15 +47,15 @@ def assert_as_smooth_as(angles, exact, slack):
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3, 1e-4])
 def test_a_slider_at_the_end_of_its_stroke_returns_by_its_closed_form(step):
-    """There a crank turns as the root of the slider's way: 0.23 rad for the first centimetre, and no more."""
+    """There the crank angle grows as the root of the slider's travel: 0.23 rad for the first centimetre."""
     crank, rod = 0.3, 1.0
     mechanism = mk.gallery.slider_crank(crank=crank, rod=rod)
     goal = mk.JointValues({"slider_joint": 1.0}, angle_mode="exact", tolerance=1e-10)
     targets = out_and_back(1.3 - 25 * step, crank + rod, 10 * step, step).tolist()
-    path = followed(mk.Solver(mechanism, goal), targets, mechanism.q)
+    path = follow_targets(mk.Solver(mechanism, goal), targets, mechanism.q)
     x = np.minimum(targets, crank + rod)
     exact = np.arccos(np.minimum((crank**2 + x**2 - rod**2) / (2 * crank * x), 1.0))
-    # an angle is the root of what is asked to 1e-10, and of what the slope of a closest pose, 1e-8, leaves
+    # angle errors are the root of the tolerance, 1e-10, and of the gradient tolerance of a closest pose, 1e-8
     assert_as_smooth_as(path[:, 0], exact, 5e-5)
     np.testing.assert_allclose(path[:, 2], x, atol=1e-9)
 
@@ -73,7 +70,7 @@ def test_a_rocker_at_its_extreme_returns_by_its_closed_form(step, side):
     end = math.pi - math.acos((ground**2 + rocker**2 - away**2) / (2 * ground * rocker))
     goal = mk.JointValues({"rocker_joint": 0.0}, angle_mode="exact", angle_tolerance=1e-10)
     targets = out_and_back(end + side * 25 * step, end, 10 * step, step).tolist()
-    path = followed(mk.Solver(mechanism, goal), targets, mechanism.q)
+    path = follow_targets(mk.Solver(mechanism, goal), targets, mechanism.q)
     inside = np.maximum(targets, end) if side > 0 else np.minimum(targets, end)
     elbow = np.column_stack([ground + rocker * np.cos(inside), rocker * np.sin(inside)])
     far = np.linalg.norm(elbow, axis=1)
@@ -93,7 +90,7 @@ def test_a_stretched_arm_inside_a_loop_bends_again_by_its_closed_form(step):
     along, pivot = np.array([math.cos(0.9), math.sin(0.9), 0.0]), np.array([-ground / 2, 0.0, 0.0])
     reach = crank + rod
     distances = out_and_back(reach - 25 * step, reach, 10 * step, step)
-    path = followed(solver, [pivot + distance * along for distance in distances], mechanism.q)
+    path = follow_targets(solver, [pivot + distance * along for distance in distances], mechanism.q)
     far = np.minimum(distances, reach)
     exact = np.arccos(np.clip((far**2 - crank**2 - rod**2) / (2 * crank * rod), -1.0, 1.0))
     assert_as_smooth_as(path[:, list(mechanism.joints).index("left_rod_joint")], exact, 5e-5)
@@ -103,7 +100,7 @@ def test_a_stretched_arm_inside_a_loop_bends_again_by_its_closed_form(step):
 
 
 def test_competing_tight_limits_end_at_a_minimum():
-    """Bounds put on and let go in turn used to stop some of these on the way; compared with what polishing adds."""
+    """Bounds that alternated between active and released used to stop some of these early; compared with polishing."""
     arm, rng = mk.gallery.iiwa14(), np.random.default_rng(7)
     tool, names = list(arm.links)[-1], [name for name, joint in arm.joints.items() if joint.dof]
     for number in range(140):  # 18 and 132 did not end
@@ -144,7 +141,7 @@ def test_a_platform_with_tight_legs_and_universals_ends_at_a_minimum():
         values = exact.joints(pose)
         assert (values >= exact.lower - 1e-8).all()
         assert (values <= exact.upper + 1e-8).all()
-        assert openness(solution) < CLOSURE_TOL
+        assert largest_closure_error(solution) < CLOSURE_TOL
         assert solution.status in (mk.Status.CONVERGED, mk.Status.CLOSEST), (number, solution)
         _, best = exact.best(X, pose, rng)
         assert exact.cost(pose, X) <= best * (1 + 1e-6) + 1e-9, number
@@ -171,7 +168,7 @@ def test_a_loop_is_closed_from_any_values_of_its_joints(name):
     for number in range(400):
         solution = solver.solve(q0=mechanism.random(rng), restarts=0)
         assert np.isfinite(solution.q).all()
-        assert openness(solution) < CLOSURE_TOL, (number, solution)
+        assert largest_closure_error(solution) < CLOSURE_TOL, (number, solution)
         assert (solution.q >= mechanism.space.lower).all()
         assert (solution.q <= mechanism.space.upper).all()
 
@@ -185,4 +182,4 @@ def test_a_platform_with_a_distant_start_returns_home_without_overflow(away):
         q0[:3] *= away
         solution = solver.solve(q0=q0)
         assert np.isfinite(solution.q).all()
-        assert openness(solution) < CLOSURE_TOL, solution
+        assert largest_closure_error(solution) < CLOSURE_TOL, solution

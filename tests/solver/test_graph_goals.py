@@ -1,4 +1,4 @@
-"""Goals with some of their six directions, in their own axes or the world's, standing still or carried along."""
+"""Goals with some of their six directions, in goal or world axes, fixed or attached to a moving link."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SUBSETS = [dofs for size in range(1, 7) for dofs in combinations(ALL_DOFS, size)
 TURN = quaternion.normalize(np.array([0.8, 0.3, -0.4, 0.2]))
 
 
-def off(goal: mk.Goal, link: mk.Link) -> dict[DoF, float]:
-    """How far the link stands from the goal in each direction that counts, from the definition T(x, y, z) Rz Ry Rx.
+def goal_errors(goal: mk.Goal, link: mk.Link) -> dict[DoF, float]:
+    """The error of the link in each direction of the goal, from the definition T(x, y, z) Rz Ry Rx.
 
-    Along the world's axes, both are seen from there: the same motion, turned from both sides.
+    With world axes, both are expressed there: the same motion, rotated from both sides.
     """
     G, L = goal.world_matrix, link.world_matrix
     A = np.eye(3) if goal.axes == "world" else G[:3, :3]
     p, R = A.T @ (L[:3, 3] - G[:3, 3]), A.T @ L[:3, :3] @ G[:3, :3].T @ A
     z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving")
-    # the other triple of angles that means the same turn
+    # the other triple of angles of the same rotation
     flipped = [x - np.copysign(np.pi, x), np.copysign(np.pi, y) - y, z - np.copysign(np.pi, z)]
     wanted = [dof for dof in goal.goal_dof if dof.is_rotation]
     angles = min(([x, y, z], flipped), key=lambda dofs: sum(abs(dofs[dof.axis_index]) for dof in wanted))
@@ -42,7 +42,7 @@ def test_a_goal_takes_any_subset_of_directions_in_goal_or_world_axes(dof, axes):
     mechanism = mk.Mechanism(root)
     mechanism.q = mechanism.q + np.array([0.3, -0.4, 0.5, 0.3, -0.6, 0.4, -0.3])
     goal = mk.Goal("want", dof=dof, axes=axes)
-    goal.world_matrix = tip.world_matrix  # turned away from the world's axes, and within reach
+    goal.world_matrix = tip.world_matrix  # rotated against the world's axes, and within reach
     for joint in joints:
         joint.set_values(joint.values[0] - 0.25)
     goal.make_closure(tip)
@@ -51,7 +51,7 @@ def test_a_goal_takes_any_subset_of_directions_in_goal_or_world_axes(dof, axes):
     assert np.linalg.matrix_rank(solver.jacobian()) == len(dof)
     solution = solver.solve()
     assert solution.success, solution
-    assert all(abs(error) < 2e-6 for error in off(goal, tip).values()), off(goal, tip)
+    assert all(abs(error) < 2e-6 for error in goal_errors(goal, tip).values()), goal_errors(goal, tip)
 
 
 def test_directions_may_be_named_as_constrained_or_as_free():
@@ -73,7 +73,7 @@ def test_a_goal_for_the_height_leaves_the_other_two_directions_free():
     goal.make_closure(tip)
     assert mk.Solver(root).solve().success
     assert tip.world_position[2] == pytest.approx(0.9, abs=1e-6)
-    goal.axes = "goal"  # the same number, along an axis that is turned
+    goal.axes = "goal"  # the same number, along a rotated axis
     solver = mk.Solver(root)
     assert solver.solve().success
     assert (tip.world_position - goal.position) @ goal.world_matrix[:3, 2] == pytest.approx(0, abs=1e-6)
@@ -152,7 +152,7 @@ def test_a_joint_above_both_moves_where_directions_are_world_axes():
     goal = mk.Goal("level", dof="Y", axes="world", position=(1.0, 0, 0))
     plate.add_child(goal)
     goal.make_closure(cart)
-    solution = mk.Solver(base).solve()  # the cart is 1 m from the goal: only turned along x they lie level
+    solution = mk.Solver(base).solve()  # the cart is 1 m from the goal: they are level only along x
     assert solution.success, solution
     assert cart.world_position[1] == pytest.approx(goal.world_position[1], abs=1e-6)
     assert np.sin(turntable.values[0]) == pytest.approx(0, abs=1e-5)

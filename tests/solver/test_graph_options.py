@@ -1,4 +1,4 @@
-"""Everything that can be set on the solver of a graph does what its name says."""
+"""Every option of the solver of a graph has its documented effect."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mechanik import Status
 from mechanik.errors import LimitsError, MechanikError, NotFinite, UnknownName
 
 
-def reaching(**options):
-    """A spatial arm whose goal is a fair way off, and within reach."""
+def distant_reachable_goal(**options):
+    """A spatial arm with a distant goal within reach."""
     root, _joints, tip = spatial_arm()
     mechanism = mk.Mechanism(root)
     goal = mk.Goal("want")
@@ -27,7 +27,7 @@ def reaching(**options):
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_the_iteration_limit_is_never_exceeded(count):
     """The original took one more."""
-    solver, _goal, _tip = reaching(max_iterations=count)
+    solver, _goal, _tip = distant_reachable_goal(max_iterations=count)
     before = solver.mechanism.q
     solution = solver.solve()
     assert solution.iterations <= count
@@ -36,7 +36,7 @@ def test_the_iteration_limit_is_never_exceeded(count):
 
 
 def test_single_steps_converge_to_the_same_solution_and_no_step_is_worse():
-    solver, goal, tip = reaching()
+    solver, goal, tip = distant_reachable_goal()
     weights = np.repeat([1.0 / solver._problem.length_unit, 1.0], 3)
     errors = [np.linalg.norm(weights * solver.residual())]
     for _ in range(60):
@@ -54,7 +54,7 @@ def test_single_steps_converge_to_the_same_solution_and_no_step_is_worse():
 @pytest.mark.parametrize("svd", [False, True])
 def test_fixed_and_adaptive_damping_converge_with_either_linear_solver(damping, svd):
     """In the original, singular values gave NaN, or threw."""
-    solver, goal, tip = reaching(damping=damping, svd=svd, max_iterations=500)
+    solver, goal, tip = distant_reachable_goal(damping=damping, svd=svd, max_iterations=500)
     solution = solver.solve()
     assert solution.success, solution
     np.testing.assert_allclose(tip.world_matrix, goal.world_matrix, atol=1e-5)
@@ -187,7 +187,7 @@ def test_a_straight_arm_leaves_its_pose_only_with_a_perturbation():
 
 
 def test_options_of_one_call_do_not_affect_the_next():
-    solver, _goal, _tip = reaching()
+    solver, _goal, _tip = distant_reachable_goal()
     assert solver.solve(max_iterations=1).status is Status.TIMEOUT
     assert solver.solve().success
 

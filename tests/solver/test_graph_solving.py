@@ -1,10 +1,10 @@
-"""The graph way: build links, joints and goals, make a solver of the roots, move a goal, solve: joints have moved."""
+"""Solving graphs: build links, joints and goals, make a solver of the roots, move a goal, solve: joints move."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_arms import four_bar, hang, planar_arm, point_goal, rocker_angle, spatial_arm, turned
+from graph_arms import four_bar, hang, planar_arm, point_goal, rocker_angle, spatial_arm, wrap_angle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ import mechanik as mk
 from mechanik import Status
 from mechanik.errors import DoFError, NotFinite
 
-# ---- the way itself ---------------------------------------------------------------------------
+# ---- basic use --------------------------------------------------------------------------------
 
 
 def test_two_joints_and_a_goal_written_by_hand_are_solved():
@@ -193,7 +193,7 @@ def test_joints_outside_every_chain_follow_their_targets():
     assert solution.success, solution
     np.testing.assert_allclose(fan.values, (0.4, 1.0), atol=1e-6)
     assert limited.values[0] == pytest.approx(0.5, abs=1e-6)
-    assert len(solution.subproblems) == 4  # the arm, both freedoms of the fan, the flap
+    assert len(solution.subproblems) == 4  # the arm, both dofs of the fan, the flap
 
 
 def test_a_joint_without_a_child_link_does_not_disturb_the_solve():
@@ -241,17 +241,17 @@ def test_a_goal_on_the_link_of_a_mimic_joint_moves_its_leader():
 
 @pytest.mark.parametrize("track_turns", [False, True])
 def test_a_crank_is_driven_through_full_turns_while_its_loop_stays_closed(track_turns):
-    """The original raised, or said CONVERGED and did not move."""
+    """The original raised, or returned CONVERGED and did not move."""
     root, crank, _, rocker, pin = four_bar()
     crank.track_turns = track_turns
     solver = mk.Solver(root)
     for angle in 0.6 + np.linspace(0, 4 * np.pi, 400):
-        crank.set_targets(angle if track_turns else turned(angle))
+        crank.set_targets(angle if track_turns else wrap_angle(angle))
         solution = solver.solve()
         assert solution.success, solution
         assert crank.values[0] == pytest.approx(angle, abs=1e-6)
         assert pin.closure.gap().is_closed(1e-9)
-        assert turned(rocker.values[0] - rocker_angle(crank.values[0])) == pytest.approx(0, abs=1e-9)
+        assert wrap_angle(rocker.values[0] - rocker_angle(crank.values[0])) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_target_that_the_loop_forbids_is_approached_as_far_as_possible():
@@ -260,8 +260,8 @@ def test_a_target_that_the_loop_forbids_is_approached_as_far_as_possible():
     solution = mk.Solver(root).solve()
     assert solution.status is Status.CLOSEST
     assert pin.closure.gap().is_closed(1e-9)
-    lowest = min(abs(turned(rocker_angle(angle))) for angle in np.linspace(0, 2 * np.pi, 20001))
-    assert abs(turned(rocker.values[0])) == pytest.approx(lowest, abs=1e-6)
+    lowest = min(abs(wrap_angle(rocker_angle(angle))) for angle in np.linspace(0, 2 * np.pi, 20001))
+    assert abs(wrap_angle(rocker.values[0])) == pytest.approx(lowest, abs=1e-6)
 
 
 def test_the_joint_that_closes_a_loop_can_be_driven_too():
@@ -328,7 +328,7 @@ def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal():
     np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
     q = solution.q
     J = mk.Mechanism(root).jacobian("arm_tip", q)[:2]
-    free = np.linalg.svd(J)[2][2:]  # no way is left along which it could come nearer
+    free = np.linalg.svd(J)[2][2:]  # no direction of the null space leads nearer
     np.testing.assert_allclose(free @ (q - 0.4), 0, atol=1e-5)
 
 
@@ -362,7 +362,7 @@ def test_a_saved_rest_pose_is_returned_to_when_the_goal_is_removed():
 
 
 def test_a_rest_pose_applies_to_its_dof_also_when_an_earlier_dof_is_locked():
-    """In the original, locking a freedom shifted the rest values onto the wrong ones."""
+    """In the original, locking a dof shifted the rest values to the wrong dofs."""
     root = mk.Link("root")
     joint, _link = hang(root, "body", dof=["X", "Y", "EX", "EZ"], lower=[-5] * 4, upper=[5] * 4)
     joint.set_rest_pose(1.0, 2.0, 0.3, 0.4)
@@ -384,7 +384,7 @@ def test_a_rest_pose_in_a_loop_is_followed_as_far_as_the_loop_allows():
     root, _crank, _coupler, rocker, pin = four_bar()
     rocker.set_rest_pose(rocker_angle(1.2))
     assert mk.Solver(root).solve().success
-    assert turned(rocker.values[0] - rocker_angle(1.2)) == pytest.approx(0, abs=1e-6)
+    assert wrap_angle(rocker.values[0] - rocker_angle(1.2)) == pytest.approx(0, abs=1e-6)
     assert pin.closure.gap().is_closed(1e-9)
 
 

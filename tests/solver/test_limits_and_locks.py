@@ -1,4 +1,4 @@
-"""What may move, how far, and where it would rather be."""
+"""Limits, locked and active joints, weights of joints, rest poses, nearby and feasible solutions, and steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bent():
 
 
 def mixed():
-    """A cart, a turret, an arm of two, a ball for a wrist, and a gear that follows the elbow."""
+    """A cart, a turret, an arm of two joints, a spherical wrist, and a gear that mimics the elbow."""
     builder = mk.Builder("mixed")
     builder.prismatic("cart", "base", "sledge", axis="x", limits=(-0.5, 0.5))
     builder.revolute("turret", "sledge", "tower", axis="z", limits=(-3, 3))
@@ -65,7 +65,7 @@ def test_limits_of_one_call_hold_for_that_call_only():
     assert solution["joint1"] <= 0.5
     assert not solution.success
     assert solver.solve(q0=bent()).success
-    assert solver.solve(np.array([0.0, 2.0, 0.0]), bent()).success  # on the short way too
+    assert solver.solve(np.array([0.0, 2.0, 0.0]), bent()).success  # on the fast path too
 
 
 def test_limits_of_a_call_are_combined_with_those_of_the_solver():
@@ -76,7 +76,7 @@ def test_limits_of_a_call_are_combined_with_those_of_the_solver():
 
 
 def test_an_active_limit_is_released_when_the_goal_leads_away():
-    """It starts at its limits, and has to leave all of them; and it comes to one on the way, and leaves it again."""
+    """The arm starts at its limits and has to leave all of them; it meets another limit and leaves it again."""
     mechanism = arm(limits=(-1.2, 1.2))
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.8, 0.9, 0)))
     for sides in ((1, 1, 1), (-1, -1, -1), (1, -1, 1), (-1, 1, -1)):
@@ -234,7 +234,7 @@ def test_a_loop_with_its_crank_locked_does_not_move_and_stays_closed():
 
 
 def test_joints_locked_for_one_call_are_not_perturbed():
-    """A straight arm, told to leave its pose without a slope, must not do so with a joint that may not move."""
+    """A straight arm leaves its singular pose by a perturbation, which must not move a locked joint."""
     mechanism = arm()
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.5, 0, 0)))
     for locked in ("joint1", "joint2", "joint3"):
@@ -248,7 +248,7 @@ def test_joints_locked_for_one_call_are_not_perturbed():
 
 
 def test_a_joint_of_larger_weight_moves_less():
-    """How reluctantly a freedom moves decides which of many ways is gone, not where it ends."""
+    """Weights of joints choose one of many solutions; they do not change whether the goal is met."""
     goal = mk.PositionGoal("tool", (1.2, 1.6, 0))
     moved = {}
     for weight in (0.1, 1.0, 10.0):
@@ -267,7 +267,7 @@ def test_a_joint_of_large_weight_moves_where_no_other_joint_can():
 
 
 def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal():
-    """The arm of three reaches a point in the plane with one freedom left: of all ways the one nearest to the rest."""
+    """Three joints reach a point with one redundant dof: the solution nearest to the rest pose is chosen."""
     mechanism, goal = arm(), np.array([1.2, 0.9, 0.0])
     rest = np.array([0.1, 0.9, 0.2])
     solution = mk.Solver(mechanism, mk.PositionGoal("tool", goal), rest=rest, max_iterations=300).solve(q0=bent())
@@ -286,7 +286,7 @@ def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal():
 
 
 def test_a_rest_pose_is_followed_also_once_the_goal_is_met():
-    """The seed's solver did nothing any more once its goals were met."""
+    """The original solver did nothing once its goals were met."""
     mechanism, goal = arm(), (1.2, 0.9, 0.0)
     met = mk.Solver(mechanism, mk.PositionGoal("tool", goal)).solve(q0=bent()).q
     solver = mk.Solver(mechanism, mk.PositionGoal("tool", goal), rest=[0.1, 0.9, 0.2], max_iterations=300)
@@ -298,7 +298,7 @@ def test_a_rest_pose_is_followed_also_once_the_goal_is_met():
 
 
 def test_locked_dofs_do_not_misalign_a_rest_pose():
-    """The seed's solver counted rest values without the locked ones, and pulled joints to their neighbours' rest."""
+    """The original solver skipped locked joints in the rest values, and moved joints to the values of others."""
     mechanism = mixed()
     rest = {"cart": 0.2, "turret": -0.7, "shoulder": 0.4, "elbow": 1.1}
     solver = mk.Solver(mechanism, mk.AxisGoal("hand", (0, 0, 1)), lock=["cart", "shoulder"], rest=rest)
@@ -372,7 +372,7 @@ def test_nearby_finds_solutions_that_are_near_enough():
 
 
 def test_the_search_continues_after_a_solution_that_is_not_feasible():
-    """The elbow shall be up: of the two ways to a point only one will do."""
+    """The elbow must be up: only one of the two solutions is feasible."""
     mechanism = mk.arm_2d([1.0, 1.0])
     solver, q0 = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.5, 0)), restarts=50), np.array([0.1, 1.0])
     for sign in (1, -1):
@@ -435,7 +435,7 @@ def test_a_step_keeps_loops_closed():
 
 @pytest.mark.parametrize("name", ["five_bar", "stewart_platform", "delta_robot"])
 def test_repeated_steps_reach_the_goal_of_a_closed_loop(name):
-    """One iteration alone opened the loop, was taken back, and the next began from the same place for ever."""
+    """A single iteration opened the loop and was undone, and the next started from the same configuration forever."""
     mechanism = mk.gallery.make(name)
     link = {"five_bar": "tool"}.get(name, "platform")
     position = mechanism.pose(link)[:3, 3]

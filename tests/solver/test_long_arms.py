@@ -20,7 +20,7 @@ def snake(joints, limits=(-2.0, 2.0)):
 
 
 def path(X, ticks):
-    """Poses from X and back: an eight 12 cm wide, turning by 0.3 rad on the way."""
+    """Poses from X and back: a figure eight 12 cm wide, with rotations of up to 0.3 rad."""
     for t in 2 * math.pi * np.arange(ticks) / ticks:
         offset = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
         R = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
@@ -65,7 +65,7 @@ def test_a_long_arm_converges_from_a_distant_start():
 
 @pytest.mark.parametrize("joints", [40, 100])
 def test_a_rest_pose_is_approached_in_the_null_space_of_the_goal(joints):
-    """No way along which the goal stays leads closer."""
+    """No direction of the null space leads closer."""
     arm, q = snake(joints)
     X, rest = arm.pose("tool", q), 0.02 * np.cos(np.arange(joints))
     goal = mk.PoseGoal("tool", X)
@@ -84,7 +84,7 @@ def test_a_rest_pose_is_approached_in_the_null_space_of_the_goal(joints):
 def test_out_of_reach_the_arm_is_straight_and_the_status_is_closest(joints, distance):
     arm, q = snake(joints, None)
     direction = np.array([0.6, 0.48, 0.64])
-    base = np.array([0.0, 0.0, 2.0 / joints])  # the second joint; what is before it stands upright
+    base = np.array([0.0, 0.0, 2.0 / joints])  # the second joint; the link before it is upright
     solver = mk.Solver(arm, mk.PositionGoal("tool", base + distance * direction), max_iterations=300)
     solution = solver.solve(q0=q)
     assert solution.status is mk.Status.CLOSEST, solution

@@ -1,4 +1,4 @@
-"""What a solution says about goals that clash through a loop, and about limits of the joint that closes it."""
+"""What a solution reports about goals in conflict through a loop, and about limits of the loop-closing joint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def four_bar():
 
 
 def slider_crank(**limits):
-    """The slide closes the loop: it shifts along the ground's x and turns."""
+    """The slider closes the loop: it translates along the ground's x and rotates."""
     builder = mk.Builder("slider-crank")
     builder.revolute("crank", "ground", "bar", value=0.9)
     builder.revolute("elbow", "bar", "rod", at=(0.5, 0, 0), value=0.9 - math.asin(0.5 * math.sin(0.9) / 1.5) - 1.8)
@@ -32,7 +32,7 @@ def slider_crank(**limits):
 
 
 def test_goals_in_conflict_through_a_loop_are_named():
-    # they ask for different joints, so that only the loop sets them against each other
+    # they are goals of different joints, so that only the loop makes them conflict
     crank, rocker = (
         mk.JointValues({"crank_joint": 1.0}, name="crank"),
         mk.JointValues({"rocker_joint": 0.3}, name="rocker"),

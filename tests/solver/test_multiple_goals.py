@@ -1,4 +1,4 @@
-"""Several goals on the short way: the same answers as on the long one, whatever was asked before."""
+"""Several goals on the fast path: the same solutions as on the general path, whatever the earlier calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def body_goals() -> list[mk.Objective]:
     return [mk.PoseGoal(link, body.pose(link), name=link) for link in FEET_AND_HANDS]
 
 
-def moved(targets, rng, far=0.03):
+def perturbed(targets, rng, far=0.03):
     return [
         make_pose(X[:3, :3] @ rotation.exp(far * rng.normal(size=3)), X[:3, 3] + far * rng.normal(size=3))
         for X in targets
@@ -33,7 +33,7 @@ def is_short(solver, targets, q0) -> bool:
 
 
 def driven_chain(count: int) -> mk.Mechanism:
-    """Four-bars that stand on each other's couplers."""
+    """Four-bars, each on the coupler of the previous one."""
     b = mk.Builder("chain")
     ground, at = "ground", np.zeros(3)
     for k in range(count):
@@ -51,7 +51,7 @@ def test_four_goals_of_a_body_are_solved_as_on_the_general_path(form):
     solver, rng, q = mk.Solver(body, goals), np.random.default_rng(1), body.q
     home = [body.pose(link) for link in FEET_AND_HANDS]
     for _ in range(20):
-        targets = moved(home, rng)
+        targets = perturbed(home, rng)
         given = {"list": targets, "array": np.array(targets), "names": dict(zip(FEET_AND_HANDS, targets, strict=True))}
         assert is_short(solver, given[form], q)
         short = solver.solve(given[form], q)
@@ -81,7 +81,7 @@ def test_points_poses_and_unchanged_targets_can_be_mixed():
     assert (short.q == solver.solve(targets, q, history=True).q).all()
     assert np.abs(body.pose("left_hand", short.q)[:3, 3] - targets[2]).max() < 1e-5
 
-    # a call on the long way gives the head another turn; the next one without a target for it has the first again
+    # a call on the general path gives the head another rotation; the next call without a target has the first again
     turned = rotation.exp(np.array([0.0, 0.0, 0.3])) @ body.pose("head")[:3, :3]
     assert not is_short(solver, [*targets[:3], turned], q)
     assert solver.solve([*targets[:3], turned], q).success
@@ -93,7 +93,7 @@ def test_goals_without_a_new_target_use_their_own_again():
     solver, q = mk.Solver(body, goals), body.q
     home = [body.pose(link) for link in FEET_AND_HANDS]
     hand = make_pose(home[2][:3, :3], home[2][:3, 3] + np.array([0.05, 0.02, 0.1]))
-    assert solver.solve(moved(home, np.random.default_rng(0)), q).success
+    assert solver.solve(perturbed(home, np.random.default_rng(0)), q).success
     for given in ({"left_hand": hand}, [None, None, hand, None]):
         if isinstance(given, dict):
             assert is_short(solver, given, q)
@@ -113,7 +113,7 @@ def test_partial_poses_are_solved_as_on_the_general_path(dof, axes):
     hand = mk.PoseGoal("left_hand", turned, dof=dof.split(), axes=axes)
     solver, q = mk.Solver(body, [*feet, hand]), body.q
     for _ in range(5):
-        targets = moved([body.pose("left_foot"), body.pose("right_foot"), turned], rng, 0.02)
+        targets = perturbed([body.pose("left_foot"), body.pose("right_foot"), turned], rng, 0.02)
         short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
         assert short.success == long.success
         assert np.abs(short.q - long.q).max() < 1e-6
@@ -181,7 +181,7 @@ def test_targets_can_be_modified_by_the_caller_after_the_call():
 
 
 def limited_ball() -> mk.Mechanism:
-    """Two arms that hold each other by a ball whose turns are limited: its angles stand behind q."""
+    """Two arms joined by a spherical joint with limits: its angles are extra state after q."""
     b = mk.Builder("held")
     for side, x in (("left", -0.4), ("right", 0.4)):
         above, at = "ground", (x, 0.0, 0.0)
@@ -196,7 +196,7 @@ def limited_ball() -> mk.Mechanism:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_a_call_does_not_depend_on_earlier_calls(several):
-    """What stands behind q, angles of limited closing joints and slacks, was once left as the call before had it."""
+    """The extra state after q, angles of limited closing joints and slacks, was once left from the previous call."""
     held = limited_ball()
     q = mk.solve(held, mk.PositionGoal("left_link3", (0.1, 0.5, 0.2)), restarts=20).q
     goals = [mk.PositionGoal("left_link2", held.pose("left_link2", q)[:3, 3])]

@@ -42,5 +42,5 @@ def test_no_solution_is_worse_than_its_start_and_its_status_is_true(kind, first)
                     f"problems({kind!r}, {seed}), number {number}: {solution.status!r}, slope {result.slope:.2g}"
                 )
     assert not faults, f"{len(faults)} faults in {count} problems, such as:\n" + "\n".join(faults[:8])
-    # to give up is allowed, but not where there was still a way to go, except for now and then
+    # giving up far from a minimum is allowed only rarely
     assert len(given_up) <= 0.01 * count, f"{len(given_up)} of {count} gave up, such as:\n" + "\n".join(given_up[:8])

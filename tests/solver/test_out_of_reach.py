@@ -1,4 +1,4 @@
-"""Goals that cannot be reached: the closest pose is found, smoothly, and straight arms are no trap."""
+"""Goals out of reach: the closest pose is found without jumps, and straight arms leave their singular pose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def planar_arm(links=3, **options):
 
 
 def spatial_arm():
-    """Three links of 1 m, with two turns at the shoulder and at the elbow, one at the wrist."""
+    """Three links of 1 m, with two revolute joints at the shoulder and at the elbow, one at the wrist."""
     builder = mk.Builder("spatial")
     builder.revolute("pan", "base", "turret", axis="z")
     builder.revolute("lift", "turret", "upper", axis="y")
@@ -61,7 +61,7 @@ def test_a_target_too_near_for_a_long_first_link_is_approached_from_inside():
     )
     for _ in range(50):
         solution = solver.solve(q0=arm.random(rng))
-        # 1 m is as near as it comes to its base, and there is one such place towards the goal
+        # 1 m is the smallest distance to its base, and there is one such point towards the goal
         np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (1.0, 0.0, 0.0), atol=1e-6)
 
 
@@ -160,7 +160,7 @@ def test_a_folded_arm_opens_to_reach_a_target_outwards():
 
 
 def test_a_straight_arm_in_the_opposite_direction_turns_round():
-    """Half a turn from the goal there is no slope: a saddle, not a minimum."""
+    """Half a turn from the goal the gradient is zero: a saddle, not a minimum."""
     arm = planar_arm()
     solution = mk.Solver(arm, mk.PositionGoal("tool", (10, 0, 0))).solve(q0=np.array([math.pi, 0.0, 0.0]))
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (3, 0, 0), atol=1e-6)
@@ -177,7 +177,7 @@ def test_a_pose_half_a_turn_away_is_reached():
 
 
 def test_a_pose_out_of_reach_trades_off_position_and_rotation_by_weight():
-    """The better the turn counts, the better it is met."""
+    """The larger the weight of the rotation, the smaller its error."""
     arm = mk.gallery.ur5()
     far = np.eye(4)
     far[:3, 3] = (1.5, 0.3, 0.4)

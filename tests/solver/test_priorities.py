@@ -1,4 +1,4 @@
-"""Strict levels: what is below moves only in what is above leaves free; compared with the exact constrained problem."""
+"""Strict levels: a level moves only in the null space of those above; compared with the exact constrained problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lexicographic(mechanism, levels, q0):
     """The solution level by level: minimise each level's sum of squares with all above held; by SLSQP in v about q0.
 
     Args:
-        levels: lists of objectives. Those that can be met are held row by row, the others by their sum of squares.
+        levels: lists of objectives. Those that can be met are equalities, the others a bound on their sum of squares.
     """
     space = mechanism.space
     scalars = dict(zip(space.scalars_v.tolist(), space.scalars_q.tolist(), strict=True))
@@ -82,7 +82,7 @@ def lexicographic(mechanism, levels, q0):
                 }
             )
         else:
-            # not above what was reached, with a little room: SLSQP needs an inside
+            # not above the cost that was reached, with a little slack: SLSQP needs an interior
             cost_limit = 0.5 * costs[-1] * (1 + 1e-7)
             constraints.append(
                 {
@@ -120,7 +120,7 @@ def test_feet_hold_the_hand_is_closest_and_the_head_uses_the_remaining_dofs(reac
     q_exact, (_, closest, _) = lexicographic(mechanism, [stand, [hand], [gaze]], q0)
     hand_cost = squares(mechanism, [hand], solution.q)
     assert hand_cost <= closest * (1 + 1e-5) + 1e-11
-    # the head looks at its point with its own two joints, whatever the rest does
+    # the head looks at its point with its own two joints, whatever the other joints do
     assert squares(mechanism, [gaze], solution.q) <= squares(mechanism, [gaze], q_exact) + 1e-6
     assert squares(mechanism, [gaze], solution.q) < 1e-10
     assert not solution.success
@@ -129,7 +129,7 @@ def test_feet_hold_the_hand_is_closest_and_the_head_uses_the_remaining_dofs(reac
 
 @pytest.mark.parametrize("seed", range(4))
 def test_two_levels_in_conflict_are_solved_as_by_scipy(seed):
-    """The hands' points are the lower level's wish; the trunk's pose, above, leaves only the arms to reach them."""
+    """The hands are on the lower level; the pose of the trunk, above, leaves only the arms to reach their points."""
     mechanism, rng = whole_body(), np.random.default_rng(seed)
     q0 = mechanism.q
     stand = feet(mechanism)
@@ -189,7 +189,7 @@ def test_a_weight_of_the_solver_multiplies_the_weight_of_the_objective():
 
 
 def test_a_lower_level_moves_only_inside_the_band_of_a_higher_level():
-    """The tool stays in its box, level 0; below, it is asked for a point outside: it ends on the face of the box."""
+    """The tool stays in its box, level 0; a lower level has a point outside: the tool ends on the face of the box."""
     arm = mk.arm_2d([1.0, 0.8, 0.5])
     box = mk.InBox("tool", (0.6, -0.2, -1), (1.2, 0.4, 1), level=0, tolerance=1e-9)
     rng = np.random.default_rng(0)

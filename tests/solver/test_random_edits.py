@@ -1,4 +1,4 @@
-"""A thousand edits of mechanisms with loops, a solve after each: as if the mechanism had been built that way."""
+"""A thousand edits of mechanisms with loops; each solve equals that of a newly built mechanism."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAME = 1e-9
 
 
 def five_bar_on_an_arm() -> mk.Mechanism:
-    """A linkage that an arm carries, so that joints stand above both ends of a loop."""
+    """A linkage on an arm, so that there are joints above both ends of a loop."""
     mechanism = mk.gallery.five_bar()
     ground = mechanism.link("ground")
     world = mk.Link("world")
@@ -52,7 +52,7 @@ def test_after_each_edit_a_solve_equals_that_of_a_newly_built_mechanism(make):
 
 
 def edit_and_compare(mechanism: mk.Mechanism, seed: int, edits: int) -> int:
-    """How many of the solves meet what is asked."""
+    """The number of solves that succeed."""
     solver = mk.Solver(mechanism.roots, max_iterations=60)
     editor = RandomEdits(solver.mechanism, seed)
     met, fails = 0, False

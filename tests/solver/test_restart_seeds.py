@@ -1,4 +1,4 @@
-"""Starts from a table: best first, the same each time, and worth it."""
+"""Seeds from a table: ordered by cost, reproducible, and better than an unordered sequence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROWS = {
 
 @dataclass
 class FakeRequest:
-    """A call, as far as starts are concerned."""
+    """The part of a request that restarts need."""
 
     bounds: tuple[np.ndarray, np.ndarray]
     locked: np.ndarray
@@ -59,7 +59,7 @@ def make_request(solver, restarts, **options):
 
 
 def two_hands(mechanism=None, **options):
-    """A solver for the places of two hands of a body with 26 freedoms."""
+    """A solver for the positions of two hands of a body with 26 dofs."""
     mechanism = mechanism or whole_body()
     return mk.Solver(mechanism, [mk.PositionGoal(hand, (0, 0, 0), name=hand) for hand in HANDS], **options)
 
@@ -75,11 +75,11 @@ def hands_at(mechanism, q):
     return [mechanism.pose(hand, q)[:3, 3] for hand in HANDS]
 
 
-# ---- what a table knows of a start --------------------------------------------------------------
+# ---- costs of seeds -----------------------------------------------------------------------------
 
 
 def random_relation(rng, mechanism):
-    """Of any kind that is known by where B is seen from A, at any rows, with or without bands."""
+    """A relation of any kind that depends on the pose of B in A, with any components, with or without bands."""
     kind = RELATIVE_POSE_KINDS[rng.integers(len(RELATIVE_POSE_KINDS))]
     rows = tuple(sorted(rng.choice(ROWS[kind], rng.integers(1, ROWS[kind] + 1), replace=False).tolist()))
     links = list(mechanism.links)
@@ -139,7 +139,7 @@ def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
     assert costs[0] < 0.2 * np.median(costs)
 
 
-# ---- which starts there are ---------------------------------------------------------------------
+# ---- choice of seeds ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_loops_of_seeds_are_not_closed_for_a_target_that_is_reached_early(monkey
         assert solver.solve(target, robot.random(rng)).success
 
 
-# ---- what comes of it ---------------------------------------------------------------------------
+# ---- effect on solves ---------------------------------------------------------------------------
 
 
 def far_targets(robot, count):
@@ -302,7 +302,7 @@ def test_a_solution_does_not_depend_on_earlier_calls():
     targets, starts = far_targets(robot, 12)
     used = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40)
     first = [used.solve(p, q0) for p, q0 in zip(targets, starts, strict=True)]
-    assert max(solution.attempts for solution in first) > STARTS_BEFORE_CLOSING  # so that loops were shut
+    assert max(solution.attempts for solution in first) > STARTS_BEFORE_CLOSING  # so that loops were closed
     for k in (11, 0, 5):
         again = used.solve(targets[k], starts[k])
         fresh = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)), restarts=40).solve(targets[k], starts[k])

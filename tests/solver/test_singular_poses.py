@@ -1,4 +1,4 @@
-"""Singular poses: which kind, how near, and what moves there without effect."""
+"""Singular poses: kind, distance, and the motion without effect."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ def arm(values=(0.3, 0.3, 0.3)):
     return mk.Mechanism(root)
 
 
-def here(mechanism, *goals):
-    """The solution of what is fulfilled where the mechanism stands."""
+def solve_met_goals(mechanism, *goals):
+    """The solution of goals that are met at the current configuration."""
     return mk.solve(mechanism, goals, q0=mechanism.q).require()
 
 
-def driven(mechanism, *names):
-    return here(mechanism, mk.JointValues({name: mechanism.joint(name).values for name in names}, angle_mode="exact"))
+def solve_current_input(mechanism, *names):
+    return solve_met_goals(
+        mechanism, mk.JointValues({name: mechanism.joint(name).values for name in names}, angle_mode="exact")
+    )
 
 
-def held(mechanism, link):
-    return here(mechanism, mk.PoseGoal(link, mechanism.pose(link)))
+def solve_current_pose(mechanism, link):
+    return solve_met_goals(mechanism, mk.PoseGoal(link, mechanism.pose(link)))
 
 
-def moved(part):
+def moving_joints(part):
     return set(part.motion)
 
 
@@ -42,7 +44,7 @@ def moved(part):
 
 
 def test_a_bent_arm_is_regular():
-    singularity = here(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
+    singularity = solve_met_goals(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
     assert not singularity
     assert singularity.kinds == ()
     assert singularity.nearness > 0.02
@@ -51,7 +53,7 @@ def test_a_bent_arm_is_regular():
 
 def test_a_stretched_arm_cannot_reach_further():
     mechanism = arm((0.4, 0.0, 0.0))
-    singularity = here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
+    singularity = solve_met_goals(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
     assert singularity.kinds == ("lost direction",)
     assert singularity.nearness < 1e-12
     v = np.array([singularity.direction("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
@@ -69,7 +71,11 @@ def test_the_distance_to_singularity_is_proportional_to_the_bend():
     near = []
     for bend in bends:
         mechanism = arm((0.4, bend, bend))
-        near.append(here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity.nearness)
+        near.append(
+            solve_met_goals(
+                mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])
+            ).singularity.nearness
+        )
     np.testing.assert_allclose(near / bends, near[-1] / bends[-1], rtol=0.05)
 
 
@@ -77,9 +83,9 @@ def test_the_distance_to_singularity_is_proportional_to_the_bend():
 def test_the_known_singular_poses_of_a_ur5(name, value):
     robot = mk.gallery.ur5()
     robot.q = robot.configuration(dict(zip(robot.space.q_names, (0.3, -1.1, 0.9, -0.7, 0.8, 0.2), strict=True)))
-    assert not held(robot, "tool0").singularity
+    assert not solve_current_pose(robot, "tool0").singularity
     robot.joint(name).set_values(value)
-    singularity = held(robot, "tool0").singularity
+    singularity = solve_current_pose(robot, "tool0").singularity
     assert singularity.kinds == ("lost direction",)
 
 
@@ -87,14 +93,14 @@ def test_random_poses_of_arms_are_regular():
     robot, rng = mk.gallery.panda(), np.random.default_rng(3)
     for q in robot.random(rng, 20):
         robot.q = q
-        assert not held(robot, "panda_hand").singularity
+        assert not solve_current_pose(robot, "panda_hand").singularity
 
 
 def test_locked_joints_do_not_count():
     """An arm with one joint locked is singular where the other two are in line."""
     mechanism = arm((0.4, 0.7, 0.0))
     goal = mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])
-    assert not here(mechanism, goal).singularity
+    assert not solve_met_goals(mechanism, goal).singularity
     locked = mk.Solver(mechanism, goal, lock="arm1_joint").solve(q0=mechanism.q).require()
     assert locked.singularity.kinds == ("lost direction",)
 
@@ -106,13 +112,13 @@ def test_locked_joints_do_not_count():
 def test_a_flat_parallelogram_has_two_branches(q):
     mechanism = parallelogram()
     mechanism.q = q
-    singularity = driven(mechanism, "crank").singularity
+    singularity = solve_current_input(mechanism, "crank").singularity
     assert singularity.kinds == ("change point",)
     assert singularity.nearness < 1e-12
 
 
 def test_elsewhere_a_parallelogram_is_regular():
-    assert not driven(parallelogram(), "crank").singularity
+    assert not solve_current_input(parallelogram(), "crank").singularity
 
 
 def test_a_truss_with_only_infinitesimal_mobility_is_at_a_change_point():
@@ -122,7 +128,7 @@ def test_a_truss_with_only_infinitesimal_mobility_is_at_a_change_point():
 @pytest.mark.parametrize("make", [bennett, sarrus])
 def test_redundant_equations_are_not_singular(make):
     mechanism = make()
-    assert not driven(mechanism, mechanism.space.v_names[0]).singularity
+    assert not solve_current_input(mechanism, mechanism.space.v_names[0]).singularity
 
 
 # ---- dead points --------------------------------------------------------------------------------
@@ -131,26 +137,26 @@ def test_redundant_equations_are_not_singular(make):
 @pytest.mark.parametrize("angle", [0.0, math.pi])
 def test_a_piston_cannot_start_its_crank_from_a_dead_point(angle):
     mechanism = mk.gallery.slider_crank(angle=angle)
-    singularity = driven(mechanism, "slider_joint").singularity
+    singularity = solve_current_input(mechanism, "slider_joint").singularity
     assert singularity.kinds == ("dead point",)
-    assert moved(singularity.direction("dead point")) == {"crank_joint", "rod_joint"}
-    assert not driven(mechanism, "crank_joint").singularity
-    assert not driven(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singularity
+    assert moving_joints(singularity.direction("dead point")) == {"crank_joint", "rod_joint"}
+    assert not solve_current_input(mechanism, "crank_joint").singularity
+    assert not solve_current_input(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singularity
 
 
 def test_the_dead_point_of_a_crank_is_detected_where_the_slider_closes_the_loop():
-    assert driven(slot_crank(), "crank").singularity.kinds == ("dead point",)
+    assert solve_current_input(slot_crank(), "crank").singularity.kinds == ("dead point",)
 
 
 def test_a_rocker_cannot_start_its_crank_where_crank_and_coupler_are_in_line():
-    """Where the rocker turns back: ground 2.0 and rocker 1.2, crank and coupler together 2.3 long."""
+    """The extreme of the rocker: ground 2.0 and rocker 1.2, crank and coupler together 2.3 long."""
     inner = math.acos((2.0**2 + 2.3**2 - 1.2**2) / (2 * 2.0 * 2.3))
     rocker = math.pi - math.acos((2.0**2 + 1.2**2 - 2.3**2) / (2 * 2.0 * 1.2))
     mechanism = mk.gallery.four_bar()
     mechanism.q = mechanism.configuration({"crank_joint": inner, "coupler_joint": 0.0, "rocker_joint": rocker})
-    singularity = driven(mechanism, "rocker_joint").singularity
+    singularity = solve_current_input(mechanism, "rocker_joint").singularity
     assert singularity.kinds == ("dead point",)
-    assert moved(singularity.direction("dead point")) == {"crank_joint", "coupler_joint"}
+    assert moving_joints(singularity.direction("dead point")) == {"crank_joint", "coupler_joint"}
 
 
 def five_bar_with_rods_in_line():
@@ -170,9 +176,9 @@ def five_bar_with_rods_in_line():
 def test_a_five_bar_with_its_rods_in_line_cannot_hold_its_tool():
     mechanism, q = five_bar_with_rods_in_line()
     mechanism.q = q
-    singularity = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
+    singularity = solve_met_goals(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
     assert singularity.kinds == ("dead point",)
-    assert moved(singularity.direction("dead point")) == {"left_rod_joint", "right_rod_joint"}
+    assert moving_joints(singularity.direction("dead point")) == {"left_rod_joint", "right_rod_joint"}
 
 
 def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
@@ -191,7 +197,7 @@ def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
             "right_rod_joint": math.atan2(rod[1], rod[0]) - right,
         }
     )
-    singularity = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
+    singularity = solve_met_goals(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
     assert singularity.kinds == ("lost direction",)
 
 
@@ -203,37 +209,37 @@ def three_rrr(elbows):
 
 
 def test_a_planar_platform_is_singular_where_all_rods_meet_in_a_point():
-    """C. Gosselin and J. Angeles: where the lines of the rods meet, the platform turns while the cranks stand."""
+    """C. Gosselin and J. Angeles: where the lines of the rods meet, the platform rotates with fixed cranks."""
     tops, meeting = 0.2 * TRIANGLE, np.array([0.05, -0.03])
     away = tops - meeting
     elbows = tops + 0.45 * away / np.linalg.norm(away, axis=1)[:, None]
-    singularity = held(three_rrr(elbows), "platform").singularity
+    singularity = solve_current_pose(three_rrr(elbows), "platform").singularity
     assert singularity.kinds == ("dead point",)
     motion = singularity.direction("dead point").motion
     shift = np.array([motion["platform_joint.X"], motion["platform_joint.Y"]]) / motion["platform_joint.EZ"]
-    np.testing.assert_allclose(shift, [meeting[1], -meeting[0]], atol=1e-9)  # a turn about the meeting point
+    np.testing.assert_allclose(shift, [meeting[1], -meeting[0]], atol=1e-9)  # a rotation about the meeting point
 
 
 def test_a_planar_platform_is_singular_where_a_leg_is_stretched():
     tops, feet = 0.2 * TRIANGLE, 0.8 * TRIANGLE
     elbows = (tops + feet) / 2 + 0.15 * np.array([[0.0, 0.0], [1.0, 0.3], [0.2, 1.0]])
-    singularity = held(three_rrr(elbows), "platform").singularity
+    singularity = solve_current_pose(three_rrr(elbows), "platform").singularity
     assert singularity.kinds == ("lost direction",)
-    assert moved(singularity.direction("lost direction")) == {"crank0", "elbow0"}  # the platform stands
+    assert moving_joints(singularity.direction("lost direction")) == {"crank0", "elbow0"}  # the platform does not move
 
 
 @pytest.mark.parametrize("aside", [0.1, 0.2, 0.3])
 def test_elsewhere_a_planar_platform_is_regular(aside):
     """All elbows bent to the same side: the lines of the rods touch a circle, and meet nowhere."""
     elbows = 0.5 * TRIANGLE + aside * TRIANGLE[:, ::-1] * (-1, 1)
-    assert not held(three_rrr(elbows), "platform").singularity
+    assert not solve_current_pose(three_rrr(elbows), "platform").singularity
 
 
 @pytest.mark.parametrize("turn", [math.pi / 2, -math.pi / 2])
 def test_a_platform_on_six_legs_is_singular_after_a_quarter_turn(turn):
     """E. F. Fichter, International Journal of Robotics Research 5(2) (1986), of hexagons 60 degrees apart."""
     robot = six_sps(foot="universal", angles=(15.0, 45.0), pose=(0, 0, 0.3, 0, 0, turn))
-    singularity = held(robot, "platform").singularity
+    singularity = solve_current_pose(robot, "platform").singularity
     assert singularity.kinds == ("dead point",)
     assert singularity.nearness < 1e-9
     motion = singularity.direction("dead point").motion
@@ -246,11 +252,11 @@ def test_elsewhere_a_platform_is_regular():
     rng = np.random.default_rng(5)
     for _ in range(5):
         pose = np.array([0, 0, 0.3, 0, 0, 0]) + rng.uniform(-1, 1, 6) * [0.05, 0.05, 0.05, 0.3, 0.3, 0.3]
-        assert not held(six_sps(foot="universal", pose=pose), "platform").singularity
+        assert not solve_current_pose(six_sps(foot="universal", pose=pose), "platform").singularity
 
 
 def test_a_leg_that_spins_is_not_singular():
-    assert not held(six_sps(), "platform").singularity
+    assert not solve_current_pose(six_sps(), "platform").singularity
 
 
 # ---- odd ends -----------------------------------------------------------------------------------
@@ -276,4 +282,4 @@ def test_bands_do_not_make_a_pose_singular():
     mechanism = arm()
     p = mechanism.pose("arm_tip")[:3, 3]
     inside = mk.InBox("arm_tip", p - 1, p + 1)
-    assert not here(mechanism, inside).singularity
+    assert not solve_met_goals(mechanism, inside).singularity

@@ -1,4 +1,4 @@
-"""Methods that follow wishes go on for them once the goals are met, and never at the cost of the goals."""
+"""Methods with soft objectives continue for them once the goals are met, and never worsen the goals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ METHODS = ("lm", "dls", "pseudo_inverse")
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_rest_pose_is_followed_in_the_null_space_of_the_goal(name):
-    """Seven joints for a point: four freedoms are left, and a rest pose is followed as by the default solver."""
+    """Seven joints for a point: four redundant dofs, and a rest pose is followed as by the default method."""
     arm = mk.gallery.panda()
     rng = np.random.default_rng(2)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""What a solution says of itself, and what was spent on it: status, reasons, history, time, restarts, chains."""
+"""The report of a solution: status, reasons, history, time, restarts, subproblems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REACHED, FAR = mk.PositionGoal("tool", (1.0, 1.2, 0), name="here"), mk.PositionG
 BENT = np.array([0.4, 0.7, 0.6])
 
 
-# ---- in words -----------------------------------------------------------------------------------
+# ---- report -------------------------------------------------------------------------------------
 
 
 def test_a_solution_prints_as_one_line_with_its_status():
@@ -145,7 +145,7 @@ def test_reported_errors_are_those_of_the_new_targets():
 
 
 def test_the_iteration_limit_is_never_exceeded():
-    """The seed's solver made one more."""
+    """The original solver made one more."""
     mechanism = mk.gallery.panda()
     link = list(mechanism.links)[-1]
     far = mk.PoseGoal(link, mechanism.pose(link, mechanism.random(np.random.default_rng(1))))
@@ -158,14 +158,14 @@ def test_the_iteration_limit_is_never_exceeded():
 
 
 def test_the_history_falls_and_ends_with_the_last_error():
-    solver = mk.Solver(arm(), FAR, kick=0.0)  # a kick goes up before it is undone
+    solver = mk.Solver(arm(), FAR, kick=0.0)  # a perturbation raises the error before it is undone
     solution = solver.solve(q0=BENT, history=True)
     assert len(solution.history) >= 3
     assert np.all(np.diff(solution.history) <= 1e-12 * solution.history[:-1])
     assert solution.history[-1] == pytest.approx(solution.subproblems[0].residual, rel=1e-6)
     plain = solver.solve(q0=BENT)
     assert plain.history is None
-    np.testing.assert_allclose(plain.q, solution.q, atol=1e-9)  # to look on changes nothing
+    np.testing.assert_allclose(plain.q, solution.q, atol=1e-9)  # recording the history changes nothing
 
 
 def test_the_time_limit_holds_and_the_best_configuration_is_returned(monkeypatch):
@@ -216,8 +216,8 @@ def test_seconds_are_the_elapsed_time(monkeypatch):
 # ---- restarts -----------------------------------------------------------------------------------
 
 
-def tough(restarts=0):
-    """A target that the way from q0 does not lead to, nor so many others; the first ones come from the seed table."""
+def hard_problem(restarts=0):
+    """A target that is not reached from q0, nor by this number of restarts, the first of them from the seed table."""
     mechanism = mk.gallery.panda()
     link, rng = list(mechanism.links)[-1], np.random.default_rng(5)
     solver = mk.Solver(mechanism, mk.PoseGoal(link, np.eye(4)), restarts=restarts)
@@ -228,7 +228,7 @@ def tough(restarts=0):
 
 
 def test_restarts_solve_what_a_single_attempt_does_not():
-    mechanism, goal, q0 = tough()
+    mechanism, goal, q0 = hard_problem()
     assert not mk.Solver(mechanism, goal, restarts=0).solve(q0=q0).success
     solution = mk.solve(mechanism, goal, q0=q0, restarts=300)
     assert solution.success
@@ -236,14 +236,14 @@ def test_restarts_solve_what_a_single_attempt_does_not():
 
 
 def test_restarts_are_reproducible_with_and_without_a_generator():
-    mechanism, goal, q0 = tough(80)
+    mechanism, goal, q0 = hard_problem(80)
     solver = mk.Solver(mechanism, goal, restarts=300)
     for draw in (lambda seed: np.random.default_rng(seed), lambda seed: None):
         first, second = (solver.solve(q0=q0, rng=draw(3)) for _ in range(2))
         np.testing.assert_array_equal(first.q, second.q)
         assert first.attempts == second.attempts
     configurations = {solver.solve(q0=q0, rng=np.random.default_rng(seed)).q.tobytes() for seed in range(5)}
-    assert len(configurations) > 1  # another seed goes another way
+    assert len(configurations) > 1  # another seed gives another solution
 
 
 def test_with_restarts_the_best_of_all_is_returned_when_none_succeeds():
@@ -258,14 +258,14 @@ def test_with_restarts_the_best_of_all_is_returned_when_none_succeeds():
 
 
 def test_restarts_move_only_unlocked_joints():
-    mechanism, goal, q0 = tough()
+    mechanism, goal, q0 = hard_problem()
     locked = mechanism.space.q_names[0]
     solution = mk.Solver(mechanism, goal, lock=locked, restarts=30).solve(q0=q0)
     assert solution.q[0] == q0[0]
     assert mk.Solver(mechanism, goal, restarts=30).solve(q0=q0, lock=locked).q[0] == q0[0]
 
 
-# ---- chains -------------------------------------------------------------------------------------
+# ---- subproblems --------------------------------------------------------------------------------
 
 
 def test_independent_arms_are_separate_subproblems_with_their_own_status():

@@ -1,4 +1,4 @@
-"""Wrong calls of the solver: each is a clear error at once, or has a defined result; never a crash."""
+"""Invalid calls of the solver: each is a clear error at once, or has a defined result; never a crash."""
 
 from __future__ import annotations
 
@@ -66,23 +66,23 @@ CASES = {
         InvalidArgument,
         "closes a loop",
     ),
-    # what is asked for
+    # goals
     "no goals at all": (lambda: mk.Solver(arm(), []), ObjectiveError, "empty"),
     "no goals at all, solved": (lambda: mk.solve(arm(), []), ObjectiveError, "empty"),
-    "goals that are none": (lambda: mk.Solver(arm(), [(1, 2, 3)]), InvalidArgument, "objective"),
+    "goals that are no objectives": (lambda: mk.Solver(arm(), [(1, 2, 3)]), InvalidArgument, "objective"),
     "a goal that is a word": (lambda: mk.Solver(arm(), "tool"), InvalidArgument, "objective"),
     "a goal that is a number": (lambda: mk.Solver(arm(), 5), MechanikError, "objective|goals"),
-    "a mechanism that is none": (lambda: mk.Solver("panda", GOAL), MechanikError, "panda"),
-    "a mechanism that is none, solved": (lambda: mk.solve("panda", GOAL), InvalidArgument, "mechanism"),
+    "an invalid mechanism": (lambda: mk.Solver("panda", GOAL), MechanikError, "panda"),
+    "an invalid mechanism, solved": (lambda: mk.solve("panda", GOAL), InvalidArgument, "mechanism"),
     "no mechanism": (lambda: mk.solve(None, GOAL), InvalidArgument, "mechanism"),
     "a target with a NaN": (lambda: mk.PositionGoal("tool", (1, math.nan, 0)), NotFinite, "finite"),
     "an infinite target": (lambda: mk.PositionGoal("tool", (1, math.inf, 0)), NotFinite, "finite"),
     "a direction of no length": (lambda: mk.AxisGoal("tool", (0, 0, 0)), MechanikError, "length|zero|direction"),
     "a direction with a NaN": (lambda: mk.AxisGoal("tool", (0, math.nan, 1)), NotFinite, "finite"),
-    "a quaternion that is none": (lambda: mk.OrientationGoal("tool", (1, 1, 0, 0)), NotARotation, "length"),
+    "an invalid quaternion": (lambda: mk.OrientationGoal("tool", (1, 1, 0, 0)), NotARotation, "length"),
     "a rotation that stretches": (lambda: mk.OrientationGoal("tool", 2 * np.eye(3)), NotARotation, "rotation"),
     "a rotation that mirrors": (lambda: mk.OrientationGoal("tool", np.diag([1.0, 1, -1])), NotARotation, "mirror"),
-    "a pose that is none": (lambda: mk.PoseGoal("tool", np.ones((4, 4))), MechanikError, "target|pose|row"),
+    "an invalid pose": (lambda: mk.PoseGoal("tool", np.ones((4, 4))), MechanikError, "target|pose|row"),
     "a point of two numbers": (lambda: mk.PositionGoal("tool", (1, 2)), ShapeError, "3"),
     "a negative weight": (lambda: mk.PositionGoal("tool", (1, 1, 0), weight=-1), ObjectiveError, "above zero"),
     "a weight of zero": (lambda: mk.PositionGoal("tool", (1, 1, 0), weight=0), ObjectiveError, "above zero"),
@@ -95,28 +95,28 @@ CASES = {
     # targets of a call
     "a new target of the wrong shape": (lambda: solver().solve((1, 2)), MechanikError, "target|3"),
     "a new target with a NaN": (lambda: solver().solve((1, math.nan, 0)), NotFinite, "finite"),
-    "a new target with a NaN on the short way": (
+    "a new target with a NaN on the fast path": (
         lambda: solver().solve(np.array([1, math.nan, 0]), BENT),
         NotFinite,
         "finite",
     ),
     "a new target of words": (lambda: solver().solve("there"), MechanikError, "target|numbers|point"),
-    "a pose that is none on the short way": (
+    "an invalid pose on the fast path": (
         lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.diag([2.0, 2, 2, 1]), BENT),
         MechanikError,
         "rotation|pose",
     ),
-    "a pose with a NaN on the short way": (
+    "a pose with a NaN on the fast path": (
         lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.full((4, 4), math.nan), BENT),
         MechanikError,
         "finite|rotation|pose",
     ),
-    "a pose whose last row is wrong on the short way": (
+    "a pose whose last row is wrong on the fast path": (
         lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.diag([1.0, 1, 1, 2]), BENT),
         MechanikError,
         "row|pose",
     ),
-    "a value that is not finite on the short way": (
+    "a value that is not finite on the fast path": (
         lambda: solver(mk.JointValues({"joint1": 0.0})).solve(math.inf, BENT),
         NotFinite,
         "joint1",
@@ -135,12 +135,12 @@ CASES = {
     "a start of the wrong length": (lambda: solver().solve(q0=[0, 0]), ShapeError, "3 numbers"),
     "several starts": (lambda: solver().solve(q0=np.zeros((2, 3))), ShapeError, "q|one"),
     "a start with a NaN": (lambda: solver().solve(q0=[0, math.nan, 0]), NotFinite, "joint2"),
-    "a start with a NaN on the short way": (
+    "a start with a NaN on the fast path": (
         lambda: solver().solve(np.array([1.0, 1, 0]), np.array([0, math.nan, 0])),
         NotFinite,
         "joint2",
     ),
-    "an infinite start on the short way": (
+    "an infinite start on the fast path": (
         lambda: solver().solve(np.array([1.0, 1, 0]), np.array([0, math.inf, -math.inf])),
         NotFinite,
         "joint2",
@@ -339,7 +339,7 @@ def test_weights_of_very_different_size_are_solved():
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 @pytest.mark.parametrize("position_weight", [1e-3, 1.0, 1e3])
 def test_neither_units_nor_weights_violate_a_loop_closure(scale, position_weight):
-    """A four-bar in mm, or in km: its pin is as shut as before."""
+    """A four-bar in mm, or in km: its pin is closed as accurately."""
     mechanism = mk.gallery.four_bar(2.0 * scale, 0.5 * scale, 1.8 * scale, 1.2 * scale)
     ik = mk.Solver(mechanism, mk.JointValues({"crank_joint": 1.0}), position_weight=position_weight)
     q = mechanism.q

@@ -1,4 +1,4 @@
-"""Batches at the solver's own door: the same answers as one by one, whatever stands beside them."""
+"""Batches through `Solver.solve_batch`: the same solutions as single solves, whatever the other rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solving with things in the way: what bumps is never a success, and says with what and how deep."""
+"""Solving with obstacles: a solution in collision is never a success, and reports the pair and the depth."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_same_call_gives_the_same_solution():
 
 @given(st.sampled_from(sorted(CARTS)), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
 def test_without_restarts_the_arm_moves_up_to_the_obstacle(clearance, target, start):
-    """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m; behind it there is room, and no way to it."""
+    """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m; the free space behind it is not reachable."""
     solution = CARTS[clearance].solve((target, 0, 0), q0=np.array([start]))
     assert abs(solution.q[0] - (0.8 - clearance)) < 1e-6
     assert not solution.success
@@ -99,7 +99,7 @@ def test_loops_stay_closed_during_collision_avoidance(seed):
     assert (solution.contacts == ()) == (gap >= 0.01 - 1e-9)
 
 
-# ---- what is said -----------------------------------------------------------------------------------
+# ---- report -----------------------------------------------------------------------------------------
 
 
 def test_a_target_inside_an_obstacle_names_the_pair_and_the_depth():
@@ -115,7 +115,7 @@ def test_a_target_inside_an_obstacle_names_the_pair_and_the_depth():
 
 
 def test_met_goals_in_unavoidable_collision_have_the_status_in_collision():
-    """It said CLOSEST, out of reach, and no objective that was not met."""
+    """It returned CLOSEST, out of reach, without an unmet objective."""
     near = mk.PositionGoal("cart", (1.0, 0, 0), tolerance=0.05)
     solution = mk.solve(rail(), near, [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)}, restarts=0)
     assert solution.status is Status.IN_COLLISION
@@ -126,7 +126,7 @@ def test_met_goals_in_unavoidable_collision_have_the_status_in_collision():
 
 
 def test_of_several_solutions_in_collision_the_least_penetrating_is_returned():
-    """The tip may come from either side, and from anywhere in between; only straight at it is the ball hardly met."""
+    """The tip may come from any direction; the penetration is smallest when it points straight at the ball."""
     solver = mk.Solver(ARM, mk.PositionGoal("tip", (0.6, 0.3, 0)), avoid=BALL)
     solution = solver.solve()
     assert solution.status is Status.IN_COLLISION
@@ -149,7 +149,7 @@ def test_a_solution_without_collision_avoidance_has_no_contacts():
     assert solution.contacts == solution.blocking_contacts == ()
 
 
-# ---- ways of asking -----------------------------------------------------------------------------------
+# ---- options of a call --------------------------------------------------------------------------------
 
 
 def test_a_start_in_collision_is_moved_out_of_it():
@@ -158,7 +158,7 @@ def test_a_start_in_collision_is_moved_out_of_it():
     for restarts in (None, 0):
         solution = mk.Solver(ARM, mk.PositionGoal("tip", (0.2, 0.9, 0)), avoid=BALL, restarts=restarts).solve(q0=q0)
         assert BALL.distance(solution.q) >= -1e-9
-        assert solution.success or restarts == 0  # without restarts the ball may stay in the way
+        assert solution.success or restarts == 0  # without restarts the ball may block the arm
 
 
 def test_several_goals_and_rest_poses_avoid_collisions():

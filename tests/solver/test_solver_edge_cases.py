@@ -1,6 +1,6 @@
-"""What is legal and seldom: all locked, nothing to move, mirrored targets, calls within calls, edits between calls.
+"""Edge cases: all joints locked, nothing to move, mirrored targets, nested calls, edits between calls.
 
-Each method gives a right answer, an error that helps, or a status that is true, and leaves no trace for the next call.
+Each method gives a correct solution, a helpful error, or a true status, and does not affect the next call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FAR[:3, 3] = (3.0, 0.0, 0.0)
 
 
 def make_solver(name: str, goals=GOAL, mechanism: mk.Mechanism = ARM, **options) -> mk.Solver:
-    """Skips where the method says that it cannot do this."""
+    """Skips problems that the method rejects as unsupported."""
     try:
         return mk.Solver(mechanism, goals, solver=name, **options)
     except InvalidOperation as rejection:
@@ -70,7 +70,7 @@ def holds(solution: mk.Solution) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("frozen", [{"lock": ARM.space.q_names}, {"active": []}, {"lock": ["elbow_joint"]}])
 def test_joints_locked_when_a_solver_is_made_stay(name, frozen):
-    """The closed form, alone and behind "auto", moved joints that were locked in this way."""
+    """The closed form, alone and behind "auto", moved joints that were locked when the solver was made."""
     ik = make_solver(name, restarts=1, max_iterations=20, **frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # evolution divided by the number of columns
@@ -108,7 +108,7 @@ def test_limits_that_leave_one_value_hold(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mirrored_target_is_rejected(name):
-    """In fast loops it was taken, and some methods called it solved."""
+    """On the fast path it was accepted, and some methods reported success."""
     mirrored = X.copy()
     mirrored[:3, 0] *= -1.0
     ik = make_solver(name)
@@ -140,7 +140,7 @@ def test_a_start_can_be_any_array_of_numbers(name):
 @pytest.mark.parametrize("name", ["lm", "dls", "ccd", "fabrik"])
 @pytest.mark.parametrize("size", [0.0, 1e-9])
 def test_a_zero_quaternion_is_rejected(name, size):
-    """In fast loops the answer was not a number."""
+    """On the fast path the solution was a NaN."""
     body = mk.gallery.humanoid()
     position = body.pose("left_hand")[:3, 3] + 0.05
     ik, q0 = make_solver(name, mk.PositionGoal("left_hand", position), body), body.q.copy()
@@ -204,7 +204,7 @@ def test_the_local_method_of_a_global_method_keeps_its_options():
 @pytest.mark.parametrize("name", ["annealing", "evolution"])
 @pytest.mark.parametrize("local", ["lm", "gradient_descent"])
 def test_global_methods_check_the_time_limit_within_an_iteration(name, local, monkeypatch):
-    """Their descents did not, which took long where rows are written in Python."""
+    """Their descents did not, which took long where residuals are written in Python."""
     evaluations: list[int] = []
 
     def valley(mechanism, q):
@@ -243,7 +243,7 @@ def test_an_interrupted_call_does_not_affect_the_next(name, interruption):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bands_are_solved_equally_by_every_call(name):
-    """What was left of the slacks changed the second answer in its last digits."""
+    """Slacks left from the first call changed the last digits of the second solution."""
     q, q0 = ARM.random(np.random.default_rng(0), 2)
     position, axis = ARM.pose(TOOL, q)[:3, 3], ARM.pose(TOOL, q)[:3, 2]
     goals = [mk.InCone(TOOL, (0, 0, 1), axis, 0.2), mk.InBox(TOOL, position - 0.02, position + 0.02)]
@@ -292,7 +292,7 @@ def test_concurrent_calls_are_serialized(name):
 
 @pytest.mark.parametrize("name", ["lm", "dls"])
 def test_a_nested_call_is_rejected(name):
-    """It waited for itself, for ever."""
+    """It waited for itself forever."""
     ik = make_solver(name)
     raised: list[BaseException] = []
 
@@ -310,12 +310,12 @@ def test_a_nested_call_is_rejected(name):
     holds(ik.solve(X, NEAR))
 
 
-# ---- what a solution says ---------------------------------------------------------------------
+# ---- report of a solution ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["lm", "dls"])
 def test_active_limits_are_those_of_the_solver(name):
-    """In fast loops they were the mechanism's."""
+    """On the fast path they were the mechanism's."""
     low, high = NEAR[ELBOW] - 0.05, NEAR[ELBOW] + 0.05
     ik = make_solver(name, limits={"elbow_joint": (low, high)})
     solution = ik.solve(X, NEAR)
@@ -332,7 +332,7 @@ def test_a_spherical_joint_is_never_reported_at_a_limit(name):
 
 
 def test_auto_calls_the_closed_form_once():
-    """Whether there is a branch does not depend on the start; it asked from each of a hundred starts."""
+    """Whether there is a branch does not depend on the start; it was called from each of a hundred starts."""
     ik = make_solver("auto", restarts=20)
     solution = ik.solve(FAR, NEAR, history=True)
     assert not solution.success
@@ -377,7 +377,7 @@ def test_cost_after_moves_nothing_and_equals_the_cost_of_the_next_step(goals):
 
 @pytest.mark.parametrize("name", ["lm", "dls", "ccd"])
 def test_an_immovable_joint_stays_outside_its_limits_and_is_named(name):
-    """It kept its value without a word."""
+    """Its value stayed without a message."""
     panda = mk.gallery.panda()
     q0 = panda.q
     q0[7] = 9.0  # a finger

@@ -1,4 +1,4 @@
-"""Solvers keep laws as they keep loops shut: whatever goals want, and where they cannot, they say so."""
+"""Solvers keep joint constraints as they keep loops closed, whatever the goals, and report violated ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def two_arms():
 
 
 def four_bars(count):
-    """Four-bars side by side, elbow up, each with its crank at 0.6 rad, and shut."""
+    """Four-bars side by side, elbow up, each with its crank at 0.6 rad, and closed."""
     builder = mk.Builder("four-bars")
     tip = 0.5 * np.exp(0.6j)
     diagonal = 2.0 - tip
@@ -38,7 +38,7 @@ def four_bars(count):
     return builder
 
 
-# ---- kept ---------------------------------------------------------------------------------------
+# ---- satisfied ----------------------------------------------------------------------------------
 
 
 def test_a_joint_constraint_holds_while_a_goal_is_followed():
@@ -154,7 +154,7 @@ def test_a_joint_constraint_holds_in_any_units(radius, factor):
 @pytest.mark.parametrize("limits", [None, (0.0, 0.02)])
 @pytest.mark.parametrize("angle", [0.01, 0.1, 0.5, 2.0])
 def test_a_steep_cam_holds_as_accurately_as_a_gentle_cam(angle, limits):
-    """Its fifth power has a factor of 1e9, for a lift of some mm: as shares of that it was off by 1e-4 rad."""
+    """Its fifth power has a factor of 1e9, for a lift of some mm: relative to that its error was 1e-4 rad."""
     builder = mk.Builder()
     builder.revolute("cam", "ground", "disc")
     builder.prismatic("lift", "ground", "follower", axis="y", limits=limits)
@@ -191,10 +191,10 @@ def test_joint_constraints_hold_with_locked_joints_and_within_limits():
     assert solution["left shoulder"] == 0.4
     assert abs(solution.joint_constraint_errors["sum"]) < 1e-9
     assert abs(solution["right shoulder"]) <= 0.2 + 1e-12
-    assert solution["left elbow"] == pytest.approx(0.8, abs=1e-8)  # as far as limit and law let it
+    assert solution["left elbow"] == pytest.approx(0.8, abs=1e-8)  # as far as the limit and the joint constraint allow
 
 
-# ---- not kept -----------------------------------------------------------------------------------
+# ---- violated -----------------------------------------------------------------------------------
 
 
 def test_a_joint_constraint_that_cannot_hold_gives_the_status_open_and_is_named():

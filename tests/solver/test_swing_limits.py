@@ -1,4 +1,4 @@
-"""Cone limits of balls: kept by every answer, as loops are kept shut, and left when the goal comes back."""
+"""Swing limits of spherical joints: every solution keeps them as it keeps loops closed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from closure_error import largest_closure_error
 from scipy.optimize import minimize
 
 import mechanik as mk
@@ -13,12 +14,12 @@ from mechanik.objectives.constraint_relations import swing_angles
 from mechanik.solver.methods.method_registry import METHODS, find_method
 from mechanik.spatial import make_pose, rotation
 
-OUTSIDE = 2e-9  # rad; what counts as shut, over the sine of the smallest cone here
+OUTSIDE = 2e-9  # rad; the closure tolerance over the sine of the smallest swing limit here
 ANGLES = {"shoulder": 0.6, "elbow": 0.8, "wrist": 0.3}
 
 
 def arm(axes="z"):
-    """Three balls in a row, each with a cone, stretched upwards at zero; a hand of 0.5 m."""
+    """Three spherical joints in series, each with a swing limit, stretched upwards at zero; a hand of 0.5 m."""
     builder = mk.Builder("arm")
     builder.spherical("shoulder", "base", "upper")
     builder.spherical("elbow", "upper", "fore", at=(0, 0, 1))
@@ -31,7 +32,7 @@ def arm(axes="z"):
 
 
 def platform(angle=None, closing_angle=None):
-    """A Stewart platform: universal joints below, slides, and balls that close the loops above."""
+    """A Stewart platform: universal joints below, prismatic legs, and spherical joints that close the loops above."""
     builder, tops = mk.Builder("platform"), []
     builder.free("floating", "base", "top", value=(0, 0, 0.3, 0, 0, 0))
     for k in range(6):
@@ -60,12 +61,8 @@ def farthest_outside(mechanism, q):
     return max(tilt - mechanism.joint(name).cone.angle for name, tilt in swing_angles(mechanism, q).items())
 
 
-def openness(solution):
-    return max(max(error.position, error.rotation) for error in solution.closure_errors.values())
-
-
 def best_nearby(mechanism, solution, cost):
-    """What SLSQP makes of the same problem from there."""
+    """The optimum of SLSQP for the same problem from there."""
 
     def margins(v):
         angles = swing_angles(mechanism, mechanism.integrate(solution.q, v))
@@ -86,7 +83,7 @@ def test_no_solution_violates_a_swing_limit_wherever_the_goal_is(axes):
     solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 2))), mechanism.q
     met = 0
     for k in range(200):
-        # thrown far out, and a bit within reach
+        # far out of reach and nearby in turn
         target = rng.uniform(-3, 3, 3) if k % 2 else mechanism.pose("tool", q)[:3, 3] + rng.uniform(-0.1, 0.1, 3)
         solution = solver.solve(target, q)
         assert farthest_outside(mechanism, solution.q) < OUTSIDE
@@ -210,7 +207,7 @@ def test_a_platform_keeps_loops_legs_and_swing_limits_while_its_goal_jumps(hips,
         target = make_pose(rotation.exp(rng.uniform(-1, 1, 3)), rng.uniform(-1, 1, 3))
         solution = solver.solve(home if k % 10 == 9 else target, q)
         assert farthest_outside(mechanism, solution.q) < OUTSIDE
-        assert openness(solution) < 1e-9
+        assert largest_closure_error(solution) < 1e-9
         assert mechanism.space.within_limits(solution.q)
         edges += "cone" in solution.active_limits.values()
         if k % 10 == 9:

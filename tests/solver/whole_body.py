@@ -10,7 +10,7 @@ TURN = (-2.6, 2.6)
 
 
 def whole_body(limited: bool = True) -> mk.Mechanism:
-    """26 freedoms; z is up, x ahead; about 1.7 m tall."""
+    """26 dofs; z is up, x ahead; about 1.7 m tall."""
     limits = {"limits": TURN} if limited else {}
     builder = mk.Builder("body")
     builder.free("float", "world", "trunk", value=(0, 0, 0.95, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""Batches as a solver opens the door to them: by the general engine whatever the mechanism is, or in lanes."""
+"""Batches by the sequential backend, whatever the mechanism is, or by the lane backend."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def general(solver: mk.Solver) -> SequentialBackend:
 
 
 def lanes(solver: mk.Solver, search: Any = None) -> LaneBackend:
-    """By the solver's own chain, or by a search that stands for it."""
+    """With the chain search of the solver, or with a test double of it."""
     home = solver.mechanism.q if search is not None or solver._mid_configuration is None else solver._mid_configuration
     return LaneBackend(search or solver._chain_search, general(solver), solver.objectives[0], np.array(home))
 

@@ -1,4 +1,4 @@
-"""A search for chains that solves nothing: its answers are sums of what it is given, row by row, at once."""
+"""A test double of the chain search: its results are sums of its input, row by row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A batch in a process of its own, to be stopped: python interruptible_batch.py FOLDER TARGETS.npy PAUSE THREADS
 
-Its answers are made up, so that nothing is compiled. Prints what became of it, and the most memory it ever held.
+Its results come from a test double, so that nothing is compiled. Prints the outcome and the peak memory.
 """
 
 from __future__ import annotations

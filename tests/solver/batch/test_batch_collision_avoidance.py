@@ -1,4 +1,4 @@
-"""Batches with things in the way: each row as by itself, none that bumps a success, obstacles part of what is asked."""
+"""Batches with obstacles: rows equal single solves, no success is in collision, obstacles are part of the problem."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_batch_resumes_only_with_the_same_obstacles(tmp_path):
 
 
 def test_starts_without_targets_are_rows_that_only_close_loops():
-    """Once an IndexError: there was no first objective to look at."""
+    """This raised an IndexError once: there is no first objective."""
     loop = four_bar()
     starts = mk.Solver(loop, None).solve().q + np.array([[0.0, 0.0, 0.0], [0.05, 0.0, 0.0], [0.0, -0.05, 0.1]])
     for avoid in (None, ball(5.0, 0.0)):

@@ -1,4 +1,4 @@
-"""Results in folders: plain files, gone on with, never overwritten."""
+"""Results in folders: plain files that can be resumed and are never overwritten."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_batch_in_a_folder_resumes_where_it_was_stopped(row, chunk, threads):
                 assert f"{done} of 40 rows are done" in str(stopped.value)
             result = lanes(engine, POINTS, out=stopped.value.result, chunk=chunk + 1)
             assert_same(result, lanes(FakeChain(), POINTS))
-            assert engine.rows == 39  # the bad row is not tried, no other twice
+            assert engine.rows == 39  # the bad row is not solved, and no other row is solved twice
             assert_same(lanes(engine, POINTS, out=folder), result)
             assert engine.rows == 39
         finally:

@@ -1,4 +1,4 @@
-"""Batches of what is no single chain: loops, trees with several goals, levels, methods of all kinds."""
+"""Batches of problems other than a single chain: loops, trees with several goals, levels, methods of all kinds."""
 
 from __future__ import annotations
 

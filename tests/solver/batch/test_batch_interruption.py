@@ -52,7 +52,7 @@ def wait_until_some_are_done(folder: Path, process: subprocess.Popen[str]) -> No
 
 
 def assert_rows(result: BatchResult, whole: BatchResult) -> None:
-    """Every row that is marked as done is right."""
+    """Every row that is marked as done is correct."""
     done = result.status != 9
     assert np.array_equal(result.status[done], whole.status[done])
     assert all(np.array_equal(getattr(result, name)[done], getattr(whole, name)[done]) for name in NAMES)
@@ -93,5 +93,5 @@ def test_memory_does_not_grow_with_the_batch(tmp_path):
         done, peak = map(int, process.communicate(timeout=120)[0].split())
         assert done == count
         peaks.append(peak)
-    # 51 MB more of targets and 28 MB more of answers
+    # 51 MB more of targets and 28 MB more of results
     assert peaks[1] < peaks[0] + 16

@@ -1,4 +1,4 @@
-"""What holds for every batch: rows do not know of each other, of threads, of chunks, or of interruptions."""
+"""Invariants of every batch: results do not depend on other rows, threads, chunks or interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chain in lanes: what it is handed, and what becomes of its answers."""
+"""The lane backend: its input, and how its results are read."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_lanes_and_single_solves_agree(seeded):
 
 def test_rows_that_the_chain_kernel_rejects_are_solved_by_the_general_path():
     targets = X.copy()
-    targets[1, :3, 0] *= 1 + 4e-7  # a rotation, as every door sees it
+    targets[1, :3, 0] *= 1 + 4e-7  # accepted as a rotation by the validation
     starts = np.tile(ARM.q, (10, 1))
     starts[5] += 2e5
     result = solve_in_lanes(SOLVER, targets, starts)

@@ -1,4 +1,4 @@
-"""Those who look on: a line that says how far a batch is, or a function of theirs."""
+"""Progress of a batch: a printed line, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_error_of_the_progress_function_stops_the_batch_and_keeps_finished_ro
 
 @pytest.fixture
 def counted_seconds(monkeypatch):
-    """A clock that goes on by a millisecond at each look: real ones may tick in tens of them."""
+    """A clock that advances by a millisecond at each reading: real clocks may tick in tens of milliseconds."""
     readings = itertools.count()
     monkeypatch.setattr(module.time, "monotonic", lambda: 1e-3 * next(readings))
 

@@ -1,4 +1,4 @@
-"""Targets and starts as people have them: any shape that a single solve takes, one more axis, and rows that are bad."""
+"""Targets and starts of a batch: any shape of a single solve with one more axis, and bad rows."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ KINDS = ("point", "pose", "hinge", "axis", "orientation", "line", "plane", "squa
 
 
 def random_goal(rng, mechanism, kind, **options):
-    """Something that one link shall do in the world, or against another one."""
+    """A random goal of one link in the world or relative to another link."""
     links = list(mechanism.links)
     link = links[rng.integers(1, len(links))]
     others = [None, None, *(name for name in links if name != link)]
@@ -40,7 +40,7 @@ def random_goal(rng, mechanism, kind, **options):
 
 
 def chordal_error(mechanism, goals, size, q):
-    """What a sweep lowers, from the objectives' own relations: squares of lengths, and of chords in place of angles."""
+    """The error that a sweep lowers, from the objectives' relations: squared lengths and chords of angles."""
     total = 0.0
     for goal in goals:
         for relation in goal.relations(mechanism):

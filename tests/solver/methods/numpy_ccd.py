@@ -1,7 +1,7 @@
-"""Cyclic coordinate descent in plain NumPy, from the papers: axes are read off Jacobians, balls turn by Kabsch's SVD.
+"""Cyclic coordinate descent in plain NumPy, from the papers: axes from Jacobians, spherical joints by Kabsch's SVD.
 
 A hinge follows Wang and Chen (1991), equations 12 to 18: with the vectors P_c from the joint to what moves and P_d to
-where it should be, the turn is the atan2 of k3 and k2 - k1. Lines and planes need the roots of a polynomial.
+where it should be, the rotation angle is the atan2 of k3 and k2 - k1. Lines and planes need the roots of a polynomial.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class FrameGoal:
 
 
 def sweep(mechanism, frame_goals, q, order, *, largest=math.inf, size=1.0):
-    """One sweep; `order` lists freedoms: ("turn" or "slide", place in q, place in v), or ("ball", ...)."""
+    """One sweep; `order` lists dofs: ("turn" or "slide", index in q, index in v), or ("ball", ...)."""
     space = mechanism.space
     for kind, k, v in order:
         if kind == "ball":
-            rotation_vector = best_ball(mechanism, frame_goals, q, v, largest)
+            rotation_vector = best_rotation(mechanism, frame_goals, q, v, largest)
             q = q.copy()
             q[k : k + 4] = quaternion.normalize(quaternion.multiply(q[k : k + 4], quaternion.exp(rotation_vector)))
             continue
         low, high = space.lower[k] - q[k], space.upper[k] - q[k]
         if kind == "turn":
             low, high = max(low, -largest), min(high, largest)
-            move = best_turn(mechanism, frame_goals, q, v, low, high)
+            move = best_angle(mechanism, frame_goals, q, v, low, high)
         else:
             low, high = max(low, -largest * size), min(high, largest * size)
             move = best_shift(mechanism, frame_goals, q, v, low, high)
@@ -53,19 +53,19 @@ def sweep(mechanism, frame_goals, q, order, *, largest=math.inf, size=1.0):
     return q
 
 
-def seen(mechanism, goal, q, v):
+def frame_motion(mechanism, goal, q, v):
     """Pose of a goal's frame, and the velocities (linear, angular) that a unit of v gives it."""
     X = mechanism.pose(goal.link, q) @ goal.at
     J = mechanism.jacobian(goal.link, q, goal.at[:3, 3])
     return X, J[:3, v], J[3:, v]
 
 
-def best_turn(mechanism, frame_goals, q, v, low, high):
+def best_angle(mechanism, frame_goals, q, v, low, high):
     k1 = k2 = k3 = 0.0
     squares = np.zeros(5, dtype=complex)  # of e^(-2it) ... e^(2it)
     exact = True
     for goal in frame_goals:
-        X, linear, z = seen(mechanism, goal, q, v)
+        X, linear, z = frame_motion(mechanism, goal, q, v)
         if np.linalg.norm(z) < 0.5:
             continue
         foot = X[:3, 3] - np.cross(linear, z)  # of the perpendicular from the frame's origin to the axis
@@ -112,7 +112,7 @@ def best_turn(mechanism, frame_goals, q, v, low, high):
 def best_shift(mechanism, frame_goals, q, v, low, high):
     rows, rhs = [0.0], [0.0]
     for goal in frame_goals:
-        X, d, _ = seen(mechanism, goal, q, v)
+        X, d, _ = frame_motion(mechanism, goal, q, v)
         for j in goal.position:
             rows.append(goal.weights[0] * goal.target[:3, j] @ d)
             rhs.append(-goal.weights[0] * goal.target[:3, j] @ (X[:3, 3] - goal.target[:3, 3]))
@@ -120,8 +120,8 @@ def best_shift(mechanism, frame_goals, q, v, low, high):
     return min(max(best, low), high)
 
 
-def best_ball(mechanism, frame_goals, q, v, largest):
-    """The rotation vector, about the ball's own axes."""
+def best_rotation(mechanism, frame_goals, q, v, largest):
+    """The rotation vector, about the axes of the spherical joint."""
     vectors, axes = [], None
     for goal in frame_goals:
         J = mechanism.jacobian(goal.link, q, goal.at[:3, 3])

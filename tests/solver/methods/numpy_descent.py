@@ -15,7 +15,7 @@ IterateSequence = Callable[[NumpyProblem, np.ndarray], Iterator[np.ndarray]]
 
 def half_cost_and_gradient(plain: NumpyProblem, q):
     """Half the cost, and its gradient (nv,)."""
-    e, J = plain.rows(q)
+    e, J = plain.residual_and_jacobian(q)
     return 0.5 * float(e @ e), J.T @ e
 
 

@@ -18,7 +18,7 @@ class Bone:
     """A joint and the link that it moves.
 
     Attributes:
-        parent: number of the bone that it hangs on; -1 is the world.
+        parent: index of the parent bone; -1 is the world.
         at: (4, 4), the joint in the parent's link.
         kind: "ball", "hinge" or "slide".
         axis: (3,), of hinges and slides.
@@ -72,7 +72,7 @@ def mechanism(bones):
 
 
 def values_of(bones, q):
-    """From q, which has four numbers for a ball."""
+    """Joint values from q, which has four numbers for a spherical joint."""
     values, k = [], 0
     for bone in bones:
         if bone.kind == "ball":
@@ -91,7 +91,7 @@ class NumpyFabrik:
             tip: how far from a pose's origin the tips of its axes are; offsets below a millionth of it are none.
         """
         self.bones, self.tip, self.look_ahead = bones, tip, look_ahead
-        self.points = []  # bone, place in its link, target, the pose that it is the origin of or None, whether a tip
+        self.points = []  # bone, position in its link, target, rotation or None, whether the tip of an axis
         for end in ends:
             self.points.append((end.bone, end.local, end.target, end.turn, False))
             if end.turn is not None:
@@ -105,15 +105,15 @@ class NumpyFabrik:
             X.append((np.eye(4) if bone.parent < 0 else X[bone.parent]) @ bone.at @ bone.motion(value))
         return X
 
-    def below(self, i):
-        """What hangs directly on bone i: joints that turn ("joint", k), and points ("point", k)."""
+    def children_of(self, i):
+        """The children of bone i: rotating joints ("joint", k), and points ("point", k)."""
         children = []
         for k, bone in enumerate(self.bones):
             if bone.parent == i:
-                children += [("joint", k)] if bone.kind in TURNS else self.below(k)
+                children += [("joint", k)] if bone.kind in TURNS else self.children_of(k)
         return children + [("point", k) for k, point in enumerate(self.points) if point[0] == i]
 
-    def place(self, X, what):
+    def position_of(self, X, what):
         kind, k = what
         if kind == "joint":
             return X[k][:3, 3]
@@ -121,23 +121,23 @@ class NumpyFabrik:
         return X[bone][:3, :3] @ local + X[bone][:3, 3]
 
     def is_planar(self, X, i):
-        """Whether all joints that turn below bone i are hinges that stay parallel to it."""
+        """Whether all rotating joints below bone i are revolute and parallel to it."""
         axes = [X[k][:3, :3] @ bone.axis for k, bone in enumerate(self.bones)]
-        turning = [what[1] for what in self.below(i) if what[0] == "joint"]
+        turning = [what[1] for what in self.children_of(i) if what[0] == "joint"]
         return all(
             self.bones[k].kind == "hinge" and np.linalg.norm(np.cross(axes[i], axes[k])) < 1e-6 and self.is_planar(X, k)
             for k in turning
         )
 
-    def reach_back(self, X):
-        """Places where the joints and points are wanted."""
+    def backward_pass(self, X):
+        """Target positions of the joints and points."""
         wanted = {("point", k): point[2] for k, point in enumerate(self.points)}
         for i in reversed(range(len(self.bones))):
             candidates, here = [], X[i][:3, 3]
-            for what in self.below(i):
+            for what in self.children_of(i):
                 if what[0] == "point" and self.points[what[1]][4]:
                     continue
-                goal, end = wanted[what], self.place(X, what)
+                goal, end = wanted[what], self.position_of(X, what)
                 turn = self.points[what[1]][3] if what[0] == "point" else None
                 if turn is not None:
                     R_now = X[self.points[what[1]][0]][:3, :3] @ turn[0]
@@ -156,7 +156,7 @@ class NumpyFabrik:
     def iterate(self, values):
         """The values after one iteration."""
         X = self.poses(values)
-        wanted = self.reach_back(X)
+        wanted = self.backward_pass(X)
         new, X_new = [], []
         for i, (bone, value) in enumerate(zip(self.bones, values, strict=True)):
             F = (np.eye(4) if bone.parent < 0 else X_new[bone.parent]) @ bone.at
@@ -165,33 +165,35 @@ class NumpyFabrik:
             carry = Y @ np.linalg.inv(X[i])
             ahead = (0 if self.is_planar(X, i) else None) if self.look_ahead is None else self.look_ahead
             now, goal = [], []
-            generation, further, knows = self.below(i), 0, False
+            generation, further, knows = self.children_of(i), 0, False
             while generation:
                 for what in generation:
                     if bone.kind == "slide" and what[0] == "point" and self.points[what[1]][4]:
                         continue
-                    now.append(carry[:3, :3] @ self.place(X, what) + carry[:3, 3] - origin)
+                    now.append(carry[:3, :3] @ self.position_of(X, what) + carry[:3, 3] - origin)
                     goal.append(wanted[what] - origin)
                 if knows:
                     further += 1
-                knows = knows or self.tells(bone, F, now, goal)
+                knows = knows or self.determines_rotation(bone, F, now, goal)
                 if bone.kind == "slide" or (knows and (bone.kind == "ball" or further == ahead)):
                     break
-                generation = [deeper for what in generation if what[0] == "joint" for deeper in self.below(what[1])]
+                generation = [
+                    deeper for what in generation if what[0] == "joint" for deeper in self.children_of(what[1])
+                ]
             if now and (knows or bone.kind == "slide"):
-                value = self.serve(bone, F, value, np.array(now), np.array(goal))
+                value = self.best_value(bone, F, value, np.array(now), np.array(goal))
             new.append(value)
             X_new.append(F @ bone.motion(value))
         return new
 
-    def tells(self, bone, F, now, goal):
+    def determines_rotation(self, bone, F, now, goal):
         if bone.kind == "hinge":
             axis = F[:3, :3] @ bone.axis
             now, goal = ([v - (v @ axis) * axis for v in vectors] for vectors in (now, goal))
         return max(min(np.linalg.norm(a), np.linalg.norm(b)) for a, b in zip(now, goal, strict=True)) > 1e-6 * self.tip
 
-    def serve(self, bone, F, value, now, goal):
-        """The value that brings places to where they are wanted, as well as the joint can."""
+    def best_value(self, bone, F, value, now, goal):
+        """The joint value that brings the positions as near as possible to their targets."""
         axis = F[:3, :3] @ bone.axis
         if bone.kind == "slide":
             return float(np.clip(value + np.mean((goal - now) @ axis), *bone.limits))

@@ -1,4 +1,4 @@
-"""Problems and their rows in plain NumPy, for methods to be held against: weights, units, limits, and no kernel."""
+"""Problems and their residuals in plain NumPy, to compare methods with: weights, units, limits, and no kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Case:
     """A mechanism with goals that it can reach, and a start.
 
     Attributes:
-        rest: (nq,) where it would rather be; None if nobody asks.
+        rest: (nq,), the rest pose, or None.
     """
 
     name: str
@@ -48,7 +48,7 @@ def two_hands(limits=(-2.6, 2.6)) -> mk.Mechanism:
 
 
 def gantry() -> mk.Mechanism:
-    """Three sliding joints and a wrist that is a ball."""
+    """Three prismatic joints and a spherical wrist."""
     builder = mk.Builder("gantry")
     builder.prismatic("x", "base", "bridge", axis="x", limits=(-1, 1))
     builder.prismatic("y", "bridge", "cart", axis="y", limits=(-1, 1))
@@ -59,7 +59,7 @@ def gantry() -> mk.Mechanism:
 
 
 def cases(seed: int = 0) -> list[Case]:
-    """Arms, sliding joints, balls, trees; points and poses; a good part of them with limits that are in the way."""
+    """Arms, prismatic joints, spherical joints, trees; points and poses; many of them with active limits."""
     rng = np.random.default_rng(seed)
     problems = [
         _reachable(rng, name, mk.gallery.make(name), links)
@@ -109,7 +109,7 @@ def _reachable(rng, name, mechanism, links=None, kind=None) -> Case:
 
 
 class NumpyProblem:
-    """The rows of a case as the solver weighs them: lengths in sizes, columns in rad or sizes.
+    """The residual of a case as the solver weights it: lengths and columns relative to the size of the mechanism.
 
     Attributes:
         scale: (nv,) rad or m that one unit of a column is.
@@ -123,9 +123,9 @@ class NumpyProblem:
         mechanism = self.mechanism
         self.relations = [
             relation
-            for rows in (closure_relations, closure_limit_relations)
+            for relations_of in (closure_relations, closure_limit_relations)
             for closure in mechanism.closures.values()
-            for relation in rows(mechanism, closure)
+            for relation in relations_of(mechanism, closure)
         ]
         self.relations += [relation for goal in goals for relation in goal.relations(mechanism)]
         self.effectors: list[tuple[slice, bool, float]] = []
@@ -139,7 +139,7 @@ class NumpyProblem:
                     self.effectors.append((slice(start, stop), is_length, weight))
             first = end
 
-    def rows(self, q: np.ndarray) -> Row:
+    def residual_and_jacobian(self, q: np.ndarray) -> Row:
         residuals, jacobians = [np.zeros(0)], [np.zeros((0, self.mechanism.nv))]
         for relation in self.relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
@@ -163,16 +163,16 @@ class NumpyProblem:
         return self.mechanism.clamp(self.mechanism.integrate(q, self.scale * step))
 
     def at_limits(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(nv,), (nv,): which freedoms stand at their lower limit, and which at their upper one."""
+        """(nv,), (nv,): which dofs are at their lower limit, and which at their upper one."""
         low, high = np.zeros(self.mechanism.nv, dtype=bool), np.zeros(self.mechanism.nv, dtype=bool)
         low[self.space.scalars_v] = (q <= self.space.lower)[self.space.scalars_q]
         high[self.space.scalars_v] = (q >= self.space.upper)[self.space.scalars_q]
         return low, high
 
-    def held(
+    def step_within_limits(
         self, q: np.ndarray, e: np.ndarray, J: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """The step of `solve(J)` with freedoms at limits taken out while it pushes them outwards.
+        """The step of `solve(J)` with dofs at limits removed while the step pushes them outwards.
 
         When it pushes none, those that were taken out and whose slope in the linear model leads inside are let back
         in, each of them once.

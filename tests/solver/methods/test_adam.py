@@ -1,4 +1,4 @@
-"""Adam: algorithm 1 of the paper, limits, and what it refuses."""
+"""Adam: algorithm 1 of the paper, limits, and rejected problems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def adam(alpha=0.1, beta1=0.9, beta2=0.999, epsilon=1e-8):
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_the_iterates_are_those_of_the_paper(case):
-    # a slope that is zero but for rounding is divided by its own size: epsilon keeps it from being seen
+    # a gradient that is zero but for rounding is divided by its own size: epsilon hides it
     assert compare_iterates(case, "adam", adam(epsilon=1e-3), epsilon=1e-3) > 0
 
 
@@ -47,7 +47,7 @@ def test_the_default_options_are_those_of_the_paper():
 
 
 def test_the_first_step_of_every_joint_is_alpha():
-    """Section 2.1 of the paper: the size of a step does not depend on the size of the slope."""
+    """Section 2.1 of the paper: the size of a step does not depend on the size of the gradient."""
     arm = mk.gallery.panda()
     q0 = 0.5 * (arm.space.lower + arm.space.upper)
     goal = mk.PositionGoal("panda_hand_tcp", (0.3, 0.4, 0.5))

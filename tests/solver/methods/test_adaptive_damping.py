@@ -32,7 +32,7 @@ def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case, method
     rule, option = RULES[method]
 
     def step(plain, q):
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
         W_n = rule(e, number)
         stacked = np.zeros(J.shape[1])
 
@@ -40,10 +40,10 @@ def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case, method
             A = np.vstack([J, math.sqrt(W_n) * np.eye(J.shape[1])])
             return np.linalg.lstsq(A, np.concatenate([-e, stacked]), rcond=None)[0]
 
-        return plain.held(q, e, J, solve)
+        return plain.step_within_limits(q, e, J, solve)
 
-    def rounding(plain, q):  # of the normal equations: the condition of J'J + W_n times what a float64 can tell apart
-        e, J = plain.rows(q)
+    def rounding(plain, q):  # of the normal equations: the condition of J'J + W_n times the rounding unit of float64
+        e, J = plain.residual_and_jacobian(q)
         return np.finfo(float).eps * np.linalg.norm(J) ** 2 / rule(e, number) * np.linalg.norm(step(plain, q))
 
     assert compare_steps(case, method, step, rounding, **{option: number}) > 0
@@ -65,12 +65,12 @@ def test_near_a_solution_chan_is_quadratic_and_sugihara_is_limited_by_w_n_bar():
         solvers = {name: mk.Solver(arm, goal, solver=name, hold_at_limits=False) for name in RULES}
         plain = NumpyProblem(solvers["chan"], [goal])
         q = arm.clamp(there + rng.uniform(-1e-5, 1e-5, 6))
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
         U, s, _ = np.linalg.svd(J)
         if s[-1] < 0.1:
             continue
         compared += 1
-        after = {name: plain.rows(solver.step(q0=q).q)[0] for name, solver in solvers.items()}
+        after = {name: plain.residual_and_jacobian(solver.step(q0=q).q)[0] for name, solver in solvers.items()}
         assert np.linalg.norm(after["chan"]) < 10 * (np.linalg.norm(e) / s[-1]) ** 2
         assert U.T @ after["sugihara"] == pytest.approx(1e-3 / (s**2 + 1e-3) * (U.T @ e), abs=1e-8)
 

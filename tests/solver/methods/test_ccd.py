@@ -80,7 +80,7 @@ def test_a_spherical_joint_that_moves_alone_ends_at_its_optimum(seed, kinds):
 # ---- limits -------------------------------------------------------------------------------------
 
 
-def towards(degrees):
+def unit_vector_at(degrees):
     return (math.cos(math.radians(degrees)), math.sin(math.radians(degrees)), 0.0)
 
 
@@ -93,25 +93,25 @@ def towards(degrees):
         ((100, 260), 180, -80, 260),
         ((100, 260), 180, 1, 100),
         ((100, 260), 180, -1, 260),
-        ((-180, 180), 170, -170, -170),  # over the seam, and so the long way round
+        ((-180, 180), 170, -170, -170),  # across the limits, and so by the longer arc
         ((-200, 200), 170, -170, 190),  # beyond it, if the limits allow that
         ((-170, 170), 160, -175, -170),  # the better end is the far one
         ((-400, 400), 390, -20, 340),
         ((-400, 395), 390, 50, 50),
-        (None, 3000, 3000 + 120, 3120),  # without limits the nearest of all that look the same
+        (None, 3000, 3000 + 120, 3120),  # without limits the nearest of all equivalent angles
         (None, -3000, -3000 - 120, -3120),
         ((30, 30), 30, 90, 30),
     ],
 )
 def test_limits_apply_to_the_joint_angle_and_the_better_limit_is_chosen(limits, start, target, end):
     arm = one_hinge(None if limits is None else np.radians(limits), math.radians(start))
-    solution = mk.Solver(arm, mk.PositionGoal("tip", towards(target)), solver="ccd").step()
+    solution = mk.Solver(arm, mk.PositionGoal("tip", unit_vector_at(target)), solver="ccd").step()
     assert math.degrees(solution.q[0]) == pytest.approx(end, abs=1e-9)
     assert arm.space.within_limits(solution.q)
 
 
 def test_a_revolute_joint_without_influence_does_not_move():
-    """A point on the axis itself does not move with it, whatever rounding says."""
+    """A point on the axis does not move with the joint, whatever the rounding errors."""
     arm = one_hinge(value=0.7)
     assert mk.Solver(arm, mk.PositionGoal("arm", (1, 2, 3)), solver="ccd").step().q[0] == 0.7
 
@@ -124,7 +124,7 @@ def test_a_prismatic_joint_goes_to_the_foot_of_the_perpendicular_or_to_its_limit
     assert mk.Solver(builder.build(), goal, solver="ccd").step().q[0] == pytest.approx(end, abs=1e-12)
 
 
-# ---- balls --------------------------------------------------------------------------------------
+# ---- spherical joints ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("direction", [(0, 0, -1), (1e-9, 0, -1), (0, 1e-7, -1), (1, 0, 0), (0, 0, 1), (1, 1, -1e-3)])
@@ -166,7 +166,7 @@ def test_a_spherical_joint_never_leaves_its_swing_limit_and_no_sweep_raises_the_
     solver = mk.Solver(arm, [*goals, *cones], solver="ccd", max_iterations=12)
     seen, _ = path_of(solver, arm.random(rng))
     errors = [chordal_error(arm, goals, solver._problem.length_unit, q) for q in seen]
-    for before, after in pairwise(errors[1:]):  # the first brings the balls into their cones
+    for before, after in pairwise(errors[1:]):  # the first sweep brings the joints inside their swing limits
         assert after <= before * (1 + 1e-9) + 1e-12
     for q in seen[1:]:
         for cone in cones:

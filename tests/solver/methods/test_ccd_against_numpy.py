@@ -1,4 +1,4 @@
-"""Cyclic coordinate descent, sweep by sweep, against a plain version that knows nothing of nodes and blocks."""
+"""Cyclic coordinate descent, sweep by sweep, against a NumPy version without nodes and blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("point", "pose", "hinge", "axis", "line", "plane")
 
 
 def random_tree(rng, kind):
-    """A chain, or two of them on one trunk, of hinges with any axes; some sliders, some balls, some limits."""
+    """One chain, or two on one trunk, with any axes: revolute, some prismatic and spherical joints, some limits."""
     builder = mk.Builder(kind)
     order = []
 
@@ -48,8 +48,8 @@ def random_tree(rng, kind):
     return builder.build(), order, hands
 
 
-def random_want(rng, link, kind, X, size, with_balls):
-    """An objective, and the same for the plain version."""
+def random_goal_pair(rng, link, kind, X, size, with_balls):
+    """An objective, and the same for the NumPy version."""
     at = make_pose(rotation.exp(rng.normal(size=3)), rng.uniform(-0.3, 0.3, 3))
     target = X @ at if rng.random() < 0.5 else make_pose(rotation.exp(rng.normal(size=3)), rng.normal(size=3))
     weight = float(rng.choice([1.0, 0.4, 2.0]))
@@ -92,9 +92,9 @@ def test_each_sweep_equals_that_of_the_numpy_version(kind, seed, options):
     space, q0 = mechanism.space, mechanism.random(rng)
     size = mk.Solver(mechanism, mk.PositionGoal(hands[0], (0, 0, 0)))._problem.length_unit
     X = mechanism.pose(hands[0], mechanism.random(rng))
-    both = [random_want(rng, hand, KINDS[rng.integers(len(KINDS))], X, size, "ball" in kind) for hand in hands]
+    both = [random_goal_pair(rng, hand, KINDS[rng.integers(len(KINDS))], X, size, "ball" in kind) for hand in hands]
     if rng.random() < 0.5:
-        both.append(random_want(rng, "a_link2", "point", X, size, "ball" in kind))
+        both.append(random_goal_pair(rng, "a_link2", "point", X, size, "ball" in kind))
     order = []
     for name, motion in joints:
         if motion == "ball":

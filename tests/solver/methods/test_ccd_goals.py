@@ -1,4 +1,4 @@
-"""Cyclic coordinate descent: what it can be asked, what it refuses, and its options."""
+"""Cyclic coordinate descent: supported goals, rejected problems, and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ccd_cases import ball_arm, one_hinge, path_of
 import mechanik as mk
 from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, UnknownName
 
-# ---- what it is asked ---------------------------------------------------------------------------
+# ---- supported goals ----------------------------------------------------------------------------
 
 
 def two_hands():

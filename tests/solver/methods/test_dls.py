@@ -1,4 +1,4 @@
-"""Damped least squares: the steps of the paper, held errors, limits, and wishes in the null space."""
+"""Damped least squares: the steps of the paper, clamped errors, limits, and rest poses in the null space."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def damped(e, J, damping):
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case, svd):
     def step(plain, q):
-        e, J = plain.rows(q)
-        dq = plain.held(q, e, J, lambda J: damped(e, J, 0.05))
+        e, J = plain.residual_and_jacobian(q)
+        dq = plain.step_within_limits(q, e, J, lambda J: damped(e, J, 0.05))
         return dq * min(1.0, math.pi / 4 / max(np.abs(dq).max(), 1e-300))
 
     assert compare_steps(case, "dls", step, svd=svd) > 0
@@ -35,7 +35,7 @@ def test_each_iterate_is_the_step_of_the_paper_from_its_predecessor(case, svd):
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_with_clamped_errors_simple_limits_and_no_step_limit_the_steps_are_those_of_the_paper(case):
     def step(plain, q):
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
         return damped(plain.clamped(e, 0.2, 0.3), J, 0.3)
 
     options = {"damping": 0.3, "D_max": 0.2, "D_max_angle": 0.3, "gamma_max": math.inf, "hold_at_limits": False}
@@ -76,11 +76,11 @@ def test_a_joint_blocked_by_its_limit_is_removed_and_the_others_compensate():
     assert counts[0] < counts[1]
 
 
-# ---- wishes -------------------------------------------------------------------------------------
+# ---- soft objectives ----------------------------------------------------------------------------
 
 
 def redundant():
-    """Cases with freedoms to spare."""
+    """Cases with redundant dofs."""
     rng = np.random.default_rng(5)
     for arm, link in ((mk.gallery.panda(), "panda_hand_tcp"), (mk.gallery.iiwa14(), None), (two_hands(), "left_hand")):
         link = link or list(arm.links)[-1]
@@ -96,7 +96,7 @@ def test_in_the_null_space_a_step_follows_the_soft_objective_by_the_formula():
         solver = mk.Solver(arm, goal, solver="dls", rest=rest, **options)
         plain, moves = NumpyProblem(solver, [goal]), solver._problem.subproblems[0].moving_dofs
         after = solver.step(q0=q0).q
-        e, J = plain.rows(arm.clamp(q0))
+        e, J = plain.residual_and_jacobian(arm.clamp(q0))
         J_rest = np.eye(arm.nv)[moves]
         towards = damped(J_rest @ (arm.clamp(q0) - rest), J_rest, 0.2)
         step = damped(e, J, 0.2) + 0.3 * (towards - np.linalg.pinv(J) @ (J @ towards))
@@ -117,7 +117,7 @@ def test_solutions_with_a_rest_pose_are_nearer_to_it_and_almost_optimal():
             continue
         compared += 1
         assert np.linalg.norm(towards.q - rest) < np.linalg.norm(without.q - rest)
-        J = plain.rows(towards.q)[1]
+        J = plain.residual_and_jacobian(towards.q)[1]
         left = np.where(moves, rest - towards.q, 0.0)
         left -= np.linalg.pinv(J) @ (J @ left)
         if not np.any(plain.at_limits(towards.q)):
@@ -138,7 +138,7 @@ def test_nearby_targets_are_always_reached_unless_they_are_singular(name):
         there = arm.random(rng)
         goal = mk.PoseGoal(link, arm.pose(link, there))
         solver = mk.Solver(arm, goal, solver="dls")
-        if np.linalg.svd(NumpyProblem(solver, [goal]).rows(there)[1], compute_uv=False)[-1] < 0.05:
+        if np.linalg.svd(NumpyProblem(solver, [goal]).residual_and_jacobian(there)[1], compute_uv=False)[-1] < 0.05:
             continue  # where the smallest singular value is below the damping, not even half an error goes in a step
         compared += 1
         near = arm.clamp(there + rng.uniform(-0.1, 0.1, arm.nq))
@@ -153,7 +153,7 @@ def test_near_a_solution_errors_shrink_at_the_rate_of_the_singular_values():
         solver = mk.Solver(arm, goal, solver="dls", damping=0.3, hold_at_limits=False)
         plain = NumpyProblem(solver, [goal])
         q = arm.clamp(there + rng.uniform(-1e-5, 1e-5, 6))
-        (e, J), (e_after, _) = plain.rows(q), plain.rows(solver.step(q0=q).q)
+        (e, J), (e_after, _) = plain.residual_and_jacobian(q), plain.residual_and_jacobian(solver.step(q0=q).q)
         U, s, _ = np.linalg.svd(J)
         assert U.T @ e_after == pytest.approx(0.09 / (s**2 + 0.09) * (U.T @ e), abs=1e-8)
 

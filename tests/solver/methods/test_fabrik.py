@@ -1,4 +1,4 @@
-"""FABRIK against a plain NumPy version from the papers, what it reaches, and what it refuses."""
+"""FABRIK against a plain NumPy version from the papers, reached targets, and rejected problems."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def planar_chain(rng, count):
 
 
 def wrist_chain(rng, count):
-    """Rolls along their own bones, and a wrist of three hinges in one place."""
+    """Roll joints along their links, and a wrist of three intersecting revolute joints."""
     _, y, z = np.eye(3)
     axes = [z, y, z, y, z, y, z]
     steps = [0.0, 0.3, 0.0, 0.4, 0.3, 0.0, 0.0]
@@ -181,12 +181,12 @@ def test_arms_of_revolute_joints_reach_most_points_within_their_limits(name, lin
     solved = 0
     for _ in range(100):
         q_goal, q = arm.random(rng, 2)
-        solution = solver.solve(arm.pose(link, q_goal)[:3, 3], q, callback=lambda now: inside(arm, now.q))
+        solution = solver.solve(arm.pose(link, q_goal)[:3, 3], q, callback=lambda now: assert_within_limits(arm, now.q))
         solved += solution.success
     assert solved >= share * 100
 
 
-def inside(arm, q):
+def assert_within_limits(arm, q):
     assert arm.space.within_limits(q).all()
 
 

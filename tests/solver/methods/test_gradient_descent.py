@@ -1,4 +1,4 @@
-"""Gradient descent: the way of the papers, gradients by differences, limits, and what it refuses."""
+"""Gradient descent: the iterates of the papers, finite differences, limits, and rejected problems."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_no_iterate_leaves_the_limits(case):
 
 
 class Stands(GradientDescent):
-    """Goes nowhere; only shows the problem where it stands."""
+    """Does not move; only exposes the problem at the start."""
 
     def iterate(self, problem):
         shown.append(problem)
@@ -102,7 +102,7 @@ def by_differences(problem, d):
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_finite_differences_have_the_accuracy_of_finite_differences(case):
-    """Forward differences are off by d / 2 times the curvature, so a tenth of d is off by a tenth."""
+    """The error of forward differences is d / 2 times the curvature, so a tenth of d has a tenth of the error."""
     problem = problem_at(case.mechanism, case.goals, case.q0)
     exact, size = problem.gradient, 1.0 + problem.cost
     coarse, fine = (by_differences(problem, d) - exact for d in (1e-4, 1e-5))
@@ -169,10 +169,10 @@ for joints in (5, 10, 20, 40):
             calls[0] += 1
             return function(*arguments)
         return counts
-    kept = where.compose, where.child_pose
-    where.compose, where.child_pose = map(count, kept)
+    original = where.compose, where.child_pose
+    where.compose, where.child_pose = map(count, original)
     mk.Solver(arm, goal, solver="gradient_descent", gradient="differences").step(q0=np.full(joints, 0.1))
-    where.compose, where.child_pose = kept
+    where.compose, where.child_pose = original
     counted.append(calls[0])
 print(counted)
 """

@@ -21,13 +21,13 @@ TENTH = 0.1
 TARGETS = 1000
 
 
-def in_their_size(X):
+def in_original_units(X):
     X = X.copy()
     X[..., :3, 3] /= TENTH
     return X
 
 
-def apart(X, Y):
+def pose_errors(X, Y):
     """How far poses (n, 4, 4) are from each other: units, and degrees."""
     cosine = 0.5 * (np.sum(X[:, :3, :3] * Y[:, :3, :3], axis=(1, 2)) - 1.0)
     return np.linalg.norm(X[:, :3, 3] - Y[:, :3, 3], axis=1), np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
@@ -79,7 +79,7 @@ def original_transpose(targets):
     for number in range(ITERATIONS + 1):
         frames = dh_frames(theta[left])
         hand = frames[:, -1]
-        far, turned = apart(hand, targets[left])
+        far, turned = pose_errors(hand, targets[left])
         there = (far < REACHED[0]) & (turned < REACHED[1])
         reached[left[there]] = True
         if number == ITERATIONS:
@@ -99,18 +99,18 @@ def test_the_original_arm_of_six_joints_is_our_arm():
         np.testing.assert_allclose(dh_frames(np.array([case["theta_deg"]]))[0], case["T_all"], atol=1e-9)
     arm = mk.gallery.dh6()
     q = arm.random(np.random.default_rng(0), 5)
-    np.testing.assert_allclose(in_their_size(arm.pose("tool", q)), dh_frames(np.degrees(q))[:, -1], atol=1e-9)
+    np.testing.assert_allclose(in_original_units(arm.pose("tool", q)), dh_frames(np.degrees(q))[:, -1], atol=1e-9)
     np.testing.assert_allclose(np.degrees(arm.q), TABLE[:, 3], atol=1e-12)
 
 
 def test_the_jacobian_transpose_reaches_targets_that_the_original_misses_by_its_euler_angles():
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), TARGETS))
-    theirs = original_transpose(in_their_size(targets)).mean()
+    theirs = original_transpose(in_original_units(targets)).mean()
     goal = mk.PoseGoal("tool", targets[0], tolerance=TENTH * REACHED[0], angle_tolerance=math.radians(REACHED[1]))
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", max_iterations=ITERATIONS)
     q = np.array([solver.solve(target, arm.q).q for target in targets])
-    far, turned = apart(in_their_size(arm.pose("tool", q)), in_their_size(targets))
+    far, turned = pose_errors(in_original_units(arm.pose("tool", q)), in_original_units(targets))
     ours = np.mean((far <= REACHED[0]) & (turned <= REACHED[1]))
     assert 0.44 < theirs < 0.51
     assert ours >= 0.93
@@ -126,7 +126,7 @@ def test_with_the_original_step_and_weights_rotation_vectors_alone_make_the_diff
     options = {"step": ALPHA, "position_weight": weight, "max_iterations": ITERATIONS}
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", **options)
     ours = np.mean([solver.solve(target, arm.q).success for target in targets])
-    theirs = original_transpose(in_their_size(targets)).mean()
+    theirs = original_transpose(in_original_units(targets)).mean()
     assert ours > theirs + 0.25
 
 
@@ -143,7 +143,7 @@ DIFFERENCE = 1e-5
 
 
 def grippy_pose(q):
-    """Pose (..., 4, 4) of the hand at angles (..., 10): each link a shift along z, then a turn."""
+    """Pose (..., 4, 4) of the hand at angles (..., 10): each link is a translation along z, then a rotation."""
     X = np.eye(4)
     for i, (length, axis) in enumerate(zip(GRIPPY["lengths"], GRIPPY["axes"], strict=True)):
         link = np.zeros((*q.shape[:-1], 4, 4))
@@ -178,7 +178,7 @@ def original_descent(targets, iterations, stops_below):
 
 
 def share_within(hands, targets):
-    far, turned = apart(hands, targets)
+    far, turned = pose_errors(hands, targets)
     return float(np.mean((far <= WITHIN[0]) & (turned <= WITHIN[1])))
 
 
@@ -190,13 +190,13 @@ def test_the_original_arm_of_ten_joints_is_our_arm_and_has_the_recorded_loss():
     assert loss == pytest.approx(example["loss"], rel=1e-12)
     arm = mk.gallery.grippy10()
     q = arm.random(np.random.default_rng(0), 5)
-    np.testing.assert_allclose(in_their_size(arm.pose("tool", q)), grippy_pose(q), atol=1e-9)
+    np.testing.assert_allclose(in_original_units(arm.pose("tool", q)), grippy_pose(q), atol=1e-9)
 
 
 def test_the_original_descent_accepts_poses_outside_our_tolerance():
     """It stops with every hand outside the tolerance. It does go down: left alone, most arrive in the end."""
     arm = mk.gallery.grippy10()
-    targets = in_their_size(arm.pose("tool", arm.random(np.random.default_rng(0), 20)))
+    targets = in_original_units(arm.pose("tool", arm.random(np.random.default_rng(0), 20)))
     assert share_within(original_descent(targets, 1000, STOPS_BELOW), targets) == 0.0
     assert share_within(original_descent(targets, 40, 0.0), targets) == 0.0
     assert share_within(original_descent(targets, 1000, 0.0), targets) > 0.7
@@ -210,7 +210,7 @@ def descend(seed, **options):
     solver = mk.Solver(arm, goal, solver="gradient_descent", **options)
     solutions = [solver.solve(target, np.full(10, START)) for target in targets]
     hands = arm.pose("tool", np.array([solution.q for solution in solutions]))
-    return in_their_size(hands), in_their_size(targets), solutions
+    return in_original_units(hands), in_original_units(targets), solutions
 
 
 @pytest.mark.parametrize("gradient", ["analytic", "differences"])

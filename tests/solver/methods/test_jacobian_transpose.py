@@ -1,4 +1,4 @@
-"""The Jacobian transpose: the steps of the papers, limits, and what it refuses."""
+"""The Jacobian transpose: the steps of the papers, limits, and rejected problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDS = [case.name for case in CASES]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_the_optimal_step_from_its_predecessor(case, relaxation):
     def step(plain, q):
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
         J = np.where(is_blocked(J.T @ e, *step_bounds(plain, q)), 0.0, J)
         pulled = J @ J.T @ e
         return -relaxation * (e @ pulled) / (pulled @ pulled) * (J.T @ e)
@@ -29,7 +29,7 @@ def test_each_iterate_is_the_optimal_step_from_its_predecessor(case, relaxation)
 def test_each_iterate_is_the_fixed_step_from_its_predecessor(case):
     def iterates_from(plain, q):
         while True:
-            e, J = plain.rows(q)
+            e, J = plain.residual_and_jacobian(q)
             q = plain.move(q, -0.05 * J.T @ e)
             yield q
 

@@ -1,4 +1,4 @@
-"""L-BFGS-B: steps by the inverse that its pairs make, limits, and what it refuses."""
+"""L-BFGS-B: steps by the inverse Hessian from its pairs, limits, and rejected problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def limited_memory(memory=10, largest=0.4):
             cost, g = half_cost_and_gradient(plain, q)
             low, high = step_bounds(plain, q)
             free = ~is_blocked(g, low, high)
-            bent = plain.rows(q)[1][:, free] @ g[free]
+            bent = plain.residual_and_jacobian(q)[1][:, free] @ g[free]
             curved_pairs = [(s[free], y[free]) for s, y in pairs]
             curved_pairs = [(s, y) for s, y in curved_pairs if s @ y > 1e-12 * (y @ y)]
             gamma = (

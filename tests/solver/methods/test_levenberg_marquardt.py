@@ -1,6 +1,6 @@
 """The default method, iterate by iterate, against its rules in plain NumPy.
 
-Where no limit is in the way and no loop is open they are the textbook's. Each step is taken from where the solver stood
+Without active limits and open loops they are the textbook's. Each step is taken from where the solver was
 before it, so that rounding does not pile up.
 """
 
@@ -23,22 +23,22 @@ def plain_iterates(plain: NumpyProblem, q: np.ndarray) -> Generator[tuple[np.nda
 
     Yields where it would go, the Jacobian there before, and what rounding of the normal equations may do to directions
     that nothing but the damping holds.
-    It ends where progress is slow: from there on the solver looks at second derivatives, which has tests of its own.
+    It ends where progress is slow: from there on the solver uses second derivatives, which have tests of their own.
     """
-    mu, (e, J) = FIRST_MU, plain.rows(q)
+    mu, (e, J) = FIRST_MU, plain.residual_and_jacobian(q)
     costs = [e @ e]
     while np.sqrt(costs[-1]) > 1e-7:
         damping = mu * costs[-1] + LEAST_DAMPING
         step = -np.linalg.solve(J.T @ J + damping * np.eye(J.shape[1]), J.T @ e)
         there = plain.mechanism.integrate(q, plain.scale * step)
-        cost = np.sum(plain.rows(there)[0] ** 2)
+        cost = np.sum(plain.residual_and_jacobian(there)[0] ** 2)
         if cost < costs[-1]:
             predicted = np.sum((e + J @ step) ** 2) + damping * step @ step
             gain = (costs[-1] - cost) / (costs[-1] - predicted)
             mu = max(0.2 * mu, LEAST_MU) if gain > 0.75 else 4 * mu if gain < 0.25 else mu
             rounding = 10 * np.finfo(float).eps * np.linalg.norm(J) ** 2 / damping * np.linalg.norm(step)
             q = yield there, J, rounding
-            e, J = plain.rows(q)
+            e, J = plain.residual_and_jacobian(q)
             costs.append(e @ e)
             if len(costs) > 3 and costs[-1] > SLOW * costs[-4]:
                 return

@@ -1,4 +1,4 @@
-"""Momentum: Polyak's heavy ball and Nesterov's look ahead, limits, and what it refuses."""
+"""Momentum: Polyak's heavy ball and Nesterov's method, limits, and rejected problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rolling(beta, nesterov=False, restart=True, alpha=None):
     def iterates_from(plain, q):
         velocity = np.zeros(plain.mechanism.nv)
         while True:
-            g, J = half_cost_and_gradient(plain, q)[1], plain.rows(q)[1]
+            g, J = half_cost_and_gradient(plain, q)[1], plain.residual_and_jacobian(q)[1]
             rate = 1 / np.sum(J**2) if alpha is None else alpha
             momentum = 0.0 if restart and g @ velocity > 0 else beta
             velocity = momentum * velocity - rate * g

@@ -25,7 +25,7 @@ def line_search(plain, q, step, slope, tolx=1e-12):
     """Dennis and Schnabel 1983, A6.3.1, on half the sum of squares, clamped to the limits as it is tried."""
 
     def half(share):
-        return 0.5 * float(np.sum(plain.rows(plain.move(q, share * step))[0] ** 2))
+        return 0.5 * float(np.sum(plain.residual_and_jacobian(plain.move(q, share * step))[0] ** 2))
 
     f0, share, previous = half(0.0), 1.0, None
     while share >= tolx / np.abs(step).max():
@@ -53,8 +53,8 @@ def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, dampi
     plain, columns = NumpyProblem(solver, case.goals), len(solver._problem.subproblems[0].packed.columns)
     seen = iterates(solver, case.q0)
     for number, (q, after) in enumerate(pairwise(seen)):
-        e, J = plain.rows(q)
-        step = plain.held(q, e, J, lambda J, e=e: newton_direction(e, J, damping))
+        e, J = plain.residual_and_jacobian(q)
+        step = plain.step_within_limits(q, e, J, lambda J, e=e: newton_direction(e, J, damping))
         step *= min(1.0, 10.0 * max(np.linalg.norm(q), columns) / np.linalg.norm(step))
         expected = line_search(plain, q, step, float((J.T @ e) @ step))
         assert expected is not None
@@ -68,7 +68,7 @@ def test_the_error_never_rises_and_no_iterate_leaves_the_limits(case):
     solver = mk.Solver(case.mechanism, case.goals, solver="newton")
     plain = NumpyProblem(solver, case.goals)
     seen = iterates(solver, case.q0, 40)
-    costs = [float(np.sum(plain.rows(q)[0] ** 2)) for q in seen]
+    costs = [float(np.sum(plain.residual_and_jacobian(q)[0] ** 2)) for q in seen]
     # where nothing is left to gain, two sums of squares differ by rounding
     assert all(after < before * (1 + 1e-14) for before, after in pairwise(costs))
     assert all(case.mechanism.space.within_limits(q) for q in seen)

@@ -18,12 +18,12 @@ IDS = [case.name for case in CASES]
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_the_pseudo_inverse_step_from_its_predecessor(case, hold):
     def step(plain, q):
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
 
         def solve(J):
             return -np.linalg.pinv(J, rcond=1e-6) @ e
 
-        return plain.held(q, e, J, solve) if hold else solve(J)
+        return plain.step_within_limits(q, e, J, solve) if hold else solve(J)
 
     assert compare_steps(case, "pseudo_inverse", step, hold_at_limits=hold) > 0
 
@@ -60,12 +60,15 @@ def test_near_a_regular_solution_convergence_is_quadratic():
         solver = mk.Solver(arm, goal, solver="pseudo_inverse")
         plain = NumpyProblem(solver, [goal])
         q = arm.clamp(there + rng.uniform(-1e-3, 1e-3, 6))
-        e, J = plain.rows(q)
+        e, J = plain.residual_and_jacobian(q)
         smallest = np.linalg.svd(J, compute_uv=False)[-1]
         if smallest < 0.1 or np.any(plain.at_limits(q)):
             continue
         compared += 1
-        assert np.linalg.norm(plain.rows(solver.step(q0=q).q)[0]) < 10 * (np.linalg.norm(e) / smallest) ** 2
+        assert (
+            np.linalg.norm(plain.residual_and_jacobian(solver.step(q0=q).q)[0])
+            < 10 * (np.linalg.norm(e) / smallest) ** 2
+        )
 
 
 def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_keeps_the_goal():
@@ -75,7 +78,7 @@ def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_keeps_the_goal(
         goal = mk.PoseGoal("panda_hand_tcp", arm.pose("panda_hand_tcp", q0 + rng.uniform(-0.1, 0.1, arm.nq)))
         solver = mk.Solver(arm, goal, solver="pseudo_inverse", rest=rest, gain=0.2, hold_at_limits=False)
         plain, moves = NumpyProblem(solver, [goal]), solver._problem.subproblems[0].moving_dofs
-        e, J = plain.rows(q0)
+        e, J = plain.residual_and_jacobian(q0)
         towards = np.where(moves, rest - q0, 0.0)
         free = towards - np.linalg.pinv(J) @ (J @ towards)
         assert np.abs(J @ free).max() < 1e-12

@@ -10,7 +10,7 @@ from mechanik.solver.search.solution_set import SolutionSet
 
 
 def general_arm(seed: int, joints: int = 6) -> Mechanism:
-    """Turning joints without limits, whose axes lie anywhere."""
+    """Revolute joints without limits about random axes."""
     rng = np.random.default_rng(seed)
     directions, points = [direction(rng)], [place(rng)]
     while len(directions) < joints:
@@ -20,7 +20,7 @@ def general_arm(seed: int, joints: int = 6) -> Mechanism:
 
 
 def sliding_arm() -> Mechanism:
-    """Turn, turn, slide, and three turns about skew axes."""
+    """Two revolute joints, a prismatic joint, and three revolute joints about skew axes."""
     arm = Builder("sliding")
     arm.revolute("turn", "base", "column", at=(0.0, 0.0, 0.3), axis="z", limits=(-3.0, 3.0))
     arm.revolute("lift", "column", "boom", at=(0.1, 0.05, 0.2), axis="y", limits=(-1.8, 1.8))
@@ -42,13 +42,13 @@ def solve_nearest(solver: Solver, target=None, q0=None, **options):
     return solution.q if solution.success else None
 
 
-def turn_apart(a, b):
-    """The largest difference (...) between configurations (..., nq) of turning joints, full turns aside."""
+def angle_difference(a, b):
+    """The largest difference (...) between configurations (..., nq) of revolute joints, modulo full turns."""
     return np.abs((a - b + np.pi) % (2 * np.pi) - np.pi).max(axis=-1)
 
 
 def from_graph(mechanism: Mechanism, link: str, q) -> np.ndarray:
-    """The pose of a link at q, frame by frame from the graph: none of the kernels has a say in it."""
+    """The pose of a link at q, frame by frame from the graph, without any kernel."""
     before = mechanism.q
     try:
         mechanism.q = q

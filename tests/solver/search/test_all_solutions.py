@@ -1,4 +1,4 @@
-"""All solutions: each is one, each is given once, the nearest first, and none is missing."""
+"""All solutions: each is correct and returned once, the nearest first, and none is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from general_arms import from_graph, general_arm, sliding_arm, solve_all, solve_nearest, turn_apart
+from general_arms import angle_difference, from_graph, general_arm, sliding_arm, solve_all, solve_nearest
 from hypothesis import given, settings
 from random_mechanisms import seeds
 
@@ -52,7 +52,7 @@ def test_every_solution_reaches_the_target_within_limits_once_and_the_nearest_co
         np.testing.assert_allclose(solutions.distance, np.linalg.norm((solutions.q - q0)[:, moved], axis=1), atol=1e-12)
         assert (np.diff(solutions.distance) >= 0).all()
         for a, b in itertools.combinations(solutions.q, 2):
-            assert turn_apart(a, b) > 1e-3
+            assert angle_difference(a, b) > 1e-3
         assert solutions.redundant == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
 
 
@@ -64,7 +64,7 @@ def test_the_generating_configuration_of_arms_without_a_closed_form_is_found(see
     q, q0 = arm.random(np.random.default_rng(seed), 2)
     solutions = solve_all(solver, arm.pose("tool", q), q0)
     assert not solutions.complete
-    assert turn_apart(solutions.q, q).min() < 1e-6
+    assert angle_difference(solutions.q, q).min() < 1e-6
     # an equation with real coefficients: solutions come in pairs, and at most 16 of them
     assert len(solutions) % 2 == 0
     assert len(solutions) <= 16
@@ -76,7 +76,7 @@ def test_the_generating_configuration_is_found_with_prismatic_joints_and_limits(
     rng = np.random.default_rng(2)
     for q in arm.random(rng, 8):
         solutions = solve_all(solver, arm.pose(link, q), arm.random(rng))
-        assert turn_apart(solutions.q, q).min() < 1e-6
+        assert angle_difference(solutions.q, q).min() < 1e-6
 
 
 @pytest.mark.parametrize("seed", [3, 8, 17])
@@ -87,7 +87,7 @@ def test_the_number_of_solutions_does_not_change_when_the_tries_are_doubled(seed
     once = solve_all(solver, X, np.zeros(6), tries=1000)
     twice = solve_all(solver, X, np.zeros(6), tries=2000, rng=np.random.default_rng(1))
     assert len(once) == len(twice)
-    assert turn_apart(once.q[:, None], twice.q).min(axis=1).max() < 1e-8
+    assert angle_difference(once.q[:, None], twice.q).min(axis=1).max() < 1e-8
 
 
 def test_a_ur5_reaches_a_pose_by_eight_closed_form_branches():
@@ -106,7 +106,7 @@ def test_a_ur5_reaches_a_pose_by_eight_closed_form_branches():
 @settings(max_examples=5)
 @given(seed=seeds)
 def test_multi_start_descents_find_the_closed_form_solutions(seed):
-    """Asked as a point and a rotation, the same pose is beyond the formulas."""
+    """Split into a position and an orientation goal, the same pose has no closed form."""
     arm = gallery.puma560()
     q, q0 = arm.random(np.random.default_rng(seed), 2)
     X = arm.pose("tool", q)
@@ -116,8 +116,8 @@ def test_multi_start_descents_find_the_closed_form_solutions(seed):
         by_search = solve_all(mk.Solver(arm, order), None, q0)
         assert by_formula.complete
         assert not by_search.complete
-        assert turn_apart(by_search.q[:, None], by_formula.q).min(axis=1).max() < 1e-6
-        assert turn_apart(by_formula.q[:, None], by_search.q).min(axis=1).max() < 1e-6
+        assert angle_difference(by_search.q[:, None], by_formula.q).min(axis=1).max() < 1e-6
+        assert angle_difference(by_formula.q[:, None], by_search.q).min(axis=1).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["ur5", "general 6R", "scara"])
@@ -128,7 +128,7 @@ def test_from_another_start_the_solutions_are_the_same_in_another_order(name):
     sets = [solve_all(solver, X, q0) for q0 in arm.random(rng, 3)]
     for solutions in sets[1:]:
         assert len(solutions) == len(sets[0])
-        assert turn_apart(solutions.q[:, None], sets[0].q).min(axis=1).max() < 1e-6
+        assert angle_difference(solutions.q[:, None], sets[0].q).min(axis=1).max() < 1e-6
     again = solve_all(solver, X, sets[0][0])
     assert again.distance[0] < 1e-7
 
@@ -140,7 +140,7 @@ def test_a_call_is_reproducible_and_a_generator_chooses_the_starts():
     np.testing.assert_array_equal(first.q, second.q)
     drawn = [solve_all(solver, X, np.zeros(6), rng=np.random.default_rng(k)) for k in (0, 0, 1)]
     np.testing.assert_array_equal(drawn[0].q, drawn[1].q)
-    assert turn_apart(drawn[2].q[:, None], first.q).min(axis=1).max() < 1e-8
+    assert angle_difference(drawn[2].q[:, None], first.q).min(axis=1).max() < 1e-8
 
 
 # ---- limits, locks, turns ---------------------------------------------------------------------
@@ -168,10 +168,10 @@ def test_locked_and_uninvolved_joints_stay():
     solver = mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q)), lock="panda_joint3", rest=True)
     solutions = solve_all(solver, None, q)
     assert solutions.redundant == 0  # six joints are left
-    assert turn_apart(solutions.q, q).min() < 1e-6
+    assert angle_difference(solutions.q, q).min() < 1e-6
     assert (solutions.q[:, [2, 7]] == q[[2, 7]]).all()
     again = solve_all(mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q))), None, q, lock=["panda_joint3"])
-    assert turn_apart(again.q[:, None], solutions.q).min(axis=1).max() < 1e-6
+    assert angle_difference(again.q[:, None], solutions.q).min(axis=1).max() < 1e-6
 
 
 def test_a_joint_that_rotates_the_goal_about_its_own_point_stays():
@@ -206,7 +206,7 @@ def test_full_turns_are_distinguished_where_the_target_does():
         np.testing.assert_allclose(solutions.q[:, 0], value, atol=1e-6)
 
 
-# ---- special places ---------------------------------------------------------------------------
+# ---- special poses ----------------------------------------------------------------------------
 
 
 def test_out_of_reach_there_is_no_solution_and_the_message_says_so():
@@ -244,7 +244,7 @@ def test_of_three_nearly_coincident_solutions_the_middle_one_is_found():
 
 
 def test_at_a_singular_pose_connected_solutions_are_a_curve():
-    """A straight wrist: the turns of joints 4 and 6 may be exchanged."""
+    """A straight wrist: only the sum of the angles of joints 4 and 6 matters."""
     arm = gallery.puma560()
     q = np.array([0.3, 0.9, -2.0, 0.4, 0.0, -0.5])
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, q)
@@ -276,7 +276,7 @@ def test_two_goals_on_a_tree_have_the_combined_solutions():
     goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand", q)[:3, 3]) for side in ("left", "right")]
     solutions = solve_all(mk.Solver(body, goals), None, np.zeros(4))
     assert len(solutions) == 4
-    assert turn_apart(solutions.q, q).min() < 1e-6
+    assert angle_difference(solutions.q, q).min() < 1e-6
 
 
 def test_invalid_arguments_are_rejected_by_name():

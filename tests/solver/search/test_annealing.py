@@ -1,4 +1,4 @@
-"""Annealing: what one descent does not solve, limits and locks kept, repeatable to the bit, Metropolis' rule."""
+"""Annealing: problems beyond a single descent, limits and locks, reproducibility, and Metropolis' rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def point_and_direction(arm, q):
 
 
 def shoulder():
-    """A ball, a hinge, a slide, and a ball as a wrist."""
+    """A spherical, a revolute, a prismatic joint, and a spherical wrist."""
     robot = mk.Builder("shoulder")
     robot.spherical("shoulder", "world", "upper", at=(0, 0, 1))
     robot.revolute("elbow", "upper", "lower", at=(0, 0, 0.5), axis="y", limits=(0.1, 2.4))
@@ -33,7 +33,7 @@ def shoulder():
 
 
 def test_annealing_solves_problems_that_a_single_descent_does_not():
-    """The arm of five joints with a point and a direction: as many rows as joints, and limits all round."""
+    """The arm of five joints with a point and a direction: as many equations as joints, and limits on all of them."""
     arm = mk.gallery.zalo5()
     rng = np.random.default_rng(11)
     one_descent = annealed = 0
@@ -91,7 +91,7 @@ def test_the_best_iterate_is_returned():
     goal = mk.PositionGoal("effector", (2.0, 0.5, 0.5)), mk.AxisGoal("effector", (1, 0, 0), (0, 1, 0))
     solution = mk.Solver(arm, goal, solver="annealing", max_iterations=60).solve(history=True)
     errors = solution.history
-    assert np.any(np.diff(errors) > 1e-9)  # worse places are gone on from ...
+    assert np.any(np.diff(errors) > 1e-9)  # worse configurations are accepted ...
     assert solution.subproblems[0].residual == pytest.approx(errors.min(), rel=1e-12)  # ... and not returned
 
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from general_arms import angle_difference
 from hypothesis import given, settings
 from random_arms import FAMILIES, arm_of, random_arm
 from random_mechanisms import seeds
@@ -38,12 +39,7 @@ def poses(form: ClosedForm, angles):
     return form.mechanism.pose(form.link, q)
 
 
-def turn_apart(a, b):
-    """The largest difference (...) between angles (..., n), full turns aside."""
-    return np.abs((a - b + np.pi) % (2 * np.pi) - np.pi).max(axis=-1)
-
-
-def solved(form: ClosedForm, q, near=None):
+def solve_and_verify(form: ClosedForm, q, near=None):
     """Solve for the poses of q (m, n), and hold what comes out against forward kinematics.
 
     Returns:
@@ -61,7 +57,7 @@ def solved(form: ClosedForm, q, near=None):
     if form.formula.constrains_rotation:
         chord = np.linalg.norm(reached[:, :3, :3] - wanted[:, :3, :3], axis=(-2, -1))
         assert chord.max() / np.sqrt(2) < 1e-9
-    return count, np.where(exists, turn_apart(np.nan_to_num(angles), q[:, None]), np.inf).min(axis=1)
+    return count, np.where(exists, angle_difference(np.nan_to_num(angles), q[:, None]), np.inf).min(axis=1)
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -69,7 +65,7 @@ def test_every_branch_of_100_000_poses_is_correct_and_includes_the_generating_co
     form = form_of(name)
     q = np.random.default_rng(1).uniform(-np.pi, np.pi, (100_000, form.axes.n))
     count, away = (
-        np.concatenate(part) for part in zip(*(solved(form, chunk) for chunk in np.split(q, 20)), strict=True)
+        np.concatenate(part) for part in zip(*(solve_and_verify(form, chunk) for chunk in np.split(q, 20)), strict=True)
     )
     assert away.max() < 1e-6, q[np.argmax(away)]
     assert set(count.tolist()) <= {2, 4, 6, 8}
@@ -84,7 +80,7 @@ def test_any_arm_of_a_family_is_recognised_and_solved(name, seed):
     form = closed_form(arm, "tool")
     assert form.kind == FAMILIES[name][0]
     q = np.random.default_rng(seed).uniform(-np.pi, np.pi, (50, arm.nq))
-    _, away = solved(form, q)
+    _, away = solve_and_verify(form, q)
     assert away.max() < 1e-5, q[np.argmax(away)]
 
 
@@ -97,7 +93,7 @@ def test_the_unit_of_length_does_not_matter(name, unit):
     form = closed_form(arm, "tool")
     assert form.kind == FAMILIES[name][0]
     q = rng.uniform(-np.pi, np.pi, (50, arm.nq))
-    _, away = solved(form, q)
+    _, away = solve_and_verify(form, q)
     assert away.max() < 1e-5
 
 
@@ -120,7 +116,7 @@ def test_newtons_method_from_random_starts_finds_no_missing_branch(name, seed):
         q = q + (Jt @ np.linalg.solve(J @ Jt + damping * np.eye(6), e[..., None]))[..., 0]
     converged = q[np.abs(arm.pose("tool", q) - X).max(axis=(-2, -1)) < 1e-8]
     angles, exists = form.solve_all(X)
-    apart = turn_apart(converged[:, None], angles[exists])
+    apart = angle_difference(converged[:, None], angles[exists])
     assert apart.min(axis=1).max() < 1e-4
     assert apart.min(axis=0).max() < 1e-4  # the search is thorough: it finds all of ours
 
@@ -133,7 +129,7 @@ def test_at_singular_poses_free_angles_are_taken_from_q0(name):
     q = np.array(list(itertools.product(quarters, repeat=min(form.axes.n, 6))))
     if form.axes.n == 7:
         q = np.concatenate([q, np.random.default_rng(0).choice(quarters, (len(q), 1))], axis=1)
-    _, away = solved(form, q, near=q)
+    _, away = solve_and_verify(form, q, near=q)
     assert away.max() < 1e-6, q[np.argmax(away)]
 
 
@@ -143,7 +139,7 @@ def test_coincident_branches_are_returned_once(name):
     q = np.random.default_rng(2).choice([0.0, 0.5, np.pi / 2, np.pi], (200, form.axes.n))
     angles, exists = form.solve_all(poses(form, q), near=q)
     for branches, there in zip(angles, exists, strict=True):
-        apart = turn_apart(branches[there][:, None], branches[there][None])
+        apart = angle_difference(branches[there][:, None], branches[there][None])
         assert (apart[~np.eye(len(apart), dtype=bool)] > 1e-7).all()
 
 
@@ -154,9 +150,9 @@ def test_branches_near_singular_poses_exist_and_are_correct(name, step):
     rng = np.random.default_rng(3)
     q = rng.choice([0.0, np.pi / 2, np.pi, -np.pi / 2], (300, form.axes.n))
     q = q + step * rng.standard_normal(q.shape)
-    count, away = solved(form, q, near=q)
+    count, away = solve_and_verify(form, q, near=q)
     assert count.min() >= 1
-    # where a pose hardly tells its angles, other angles may come to the same pose, to the last digit
+    # near a singular pose, other angles may give the same pose to the last digit
     J = form.axes.jacobians(q)[:, : 6 if form.formula.constrains_rotation else 3]
     is_regular = np.linalg.svd(J, compute_uv=False)[:, min(form.axes.n, 6) - 1] > 1e-6
     assert (away[is_regular] < 1e-4).all()
@@ -274,7 +270,7 @@ def test_a_chain_may_start_at_any_ancestor_and_the_other_joints_stay():
 
 
 def arm_from_a_file_that_rounds(pi: str):
-    """A UR5 whose file says how to turn in so many digits."""
+    """A UR5 whose file gives rotations with this number of digits."""
     half, robot, parent = float(pi) / 2, Builder("rounded"), "base"
     rows = [
         ((0, 0, 0.089159), 0, "z"),
@@ -301,7 +297,7 @@ def test_an_arm_with_rounded_pi_in_its_file_is_solved_exactly(pi):
     X = arm.pose("l5", q)
     angles, exists = form.solve_all(X)
     assert np.abs(arm.pose("l5", angles[exists]) - np.repeat(X, exists.sum(axis=1), axis=0)).max() < 1e-9
-    away = np.where(exists, turn_apart(np.nan_to_num(angles), q[:, None]), np.inf).min(axis=1)
+    away = np.where(exists, angle_difference(np.nan_to_num(angles), q[:, None]), np.inf).min(axis=1)
     # beside a singular pose formulas that are a little wrong can lose the two branches that meet there
     singular = np.linalg.svd(arm.jacobian("l5", q), compute_uv=False)[:, -1] < 2e-3
     assert singular.mean() < 0.05

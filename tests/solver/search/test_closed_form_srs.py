@@ -1,4 +1,4 @@
-"""The elbow angle of S-R-S arms: what it means, and that it is the only freedom that is left."""
+"""The elbow angle of S-R-S arms: its definition, and that it is the only redundant dof."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_without_an_angle_the_elbow_angle_of_q0_is_retained():
 
 
 def test_a_straight_arm_keeps_its_swivel():
-    """Straight up, the hand turned: shoulder, elbow and wrist are all singular."""
+    """Straight up with a rotated hand: shoulder, elbow and wrist are all singular."""
     arm, form = iiwa()
     for q in ([0.4, 0, 0.3, 0, 0.2, 0, 0.1], [0.4, 0.5, 0.3, 0, 0.2, 0.7, 0.1], [0.4, 0, 0.3, -1.0, 0.2, 0, 0.1]):
         np.testing.assert_allclose(form.branches(arm.pose(LINK, np.array(q)), q)[0], q, atol=1e-6)

@@ -17,7 +17,7 @@ HAND = "panda_hand_tcp"
 
 
 def bodies():
-    """A floating base, a ball, a hinge with limits."""
+    """A floating base, a spherical joint, and a revolute joint with limits."""
     robot = mk.Builder("bodies")
     robot.free("base", "world", "body")
     robot.spherical("shoulder", "body", "upper", at=(0, 0, 0.5))
@@ -25,7 +25,7 @@ def bodies():
     return robot.build()
 
 
-def tight(arm, q, rng, width):
+def narrow_limits(arm, q, rng, width):
     """Limits by joint, a narrow range somewhere about each value of q."""
     low = q - width * rng.random(len(q))
     return {name: (a, a + width) for name, a in zip(arm.space.q_names, low, strict=True)}
@@ -51,7 +51,7 @@ def test_random_poses_within_tight_limits_are_found(name, link, width):
     stuck = 0
     for _ in range(30):
         q_goal = arm.random(rng)
-        limits = tight(arm, q_goal, rng, width)
+        limits = narrow_limits(arm, q_goal, rng, width)
         goal = mk.PoseGoal(link, arm.pose(link, q_goal))
         start = np.array(
             [low if q - low > high - q else high for q, (low, high) in zip(q_goal, limits.values(), strict=True)]
@@ -116,7 +116,7 @@ def test_children_keep_limits_locks_and_unit_quaternions():
         for k in arm.space.quaternions_q:
             np.testing.assert_allclose(np.linalg.norm(q[:, k : k + 4], axis=1), 1.0, atol=1e-12)
         assert np.all(q[:, 0] == arm.q[0])
-        for x, cost in zip(folk.x, folk.cost, strict=True):  # and each cost is that of its place
+        for x, cost in zip(folk.x, folk.cost, strict=True):  # and each cost is that of its configuration
             problem.set_state(x)
             assert problem.cost == pytest.approx(cost, rel=1e-12)
 

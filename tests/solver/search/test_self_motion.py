@@ -1,4 +1,4 @@
-"""Self-motions: curves on which all goes on to hold, cut by limits, sampled, and walked."""
+"""Self-motions: curves of solutions, cut by limits, sampled, and connected by paths."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mechanik.solver.search.closed_form import closed_form
 
 REDUNDANT = {"panda": "panda_hand_tcp", "iiwa14": "iiwa_link_ee"}
 SPACING = 0.03
-"""rad: how far apart the rows of a path may be, at most."""
+"""rad: the largest distance between consecutive configurations of a path."""
 
 
-def apart(a, b):
-    """The distance (...) between configurations of turning joints, full turns aside."""
+def distance_between(a, b):
+    """The distance (...) between configurations of revolute joints, modulo full turns."""
     return np.linalg.norm((a - b + np.pi) % (2 * np.pi) - np.pi, axis=-1)
 
 
-def walked(solutions, component):
-    """All configurations on the ways from the first sample of a component to the others."""
+def path_configurations(solutions, component):
+    """All configurations on the paths from the first sample of a component to the others."""
     i, *others = np.flatnonzero(solutions.component == component).tolist()
     paths = [path for j in others if (path := solutions.path(i, j)) is not None]
     return np.concatenate([solutions.q[solutions.component == component], *paths])
@@ -38,21 +38,27 @@ def test_the_generating_configuration_lies_on_one_of_the_self_motions(name):
         solutions = solve_all(solver, arm.pose(link, q), q0)
         assert solutions.redundant == 1
         q[7:] = q0[7:]  # a gripper does not matter
-        assert min(apart(walked(solutions, k), q).min() for k in set(solutions.component.tolist())) < SPACING
+        assert (
+            min(distance_between(path_configurations(solutions, k), q).min() for k in set(solutions.component.tolist()))
+            < SPACING
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_generating_configuration_of_a_limited_s_r_s_arm_lies_on_a_self_motion(seed):
-    """Its axes meet at any angle, so a hand cannot be turned anyhow."""
+    """Its axes intersect at any angle, so the hand cannot take every orientation."""
     arm = random_arm(seed, "S-R-S")
     q = arm.random(np.random.default_rng(seed))
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, np.zeros(7))
     assert "S-R-S" in solutions.why
-    assert min(apart(walked(solutions, k), q).min() for k in set(solutions.component.tolist())) < SPACING
+    assert (
+        min(distance_between(path_configurations(solutions, k), q).min() for k in set(solutions.component.tolist()))
+        < SPACING
+    )
 
 
 def test_neighbouring_self_motions_are_distinguished():
-    """The elbow of an S-R-S arm is nearly straight, so that both ways to bend it are 0.01 rad from each other."""
+    """The elbow of an S-R-S arm is nearly straight, so that both elbow branches are 0.01 rad from each other."""
     arm, link = gallery.iiwa14(), REDUNDANT["iiwa14"]
     q = np.array([1.5, 1.2, -1.8, 0.003, -0.4, 1.4, 1.5])
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q))), None, q)
@@ -79,7 +85,7 @@ def test_a_path_on_a_self_motion_keeps_pose_and_limits_in_short_steps(name):
                 continue
             paths += i != j
             np.testing.assert_array_equal(path[0], solutions[i])
-            assert apart(path[-1], solutions[j]) < 1e-9
+            assert distance_between(path[-1], solutions[j]) < 1e-9
             assert np.abs(arm.pose(link, path) - X).max() < 1e-6
             assert arm.space.within_limits(path, 1e-9).all()
             assert np.linalg.norm(np.diff(path, axis=0), axis=1).max(initial=0.0) < SPACING
@@ -103,7 +109,7 @@ def test_samples_are_evenly_spaced_along_a_self_motion_and_include_the_nearest()
             for q in ring[1:]
             if (path := few.path(_at(few, ring[0]), _at(few, q))) is not None
         )
-        # by the shorter way round: a quarter, a quarter, a half
+        # by the shorter arc: a quarter, a quarter, a half
         np.testing.assert_allclose(lengths, np.array([1, 1, 2]) * lengths[0], rtol=0.05)
 
 
@@ -163,10 +169,10 @@ def test_limits_cut_a_self_motion_into_arcs_that_end_on_them():
     turned = (whole.q + np.pi) % (2 * np.pi) - np.pi
     inside = turned[((turned > lower + 0.06) & (turned < upper - 0.06)).all(axis=1)]
     assert len(inside) > 5
-    assert apart(inside[:, None], cut.q).min(axis=1).max() < 0.12
+    assert distance_between(inside[:, None], cut.q).min(axis=1).max() < 0.12
     for k in set(cut.component.tolist()):
         arc = cut.q[cut.component == k]
-        i, j = np.unravel_index(np.argmax(apart(arc[:, None], arc)), (len(arc), len(arc)))
+        i, j = np.unravel_index(np.argmax(distance_between(arc[:, None], arc)), (len(arc), len(arc)))
         for end in (arc[i], arc[j]):
             assert np.minimum(end - lower, upper - end).min() < 1e-6
 
@@ -192,6 +198,6 @@ def test_spherical_joints_and_floating_bases_have_self_motions():
     goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand")[:3, 3] + 0.05) for side in ("left", "right")]
     solutions = solve_all(mk.Solver(body, goals), samples=3, tries=24)
     J = np.concatenate([body.jacobian(goal.link, solutions[1])[:3] for goal in goals])
-    assert solutions.redundant == (np.abs(J).max(axis=0) > 1e-9).sum() - 6  # a wrist turns a hand in its place
+    assert solutions.redundant == (np.abs(J).max(axis=0) > 1e-9).sum() - 6  # a wrist only rotates its hand
     assert len(solutions) == 3
     assert solutions.errors.max() < 1e-6
