@@ -64,7 +64,7 @@ benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/long_arm.py
 	$(BIN)/python benchmarks/chains.py
 	$(BIN)/python benchmarks/big_loops.py
-	$(BIN)/python benchmarks/rough_hands.py
+	$(BIN)/python benchmarks/fast_drags.py
 
 # collision, paths and time, beside coal, MuJoCo, and OMPL with Pinocchio (about half an hour); cage.py and tracker.py
 # take a Python with Pink, Mink and placo as well, see there

@@ -1,10 +1,10 @@
 """Big mechanisms with loops from Python on one core: python benchmarks/big_loops.py [--quick]
 
-A walker with six foot goals; towers of four-bars, each standing on the coupler of the one below, of which the last
-coupler's pose is wanted, or all cranks are driven; platforms on 3 to 12 legs. All follow paths from answer to answer.
-Rounds of all alternate; the best time of each tick counts. Errors are computed apart from the solver. Fails if a tick
-is missed, the walker takes more than 40 us, 50 four-bars more than 20 times the time of 5, or platforms grow faster
-than with the power 1.5 of their legs.
+A walker with six foot goals; towers of four-bars, each standing on the coupler of the one below, where the pose of the
+last coupler is the goal, or all cranks are driven; platforms on 3 to 12 legs. All follow paths from solution to
+solution. Rounds of all alternate; the best time of each tick counts. Errors are computed independently of the solver.
+Fails if a tick is missed, the walker takes more than 40 us, 50 four-bars more than 20 times the time of 5, or platforms
+grow faster than with the power 1.5 of their legs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from processor_clock import clock, intervals
 import mechanik as mk
 from mechanik.spatial import make_pose, rotation
 
-TOLERANCE, SHUT = 1e-5, 1e-9
+TOLERANCE, CLOSURE_TOLERANCE = 1e-5, 1e-9
 LEGS = (3, 4, 6, 8, 10, 12)
 TOWERS = (5, 10, 20, 50)
 WALKER_US, TOWER_RATIO, LEGS_POWER = 40.0, 20.0, 1.5
-Judge = Callable[[np.ndarray], np.ndarray]
-"""From the answers (N, nq) how far each is from its goal, (N,); the larger of m and rad."""
+GoalErrors = Callable[[np.ndarray], np.ndarray]
+"""Goal error of each solution (N, nq) as (N,); the larger of m and rad."""
 
 
 @dataclass
@@ -42,18 +42,18 @@ class Run:
     size: int
     solver: mk.Solver
     targets: list[Any]
-    judge: Judge
+    goal_errors: GoalErrors
     best: np.ndarray = field(default_factory=lambda: np.array([math.inf]))
-    answers: list[mk.Solution] = field(default_factory=list[mk.Solution])
+    solutions: list[mk.Solution] = field(default_factory=list[mk.Solution])
 
     def follow(self) -> None:
         solve, q = self.solver.solve, np.array(self.solver.mechanism.q)
-        times, self.answers = [clock()], []
+        times, self.solutions = [clock()], []
         for target in self.targets:
-            answer = solve(target, q)
-            q = answer.q
+            solution = solve(target, q)
+            q = solution.q
             times.append(clock())
-            self.answers.append(answer)
+            self.solutions.append(solution)
         self.best = np.minimum(self.best, intervals(times))
 
     @property
@@ -62,35 +62,41 @@ class Run:
 
     @property
     def iterations(self) -> float:
-        return float(np.mean([one.iterations for one in self.answers]))
+        return float(np.mean([solution.iterations for solution in self.solutions]))
 
     def errors(self) -> tuple[int, float, float]:
-        """Ticks missed, the worst goal and the widest loop."""
-        goal = self.judge(np.array([one.q for one in self.answers]))
-        gaps = [gap for one in self.answers[::10] for gap in one.closure_errors.values()]
+        """Number of missed ticks, largest goal error and largest closure error."""
+        goal = self.goal_errors(np.array([solution.q for solution in self.solutions]))
+        gaps = [gap for solution in self.solutions[::10] for gap in solution.closure_errors.values()]
         loop = max((max(gap.position, gap.rotation) for gap in gaps), default=0.0)
-        wrong = (goal > TOLERANCE * (1 + 1e-6)) | ~np.array([one.success for one in self.answers])
+        wrong = (goal > TOLERANCE * (1 + 1e-6)) | ~np.array([solution.success for solution in self.solutions])
         return int(wrong.sum()), float(goal.max()), float(loop)
 
 
-# ---- the walker -----------------------------------------------------------------------------
+# ---- walker ---------------------------------------------------------------------------------
 
 
 def walker_run(ticks: int) -> Run:
-    """Every foot swings forth and back by 10 cm and is lifted on the way, one after the other."""
+    """Every foot swings forth and back by 10 cm and is lifted in between, one after the other."""
     walker = mk.gallery.walker()
     feet = [f"foot{k}" for k in range(1, 7)]
     home = np.array([walker.pose(foot)[:3, 3] for foot in feet])
     goals = [mk.PositionGoal(foot, at, tolerance=TOLERANCE) for foot, at in zip(feet, home, strict=True)]
     a = 0.05 * np.arange(ticks)[:, None] + np.arange(6)
     swing = np.stack([0.1 * np.sin(a), np.zeros_like(a), 0.1 * np.maximum(0.0, np.cos(a))], axis=-1)
-    wanted = home + swing
+    reference = home + swing
 
-    def judge(q: np.ndarray) -> np.ndarray:
+    def goal_errors(q: np.ndarray) -> np.ndarray:
         there = np.stack([walker.pose(foot, q)[:, :3, 3] for foot in feet], axis=1)
-        return np.linalg.norm(there - wanted, axis=2).max(axis=1)
+        return np.linalg.norm(there - reference, axis=2).max(axis=1)
 
-    return Run("walker, six feet", walker.nv, mk.Solver(walker, goals), [list(one) for one in wanted], judge)
+    return Run(
+        "walker, six feet",
+        walker.nv,
+        mk.Solver(walker, goals),
+        [list(positions) for positions in reference],
+        goal_errors,
+    )
 
 
 # ---- towers ---------------------------------------------------------------------------------
@@ -99,20 +105,20 @@ GROUND, CRANK, COUPLER, ROCKER = 1.0, 1.0, 0.9, 1.05
 
 
 def tower(count: int) -> mk.Mechanism:
-    """Four-bars that stand on each other's couplers, leaning to either side in turn; as many freedoms as storeys."""
+    """Four-bars that stand on each other's couplers, leaning to either side in turn; as many dofs as storeys."""
     b = mk.Builder(f"tower{count}")
     floor = "ground"
     for k in range(count):
         angle = math.pi / 2 + (0.25 if k % 2 else -0.1)
         knee = CRANK * complex(math.cos(angle), math.sin(angle))
-        way = GROUND - knee
-        bend = math.acos((COUPLER**2 + abs(way) ** 2 - ROCKER**2) / (2 * COUPLER * abs(way)))
-        along = math.atan2(way.imag, way.real) + bend
-        end = knee + COUPLER * complex(math.cos(along), math.sin(along)) - GROUND
+        diagonal = GROUND - knee
+        bend = math.acos((COUPLER**2 + abs(diagonal) ** 2 - ROCKER**2) / (2 * COUPLER * abs(diagonal)))
+        coupler_angle = math.atan2(diagonal.imag, diagonal.real) + bend
+        end = knee + COUPLER * complex(math.cos(coupler_angle), math.sin(coupler_angle)) - GROUND
         b.revolute(f"crank{k}_joint", floor, f"crank{k}", value=angle)
-        b.revolute(f"knee{k}_joint", f"crank{k}", f"floor{k}", at=(CRANK, 0.0, 0.0), value=along - angle)
-        swung = math.atan2(end.imag, end.real)
-        b.revolute(f"rocker{k}_joint", floor, f"rocker{k}", at=(GROUND, 0.0, 0.0), value=swung)
+        b.revolute(f"knee{k}_joint", f"crank{k}", f"floor{k}", at=(CRANK, 0.0, 0.0), value=coupler_angle - angle)
+        rocker_angle = math.atan2(end.imag, end.real)
+        b.revolute(f"rocker{k}_joint", floor, f"rocker{k}", at=(GROUND, 0.0, 0.0), value=rocker_angle)
         ends = {"at": (ROCKER, 0.0, 0.0), "onto": (COUPLER, 0.0, 0.0)}
         b.close(f"pin{k}", f"rocker{k}", f"floor{k}", "pin", **ends)
         floor = f"floor{k}"
@@ -121,42 +127,52 @@ def tower(count: int) -> mk.Mechanism:
 
 def tower_pose_run(count: int, ticks: int) -> Run:
     """The last coupler goes where the cranks, swinging by 0.5 rad in all, take it."""
-    it, top = tower(count), f"floor{count - 1}"
-    driver, targets, _ = driven(it, count, ticks, 0.5 / count)
-    q, wanted = np.array(it.q), list[np.ndarray]()
+    mechanism, top = tower(count), f"floor{count - 1}"
+    driver, targets, _ = driven(mechanism, count, ticks, 0.5 / count)
+    q, reference = np.array(mechanism.q), list[np.ndarray]()
     for target in targets:
         q = driver.solve(target, q).q
-        wanted.append(it.pose(top, q))
-    goal = mk.PoseGoal(top, wanted[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
-    solver = mk.Solver(it, goal)
-    return Run("tower, last coupler", count, solver, wanted, lambda q: apart(it.pose(top, q), np.array(wanted)))
+        reference.append(mechanism.pose(top, q))
+    goal = mk.PoseGoal(top, reference[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
+    solver = mk.Solver(mechanism, goal)
+    return Run(
+        "tower, last coupler",
+        count,
+        solver,
+        reference,
+        lambda q: frame_distance(mechanism.pose(top, q), np.array(reference)),
+    )
 
 
 def tower_drive_run(count: int, ticks: int) -> Run:
     """All cranks swing by 0.1 rad."""
-    it = tower(count)
-    solver, targets, columns = driven(it, count, ticks, 0.1)
-    wanted = np.array([list(one.values()) for one in targets])
-    return Run("tower, all cranks", count, solver, targets, lambda q: np.abs(q[:, columns] - wanted).max(axis=1))
+    mechanism = tower(count)
+    solver, targets, columns = driven(mechanism, count, ticks, 0.1)
+    reference = np.array([list(target.values()) for target in targets])
+    return Run("tower, all cranks", count, solver, targets, lambda q: np.abs(q[:, columns] - reference).max(axis=1))
 
 
 def driven(
-    it: mk.Mechanism, count: int, ticks: int, swing: float
+    mechanism: mk.Mechanism, count: int, ticks: int, swing: float
 ) -> tuple[mk.Solver, list[dict[str, float]], list[int]]:
-    """A solver for the cranks, their values for each tick, each in its own time, and where they stand in q."""
+    """A solver for the cranks, their values for each tick, each with its own frequency, and their indices in q."""
     cranks = [f"crank{k}_joint" for k in range(count)]
-    columns = [list(it.values()).index(name) for name in cranks]  # every joint has one number in q
+    columns = [list(mechanism.values()).index(name) for name in cranks]  # every joint has one number in q
     t = 0.05 * np.arange(ticks)[:, None]
-    wanted = it.q[columns] + swing * np.sin(t * (1 + 0.5 * np.sin(np.arange(count))))
-    targets = [dict(zip(cranks, one.tolist(), strict=True)) for one in wanted]
-    return mk.Solver(it, mk.JointValues(targets[0], angle_mode="exact", angle_tolerance=TOLERANCE)), targets, columns
+    reference = mechanism.q[columns] + swing * np.sin(t * (1 + 0.5 * np.sin(np.arange(count))))
+    targets = [dict(zip(cranks, row.tolist(), strict=True)) for row in reference]
+    return (
+        mk.Solver(mechanism, mk.JointValues(targets[0], angle_mode="exact", angle_tolerance=TOLERANCE)),
+        targets,
+        columns,
+    )
 
 
 # ---- platforms ------------------------------------------------------------------------------
 
 
 def platform_run(legs: int, ticks: int) -> Run:
-    """The path of the platform in `solve.py`, with as many legs as are wanted, evenly spread."""
+    """The path of the platform in `solve.py`, with `legs` legs, evenly spread."""
     height = 0.3
     b = mk.Builder(f"platform{legs}")
     b.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
@@ -171,10 +187,16 @@ def platform_run(legs: int, ticks: int) -> Run:
         length = float(np.linalg.norm(reach))
         b.prismatic(f"slide{k}", f"leg{k}", f"piston{k}", limits=(0.2, 0.5), value=length)
         b.close(f"ball{k}", f"piston{k}", "platform", "ball", onto=p_platform)
-    it = b.build()
-    wanted = [platform_pose(0.02 * i) for i in range(ticks)]
-    solver = mk.Solver(it, mk.PoseGoal("platform", wanted[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE))
-    return Run("platform", legs, solver, wanted, lambda q: apart(it.pose("platform", q), np.array(wanted)))
+    mechanism = b.build()
+    reference = [platform_pose(0.02 * i) for i in range(ticks)]
+    solver = mk.Solver(mechanism, mk.PoseGoal("platform", reference[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE))
+    return Run(
+        "platform",
+        legs,
+        solver,
+        reference,
+        lambda q: frame_distance(mechanism.pose("platform", q), np.array(reference)),
+    )
 
 
 def platform_pose(t: float) -> np.ndarray:
@@ -183,13 +205,13 @@ def platform_pose(t: float) -> np.ndarray:
     return make_pose(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
 
 
-def apart(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    place = np.linalg.norm(X[:, :3, 3] - Y[:, :3, 3], axis=1)
-    turned = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ Y[:, :3, :3]), axis=1)
-    return np.maximum(place, turned)
+def frame_distance(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    position_error = np.linalg.norm(X[:, :3, 3] - Y[:, :3, 3], axis=1)
+    rotation_error = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ Y[:, :3, :3]), axis=1)
+    return np.maximum(position_error, rotation_error)
 
 
-# ---- the report -----------------------------------------------------------------------------
+# ---- report ---------------------------------------------------------------------------------
 
 
 def power(sizes: np.ndarray, us: np.ndarray) -> float:
@@ -210,12 +232,10 @@ def main() -> int:
         for run in runs:
             run.follow()
     missed: list[str] = []
-    print(
-        f"{'':22} {'size':>5} {'nv':>4} {'us a tick':>10} {'iterations':>11} {'goal off':>9} {'loop open':>10} missed"
-    )
+    print(f"{'':22} {'size':>5} {'nv':>4} {'us/tick':>10} {'iterations':>11} {'goal err':>9} {'loop error':>10} missed")
     for run in runs:
         wrong, goal, loop = run.errors()
-        bad = wrong > 0 or loop > SHUT
+        bad = wrong > 0 or loop > CLOSURE_TOLERANCE
         print(
             f"{run.name:22} {run.size:5} {run.solver.mechanism.nv:4} {run.us:10.1f} {run.iterations:11.2f} {goal:9.0e} "
             f"{loop:10.0e} {wrong} of {len(run.targets)}{'  <- missed' if bad else ''}"
@@ -228,9 +248,9 @@ def main() -> int:
         report.append((f"{name}: 50 against 5", us[name, 50] / us[name, 5], TOWER_RATIO))
     legs = np.array([us["platform", n] for n in LEGS])
     report.append(("platform: power of the legs", power(np.array(LEGS, dtype=float), legs), LEGS_POWER))
-    for name, found, most in report:
-        print(f"{name:38} {found:8.2f}, at most {most:g}{'  <- missed' if found > most else ''}")
-        if found > most:
+    for name, value, limit in report:
+        print(f"{name:38} {value:8.2f}, at most {limit:g}{'  <- missed' if value > limit else ''}")
+        if value > limit:
             missed.append(name)
     print("all goals met" if not missed else "missed: " + "; ".join(missed))
     return bool(missed)

@@ -1,12 +1,12 @@
-"""Answers that bump into nothing: python benchmarks/cage.py [--quick] [--seed N] [--peers PYTHON]
+"""Collision-free solutions among 50 obstacles: python benchmarks/cage.py [--quick] [--seed N] [--peers PYTHON]
 
-A Panda, bumping with capsules that are fitted to its maker's meshes, among 50 boxes, balls and capsules that stand so
-close that few of its configurations are free. Targets are poses of its hand at free configurations, drawn inside the
-limits, so each can be reached. Solved on one core in a batch and one by one, timed by the processor's time, since a
-busy machine cuts both to pieces. Every success is looked at once more by coal, on the same shapes, and its hand by
-forward kinematics: one that bumps or misses fails the run.
+A Panda, whose collision shapes are capsules fitted to the meshes of its manufacturer, among 50 boxes, spheres and
+capsules that leave few of its configurations free. Targets are poses of its hand at free configurations drawn within
+limits, so each is reachable. They are solved on one core in a batch and one by one, timed by processor time, since a
+busy machine disturbs wall time. coal checks every success on the same shapes, and forward kinematics checks its hand:
+one solution in collision or off its target fails the run.
 With --peers, a Python that has pin-pink and placo: the same arm, shapes, pairs and targets (as many as fit into the
-seconds) for both, as `benchmarks/cage_peers.py` calls them. pyroki is not on the index, and is not among them.
+seconds) for both, as `benchmarks/cage_peers.py` calls them. pyroki is not on the package index, and is not compared.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ HAND = "panda_link8"
 OBSTACLES, TARGETS, SINGLES = 50, 10_000, 2_000
 TOLERANCE = 1e-6
 RATE, SHARE = 5_000.0, 0.99
-"""Goals: free answers a second on one core, and the share of targets that have one."""
+"""Goals: free solutions per second on one core, and the share of targets that have one."""
 SECONDS = 60.0
-"""For each of the peers."""
+"""s, for each peer."""
 
 
 def cage(seed: int = 0) -> list[Obstacle]:
-    """Things all about the arm, 0.28 to 0.5 m from its axis, up to 1.15 m high."""
-    rng, found = np.random.default_rng(seed), list[Obstacle]()
+    """Obstacles around the arm, 0.28 to 0.5 m from its axis, up to 1.15 m high."""
+    rng, obstacles = np.random.default_rng(seed), list[Obstacle]()
     for k in range(OBSTACLES):
         angle, far, height = rng.uniform(-np.pi, np.pi), rng.uniform(0.28, 0.5), rng.uniform(-0.05, 1.15)
         shape = (
@@ -54,70 +54,70 @@ def cage(seed: int = 0) -> list[Obstacle]:
             Sphere(rng.uniform(0.04, 0.1)),
             Capsule(rng.uniform(0.02, 0.05), rng.uniform(0.2, 0.6)),
         )[k % 3]
-        turn = rng.normal(size=4)
-        place = far * np.cos(angle), far * np.sin(angle), height
+        wxyz = rng.normal(size=4)
+        position = far * np.cos(angle), far * np.sin(angle), height
         name = f"{type(shape).__name__.lower()} {k}"
-        found.append(Obstacle(shape, place, turn / np.linalg.norm(turn), name=name))
-    return found
+        obstacles.append(Obstacle(shape, position, wxyz / np.linalg.norm(wxyz), name=name))
+    return obstacles
 
 
 def free_configurations(collider: Collider, count: int, seed: int = 1) -> tuple[np.ndarray, float]:
     """(count, nq), and the share of all configurations that is free."""
-    rng, found, drawn = np.random.default_rng(seed), list[np.ndarray](), 0
-    while sum(map(len, found)) < count:
+    rng, blocks, drawn = np.random.default_rng(seed), list[np.ndarray](), 0
+    while sum(map(len, blocks)) < count:
         q = collider.mechanism.random(rng, 4096)
         drawn += len(q)
-        found.append(q[collider.is_free(q)])
-    q = np.concatenate(found)
+        blocks.append(q[collider.is_free(q)])
+    q = np.concatenate(blocks)
     return q[:count], len(q) / drawn
 
 
-def faults(arm: mk.Mechanism, exact: CoalCollider, q: np.ndarray, X: np.ndarray) -> tuple[int, int, float]:
-    """Of answers q (N, nq) to X (N, 4, 4): how many bump by coal, how many miss, and the smallest gap (m)."""
-    gaps = np.array([exact.distance(one) for one in q])
+def count_faults(arm: mk.Mechanism, exact: CoalCollider, q: np.ndarray, X: np.ndarray) -> tuple[int, int, float]:
+    """Of solutions q (N, nq) for X (N, 4, 4): number in collision by coal, number off target, smallest distance (m)."""
+    gaps = np.array([exact.distance(q_row) for q_row in q])
     reached = arm.pose(HAND, q)
-    places = np.linalg.norm(reached[:, :3, 3] - X[:, :3, 3], axis=1)
-    turns = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ reached[:, :3, :3]), axis=1)
-    missed = (places > 1.01 * TOLERANCE) | (turns > 1.01 * TOLERANCE)
+    position_errors = np.linalg.norm(reached[:, :3, 3] - X[:, :3, 3], axis=1)
+    rotation_errors = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ reached[:, :3, :3]), axis=1)
+    missed = (position_errors > 1.01 * TOLERANCE) | (rotation_errors > 1.01 * TOLERANCE)
     return int((gaps < -1e-8).sum()), int(missed.sum()), float(gaps.min(initial=np.inf))
 
 
 def run(arm: mk.Mechanism, collider: Collider, X: np.ndarray, singles: int) -> tuple[bool, float]:
-    """Returns whether all goals are met, and the free answers a second of the batch."""
+    """Return whether all goals are met, and the free solutions per second of the batch."""
     exact, fine, rates = CoalCollider(collider), True, list[float]()
     first = mk.Solver(arm, mk.PoseGoal(HAND, X[0])).solve_batch(X, threads=1)
-    print(f"as if nothing were there, {collider.is_free(first.q[first.success]).mean():.0%} of the answers are free")
+    print(f"without avoidance, {collider.is_free(first.q[first.success]).mean():.0%} of the solutions are free")
     solver = mk.Solver(arm, mk.PoseGoal(HAND, X[0]), avoid=collider)
     for _ in range(2):  # kernels are loaded, and the table of free starts is made, before the clock runs
-        begun = process_time()
+        start = process_time()
         solver.solve_batch(X[:200], threads=1)
-        prepared = process_time() - begun
-    begun = process_time()
+        prepared = process_time() - start
+    start = process_time()
     result = solver.solve_batch(X, threads=1)
-    seconds = process_time() - begun
+    seconds = process_time() - start
     rows = [("batch", len(X), result.success, result.q, seconds)]
-    for one in X[:50]:
-        solver.solve(one)
-    begun = process_time()
-    found = [solver.solve(one) for one in X[:singles]]
-    seconds = process_time() - begun
-    rows.append(("one by one", singles, np.array([one.success for one in found]), np.array([one.q for one in found]),
-                 seconds))  # fmt: skip
+    for target in X[:50]:
+        solver.solve(target)
+    start = process_time()
+    solutions = [solver.solve(target) for target in X[:singles]]
+    seconds = process_time() - start
+    successes = np.array([solution.success for solution in solutions])
+    rows.append(("one by one", singles, successes, np.array([solution.q for solution in solutions]), seconds))
     for name, count, success, q, seconds in rows:
-        bump, miss, gap = faults(arm, exact, q[success], X[:count][success])
+        collisions, misses, gap = count_faults(arm, exact, q[success], X[:count][success])
         rate = success.sum() / seconds
         rates.append(rate)
         print(
             f"{name:<11} {success.sum():>6} of {count} solved ({100 * success.mean():.2f} %), {rate:>7,.0f} a second; "
-            f"by coal {bump} bump (smallest gap {1e3 * gap:.3g} mm), {miss} miss"
+            f"by coal {collisions} in collision (smallest distance {1e3 * gap:.3g} mm), {misses} off target"
         )
-        fine &= bump == 0 and miss == 0 and success.mean() > SHARE
+        fine &= collisions == 0 and misses == 0 and success.mean() > SHARE
     print(f"(200 rows took {1e3 * prepared:.0f} ms the second time)")
-    print("left over:", {status.name: number for status, number in result.counts.items()})
+    print("statuses:", {status.name: number for status, number in result.counts.items()})
     return fine and rates[0] >= RATE, rates[0]
 
 
-# ---- the peers ----------------------------------------------------------------------------------
+# ---- peers --------------------------------------------------------------------------------------
 
 
 def export(arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, folder: Path) -> None:
@@ -154,7 +154,7 @@ def export(arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, 
             if name.endswith((".lower", ".upper")):  # the ends of a capsule, which peers get as one shape
                 link.remove(collision)
             shape = collision.find("geometry/cylinder" if name.endswith(".side") else "geometry/capsule")
-            if shape is not None:  # Pinocchio reads capsules as cylinders that are said to be some
+            if shape is not None:  # Pinocchio reads a capsule as a cylinder that collision_checking marks as capsule
                 shape.tag = "cylinder"
                 collision.set("name", f"{link.get('name')}_{k}")
                 checking = link.find("collision_checking")
@@ -169,42 +169,44 @@ def export(arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, 
 
 def race(python: str, arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, rate: float) -> None:
     exact = CoalCollider(collider)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         export(arm, collider, X, q, folder)
         for peer in ("pink", "placo"):
             script = Path(__file__).with_name("cage_peers.py")
-            command = [python, str(script), peer, place, str(SECONDS), HAND]
-            said = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
-            if said.returncode:
-                print(f"{peer}: failed: {said.stderr.strip().splitlines()[-1:]}")
+            command = [python, str(script), peer, temporary, str(SECONDS), HAND]
+            completed = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+            if completed.returncode:
+                print(f"{peer}: failed: {completed.stderr.strip().splitlines()[-1:]}")
                 continue
-            found = np.load(folder / f"{peer}.npz")
-            solved, count, seconds = found["solved"], len(found["solved"]), float(found["seconds"])
-            bump, miss, gap = faults(arm, exact, found["q"][solved], X[:count][solved])
-            fair = (solved.sum() - bump - miss) / seconds
-            ratio = f"{rate / fair:,.0f} times as many here" if fair > 0 else "none"
+            peer_result = np.load(folder / f"{peer}.npz")
+            solved, count, seconds = peer_result["solved"], len(peer_result["solved"]), float(peer_result["seconds"])
+            collisions, misses, gap = count_faults(arm, exact, peer_result["q"][solved], X[:count][solved])
+            fair = (solved.sum() - collisions - misses) / seconds
+            ratio = f"{rate / fair:,.0f} times as many by Mechanik" if fair > 0 else "none"
             print(
-                f"{found['version']!s:<16} {solved.sum():>4} of {count} solved, {fair:,.1f} free answers a second "
-                f"({ratio}); by coal {bump} bump (smallest gap {1e3 * gap:.3g} mm), {miss} miss"
+                f"{peer_result['version']!s:<16} {solved.sum():>4} of {count} solved, "
+                f"{fair:,.1f} free solutions per second "
+                f"({ratio}); by coal {collisions} in collision (smallest distance {1e3 * gap:.3g} mm), "
+                f"{misses} off target"
             )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer targets, for a test that it runs")
+    parser.add_argument("--quick", action="store_true", help="fewer targets, to test that it runs")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python with pin-pink and placo")
-    parser.add_argument("--seed", type=int, default=0, help="of another cage and its targets; 0 is the one tuned on")
-    given = parser.parse_args()
+    parser.add_argument("--seed", type=int, default=0, help="seed of obstacles and targets; 0 was used for tuning")
+    arguments = parser.parse_args()
     arm = mk.gallery.panda(hand=False)
-    collider = Collider(arm, ["self", *cage(given.seed)])
-    q, share = free_configurations(collider, 500 if given.quick else TARGETS, given.seed + 1)
+    collider = Collider(arm, ["self", *cage(arguments.seed)])
+    q, share = free_configurations(collider, 500 if arguments.quick else TARGETS, arguments.seed + 1)
     print(f"{collider}; {share:.1%} of its configurations are free")
     X = arm.pose(HAND, q)
-    fine, rate = run(arm, collider, X, 100 if given.quick else SINGLES)
-    if given.peers:
-        race(given.peers, arm, collider, X, q, rate)
-    return 0 if fine or given.quick else 1
+    fine, rate = run(arm, collider, X, 100 if arguments.quick else SINGLES)
+    if arguments.peers:
+        race(arguments.peers, arm, collider, X, q, rate)
+    return 0 if fine or arguments.quick else 1
 
 
 if __name__ == "__main__":

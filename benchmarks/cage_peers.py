@@ -1,8 +1,8 @@
 """Another library among the obstacles of `cage.py`, which runs this: cage_peers.py PEER FOLDER SECONDS HAND
 
-Each is called as its documentation has it: one step of a quadratic program at a time, limits and distances in it, until
-the hand is there. Neither speaks of restarts, so a start that is not there after STEPS is given up for a random one,
-RESTARTS times at most; starts that bump are passed over, since both ask for one that does not.
+Each is called as in its documentation: one step of a quadratic program at a time, with limits and distances as
+constraints, until the hand reaches the target. Neither documents restarts, so a start that fails after STEPS steps is
+replaced by a random one, RESTARTS times at most; starts in collision are skipped, since both require free starts.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -19,22 +19,22 @@ import numpy as np
 
 STEPS, RESTARTS, TOLERANCE = 60, 30, 1e-6
 NEAREST_PAIRS, DT, GAIN, MARGIN = 60, 0.05, 10.0, 1e-3
-"""Of pink's barrier: how many pairs it looks at (about as fast as with 20), its time step, how much of a gap may be
-used up in a second; and how far (m) both keep bodies apart."""
+"""Of pink's barrier: number of pairs it checks (about as fast as with 20), time step (s), and the share of a
+distance that may be used per second; and the clearance (m) for both."""
 
 
 def model_of(folder: Path):
-    """Pinocchio's model of the arm, its shapes, and only those pairs that are looked at in `cage.py`."""
+    """Pinocchio's model of the arm, its shapes, and only the pairs that `cage.py` checks."""
     import pinocchio as pin
 
     model = pin.buildModelFromUrdf(str(folder / "arm.urdf"))
     shapes = pin.buildGeomFromUrdf(model, str(folder / "arm.urdf"), pin.GeometryType.COLLISION)
-    of: dict[str, list[int]] = {}
-    for k, one in enumerate(shapes.geometryObjects):
-        of.setdefault(model.frames[one.parentFrame].name, []).append(k)
+    shape_indices: dict[str, list[int]] = {}
+    for k, geometry in enumerate(shapes.geometryObjects):
+        shape_indices.setdefault(model.frames[geometry.parentFrame].name, []).append(k)
     for a, b in json.loads((folder / "pairs.json").read_text(encoding="utf-8")):
-        for i in of[a]:
-            for j in of[b]:
+        for i in shape_indices[a]:
+            for j in shape_indices[b]:
                 shapes.addCollisionPair(pin.CollisionPair(i, j))
     return pin, model, shapes
 
@@ -47,20 +47,20 @@ def pink_driver(folder: Path, hand: str):
 
     logging.disable(logging.WARNING)  # it warns of starts that are outside their limits by rounding
     pin, model, shapes = model_of(folder)
-    data, about = model.createData(), shapes.createData()
-    for request in about.distanceRequests:
+    data, geometry_data = model.createData(), shapes.createData()
+    for request in geometry_data.distanceRequests:
         request.enable_signed_distance = True
     task = FrameTask(hand, position_cost=1.0, orientation_cost=1.0, lm_damping=1e-6)
-    # with its usual safe_displacement_gain of 1 none of 40 targets was reached, so that it is not asked for
+    # with its default safe_displacement_gain of 1 none of 40 targets was reached, so it is off
     barrier = SelfCollisionBarrier(NEAREST_PAIRS, gain=GAIN, safe_displacement_gain=0.0, d_min=MARGIN)
     limits = [ConfigurationLimit(model)]
 
     def is_free(q):
-        return not pin.computeCollisions(model, data, shapes, about, q, True)
+        return not pin.computeCollisions(model, data, shapes, geometry_data, q, True)
 
     def attempt(X, q):
         task.set_target(pin.SE3(X))
-        configuration = pink.Configuration(model, data, q, collision_model=shapes, collision_data=about)
+        configuration = pink.Configuration(model, data, q, collision_model=shapes, collision_data=geometry_data)
         for _ in range(STEPS):
             try:
                 v = pink.solve_ik(
@@ -93,38 +93,38 @@ def placo_driver(folder: Path, hand: str):
     avoid.configure("avoid", "hard")
     avoid.self_collisions_margin, avoid.self_collisions_trigger = MARGIN, 0.05
     solver.add_regularization_task(1e-9)
-    place, turn, free = task.position(), task.orientation(), robot.state.q[:7].copy()
+    position_task, orientation_task, free = task.position(), task.orientation(), robot.state.q[:7].copy()
 
-    def put(q):
+    def set_configuration(q):
         robot.state.q = np.concatenate([free, q])
         robot.update_kinematics()
 
     def is_free(q):
-        put(q)
+        set_configuration(q)
         return len(robot.self_collisions(True)) == 0
 
     def attempt(X, q):
         task.T_world_frame = X
-        put(q)
+        set_configuration(q)
         for _ in range(STEPS):
             try:
                 solver.solve(True)
             except Exception:
                 return None
             robot.update_kinematics()
-            if place.error_norm() < TOLERANCE and turn.error_norm() < TOLERANCE:
-                found = robot.state.q[7:].copy()
-                return found if len(robot.self_collisions(True)) == 0 else None
+            if position_task.error_norm() < TOLERANCE and orientation_task.error_norm() < TOLERANCE:
+                q_solution = robot.state.q[7:].copy()
+                return q_solution if len(robot.self_collisions(True)) == 0 else None
         return None
 
     return is_free, attempt, f"placo {version('placo')}"
 
 
 def main() -> None:
-    peer, place, seconds, hand = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
-    is_free, attempt, name = {"pink": pink_driver, "placo": placo_driver}[peer](place, hand)
-    given = np.load(place / "targets.npz")
-    rng, lower, upper = np.random.default_rng(0), given["lower"], given["upper"]
+    peer, folder, seconds, hand = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    is_free, attempt, name = {"pink": pink_driver, "placo": placo_driver}[peer](folder, hand)
+    data = np.load(folder / "targets.npz")
+    rng, lower, upper = np.random.default_rng(0), data["lower"], data["upper"]
 
     def free_start():
         while True:
@@ -132,20 +132,20 @@ def main() -> None:
             if is_free(q):
                 return q
 
-    assert all(is_free(q) for q in given["free"][:100]), "its shapes are not those of the cage"
-    solved, answers, begun = [], [], process_time()
-    for X in given["X"]:
-        if process_time() - begun > seconds:
+    assert all(is_free(q) for q in data["free"][:100]), "its shapes are not those of the cage"
+    solved, solutions, start = [], [], process_time()
+    for X in data["X"]:
+        if process_time() - start > seconds:
             break
-        found = None
+        q_solution = None
         for _ in range(1 + RESTARTS):
-            found = attempt(X, free_start())
-            if found is not None:
+            q_solution = attempt(X, free_start())
+            if q_solution is not None:
                 break
-        solved.append(found is not None)
-        answers.append(np.zeros(len(lower)) if found is None else found)
-    spent = process_time() - begun
-    np.savez(place / f"{peer}.npz", solved=np.array(solved), q=np.array(answers), seconds=spent, version=name)
+        solved.append(q_solution is not None)
+        solutions.append(np.zeros(len(lower)) if q_solution is None else q_solution)
+    spent = process_time() - start
+    np.savez(folder / f"{peer}.npz", solved=np.array(solved), q=np.array(solutions), seconds=spent, version=name)
 
 
 if __name__ == "__main__":

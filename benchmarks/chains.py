@@ -1,11 +1,11 @@
 """Serial chains from Python on one core: python benchmarks/chains.py [--quick]
 
 Arms of 4 to 30 joints, of all kinds, to 1e-6 m and rad: random targets one at a time and in lanes, the lane kernel
-beside the scalar one, targets that are out of reach, and two threads beside one. Answers are checked by forward
-kinematics apart from the solver. Rounds of all arms alternate; the best time of each target, and of each batch, counts.
-All but the two threads is timed by the processor's time, since a busy machine cuts a run to pieces.
-Fails if a goal is missed; with --quick only if lanes are less than 2.5 times as fast as the scalar kernel, in the mean
-over all arms (of logarithms), since that is how a lost vectorisation shows.
+beside the scalar one, targets that are out of reach, and two threads beside one. Forward kinematics checks the
+solutions independently of the solver. Rounds of all arms alternate; the best time of each target, and of each batch,
+counts. All but the two threads is timed by the processor's time, since a busy machine cuts a run to pieces. Fails if a
+goal is missed; with --quick only if lanes are less than 2.5 times as fast as the scalar kernel, in the mean over all
+arms (of logarithms), since that is how a lost vectorisation shows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Case:
 
     Attributes:
         seconds: by what was timed: of each target, or of the batch, (1,).
-        solved: by what was timed: the share of targets with an answer that is right.
+        solved: by what was timed: the share of targets with a correct solution.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Case:
     seconds: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     solved: dict[str, float] = field(default_factory=dict[str, float])
 
-    def keep(self, what: str, times: list[float]) -> None:
+    def record(self, what: str, times: list[float]) -> None:
         best = intervals(times)
         self.seconds[what] = np.minimum(best, self.seconds[what]) if what in self.seconds else best
 
@@ -78,7 +78,7 @@ class Case:
 
     @property
     def lanes_to_scalar(self) -> float:
-        """The kernels alone: what a call adds is taken off the scalar one, and is nothing in lanes."""
+        """The kernels alone: the overhead of a call is subtracted from the scalar one, and is negligible in lanes."""
         return (self.us("scalar") - self.us("call")) / (1e6 * float(self.seconds["lane kernel"][0]) / SCALAR_TARGETS)
 
     # ---- one round ------------------------------------------------------------------------------
@@ -90,22 +90,25 @@ class Case:
         self._out_of_reach()
 
     def _one_by_one(self) -> None:
-        solve, answers, times = self.solver.solve, list[mk.Solution](), [clock()]
+        solve, solutions, times = self.solver.solve, list[mk.Solution](), [clock()]
         for X in self.X:
-            answers.append(solve(X))
+            solutions.append(solve(X))
             times.append(clock())
-        self.keep("one", times)
-        claimed, q = np.array([one.success for one in answers]), np.array([one.q for one in answers])
+        self.record("one", times)
+        claimed, q = (
+            np.array([solution.success for solution in solutions]),
+            np.array([solution.q for solution in solutions]),
+        )
         self.solved["one"] = float((claimed & self._is_right(q)).mean())
 
     def _in_lanes(self) -> None:
-        begun = clock()
+        start = clock()
         result = self.solver.solve_batch(self.X, threads=1)
-        self.keep("lanes", [begun, clock()])
+        self.record("lanes", [start, clock()])
         self.solved["lanes"] = float((result.success & self._is_right(result.q)).mean())
 
     def _kernels(self) -> None:
-        """Both kernels on the same targets, and the scalar one where there is nothing to do: a target that is none."""
+        """Both kernels on the same targets, and the scalar one without work: a target of NaN."""
         chain = self.solver._chain_search
         assert chain is not None, f"{self.name} is not seen as a chain"
         solve, work, q0 = chain_kernel.solve_target, chain.allocate_workspace(), np.array(self.arm.q)
@@ -115,26 +118,28 @@ class Case:
             for target in targets:
                 solve(work, target, q0, FROM_TABLE, 0.0, q)
                 times.append(clock())
-            self.keep(what, times)
+            self.record(what, times)
         starts, report = np.tile(q0, (len(X), 1)), np.empty((len(X), REPORT_FLOATS))
-        begun = clock()
+        start = clock()
         chain.solve_rows(X, starts, FROM_TABLE, 0.0, np.empty_like(starts), report)
-        self.keep("lane kernel", [begun, clock()])
+        self.record("lane kernel", [start, clock()])
 
     def _out_of_reach(self) -> None:
-        solve, answers, times = self.solver.solve, list[mk.Solution](), [clock()]
+        solve, solutions, times = self.solver.solve, list[mk.Solution](), [clock()]
         for X in self.X_far:
-            answers.append(solve(X))
+            solutions.append(solve(X))
             times.append(clock())
-        self.keep("far", times)
-        assert not any(one.success for one in answers), f"{self.name} reaches what is out of its reach"
+        self.record("far", times)
+        assert not any(solution.success for solution in solutions), (
+            f"{self.name} claims success for an unreachable target"
+        )
 
     def _is_right(self, q: np.ndarray) -> np.ndarray:
         X = self.arm.pose(self.tool, q)
-        apart = np.linalg.norm(X[:, :3, 3] - self.X[:, :3, 3], axis=1)
-        turned = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ self.X[:, :3, :3]), axis=1)
+        position_error = np.linalg.norm(X[:, :3, 3] - self.X[:, :3, 3], axis=1)
+        rotation_error = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ self.X[:, :3, :3]), axis=1)
         inside = ((q >= self.arm.space.lower) & (q <= self.arm.space.upper)).all(axis=1)
-        return inside & (apart <= TOLERANCE * 1.0001) & (turned <= TOLERANCE * 1.0001)
+        return inside & (position_error <= TOLERANCE * 1.0001) & (rotation_error <= TOLERANCE * 1.0001)
 
 
 def make_case(name: str, count: int) -> Case:
@@ -158,9 +163,9 @@ def two_threads(case: Case, seconds: float) -> float:
     spent = {1: 0.0, 2: 0.0}
     while min(spent.values()) < seconds:
         for threads in spent:
-            begun = perf_counter()
+            start = perf_counter()
             case.solver.solve_batch(X, threads=threads)
-            spent[threads] += perf_counter() - begun
+            spent[threads] += perf_counter() - start
     return spent[1] / spent[2]
 
 
@@ -196,21 +201,21 @@ def main() -> int:
         ratio = two_threads(cases[0], 1.0 if quick else 3.0)
         print(f"two threads are {ratio:.2f} times as fast as one, goal {THREADS:g}")
         missed += [f"two threads are only {ratio:.2f} times one"] if ratio < THREADS and not quick else []
-    met = "lanes do what they should; the other goals are for a run without --quick" if quick else "all goals met"
+    met = "lanes meet their goal; the other goals need a run without --quick" if quick else "all goals met"
     print(met if not missed else "missed: " + "; ".join(missed))
     return bool(missed)
 
 
 def shortfalls(case: Case, far_ms: float) -> list[str]:
-    said: list[str] = []
+    texts: list[str] = []
     for what, share in case.solved.items():
         if share < 1.0:
-            said.append(f"{case.name}: {round((1 - share) * len(case.X))} targets not solved ({what})")
+            texts.append(f"{case.name}: {round((1 - share) * len(case.X))} targets not solved ({what})")
     if case.rate < RATE:
-        said.append(f"{case.name}: {case.rate:,.0f} solves a second, not {RATE:,.0f}")
+        texts.append(f"{case.name}: {case.rate:,.0f} solves a second, not {RATE:,.0f}")
     if far_ms > OUT_OF_REACH_MS:
-        said.append(f"{case.name}: {far_ms:.2f} ms for a target that is out of reach")
-    return said
+        texts.append(f"{case.name}: {far_ms:.2f} ms for a target that is out of reach")
+    return texts
 
 
 if __name__ == "__main__":

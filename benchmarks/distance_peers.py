@@ -1,11 +1,11 @@
-"""Gaps by coal and by MuJoCo, for the pairs of `shape_pairs.py`."""
+"""Signed distances by coal and by MuJoCo, for the pairs of `shape_pairs.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from processor_clock import LEAST, clock, cost_of_look
+from processor_clock import MIN_SECONDS, clock, clock_overhead
 from shape_pairs import Array, Pairs
 
 from mechanik.kernels.distance.collision_layout import (
@@ -45,13 +45,13 @@ class CoalGaps:
         poses = [coal.Transform3s(row[:9].reshape(3, 3), row[9:]) for row in pairs.X]
         out, seconds = np.empty((n, 4)), 0.0
         for k in range(n):
-            # made anew: a result keeps the smallest of all its calls
+            # a new result for each call: a result keeps the smallest distance of all calls
             result, first, second, X, Y = coal.DistanceResult(), shapes[k], shapes[n + k], poses[k], poses[n + k]
             start = clock()
             coal.distance(first, X, second, Y, self.request, result)
             seconds += clock() - start
             out[k, 0], out[k, 1:] = result.min_distance, np.asarray(result.normal).ravel()
-        return out, max(seconds / n - cost_of_look(), LEAST)
+        return out, max(seconds / n - clock_overhead(), MIN_SECONDS)
 
     def _shape(self, row: Array, P: Array, hulls: dict[float, object]) -> object:
         coal, kind, (x, y, z) = self.coal, row[SHAPE_KIND], row[SHAPE_SIZE : SHAPE_SIZE + 3]
@@ -81,39 +81,39 @@ class MujocoGaps:
         import mujoco
 
         self.mujoco, self.tolerance = mujoco, tolerance
-        self._kept: tuple[Array, tuple[Any, dict[float, int]]] | None = None
+        self._stored_model: tuple[Array, tuple[Any, dict[float, int]]] | None = None
 
     def as_stored(self, pairs: Pairs) -> Pairs:
-        """The pairs with the hulls that MuJoCo makes of theirs: it centres and turns them, and rounds to 32 bits."""
-        model, places = self._model(pairs)
+        """The pairs with the hulls that MuJoCo makes of theirs: it centres and rotates them, and rounds to 32 bits."""
+        model, geom_indices = self._model(pairs)
         P = pairs.P.copy()
         for mesh, first in enumerate(self._hulls(pairs)):
             start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
             P[int(first) : int(first) + count] = model.mesh_vert[start : start + count]
-        self._kept = P, (model, places)
+        self._stored_model = P, (model, geom_indices)
         return Pairs(pairs.S, P, pairs.X)
 
     def gaps(self, pairs: Pairs) -> tuple[Array, float]:
         """(n, 4) gaps and normals, and seconds a pair, the call from Python included; hulls `as_stored`."""
         mujoco, n = self.mujoco, pairs.count
-        is_kept = self._kept is not None and self._kept[0] is pairs.P
-        model, places = self._kept[1] if is_kept else self._model(pairs)
+        is_stored = self._stored_model is not None and self._stored_model[0] is pairs.P
+        model, geom_indices = self._stored_model[1] if is_stored else self._model(pairs)
         data = mujoco.MjData(model)
         out, line, seconds = np.empty((n, 4)), np.empty(6), 0.0
         for k in range(n):
             ids = [0, 0]
             for side, row in enumerate((k, n + k)):
                 hull = pairs.S[row, SHAPE_KIND] == HULL
-                ids[side] = geom = side + 2 * (places[pairs.S[row, SHAPE_SIZE]] if hull else 0)
+                ids[side] = geom = side + 2 * (geom_indices[pairs.S[row, SHAPE_SIZE]] if hull else 0)
                 if not hull:
                     model.geom_size[geom] = pairs.S[row, SHAPE_SIZE : SHAPE_SIZE + 3]
                 data.geom_xpos[geom], data.geom_xmat[geom] = pairs.X[row, 9:], pairs.X[row, :9]
             start = clock()
             d = mujoco.mj_geomDistance(model, data, ids[0], ids[1], FAR, line)
             seconds += clock() - start
-            way = line[3:] - line[:3]
-            out[k, 0], out[k, 1:] = d, way / max(np.linalg.norm(way), 1e-300) * (1.0 if d > 0.0 else -1.0)
-        return out, max(seconds / n - cost_of_look(), LEAST)
+            direction = line[3:] - line[:3]
+            out[k, 0], out[k, 1:] = d, direction / max(np.linalg.norm(direction), 1e-300) * (1.0 if d > 0.0 else -1.0)
+        return out, max(seconds / n - clock_overhead(), MIN_SECONDS)
 
     def _hulls(self, pairs: Pairs) -> list[float]:
         """The first rows in P of all hulls."""

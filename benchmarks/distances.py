@@ -1,11 +1,12 @@
-"""Gaps between shapes beside coal's and MuJoCo's, in the same run: python benchmarks/distances.py [pairs of each kind]
+"""Signed distances beside those of coal and MuJoCo, in one run: python benchmarks/distances.py [pairs of each kind]
 
 For each two kinds of shapes: nanoseconds a pair, the largest difference, how many pairs differ by more than 1e-9 m, and
-whose fault that is. The judge is none of the three: a gap d with the normal n is refuted if the shapes are less than d
-apart along n (by their support functions), or more than d along the normal of another answer.
+which side is wrong. The check is independent of all three: a distance d with the normal n is refuted if the shapes are
+less than d apart along n (by their support functions), or more than d along the normal of the other result.
 
 Our pairs are timed in one call, theirs one by one from Python, which costs them some 0.5 us a pair. All iterations are
-as tight as they go, which neither of them is made for. Fails if an answer of ours is refuted or off by more than 1e-9.
+as tight as they go, which neither of them is made for. Fails if a distance of ours is refuted or wrong by more than
+1e-9.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE,
 
 SAME = 1e-9
 FEWER = 50
-"""Pairs with a height field are fewer: coal looks at each of its 50 prisms."""
+"""Pairs with a height field are fewer: coal checks each of its 50 prisms."""
 PEER = f"{'us':>11}{'differs':>9}{'> 1e-9':>8}{'theirs':>8}"
 HEAD = f"{'':24}{'ns':>7}{'proven':>10}{PEER}{PEER}"
 
@@ -39,15 +40,15 @@ def seconds_a_pair(pairs: Pairs, rounds: int = 5) -> float:
     return best
 
 
-def compare(kind: int, other: int, count: int, peers: list[CoalGaps | MujocoGaps]) -> bool:
+def compare(kind: int, other_kind: int, count: int, peers: list[CoalGaps | MujocoGaps]) -> bool:
     """Print a line; whether our gaps are all right."""
-    pairs = random_pairs(np.random.default_rng([kind, other]), kind, other, count)
+    pairs = random_pairs(np.random.default_rng([kind, other_kind]), kind, other_kind, count)
     for peer in peers:
         if isinstance(peer, MujocoGaps):
             pairs = peer.as_stored(pairs)
     ours = pairs.gaps()
     along = separation(pairs, ours[:, 1:4])
-    line = f"{NAMES[kind] + ' - ' + NAMES[other]:24}{1e9 * seconds_a_pair(pairs):7.0f}"
+    line = f"{NAMES[kind] + ' - ' + NAMES[other_kind]:24}{1e9 * seconds_a_pair(pairs):7.0f}"
     line += f"{np.abs(along - ours[:, 0]).max():10.0e}"
     fine = np.abs(along - ours[:, 0]).max() < SAME
     for peer in peers:
@@ -63,7 +64,7 @@ def compare(kind: int, other: int, count: int, peers: list[CoalGaps | MujocoGaps
 def compare_field(kind: int, count: int, coal: CoalGaps) -> bool:
     """Print a line for a height field, beside the smallest gap to its prisms by coal, of pairs that are apart.
 
-    Nothing is proven here; in the ground, ours is the way up, and not that through the wall of a prism.
+    Nothing is proven here; below the surface, ours is the distance upwards, not through the side of a prism.
     """
     pairs = random_pairs(np.random.default_rng([kind, HEIGHT_FIELD]), kind, HEIGHT_FIELD, count)
     ours, (prisms, each) = pairs.gaps()[:, 0], as_prisms(pairs)
@@ -83,18 +84,18 @@ def main() -> int:
         try:
             peers.append(peer())
         except ImportError:
-            print(f"{peer.__name__}: not here")
+            print(f"{peer.__name__}: not installed")
     print(f"{count} random pairs of each two kinds; 'differs': by how many metres, where theirs is not refuted")
     print(f"{'':24}{'mechanik':>17}{'coal':>36}{'MuJoCo':>36}")
     print(HEAD)
     fine = True
-    for kind, other in itertools.combinations_with_replacement(range(HEIGHT_FIELD), 2):
-        if (kind, other) != (HALF_SPACE, HALF_SPACE):
-            fine &= compare(kind, other, count, peers)
+    for kind, other_kind in itertools.combinations_with_replacement(range(HEIGHT_FIELD), 2):
+        if (kind, other_kind) != (HALF_SPACE, HALF_SPACE):
+            fine &= compare(kind, other_kind, count, peers)
     for kind in (SPHERE, CAPSULE, BOX, HULL):
         if peers and isinstance(peers[0], CoalGaps):
             fine &= compare_field(kind, max(count // FEWER, 1), peers[0])
-    print("every gap of ours is proven" if fine else "NOT every gap of ours is proven")
+    print("all our distances are proven" if fine else "NOT all our distances are proven")
     return 0 if fine else 1
 
 

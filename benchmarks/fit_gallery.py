@@ -1,4 +1,4 @@
-"""Prints the capsules that the arms of the gallery bump with, as lines of `src/mechanik/gallery/arm_capsules.py`.
+"""Print the collision capsules of the gallery arms as lines of `src/mechanik/gallery/arm_capsules.py`.
 
 They are fitted to the meshes of the robots in the package `example-robot-data`, and rounded outwards. From the root of
 the project: `python benchmarks/fit_gallery.py`.
@@ -24,8 +24,8 @@ STEP = 1e-4
 
 
 def find(name: str) -> Path:
-    found = next(one for one in files("example-robot-data") or [] if one.name == name)
-    return Path(str(found.locate())).resolve()
+    file = next(file for file in files("example-robot-data") or [] if file.name == name)
+    return Path(str(file.locate())).resolve()
 
 
 def read(name: str) -> Mechanism:
@@ -34,11 +34,11 @@ def read(name: str) -> Mechanism:
     return mk.load(path, packages={"example-robot-data": share, "ur_description": share / "robots/ur_description"})
 
 
-def rounded(placed: ShapeInstance) -> str:
-    shape = placed.shape
+def rounded(instance: ShapeInstance) -> str:
+    shape = instance.shape
     assert isinstance(shape, Capsule | Sphere)
     half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
-    ends = placed.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
+    ends = instance.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
     near = np.round(ends / STEP) * STEP
     moved = float(np.linalg.norm(near - ends, axis=1).max())
     radius = math.ceil((shape.radius + moved) / STEP) * STEP
@@ -50,7 +50,7 @@ def main() -> None:
     for name, file in ROBOTS.items():
         print(f"{name}: dict[str, list[Bone]] = {{")
         for link, body in fit_shapes(read(file), count=COUNT).links.items():
-            lines = [rounded(one) for one in body.collisions if isinstance(one.shape, Capsule | Sphere)]
+            lines = [rounded(instance) for instance in body.collisions if isinstance(instance.shape, Capsule | Sphere)]
             if lines:  # boxes, of which fingers are made, stay as they are
                 print(f'    "{link}": [\n        ' + ",\n        ".join(lines) + ",\n    ],")
         print("}")

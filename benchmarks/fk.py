@@ -51,7 +51,7 @@ def main() -> int:
     try:
         peers = pinocchio_calls(arm, q)
     except ImportError:
-        print("Pinocchio (pip install pin) is not here: no ratios")
+        print("Pinocchio (pip install pin) is not installed: no ratios")
     times = best_of({**calls, **{f"pin {name}": call for name, call in peers.items()}}, 5000)
     batch = best_of({"poses": lambda: arm.pose(TOOL, many), "jacobians": lambda: arm.jacobian(TOOL, many)}, 1, 9)
 
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def pinocchio_calls(arm: mk.Mechanism, q: np.ndarray) -> dict[str, Callable[[], object]]:
-    """The same from Pinocchio, each the shortest way that gives the same answer."""
+    """The same calls of Pinocchio, each by its fastest function with the same result."""
     import pinocchio as pin
 
     model = pin.buildModelFromXML(write_urdf(arm))

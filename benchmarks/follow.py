@@ -1,10 +1,10 @@
 """Paths past singular configurations and near limits: python benchmarks/follow.py [--poses 1000]
 
 A Panda, a UR5 and a Stewart platform follow poses that are evenly spaced along their paths. Printed: the largest step
-of a freedom from pose to pose (rad or m), the median, their ratio and where the largest is; how far a pose is missed;
+of a dof from pose to pose (rad or m), the median, their ratio and where the largest is; how far a pose is missed;
 how near the path comes to a limit and to a singular configuration; and the seconds of processor time,
-choosing branches included. Then paths that no single branch can follow, with the place; and what it takes to solve all
-poses again from their answers.
+choosing branches included. Then paths that no single branch can follow, with the position of the break; and the time to
+solve all poses again from their solutions.
 Fails if a ratio is above 3, a pose is missed by more than 1e-6, or a broken path is not reported.
 """
 
@@ -33,15 +33,15 @@ EVEN, EXACT = 3.0, 1e-6
 Limits = dict[str, tuple[float, float]]
 
 
-def missed(path: Path, link: str, poses: np.ndarray) -> float:
+def pose_error(path: Path, link: str, poses: np.ndarray) -> float:
     """The farthest that a link is from its pose, m or rad."""
     X = path.mechanism.pose(link, path.q)
     turns = rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ poses[:, :3, :3])
     return max(float(np.abs(X[:, :3, 3] - poses[:, :3, 3]).max()), float(np.linalg.norm(turns, axis=1).max()))
 
 
-def room(path: Path, limits: Limits) -> float:
-    """How near the path comes to a limit of a freedom that moves, m or rad."""
+def limit_distance(path: Path, limits: Limits) -> float:
+    """How near the path comes to a limit of a dof that moves, m or rad."""
     space = path.mechanism.space
     lower, upper = space.lower.copy(), space.upper.copy()
     for name, pair in limits.items():
@@ -50,8 +50,8 @@ def room(path: Path, limits: Limits) -> float:
     return float(np.minimum(path.q - lower, upper - path.q)[:, moves].min())
 
 
-def loose(q: np.ndarray, stewart: mk.Mechanism) -> float:
-    """The smallest singular value of the six legs' lines, lengths in 0.2 m: 0 where the platform is loose."""
+def leg_singularity(q: np.ndarray, stewart: mk.Mechanism) -> float:
+    """The smallest singular value of the six legs' lines, lengths in 0.2 m: 0 where the platform is singular."""
     X = dict(zip(stewart.links, stewart.poses(q), strict=True))
     lines = []
     for k in range(1, 7):
@@ -63,50 +63,55 @@ def loose(q: np.ndarray, stewart: mk.Mechanism) -> float:
 
 
 def singular(path: Path, link: str) -> float:
-    """The smallest singular value on the way, of the Jacobian of a link or of the platform's legs."""
+    """The smallest singular value along the path, of the Jacobian of a link or of the platform's legs."""
     m = path.mechanism
     if m.closures:
-        return min(loose(q, m) for q in path.q[:: max(len(path) // 100, 1)])
+        return min(leg_singularity(q, m) for q in path.q[:: max(len(path) // 100, 1)])
     return float(np.linalg.svd(m.jacobian(link, path.q), compute_uv=False)[:, -1].min())
 
 
 def run(
-    title: str, mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int, limits: Limits | None = None
+    title: str,
+    mechanism: mk.Mechanism,
+    link: str,
+    cartesian_path: CartesianPath,
+    count: int,
+    limits: Limits | None = None,
 ) -> bool:
-    begun = clock()
-    found = follow(mechanism, link, way, count, limits=limits)
-    seconds = clock() - begun
-    if not found.success or found.path is None:
-        print(f"{title}: {found.message}")
+    start = clock()
+    result = follow(mechanism, link, cartesian_path, count, limits=limits)
+    seconds = clock() - start
+    if not result.success or result.path is None:
+        print(f"{title}: {result.message}")
         return False
-    path, off = found.path, missed(found.path, link, way.sample(count))
+    path, error = result.path, pose_error(result.path, link, cartesian_path.sample(count))
     ratio, worst = path.largest_step / path.median_step, path.s[int(np.argmax(path.steps))]
     print(
         f"{title}: largest {path.largest_step:.3g} (at s = {worst:.3f}), median {path.median_step:.3g}, ratio "
-        f"{ratio:.2f}; missed by {off:.1e}; loops {path.closure_error():.0e}; "
-        f"room to limits {room(path, limits or {}):.3g}; "
+        f"{ratio:.2f}; pose error {error:.1e}; loops {path.closure_error():.0e}; "
+        f"distance to limits {limit_distance(path, limits or {}):.3g}; "
         f"smallest singular value {singular(path, link):.2g}; {seconds:.2f} s"
     )
-    return ratio <= EVEN and off <= EXACT
+    return ratio <= EVEN and error <= EXACT
 
 
-def breaks(title: str, mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int) -> bool:
-    begun = clock()
-    found = follow(mechanism, link, way, count)
-    print(f"{title}: {found.message}; {clock() - begun:.2f} s")
-    return not found.success
+def breaks(title: str, mechanism: mk.Mechanism, link: str, cartesian_path: CartesianPath, count: int) -> bool:
+    start = clock()
+    result = follow(mechanism, link, cartesian_path, count)
+    print(f"{title}: {result.message}; {clock() - start:.2f} s")
+    return not result.success
 
 
-def again(mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int) -> None:
-    """All poses at once, each from its answer a step before."""
-    path = follow(mechanism, link, way, count).require()
-    X = way.sample(count)
+def again(mechanism: mk.Mechanism, link: str, cartesian_path: CartesianPath, count: int) -> None:
+    """All poses at once, each from the solution one step before."""
+    path = follow(mechanism, link, cartesian_path, count).require()
+    X = cartesian_path.sample(count)
     solver = mk.Solver(mechanism, mk.PoseGoal(link, X[0]))
     times = []
     for _ in range(20):
-        begun = clock()
+        start = clock()
         solver.solve_batch(X[1:], path.q[:-1], threads=1)
-        times.append(clock() - begun)
+        times.append(clock() - start)
     print(f"from pose to pose, branches known: {1e6 * min(times) / (count - 1):.2f} us a pose (best of {len(times)})")
 
 
@@ -125,7 +130,11 @@ def main() -> int:
     tight = {"shoulder_pan_joint": (float(pan.min()) - 1e-3, float(pan.max()) + 1e-3)}
     fine &= run("UR5, the same, 1 mrad from limits", ur5, tool, ur5_near_wrist_singularity(0.0), count, limits=tight)
     fine &= run(
-        "Stewart, loose at 90 degrees", stewart, "platform", stewart_near_singularity(stewart.pose("platform")), count
+        "Stewart, singular at 90 degrees",
+        stewart,
+        "platform",
+        stewart_near_singularity(stewart.pose("platform")),
+        count,
     )
     print("nearer to the wrist singularity the steps must grow:")
     for tilt in (0.27, 0.25, 0.2, 0.1, 0.05):

@@ -3,8 +3,8 @@
     python benchmarks/journeys.py [--files]
 
 Each journey runs once under `sys.setprofile`; a file counts if one of its functions is called. Kernels run as machine
-code; those that Python calls count, too. What runs once, when modules are imported and tables are built, does not count:
-each journey runs several times before in the same process. `--files` lists the files.
+code; those that Python calls count, too. What runs once, when modules are imported and tables are built, does not
+count: each journey runs several times before in the same process. `--files` lists the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Klampt's solver on the targets of solve.py, the shortest way from Python: configurations in, configurations out."""
+"""Klampt's solver on the targets of solve.py, called as directly as possible: configurations in and out."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def klampt_calls(
     urdf: Path,
     tool: str,
     jumps: tuple[list[np.ndarray], list[np.ndarray]],
-    way: tuple[list[np.ndarray], np.ndarray],
+    path_targets: tuple[list[np.ndarray], np.ndarray],
     tolerance: float,
     restarts: int,
 ) -> dict[str, Callable[[list[float]], int]]:
-    """Protocols A and B by name, if Klampt is installed: calls that note the clock after each target.
+    """Protocols A and B by name, if Klampt is installed: calls that read the clock after each target.
 
     They return how many targets Klampt says it has solved.
 
     Args:
         urdf: the same arm on a root link called `world`, without which Klampt lets it float.
         jumps: targets, and a seed for each.
-        way: targets along a path, and where to start.
-        restarts: how often it may try again, from where Klampt's own sampling puts it.
+        path_targets: targets along a path, and the start.
+        restarts: number of restarts, each from a sample of Klampt.
     """
     try:
         import klampt
@@ -40,29 +40,29 @@ def klampt_calls(
     with _Silence():
         world.readFile(str(urdf))
     robot = world.robot(0)
-    places = [robot.link(arm.joint(joint).child.name).getIndex() for joint in arm.space.q_names]
+    link_indices = [robot.link(arm.joint(joint).child.name).getIndex() for joint in arm.space.q_names]
     link = robot.link(tool).getIndex()
     solver, wanted = klampt.IKSolver(robot), klampt.IKObjective()
     solver.add(wanted)
     solver.setTolerance(tolerance)
     solver.setMaxIters(100)
-    solver.setActiveDofs(places)
+    solver.setActiveDofs(link_indices)
 
     def full(q: np.ndarray) -> list[float]:
         values = np.zeros(robot.numLinks())
-        values[places] = q
+        values[link_indices] = q
         return values.tolist()
 
-    def asked(targets: list[np.ndarray]) -> list[Any]:
+    def make_objectives(targets: list[np.ndarray]) -> list[Any]:
         objectives = []
         for X in targets:
-            one = klampt.IKObjective()
-            one.setFixedTransform(link, X[:3, :3].T.ravel().tolist(), X[:3, 3].tolist())
-            objectives.append(one)
+            objective = klampt.IKObjective()
+            objective.setFixedTransform(link, X[:3, :3].T.ravel().tolist(), X[:3, 3].tolist())
+            objectives.append(objective)
         return objectives
 
-    goals, starts = asked(jumps[0]), [full(q) for q in jumps[1]]
-    path, first = asked(way[0]), full(way[1])
+    goals, starts = make_objectives(jumps[0]), [full(q) for q in jumps[1]]
+    path, first = make_objectives(path_targets[0]), full(path_targets[1])
 
     def jump(times: list[float]) -> int:
         solved = 0
@@ -70,14 +70,14 @@ def klampt_calls(
         for goal, start in zip(goals, starts, strict=True):
             robot.setConfig(start)
             solver.set(0, goal)
-            found = solver.solve()
+            success = solver.solve()
             for _ in range(restarts):
-                if found:
+                if success:
                     break
                 solver.sampleInitial()
-                found = solver.solve()
+                success = solver.solve()
             robot.getConfig()
-            solved += found
+            solved += success
             times.append(clock())
         return solved
 
@@ -96,15 +96,15 @@ def klampt_calls(
 
 
 class _Silence:
-    """Klampt writes what it reads straight to the terminal."""
+    """Suppress what Klampt writes to the terminal while it reads files."""
 
     def __enter__(self) -> None:
-        self._null, self._kept = os.open(os.devnull, os.O_WRONLY), (os.dup(1), os.dup(2))
+        self._null, self._saved_streams = os.open(os.devnull, os.O_WRONLY), (os.dup(1), os.dup(2))
         os.dup2(self._null, 1)
         os.dup2(self._null, 2)
 
     def __exit__(self, *_: object) -> None:
-        for stream, kept in zip((1, 2), self._kept, strict=True):
-            os.dup2(kept, stream)
-            os.close(kept)
+        for stream, saved in zip((1, 2), self._saved_streams, strict=True):
+            os.dup2(saved, stream)
+            os.close(saved)
         os.close(self._null)

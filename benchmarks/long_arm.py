@@ -1,7 +1,7 @@
 """Long arms from Python on one core: python benchmarks/long_arm.py [--quick]
 
-Arms of 10 to 500 joints follow a moving point and a moving pose from answer to answer, to 1e-6 m and rad, with the
-solver as it is; and are asked for what is out of reach. Rounds of all arms alternate; the best time of each tick
+Arms of 10 to 500 joints follow a moving point and a moving pose from solution to solution, to 1e-6 m and rad, with the
+solver as it is; and get unreachable targets. Rounds of all arms alternate; the best time of each tick
 counts. Beside the times, how they grow with the number of joints: the slope in logarithms (1: linear), from 30 joints
 on, and the straight line through them. Fails if a tick is missed, or 100 joints take more than 60 us an iteration.
 """
@@ -39,20 +39,20 @@ class Run:
     q_start: np.ndarray
     seconds_to_make: float
     best: np.ndarray = field(default_factory=lambda: np.array([math.inf]))
-    answers: list[mk.Solution] = field(default_factory=list[mk.Solution])
+    solutions: list[mk.Solution] = field(default_factory=list[mk.Solution])
 
     def follow(self) -> None:
-        q, times, self.answers = self.q_start, [clock()], []
+        q, times, self.solutions = self.q_start, [clock()], []
         for target in self.targets:
-            answer = self.solver.solve(target, q)
-            q = answer.q
+            solution = self.solver.solve(target, q)
+            q = solution.q
             times.append(clock())
-            self.answers.append(answer)
+            self.solutions.append(solution)
         self.best = np.minimum(self.best, intervals(times))
 
     @property
     def iterations(self) -> int:
-        return sum(one.iterations for one in self.answers)
+        return sum(solution.iterations for solution in self.solutions)
 
     @property
     def us(self) -> float:
@@ -60,19 +60,20 @@ class Run:
         return 1e6 * float(self.best.sum()) / self.iterations
 
     def errors(self) -> tuple[float, float, int]:
-        """The worst place (m) and turn (rad), computed apart from the solver, and how many ticks converged."""
-        X, wanted = (
-            self.solver.mechanism.pose("tool", np.array([one.q for one in self.answers])),
+        """Largest position (m) and rotation (rad) error, computed independently of the solver, and number of converged
+        ticks."""
+        X, reference = (
+            self.solver.mechanism.pose("tool", np.array([solution.q for solution in self.solutions])),
             np.array(self.targets),
         )
-        places = wanted if self.kind == "point" else wanted[:, :3, 3]
-        place = float(np.linalg.norm(X[:, :3, 3] - places, axis=1).max())
-        turn = 0.0
+        positions = reference if self.kind == "point" else reference[:, :3, 3]
+        position_error = float(np.linalg.norm(X[:, :3, 3] - positions, axis=1).max())
+        rotation_error = 0.0
         if self.kind == "pose":
-            turn = float(
-                np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ wanted[:, :3, :3]), axis=1).max()
+            rotation_error = float(
+                np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ reference[:, :3, :3]), axis=1).max()
             )
-        return place, turn, sum(one.success for one in self.answers)
+        return position_error, rotation_error, sum(solution.success for solution in self.solutions)
 
 
 def arm_and_start(joints: int) -> tuple[mk.Mechanism, np.ndarray]:
@@ -83,23 +84,23 @@ def arm_and_start(joints: int) -> tuple[mk.Mechanism, np.ndarray]:
 
 
 def path(X: np.ndarray, ticks: int) -> list[np.ndarray]:
-    """Poses from X and back: an eight 12 cm wide, turning by 0.3 rad on the way."""
-    found: list[np.ndarray] = []
+    """Poses from X and back: an eight 12 cm wide, rotating by up to 0.3 rad."""
+    poses: list[np.ndarray] = []
     for t in 2 * math.pi * np.arange(ticks) / ticks:
         shift = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
-        turn = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
-        found.append(make_pose(X[:3, :3] @ turn, X[:3, 3] + shift))
-    return found
+        R = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
+        poses.append(make_pose(X[:3, :3] @ R, X[:3, 3] + shift))
+    return poses
 
 
 def make_run(kind: str, joints: int, ticks: int) -> Run:
-    begun = clock()
+    start = clock()
     arm, q = arm_and_start(joints)
     poses = path(arm.pose("tool", q), ticks)
     targets = [np.ascontiguousarray(X[:3, 3]) for X in poses] if kind == "point" else poses
     goal = mk.PositionGoal("tool", targets[0]) if kind == "point" else mk.PoseGoal("tool", targets[0])
     solver = mk.Solver(arm, goal)
-    return Run(kind, joints, solver, targets, q, clock() - begun)
+    return Run(kind, joints, solver, targets, q, clock() - start)
 
 
 def out_of_reach(joints: int) -> str:
@@ -108,9 +109,9 @@ def out_of_reach(joints: int) -> str:
     solver = mk.Solver(arm, mk.PositionGoal("tool", (0.9, 0.9, 0.8)), max_iterations=1000)
     solution, best = solver.solve(q0=q), math.inf
     for _ in range(3):
-        begun = clock()
+        start = clock()
         solver.solve(q0=q)
-        best = min(best, clock() - begun)
+        best = min(best, clock() - start)
     return f"{joints:7} joints {solution.status.name:>9} after {solution.iterations:4} iterations, {1e3 * best:8.2f} ms"
 
 
@@ -135,20 +136,21 @@ def main() -> int:
         f"{'worst error':>22} {'converged':>11} {'made in':>9}"
     )
     for run in runs:
-        place, turn, right = run.errors()
+        position_error, rotation_error, right = run.errors()
         late = run.us > GOAL_US.get(run.joints, math.inf)
-        wrong = right < len(run.targets) or max(place, turn) > TOLERANCE * (1 + 1e-6)
+        wrong = right < len(run.targets) or max(position_error, rotation_error) > TOLERANCE * (1 + 1e-6)
         print(
             f"{run.kind:6} {run.joints:6} {run.us:13.1f} {run.iterations / len(run.targets):16.2f} "
-            f"{1e6 * run.best.max():15.0f} {place:9.1e} m {turn:6.1e} rad {right:5} of {len(run.targets)}"
+            f"{1e6 * run.best.max():15.0f} {position_error:9.1e} m {rotation_error:6.1e} rad "
+            f"{right:5} of {len(run.targets)}"
             f" {1e3 * run.seconds_to_make:6.0f} ms{'  <- missed' if late or wrong else ''}"
         )
         if late or wrong:
             missed.append(f"{run.kind} {run.joints}")
     for kind in ("point", "pose"):
         n, us = np.array([(run.joints, run.us) for run in runs if run.kind == kind and run.joints >= 30]).T
-        (power, _), (each, besides) = straight_line(np.log(n), np.log(us)), straight_line(n, us)
-        print(f"{kind}: grows as joints^{power:.2f}; {each:.3f} us a joint and {besides:.1f} us besides")
+        (power, _), (each, offset) = straight_line(np.log(n), np.log(us)), straight_line(n, us)
+        print(f"{kind}: grows as joints^{power:.2f}; {each:.3f} us a joint plus {offset:.1f} us")
     print("out of reach, 1.5 m for an arm of 1 m:")
     for joints in JOINTS:
         print(out_of_reach(joints))

@@ -1,14 +1,14 @@
-"""Paths around obstacles, beside OMPL's own defaults: python benchmarks/planning.py [--quick] [--problems N]
+"""Paths around obstacles, beside OMPL with its defaults: python benchmarks/planning.py [--quick] [--problems N]
 
-A Panda that bumps with capsules, in three scenes: from one board of a shelf to another, through a window in a wall, and
-in the cage of 50 obstacles of `cage.py` (`planning_scenes.py` says how starts and goals are drawn). Each problem is
-given to `mk.plan`, and to OMPL as its tutorial has it: SimpleSetup, RRTConnect, motions looked at every 1 % of the
-space, then simplified; and one of ten once more with looks every 0.1 %, so that fewer of its paths bump. Pinocchio and
-coal are its checker, in one compiled call for each configuration. All have the same shapes, pairs, limits and seconds.
-They are timed by the processor's time, since a busy machine cuts all to pieces, and so are OMPL's seconds counted;
-those of `mk.plan` are by the clock. All paths are then looked at every 0.005 rad with coal. One of ours that bumps, or
-a path of two arms with a box that lets go of it, fails the run. --scene asks for some alone.
-At last two arms carry a box around a pillar (--scene pillar), by `mk.plan` alone.
+A Panda with collision capsules in three scenes: from one board of a shelf to another, through a window in a wall, and
+in the cage of 50 obstacles of `cage.py` (`planning_scenes.py` says how starts and goals are drawn). `mk.plan` gets each
+problem, and OMPL as in its tutorial: SimpleSetup, RRTConnect, motions checked every 1 % of the space, then simplified;
+and one of ten problems again with checks every 0.1 %, so that fewer of its paths collide. Pinocchio and coal are its
+checker, in one compiled call for each configuration. All have the same shapes, pairs, limits and seconds. Times are
+processor times, since a busy machine disturbs wall times, and so is the time limit of OMPL; that of `mk.plan` is wall
+time. coal then checks all paths every 0.005 rad. One path of ours in collision, or a path of two arms with a box that
+violates its loop, fails the run. --scene selects scenes.
+Finally two arms carry a box around a pillar (--scene pillar), by `mk.plan` alone.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -46,29 +46,29 @@ from mechanik.motion.plan.planning_space import PlanningSpace
 
 PROBLEMS, SECONDS, RUNS = 100, 10.0, 10
 EVERY = 10
-"""Problems, after which it is said how far it has come."""
+"""Number of problems between two progress lines."""
 FINER = 10
-"""One problem of so many is given to OMPL with closer looks, which takes it long."""
+"""OMPL gets one of so many problems with finer checks, which take long."""
 THREE, PILLAR = ("shelf", "window", "cage"), "pillar"
 
 
-class Found(NamedTuple):
+class PlanResult(NamedTuple):
     q: np.ndarray | None
     seconds: float
 
 
-Planner = Callable[[np.ndarray, np.ndarray], Found]
+Planner = Callable[[np.ndarray, np.ndarray], PlanResult]
 Check = Callable[[np.ndarray], bool]
 
 
 def by_mechanik(arm: mk.Mechanism, collider: Collider) -> Planner:
-    def solve(a: np.ndarray, b: np.ndarray) -> Found:
-        begun = process_time()
+    def solve(a: np.ndarray, b: np.ndarray) -> PlanResult:
+        start_time = process_time()
         try:
             path = mk.plan(arm, a, b, avoid=collider, max_seconds=SECONDS)
         except PlanningError:
-            return Found(None, process_time() - begun)
-        return Found(path.q, process_time() - begun)
+            return PlanResult(None, process_time() - start_time)
+        return PlanResult(path.q, process_time() - start_time)
 
     return solve
 
@@ -76,15 +76,15 @@ def by_mechanik(arm: mk.Mechanism, collider: Collider) -> Planner:
 def by_ompl(arm: mk.Mechanism, is_free: Check, resolution: float | None = None) -> Planner:
     """
     Args:
-        resolution: the share of the space between two looks; None: as OMPL has it.
+        resolution: share of the space between two checks; None: the default of OMPL.
     """
     from ompl import base, geometric, util
 
     util.setLogLevel(util.LOG_NONE)
     n, lower, upper = arm.nq, arm.space.lower, arm.space.upper
 
-    def solve(a: np.ndarray, b: np.ndarray) -> Found:
-        begun = process_time()
+    def solve(a: np.ndarray, b: np.ndarray) -> PlanResult:
+        start_time = process_time()
         space, bounds = base.RealVectorStateSpace(n), base.RealVectorBounds(n)
         for k in range(n):
             bounds.setLow(k, float(lower[k]))
@@ -106,24 +106,24 @@ def by_ompl(arm: mk.Mechanism, is_free: Check, resolution: float | None = None) 
             start[k], goal[k] = float(a[k]), float(b[k])
         setup.setStartAndGoalStates(start, goal)
         setup.setPlanner(geometric.RRTConnect(setup.getSpaceInformation()))
-        setup.solve(base.PlannerTerminationCondition(lambda: process_time() - begun > SECONDS))
+        setup.solve(base.PlannerTerminationCondition(lambda: process_time() - start_time > SECONDS))
         if not setup.haveExactSolutionPath():
-            return Found(None, process_time() - begun)
+            return PlanResult(None, process_time() - start_time)
         setup.simplifySolution()
         path = setup.getSolutionPath()
         states = [path.getState(k) for k in range(path.getStateCount())]
-        return Found(np.array([[one[k] for k in range(n)] for one in states]), process_time() - begun)
+        return PlanResult(np.array([[state[k] for k in range(n)] for state in states]), process_time() - start_time)
 
     return solve
 
 
 def checker(arm: mk.Mechanism, scene: Scene) -> Check:
     """Whether a configuration is free, by Pinocchio and coal, on the same shapes and pairs."""
-    with tempfile.TemporaryDirectory() as place:
-        export(arm, scene.collider, np.zeros((1, 4, 4)), scene.starts[:1], Path(place))
-        pin, model, shapes = model_of(Path(place))
-    data, about = model.createData(), shapes.createData()
-    return lambda q: not pin.computeCollisions(model, data, shapes, about, q, True)
+    with tempfile.TemporaryDirectory() as folder:
+        export(arm, scene.collider, np.zeros((1, 4, 4)), scene.starts[:1], Path(folder))
+        pin, model, shapes = model_of(Path(folder))
+    data, geometry_data = model.createData(), shapes.createData()
+    return lambda q: not pin.computeCollisions(model, data, shapes, geometry_data, q, True)
 
 
 def length(q: np.ndarray) -> float:
@@ -135,55 +135,55 @@ def race(name: str, problems: int, seed: int) -> bool:
     scene = SCENES[name](arm, problems, seed)
     ends, is_free = list(zip(scene.starts, scene.goals, strict=True)), checker(arm, scene)
 
-    def bumps(q: np.ndarray) -> bool:
-        return not all(is_free(one) for a, b in pairwise(q) for one in straight(a, b))
+    def collides(q: np.ndarray) -> bool:
+        return not all(is_free(sample) for a, b in pairwise(q) for sample in straight(a, b))
 
-    easy = sum(not bumps(np.array(pair)) for pair in ends)
-    print(f"{name}: {scene.collider}; the straight way is free in {easy} of {len(ends)}")
+    easy = sum(not collides(np.array(pair)) for pair in ends)
+    print(f"{name}: {scene.collider}; the straight segment is free in {easy} of {len(ends)}")
     sides: dict[str, Planner] = {
         "mk.plan": by_mechanik(arm, scene.collider),
         "OMPL, Pinocchio, coal": by_ompl(arm, is_free),
-        "OMPL, looks at 0.1 %": by_ompl(arm, is_free, 0.001),
+        "OMPL, checks at 0.1 %": by_ompl(arm, is_free, 0.001),
     }
     ours, theirs, finer = sides
     for label in (ours, theirs):
-        sides[label](*ends[0])  # all is loaded before the clock runs
-    found: dict[str, dict[int, Found]] = {label: {} for label in sides}
+        sides[label](*ends[0])  # load everything before timing
+    results: dict[str, dict[int, PlanResult]] = {label: {} for label in sides}
     for k, pair in enumerate(ends):
         for label, solve in sides.items():
             if label != finer or k % FINER == 0:
-                found[label][k] = solve(*pair)
+                results[label][k] = solve(*pair)
         if (k + 1) % EVERY == 0 or k + 1 == len(ends):
             solved = "; ".join(
-                f"{label}: {sum(one.q is not None for one in some.values())} of {len(some)}"
-                for label, some in found.items()
+                f"{label}: {sum(result.q is not None for result in planned.values())} of {len(planned)}"
+                for label, planned in results.items()
             )
             print(f"  {name}, {k + 1} of {len(ends)} problems. {solved}", file=sys.stderr, flush=True)
-    fine = report(found, bumps)
-    open_to = [(found[ours][k].q is None, found[theirs][k].q is None) for k in range(len(ends))]
-    times = [np.median([one.seconds for one in found[label].values()]) for label in (ours, theirs)]
+    fine = report(results, collides)
+    unsolved = [(results[ours][k].q is None, results[theirs][k].q is None) for k in range(len(ends))]
+    times = [np.median([result.seconds for result in results[label].values()]) for label in (ours, theirs)]
     print(
-        f"  solved by neither us nor OMPL's defaults {open_to.count((True, True))}, by OMPL's alone "
-        f"{open_to.count((True, False))}, by us alone {open_to.count((False, True))}; "
+        f"  solved by neither us nor OMPL's defaults {unsolved.count((True, True))}, by OMPL's alone "
+        f"{unsolved.count((True, False))}, by us alone {unsolved.count((False, True))}; "
         f"median time of OMPL's by ours: {times[1] / times[0]:.1f}"
     )
     return fine
 
 
-def report(found: dict[str, dict[int, Found]], bumps: Check) -> bool:
-    """A line for each; whether none of ours, which come first, bumps."""
-    bad, ours = list[int](), next(iter(found.values()))
-    for label, answers in found.items():
-        paths = {k: one.q for k, one in answers.items() if one.q is not None}
-        bad.append(sum(map(bumps, paths.values())))
-        ms = 1e3 * np.array([one.seconds for one in answers.values()])
-        if answers is ours:
+def report(results: dict[str, dict[int, PlanResult]], collides: Check) -> bool:
+    """Print a line for each planner; return whether no path of ours, which come first, collides."""
+    bad, ours = list[int](), next(iter(results.values()))
+    for label, planned in results.items():
+        paths = {k: result.q for k, result in planned.items() if result.q is not None}
+        bad.append(sum(map(collides, paths.values())))
+        ms = 1e3 * np.array([result.seconds for result in planned.values()])
+        if planned is ours:
             far = f"{np.mean([length(q) for q in paths.values()] or [np.nan]):.2f} rad long"
         else:
             longer = [length(q) / length(own) for k, q in paths.items() if (own := ours[k].q) is not None]
             far = f"{np.median(longer or [np.nan]):.2f} times as long as ours"
         print(
-            f"  {label:<22} {len(paths):>3} of {len(answers)} solved, {bad[-1]} of them bump; ms: median "
+            f"  {label:<22} {len(paths):>3} of {len(planned)} solved, {bad[-1]} in collision; ms: median "
             f"{np.median(ms):.1f}, mean {ms.mean():.1f}, 95 % {np.quantile(ms, 0.95):.0f}; {far}"
         )
     return bad[0] == 0
@@ -245,7 +245,7 @@ def closed_chain(runs: int) -> bool:
     collider = Collider(arms, ["self", Obstacle(Box((0.06, 0.06, 1.2)), name="pillar")])
     seconds, worst, gap, far = [], 0.0, np.inf, []
     for run in range(-1, runs):  # once before the clock runs
-        begun, wall = process_time(), perf_counter()
+        start_time, wall = process_time(), perf_counter()
         try:
             path = mk.plan(arms, *ends, avoid=collider, rng=np.random.default_rng(run + 1), max_seconds=60.0)
         except PlanningError as error:
@@ -253,7 +253,7 @@ def closed_chain(runs: int) -> bool:
             continue
         if run < 0:
             continue
-        seconds.append(process_time() - begun)
+        seconds.append(process_time() - start_time)
         far.append(path.length)
         between = mk.Path(arms, path.at(np.linspace(0.0, 1.0, 1001)))
         worst, gap = max(worst, between.closure_error()), min(gap, float(np.min(collider.distance(between.q))))
@@ -261,32 +261,33 @@ def closed_chain(runs: int) -> bool:
     ms = 1e3 * np.array(seconds or [np.nan])
     print(
         f"two arms, one box, a pillar: {len(seconds)} of {runs} found, ms: median {np.median(ms):.0f}, "
-        f"most {ms.max():.0f}; {np.mean(far or [np.nan]):.1f} rad long; at 1,001 places of each path loops are open by "
-        f"{worst:.1e} m or rad at most, and the smallest gap is {1e3 * gap:.2f} mm"
+        f"most {ms.max():.0f}; {np.mean(far or [np.nan]):.1f} rad long; "
+        "at 1,001 points of each path the closure error is "
+        f"{worst:.1e} m or rad at most, and the smallest distance is {1e3 * gap:.2f} mm"
     )
     return bool(seconds) and worst < 1e-6 and gap >= 0.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few problems, for a test that it runs")
-    parser.add_argument("--problems", type=int, default=PROBLEMS, help="in each scene")
-    parser.add_argument("--scene", choices=(*SCENES, PILLAR), nargs="+", default=(*THREE, PILLAR), help="which of them")
+    parser.add_argument("--quick", action="store_true", help="few problems, to test that it runs")
+    parser.add_argument("--problems", type=int, default=PROBLEMS, help="number of problems per scene")
+    parser.add_argument("--scene", choices=(*SCENES, PILLAR), nargs="+", default=(*THREE, PILLAR), help="scenes to run")
     parser.add_argument(
         "--lengths", action="store_true", help="compare lengths with OMPL's optimizing planners instead"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of other problems; 0 are those that were tuned on")
-    given = parser.parse_args()
-    if given.lengths:
+    parser.add_argument("--seed", type=int, default=0, help="seed of the problems; 0 was used for tuning")
+    arguments = parser.parse_args()
+    if arguments.lengths:
         for name in THREE:
-            lengths(name, 2 if given.quick else 8, given.seed)
+            lengths(name, 2 if arguments.quick else 8, arguments.seed)
         return 0
     fine = True
-    for name in given.scene:
+    for name in arguments.scene:
         if name != PILLAR:
-            fine &= race(name, 5 if given.quick else max(1, given.problems), given.seed)
+            fine &= race(name, 5 if arguments.quick else max(1, arguments.problems), arguments.seed)
             continue
-        runs = 2 if given.quick else RUNS
+        runs = 2 if arguments.quick else RUNS
         fine &= closed_chain(runs)
     return 0 if fine else 1
 

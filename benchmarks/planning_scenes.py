@@ -1,11 +1,11 @@
-"""The scenes of `planning.py`, each with starts and goals for a Panda that bumps with capsules.
+"""Scenes of `planning.py`, each with starts and goals for a Panda with collision capsules.
 
-Shelf and window: the hand at random places before the one board and before the other, or before and behind the window.
-Cage: a thousand free configurations are drawn inside the limits; each is joined to those of its twenty nearest to which
-the straight way is free (looked at every 0.005 rad), and of those that hang together, the most, starts and goals are
-drawn. So each problem has a path, which neither of the planners has had a hand in, and starts and goals are as far
-apart as any. Apart: starts and goals are drawn alone. About one of eight is then a start or goal that hangs together
-with no other, and may have no path. Another seed means other starts and goals, and another cage.
+Shelf and window: the hand at random positions in front of one board and of the other, or in front of and behind the
+window. Cage: a thousand free configurations are drawn within limits; each is connected to those of its twenty nearest
+neighbours to which the straight segment is free (checked every 0.005 rad), and starts and goals are drawn from the
+largest connected component. So each problem has a path, independent of both planners, and starts and goals are as far
+apart as any. Apart: starts and goals are drawn without this condition. About one of eight is then connected to no other
+configuration, and may have no path. The seed selects starts, goals and the cage.
 """
 # pyright: basic
 
@@ -23,9 +23,9 @@ from mechanik.model.shapes import Box
 from mechanik.spatial import make_pose, rotation
 
 DENSE = 0.005
-"""Rad: how far apart looks are that decide."""
+"""rad, between two checks of a segment."""
 DRAWN, NEAREST, FIRST = 1_000, 20, 8
-"""Of the cage: configurations; neighbours of each; and places of a way that are looked at before all others."""
+"""Of the cage: configurations; neighbours of each; and samples of a segment that are checked first."""
 
 
 class Scene(NamedTuple):
@@ -36,8 +36,8 @@ class Scene(NamedTuple):
     goals: np.ndarray
 
 
-def board(name: str, size: tuple[float, float, float], *place: float) -> Obstacle:
-    return Obstacle(Box(size), place, name=name)
+def board(name: str, size: tuple[float, float, float], *position: float) -> Obstacle:
+    return Obstacle(Box(size), position, name=name)
 
 
 def on_shelf() -> list[Obstacle]:
@@ -54,38 +54,40 @@ def in_wall() -> list[Obstacle]:
     return [*frame, board("below", (0.04, 0.4, 0.6), 0.45, 0.0, 0.0), board("above", (0.04, 0.4, 0.6), 0.45, 0.0, 1.0)]
 
 
-def hands(
+def free_hand_configurations(
     collider: Collider, low: tuple[float, ...], high: tuple[float, ...], count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """(count, nq) free, with the hand anywhere between two corners, pointing forward within half a radian."""
-    found: list[np.ndarray] = []
+    configurations: list[np.ndarray] = []
     forward = rotation.about_y(np.pi / 2)
-    while len(found) < count:
+    while len(configurations) < count:
         turns = rotation.exp(rng.uniform(-0.5, 0.5, (count, 3))) @ forward @ rotation.about_z(rng.uniform(-3, 3, count))
         X = make_pose(turns, rng.uniform(low, high, (count, 3)))
         solver = mk.Solver(collider.mechanism, mk.PoseGoal(HAND, X[0]), avoid=collider)
         result = solver.solve_batch(X, threads=1)
-        found += list(result.q[result.success])
-    return np.array(found[:count])
+        configurations += list(result.q[result.success])
+    return np.array(configurations[:count])
 
 
 def shelf(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
     collider, rng = Collider(arm, ["self", *on_shelf()]), np.random.default_rng(3 + seed)
-    below = hands(collider, (0.5, -0.25, 0.2), (0.65, 0.25, 0.4), count, rng)
-    return Scene(collider, below, hands(collider, (0.5, -0.25, 0.6), (0.65, 0.25, 0.8), count, rng))
+    below = free_hand_configurations(collider, (0.5, -0.25, 0.2), (0.65, 0.25, 0.4), count, rng)
+    return Scene(collider, below, free_hand_configurations(collider, (0.5, -0.25, 0.6), (0.65, 0.25, 0.8), count, rng))
 
 
 def window(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
     collider, rng = Collider(arm, ["self", *in_wall()]), np.random.default_rng(4 + seed)
-    before = hands(collider, (0.25, -0.5, 0.2), (0.32, 0.5, 0.8), count, rng)
-    return Scene(collider, before, hands(collider, (0.55, -0.12, 0.4), (0.65, 0.12, 0.6), count, rng))
+    before = free_hand_configurations(collider, (0.25, -0.5, 0.2), (0.32, 0.5, 0.8), count, rng)
+    return Scene(
+        collider, before, free_hand_configurations(collider, (0.55, -0.12, 0.4), (0.65, 0.12, 0.6), count, rng)
+    )
 
 
 def caged(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
     collider, rng = Collider(arm, ["self", *cage(seed)]), np.random.default_rng(5 + seed)
     q, _ = free_configurations(collider, max(DRAWN, 4 * count), 1 + seed)
-    some = rng.permutation(joined(collider, q))[: 2 * count]
-    return Scene(collider, q[some[:count]], q[some[count:]])
+    indices = rng.permutation(largest_component(collider, q))[: 2 * count]
+    return Scene(collider, q[indices[:count]], q[indices[count:]])
 
 
 def apart(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
@@ -94,21 +96,21 @@ def apart(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
     return Scene(collider, q[:count], q[count:])
 
 
-def joined(collider: Collider, q: np.ndarray) -> np.ndarray:
-    """Numbers of those of q (N, nq), as many as can be, between which free straight ways lead over others of them."""
+def largest_component(collider: Collider, q: np.ndarray) -> np.ndarray:
+    """Indices of the largest set of rows of q (N, nq) that free straight segments connect."""
     group = np.arange(len(q))
-    for i, one in enumerate(q):
-        for j in np.argsort(np.linalg.norm(q - one, axis=1))[1 : NEAREST + 1]:
+    for i, q_i in enumerate(q):
+        for j in np.argsort(np.linalg.norm(q - q_i, axis=1))[1 : NEAREST + 1]:
             if group[i] == group[j]:
                 continue
-            way = straight(one, q[j])
-            if np.all(collider.is_free(way[:: 1 + len(way) // FIRST])) and np.all(collider.is_free(way)):
+            segment = straight(q_i, q[j])
+            if np.all(collider.is_free(segment[:: 1 + len(segment) // FIRST])) and np.all(collider.is_free(segment)):
                 group[group == group[j]] = group[i]
     return np.flatnonzero(group == np.bincount(group).argmax())
 
 
 def straight(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(N, nq), every 0.005 rad on the straight way from a to b."""
+    """(N, nq), every 0.005 rad on the straight segment from a to b."""
     return a + np.linspace(0.0, 1.0, 2 + int(np.abs(b - a).max() / DENSE))[:, None] * (b - a)
 
 

@@ -1,8 +1,8 @@
 """Processor time as the clock of the benchmarks.
 
-The wall clock of a virtual machine may tick in tens of milliseconds, and a busy machine adds to it what others do. The
-clock of the processor has neither fault, but a look at it is a call of the system: 0.6 us on a 2-core cloud machine,
-which `intervals` takes off.
+The wall clock of a virtual machine may tick in tens of milliseconds, and a busy machine adds the time of other
+processes. The processor clock has neither fault, but reading it is a system call: 0.6 us on a 2-core cloud machine,
+which `intervals` subtracts.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from time import process_time as clock
 
 import numpy as np
 
-LOOKS = 2000
-LEAST = 1e-9
+READINGS = 2000
+MIN_SECONDS = 1e-9
 """s; below what any call takes, so that ratios stay finite where the processor's clock is coarse too."""
 
 
 @functools.cache
-def cost_of_look() -> float:
-    """Seconds that one look at the clock takes; the median of many."""
-    return float(np.median(np.diff([clock() for _ in range(LOOKS)])))
+def clock_overhead() -> float:
+    """Seconds that one reading of the clock takes; the median of many."""
+    return float(np.median(np.diff([clock() for _ in range(READINGS)])))
 
 
 def intervals(times: Sequence[float]) -> np.ndarray:
-    """Seconds between successive looks at the clock, without what the looks take; (n - 1,) for n times."""
-    return np.maximum(np.diff(times) - cost_of_look(), LEAST)
+    """Seconds between successive readings of the clock, without the overhead of reading; (n - 1,) for n times."""
+    return np.maximum(np.diff(times) - clock_overhead(), MIN_SECONDS)
 
 
 def seconds_per_call(call: Callable[[], object], seconds: float = 0.02) -> float:
     """Seconds of one call, repeated until all calls together take `seconds` of processor time."""
-    count, repeats, begun = 0, 1, clock()
+    count, repeats, start = 0, 1, clock()
     while True:
         for _ in range(repeats):
             call()
         count += repeats
-        spent = clock() - begun
+        spent = clock() - start
         if spent >= seconds or count >= 1 << 20:
-            return max(spent / count, LEAST)
+            return max(spent / count, MIN_SECONDS)
         repeats = count

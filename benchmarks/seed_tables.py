@@ -1,9 +1,9 @@
-"""What a table of starts gains for trees with several goals and for loops; prints the tables of docs/seed_tables.md.
+"""Gain of a table of starts for trees with several goals and for loops; prints the tables of docs/seed_tables.md.
 
     python benchmarks/seed_tables.py [--count 200]
 
 Counts, not times: attempts until success, iterations, and how many targets are solved with 10, 30 and 100 restarts.
-Every solve begins at a random configuration, with loops open; every target is met by some configuration. The second
+Every solve begins at a random configuration, with open loops; every target is reachable. The second
 table has times of the processor, which are rough.
 """
 
@@ -41,7 +41,7 @@ Starts = Callable[[RestartRequest, LeastSquaresProblem, Array], Iterator[Array]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is asked of what; `target` says what a configuration meets."""
+    """A mechanism with its goals; `target` returns the targets that a configuration reaches."""
 
     name: str
     mechanism: mk.Mechanism
@@ -53,7 +53,7 @@ class Case:
 
 
 def two_arms() -> mk.Mechanism:
-    """Two arms with the lengths of a UR5 on a torso that turns; 13 freedoms."""
+    """Two arms with the lengths of a UR5 on a torso that turns; 13 dofs."""
     joints = (
         ((0, 0, 0.089159), "z"), ((0, 0.13585, 0), "y"), ((0, -0.1197, 0.425), "y"),
         ((0, 0, 0.39225), "y"), ((0, 0.093, 0), "z"), ((0, 0, 0.09465), "y"),
@@ -92,9 +92,9 @@ def cases() -> Iterator[Case]:
         ]
 
         def target(q: Array) -> Any:
-            all_of_them = [mechanism.pose(link, q) for link in poses]
-            all_of_them += [mechanism.pose(link, q)[:3, 3] for link in points]
-            return all_of_them if len(goals) > 1 else all_of_them[0]
+            targets = [mechanism.pose(link, q) for link in poses]
+            targets += [mechanism.pose(link, q)[:3, 3] for link in points]
+            return targets if len(goals) > 1 else targets[0]
 
         return Case(name, mechanism, goals, target)
 
@@ -119,19 +119,19 @@ def cases() -> Iterator[Case]:
 
 
 def in_halton_order(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-    """As it would be without tables."""
+    """The order without tables."""
     yield halton_configurations(problem.mechanism.space, RESTARTS)
 
 
-def from_table(entries: int, shut: bool) -> Starts:
-    """Best first from a table, which is kept; what it lacks comes in Halton's order."""
-    kept: dict[int, SeedTable] = {}
+def from_table(entries: int, closed: bool) -> Starts:
+    """Best first from a cached table; further starts come in Halton order."""
+    tables: dict[int, SeedTable] = {}
 
     def starts(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-        if id(problem) not in kept:
-            kept[id(problem)] = make_table(problem, entries)
-        table = kept[id(problem)]
-        best = table.closed_best_first(problem, entries, Options(), Monitor()) if shut else table.best_first(problem)
+        if id(problem) not in tables:
+            tables[id(problem)] = make_table(problem, entries)
+        table = tables[id(problem)]
+        best = table.closed_best_first(problem, entries, Options(), Monitor()) if closed else table.best_first(problem)
         more = halton_configurations(problem.mechanism.space, RESTARTS, entries)
         yield np.ascontiguousarray(np.concatenate([best, more])[:RESTARTS])
 
@@ -147,22 +147,22 @@ def make_table(problem: LeastSquaresProblem, entries: int) -> SeedTable:
 # ---- measuring ----------------------------------------------------------------------------------
 
 
-def met(case: Case, solver: mk.Solver, rng: np.random.Generator, count: int) -> list[Array]:
-    """Configurations with all loops shut."""
-    found: list[Array] = []
-    while len(found) < count:
+def closed_configurations(case: Case, solver: mk.Solver, rng: np.random.Generator, count: int) -> list[Array]:
+    """Configurations with all loops closed."""
+    configurations: list[Array] = []
+    while len(configurations) < count:
         drawn = case.mechanism.random(rng, count)
         if case.mechanism.closures:
             drawn = close_loops_of_starts(solver._problems[0], drawn, Options(), Monitor())[0]
-        found += list(drawn)
-    return found[:count]
+        configurations += list(drawn)
+    return configurations[:count]
 
 
 def measure(case: Case, order: Starts, count: int) -> tuple[str, ...]:
     """Attempts of those that are solved, iterations of all, percent solved with 10, 30 and 100 restarts."""
     rng = np.random.default_rng(SEED)
     solver = mk.Solver(case.mechanism, case.goals)
-    targets = [case.target(q) for q in met(case, solver, rng, count)]
+    targets = [case.target(q) for q in closed_configurations(case, solver, rng, count)]
     tries, iterations = np.full(count, np.inf), np.zeros(count)
     before, attempts.restart_sequence = attempts.restart_sequence, order
     try:
@@ -178,7 +178,7 @@ def measure(case: Case, order: Starts, count: int) -> tuple[str, ...]:
 
 
 def costs(case: Case) -> str:
-    """Microseconds, the least of some rounds: to draw starts, to make a table, to rank it, to shut its loops."""
+    """Microseconds, the least of some rounds: to draw starts, to make a table, to rank it, to close its loops."""
     solver = mk.Solver(case.mechanism, case.goals)
     problem = solver._problems[0]
     space = case.mechanism.space
@@ -186,19 +186,19 @@ def costs(case: Case) -> str:
     def least(call: Callable[[], object], rounds: int = ROUNDS) -> float:
         best = math.inf
         for _ in range(rounds):
-            begun = clock()
+            start = clock()
             call()
-            best = min(best, clock() - begun)
+            best = min(best, clock() - start)
         return 1e6 * best
 
     table = make_table(problem, 256)
     drawing = least(lambda: halton_configurations(space, RESTARTS))
     building, ranking = least(lambda: make_table(problem, 256)), least(lambda: table.best_first(problem))
-    shutting = "" if not table.has_loops else f"{least(lambda: table_shut(problem, table), 3):.0f}"
-    return f"{drawing:.0f} | {building:.0f} | {ranking:.0f} | {shutting}"
+    closing = "" if not table.has_loops else f"{least(lambda: close_table_loops(problem, table), 3):.0f}"
+    return f"{drawing:.0f} | {building:.0f} | {ranking:.0f} | {closing}"
 
 
-def table_shut(problem: LeastSquaresProblem, table: SeedTable) -> Array:
+def close_table_loops(problem: LeastSquaresProblem, table: SeedTable) -> Array:
     return close_loops_of_starts(problem, table.starts, Options(), Monitor())[0]
 
 
@@ -207,12 +207,12 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="targets of each case")
     count = parser.parse_args().count
     orders: dict[str, Callable[[], Starts]] = {"Halton's order": lambda: in_halton_order}
-    orders |= {f"{size}": partial(from_table, size, shut=False) for size in SIZES}
-    orders |= {f"{size} shut": partial(from_table, size, shut=True) for size in SIZES}
+    orders |= {f"{size}": partial(from_table, size, closed=False) for size in SIZES}
+    orders |= {f"{size} closed": partial(from_table, size, closed=True) for size in SIZES}
     orders["as it is"] = lambda: restart_sequence
-    found = {
+    results = {
         case.name: [
-            measure(case, make(), count) if case.mechanism.closures or "shut" not in name else ("", "", "")
+            measure(case, make(), count) if case.mechanism.closures or "closed" not in name else ("", "", "")
             for name, make in orders.items()
         ]
         for case in cases()
@@ -220,11 +220,11 @@ def main() -> None:
     titles = "Attempts until success", "Iterations", "Percent solved with 10/30/100 restarts"
     for k, title in enumerate(titles):
         print(f"{title}\n\n| case | {' | '.join(orders)} |\n|---|{'---:|' * len(orders)}")
-        for name, row in found.items():
-            print(f"| {name} | {' | '.join(one[k] for one in row)} |")
+        for name, row in results.items():
+            print(f"| {name} | {' | '.join(cell[k] for cell in row)} |")
         print()
     print("Microseconds of the processor\n")
-    print("| case | drawing 100 starts | making a table of 256 | ranking it | shutting its loops |")
+    print("| case | drawing 100 starts | making a table of 256 | ranking it | closing its loops |")
     print("|---|---:|---:|---:|---:|")
     for case in cases():
         print(f"| {case.name} | {costs(case)} |", flush=True)

@@ -1,8 +1,9 @@
-"""Random pairs of shapes, easy and nasty ones, and proofs of the gaps that are found between them.
+"""Random pairs of shapes, regular and degenerate, and proofs of the distances between them.
 
-A gap needs no other library to be believed. The normal n gives a lower bound: how far the shapes are apart along n, by
-their support functions. The two points give an upper bound if they lie on the shapes. If both agree, that is the gap
-of shapes that are apart; in each other it is a way out, and the shortest one if no other direction does better.
+A distance can be proven without another library. The normal n gives a lower bound: how far the shapes are apart along
+n, by their support functions. The two points give an upper bound if they lie on the shapes. If both agree, that is the
+gap of shapes that are apart; for overlapping shapes it is a separating translation, the shortest one if no other
+direction is better.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Pairs:
 
     @property
     def size(self) -> Array:
-        """(n,) metres, about how large a pair is with the way between: what rounding is measured by."""
+        """(n,) metres, about how large a pair is with the distance between: the scale of rounding errors."""
         n, finite = self.count, np.where(np.isfinite(self.S[:, SHAPE_RADIUS]), self.S[:, SHAPE_RADIUS], 0.0)
         return finite[:n] + finite[n:] + np.linalg.norm(self.X[:n, 9:], axis=1) + np.linalg.norm(self.X[n:, 9:], axis=1)
 
@@ -75,7 +76,7 @@ class Pairs:
 
 
 def random_pairs(
-    rng: np.random.Generator, kind: int, other: int, count: int, turns: str = "free", places: str = "free",
+    rng: np.random.Generator, kind: int, other_kind: int, count: int, turns: str = "free", places: str = "free",
     zeros: bool = False,
 ) -> Pairs:  # fmt: skip
     """Pairs about as large as a metre.
@@ -88,7 +89,7 @@ def random_pairs(
     """
     n = 2 * count
     S = np.zeros((n, SHAPE_FLOATS))
-    S[:count, SHAPE_KIND], S[count:, SHAPE_KIND] = kind, other
+    S[:count, SHAPE_KIND], S[count:, SHAPE_KIND] = kind, other_kind
     sizes = rng.integers(1, 4, (n, 3)) * 0.25 if turns == "grid" else rng.uniform(0.05, 0.6, (n, 3))
     S[:, SHAPE_SIZE : SHAPE_SIZE + 3] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
     R = {"free": free_turns, "near": near_turns, "grid": grid_turns}[turns](rng, n)
@@ -207,14 +208,14 @@ def separation(pairs: Pairs, n: Array) -> Array:
 
 
 def differing(pairs: Pairs, ours: Array, theirs: Array, by: float = 1e-9) -> tuple[Array, Array, Array]:
-    """Which gaps of two answers (k, 4+), d and n, differ `by` metres, and which of ours and of theirs are refuted.
+    """Which distances of two results (k, 4+), d and n, differ `by` metres, and which of ours and of theirs are refuted.
 
     A gap is refuted if the shapes are nearer along its own normal, or farther apart along the other one.
     """
     d, e = ours[:, 0], theirs[:, 0]
-    along, other = (np.where(is_unit(n), separation(pairs, n), -np.inf) for n in (ours[:, 1:4], theirs[:, 1:4]))
-    wrong = (along < d - by) | (other > d + by) | ~np.isfinite(d)
-    theirs_wrong = (other < e - by) | (along > e + by) | ~np.isfinite(e)
+    along, along_theirs = (np.where(is_unit(n), separation(pairs, n), -np.inf) for n in (ours[:, 1:4], theirs[:, 1:4]))
+    wrong = (along < d - by) | (along_theirs > d + by) | ~np.isfinite(d)
+    theirs_wrong = (along_theirs < e - by) | (along > e + by) | ~np.isfinite(e)
     return ~(np.abs(d - e) <= by), wrong, theirs_wrong
 
 

@@ -1,7 +1,7 @@
 """Inverse kinematics from Python, one target at a time on one core: python benchmarks/solve.py [--quick]
 
-Random targets without a seed (A) and a path followed from answer to answer (B) on a Panda and a UR5, to 1e-5 m and
-rad; a hexapod and a four-bar along their paths, with loops shut to 1e-9; and what Python adds to the kernel. Beside A
+Random targets without a seed (A) and a path followed from solution to solution (B) on a Panda and a UR5, to 1e-5 m and
+rad; a hexapod and a four-bar along their paths, with loops closed to 1e-9; and what Python adds to the kernel. Beside A
 and B, in the same run, Klampt's solver with random restarts, if it is installed. The machines are noisy, so rounds of
 all alternate; the best time of each target counts, and the mean of those is printed. Fails if a goal is missed.
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from alternating_rounds import Case, Solutions, Times, Verification, measure
 from klampt_peer import klampt_calls
 from processor_clock import clock
-from rounds import Answers, Case, Times, Verdict, measure
 
 import mechanik as mk
 from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
@@ -32,10 +32,10 @@ from mechanik.spatial import make_pose, rotation
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 ARMS = {"Panda": ("panda", "panda_link8"), "UR5": ("ur5", "tool0")}
-TOLERANCE, SHUT = 1e-5, 1e-9
+TOLERANCE, CLOSURE_TOLERANCE = 1e-5, 1e-9
 RESTARTS = 300
 JUMP = 3.0
-"""How many times the largest step of the path's own joint values an answer may be from the last one."""
+"""Largest joint step that is allowed, as multiple of the largest step of the path's own joint values."""
 TICKS = {"hexapod": 1500, "four-bar": 1500}
 
 
@@ -45,7 +45,7 @@ def main() -> int:
     quick = parser.parse_args().quick
     cases = [case for name in ARMS for case in arm_cases(name, quick)]
     cases += [hexapod_case("closure", quick), hexapod_case("joint", quick), four_bar_case(quick)]
-    answers = {case.name: case.run([]) for case in cases}
+    solutions = {case.name: case.run([]) for case in cases}
     peers_solved = measure(cases, 5 if quick else 15)
 
     print(
@@ -54,7 +54,7 @@ def main() -> int:
     )
     missed: list[str] = []
     for case in cases:
-        right, fine, note = case.judge(answers[case.name])
+        right, fine, note = case.verify(solutions[case.name])
         ours = case.us("run", right)
         late = ours > case.goal_us or right < case.count or not fine
         line = f"{case.name:28} {case.goal_us:5.0f} {ours:9.2f} {case.us('bare', case.count):7.2f}"
@@ -87,16 +87,18 @@ def arm_cases(name: str, quick: bool) -> list[Case]:
     goal = mk.PoseGoal(tool, path[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
     solver = mk.Solver(arm, goal)
 
-    def judge_targets(answers: Answers) -> Verdict:
-        right = right_poses(arm, tool, answers, targets)
-        attempts, iterations = (np.mean([getattr(one, what) for one in answers]) for what in ("attempts", "iterations"))
+    def verify_targets(solutions: Solutions) -> Verification:
+        right = right_poses(arm, tool, solutions, targets)
+        attempts, iterations = (
+            np.mean([getattr(solution, name) for solution in solutions]) for name in ("attempts", "iterations")
+        )
         return right, True, f"{attempts:.2f} attempts, {iterations:.1f} iterations"
 
-    def judge_path(answers: Answers) -> Verdict:
-        q = np.array([q_start, *(one.q for one in answers)])
+    def verify_path(solutions: Solutions) -> Verification:
+        q = np.array([q_start, *(solution.q for solution in solutions)])
         largest = float(np.abs(np.diff(q, axis=0)).max())
         note = f"largest joint step {largest:.4f}, of the path {step:.4f}"
-        return right_poses(arm, tool, answers, path), largest <= JUMP * step, note
+        return right_poses(arm, tool, solutions, path), largest <= JUMP * step, note
 
     same = DATA / "klampt" / f"{file}_nogeom.urdf"
     peers = klampt_calls(arm, same, tool, (targets, seeds), (path, q_start), TOLERANCE, RESTARTS)
@@ -106,7 +108,7 @@ def arm_cases(name: str, quick: bool) -> list[Case]:
             8.0,
             count,
             lambda times: jump(solver, targets, times),
-            judge_targets,
+            verify_targets,
             bare_each(solver, targets),
             peers.get("A"),
         ),
@@ -115,49 +117,50 @@ def arm_cases(name: str, quick: bool) -> list[Case]:
             4.0,
             count,
             lambda times: follow(solver, path, q_start, times),
-            judge_path,
+            verify_path,
             bare_follow(solver, path, q_start),
             peers.get("B"),
         ),
     ]
 
 
-def right_poses(arm: mk.Mechanism, tool: str, answers: Answers, targets: list[np.ndarray]) -> int:
-    """How many claim success, are at their target and inside the limits; computed apart from the solver."""
-    q = np.array([one.q for one in answers])
-    X, wanted = arm.pose(tool, q), np.array(targets)
-    apart = np.linalg.norm(X[:, :3, 3] - wanted[:, :3, 3], axis=1)
-    turned = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ wanted[:, :3, :3]), axis=1)
+def right_poses(arm: mk.Mechanism, tool: str, solutions: Solutions, targets: list[np.ndarray]) -> int:
+    """Number of solutions that claim success, reach their target and are within limits; computed independently of the
+    solver."""
+    q = np.array([solution.q for solution in solutions])
+    X, X_target = arm.pose(tool, q), np.array(targets)
+    position_error = np.linalg.norm(X[:, :3, 3] - X_target[:, :3, 3], axis=1)
+    rotation_error = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ X_target[:, :3, :3]), axis=1)
     inside = ((q >= arm.space.lower) & (q <= arm.space.upper)).all(axis=1)
-    claimed = np.array([one.success for one in answers])
-    near = (apart <= TOLERANCE * (1 + 1e-6)) & (turned <= TOLERANCE * (1 + 1e-6))
-    assert not (claimed & ~(near & inside)).any(), "a solution that claims success is none"
+    claimed = np.array([solution.success for solution in solutions])
+    near = (position_error <= TOLERANCE * (1 + 1e-6)) & (rotation_error <= TOLERANCE * (1 + 1e-6))
+    assert not (claimed & ~(near & inside)).any(), "a solution claims success and is wrong"
     return int((claimed & near & inside).sum())
 
 
-def jump(solver: mk.Solver, targets: list[Any], times: Times) -> Answers:
-    answers: Answers = []
+def jump(solver: mk.Solver, targets: list[Any], times: Times) -> Solutions:
+    solutions: Solutions = []
     for target in targets:
-        answers.append(solver.solve(target))
+        solutions.append(solver.solve(target))
         times.append(clock())
-    return answers
+    return solutions
 
 
-def follow(solver: mk.Solver, targets: list[Any], q: np.ndarray, times: Times) -> Answers:
-    answers: Answers = []
+def follow(solver: mk.Solver, targets: list[Any], q: np.ndarray, times: Times) -> Solutions:
+    solutions: Solutions = []
     for target in targets:
-        answer = solver.solve(target, q)
-        q = answer.q
-        answers.append(answer)
+        solution = solver.solve(target, q)
+        q = solution.q
+        solutions.append(solution)
         times.append(clock())
-    return answers
+    return solutions
 
 
 # ---- the kernel alone -----------------------------------------------------------------------
 
 
 def kernel(solver: mk.Solver) -> Callable[[Any, np.ndarray | None, np.ndarray], int]:
-    """The kernel as the solver calls it, without the checks before and the answer after."""
+    """The kernel as the solver calls it, without the checks before and the `Solution` after."""
     chain, home = solver._chain_search, solver._mid_configuration
     if chain is not None:
         solve_one, work = chain_kernel.solve_target, chain.allocate_workspace()
@@ -165,10 +168,10 @@ def kernel(solver: mk.Solver) -> Callable[[Any, np.ndarray | None, np.ndarray], 
         return lambda target, q0, q: (
             seeded(target, q0, q) if q0 is not None else solve_one(work, target, home, FROM_TABLE, 0.0, q)
         )
-    ints, floats, starts, put = solver._ints, solver._floats, solver._starts, solver._target_writer
-    assert put is not None
+    ints, floats, starts, write_target = solver._ints, solver._floats, solver._starts, solver._target_writer
+    assert write_target is not None
     search = descent_kernel.search
-    return lambda target, q0, q: search(ints, floats, put(target, q0), q0, starts, q)
+    return lambda target, q0, q: search(ints, floats, write_target(target, q0), q0, starts, q)
 
 
 def bare_each(solver: mk.Solver, targets: list[Any]) -> Callable[[Times], None]:
@@ -186,17 +189,17 @@ def bare_follow(solver: mk.Solver, targets: list[Any], q_start: np.ndarray) -> C
     search = kernel(solver)
 
     def run(times: Times) -> None:
-        q, other = q_start.copy(), np.empty_like(q_start)
+        q, q_next = q_start.copy(), np.empty_like(q_start)
         for target in targets:
-            search(target, q, other)
-            q, other = other, q
+            search(target, q, q_next)
+            q, q_next = q_next, q
             times.append(clock())
 
     return run
 
 
 def overhead() -> list[str]:
-    """What Python adds to a call of the kernel, where there is nothing left to do."""
+    """Time that Python adds to a kernel call that starts at the target."""
     goal_us = 1.5
     arm = mk.load(DATA / "peers" / "panda.urdf")
     q = arm.random(np.random.default_rng(0))
@@ -221,7 +224,7 @@ def overhead() -> list[str]:
         f"{'at the target already':28} {'':5} {best['solver']:9.2f} {best['kernel']:7.2f}   "
         f"Python adds {added:.2f} us, goal {goal_us:.1f}{'  <- missed' if late else ''}"
     )
-    return ["Python's share of a call"] if late else []
+    return ["overhead of Python"] if late else []
 
 
 # ---- loops ----------------------------------------------------------------------------------
@@ -234,15 +237,15 @@ def hexapod_case(ends: Any, quick: bool) -> Case:
     goal = mk.PoseGoal("platform", targets[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
     solver, q_start = mk.Solver(hexapod, goal), np.array(hexapod.q)
 
-    def judge(answers: Answers) -> Verdict:
-        return judge_loops(answers, right_poses(hexapod, "platform", answers, targets))
+    def verify(solutions: Solutions) -> Verification:
+        return verify_loops(solutions, right_poses(hexapod, "platform", solutions, targets))
 
     return Case(
-        f"hexapod, {hexapod.nv} freedoms",
+        f"hexapod, {hexapod.nv} dofs",
         30.0,
         count,
         lambda times: follow(solver, targets, q_start, times),
-        judge,
+        verify,
         bare_follow(solver, targets, q_start),
     )
 
@@ -254,7 +257,7 @@ def platform_pose(t: float) -> np.ndarray:
 
 
 def four_bar_case(quick: bool) -> Case:
-    """A crank that is turned through its loop, compared with the rocker's closed form."""
+    """A crank that is crank_angles through its loop, compared with the rocker's closed form."""
     ground, crank, coupler, rocker = 2.0, 0.5, 1.8, 1.2
     loop = mk.gallery.four_bar(ground, crank, coupler, rocker, angle=0.6)
     count = 300 if quick else TICKS["four-bar"]
@@ -262,35 +265,35 @@ def four_bar_case(quick: bool) -> Case:
     goal = mk.JointValues({"crank_joint": angles[0]}, angle_mode="exact", angle_tolerance=TOLERANCE)
     solver, q_start = mk.Solver(loop, goal), np.array(loop.q)
 
-    def judge(answers: Answers) -> Verdict:
-        turned = np.array([one["crank_joint"] for one in answers])
-        found = np.array([one["rocker_joint"] for one in answers])
-        knee = crank * np.exp(1j * turned)
-        way = ground - knee
-        reach = np.abs(way)
+    def verify(solutions: Solutions) -> Verification:
+        crank_angles = np.array([solution["crank_joint"] for solution in solutions])
+        rocker_angles = np.array([solution["rocker_joint"] for solution in solutions])
+        knee = crank * np.exp(1j * crank_angles)
+        diagonal = ground - knee
+        reach = np.abs(diagonal)
         bend = np.arccos((coupler**2 + reach**2 - rocker**2) / (2 * coupler * reach))
-        swung = np.angle(knee + coupler * way / reach * np.exp(1j * bend) - ground)
-        off = np.abs(np.angle(np.exp(1j * (found - swung))))
-        claimed = np.array([one.success for one in answers])
-        right = int((claimed & (off < SHUT) & (np.abs(turned - angles) <= TOLERANCE)).sum())
-        right, fine, note = judge_loops(answers, right)
-        return right, fine, f"{note}, rocker off by {off.max():.0e}"
+        expected = np.angle(knee + coupler * diagonal / reach * np.exp(1j * bend) - ground)
+        error = np.abs(np.angle(np.exp(1j * (rocker_angles - expected))))
+        claimed = np.array([solution.success for solution in solutions])
+        right = int((claimed & (error < CLOSURE_TOLERANCE) & (np.abs(crank_angles - angles) <= TOLERANCE)).sum())
+        right, fine, note = verify_loops(solutions, right)
+        return right, fine, f"{note}, rocker error {error.max():.0e}"
 
     return Case(
-        f"four-bar, {loop.nv} freedoms",
+        f"four-bar, {loop.nv} dofs",
         8.0,
         count,
         lambda times: follow(solver, angles, q_start, times),
-        judge,
+        verify,
         bare_follow(solver, angles, q_start),
     )
 
 
-def judge_loops(answers: Answers, right: int) -> Verdict:
-    gaps = [gap for one in answers[::5] for gap in one.closure_errors.values()]
+def verify_loops(solutions: Solutions, right: int) -> Verification:
+    gaps = [gap for solution in solutions[::5] for gap in solution.closure_errors.values()]
     worst = max(max(gap.position, gap.rotation) for gap in gaps)
-    iterations = np.mean([one.iterations for one in answers])
-    return right, worst <= SHUT, f"loops open by {worst:.0e}, {iterations:.2f} iterations"
+    iterations = np.mean([solution.iterations for solution in solutions])
+    return right, worst <= CLOSURE_TOLERANCE, f"closure error {worst:.0e}, {iterations:.2f} iterations"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What starting costs in each tier of kernels: python benchmarks/startup.py [--before FILE]
+"""Startup time in each kernel tier: python benchmarks/startup.py [--before FILE]
 
 Each line is a process of its own that imports Mechanik, loads a Panda and solves for a pose, with the kernels prebuilt
 (if this installation has them), from the cache, in plain Python with an empty cache, and compiled while it waits. Then
-the processor seconds that each module takes to compile, and the size of what has to be installed. Goals are judged by
+the processor seconds that each module takes to compile, and the size of what has to be installed. Goals refer to
 processor time. Fails if a goal is missed.
 
 `--before FILE` takes a file of lines "module seconds" for a column of older times; `benchmarks/startup_before.txt` has
@@ -29,7 +29,7 @@ from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import KERNEL_MODULES, use_kernels
 from mechanik.tiers.compile_service import LOG_FILE
 
-FIRST_ANSWER_GOAL_S, IMPORT_GOAL_S, WARM_GOAL_S = 1.5, 0.1, 1.5
+FIRST_SOLUTION_GOAL_S, IMPORT_GOAL_S, WARM_GOAL_S = 1.5, 0.1, 1.5
 COMPILE_GOAL_S, GENERAL_GOAL_S, INSTALL_GOAL_MB = 100.0, 35.0, 80.0
 SOLVE = """
 import sys
@@ -102,18 +102,18 @@ def main() -> int:
     report.line("import mechanik, beyond that", beyond, IMPORT_GOAL_S)
     solve, without_numba = SOLVE.format(blocks_numba=False), SOLVE.format(blocks_numba=True)
     if has("prebuilt"):
-        report.line("first answer, prebuilt kernels", cost(without_numba, MECHANIK_KERNELS="prebuilt"), WARM_GOAL_S)
-    report.line("first answer, plain Python", cost(without_numba, MECHANIK_KERNELS="plain"), FIRST_ANSWER_GOAL_S)
+        report.line("first solution, prebuilt kernels", cost(without_numba, MECHANIK_KERNELS="prebuilt"), WARM_GOAL_S)
+    report.line("first solution, plain Python", cost(without_numba, MECHANIK_KERNELS="plain"), FIRST_SOLUTION_GOAL_S)
     if not has("jit"):
         print("Numba is not installed: nothing is compiled")
         return report.missed
     with tempfile.TemporaryDirectory() as cache:
         settings = {"MECHANIK_CACHE_DIR": cache, "MECHANIK_KERNELS": "auto"}
-        report.line("first answer, empty cache, tier auto", cost(without_numba, 1, **settings), FIRST_ANSWER_GOAL_S)
+        report.line("first solution, empty cache, tier auto", cost(without_numba, 1, **settings), FIRST_SOLUTION_GOAL_S)
     with tempfile.TemporaryDirectory() as cache:
         settings = {"MECHANIK_CACHE_DIR": cache, "MECHANIK_KERNELS": "jit"}
-        report.line("first answer, empty cache, waiting for the compiler", cost(solve, 1, **settings))
-        report.line("first answer, compiled kernels in the cache", cost(solve, **settings), WARM_GOAL_S)
+        report.line("first solution, empty cache, waiting for the compiler", cost(solve, 1, **settings))
+        report.line("first solution, compiled kernels in the cache", cost(solve, **settings), WARM_GOAL_S)
         start = time.perf_counter()
         cost("import mechanik as mk; mk.warm_up()", 1, **settings)
         print(f"\nall modules compiled, in parallel: {max(0.0, time.perf_counter() - start):.0f} s wall")

@@ -1,10 +1,10 @@
-"""How live the studio is: a real drag in a headless Chromium that draws in software, at 960 x 600.
+"""Latency of the studio: a real drag in a headless Chromium that draws in software, at 960 x 600.
 
-For each mechanism the first goal is dragged along a circle by its gizmo, with a mouse that reports its place 125 times
-a second and waits for nobody, as mice do:
+For each mechanism the first goal is dragged along a circle by its gizmo, with a mouse that reports its position 125
+times a second without waiting for replies:
     pose   from the event of the mouse until the page has the new pose, ms: median and 95 in 100
     drawn  until the frame with that pose has been drawn
-    solves answers to new positions of the hand, a second
+    solves solutions for new pointer positions, per second
     CPU    of the server's process, cores
 
     python benchmarks/studio.py [--seconds 8] [NAME ...]
@@ -35,16 +35,16 @@ GOALS = f"goals: pose <= {MOST_MS:g} ms in the median, solves >= {LEAST_SOLVES:g
 WATCH = """(() => {
   const sent = new Map(), pose = [], drawn = [];
   let event = 0, tag = m.store.connection.lastTag;
-  const look = () => { if (m.store.connection.lastTag !== tag) sent.set((tag = m.store.connection.lastTag), event); };
+  const record = () => { if (m.store.connection.lastTag !== tag) sent.set((tag = m.store.connection.lastTag), event); };
   for (const kind of ["pointermove", "pointerrawupdate"]) {
     addEventListener(kind, (moved) => { event = moved.timeStamp; }, { capture: true });
-    addEventListener(kind, () => look());
+    addEventListener(kind, () => record());
   }
   m.store.on("frame", (frame) => {
-    look();
-    for (const [one, time] of sent) {
-      if (one > frame.tag) continue;
-      sent.delete(one);
+    record();
+    for (const [sentTag, time] of sent) {
+      if (sentTag > frame.tag) continue;
+      sent.delete(sentTag);
       pose.push(performance.now() - time);
       requestAnimationFrame(() => setTimeout(() => drawn.push(performance.now() - time)));
     }
@@ -57,11 +57,11 @@ DEFAULT = ("panda", "stewart_platform", "hexapod", "humanoid", "ur5", "delta_rob
 
 
 class Mouse:
-    """The mouse of a page, over a line of its own on which no answer is waited for."""
+    """The mouse of a page, over a connection of its own that waits for no reply."""
 
     def __init__(self, port: int, host: str) -> None:
-        with urlopen(f"http://127.0.0.1:{port}/json/list") as answer:
-            pages = [page for page in json.load(answer) if page["type"] == "page" and host in page["url"]]
+        with urlopen(f"http://127.0.0.1:{port}/json/list") as response:
+            pages = [page for page in json.load(response) if page["type"] == "page" and host in page["url"]]
         self._line = connect(pages[0]["webSocketDebuggerUrl"])
         self._count = 0
         threading.Thread(target=self._forget, daemon=True).start()
@@ -79,9 +79,9 @@ class Mouse:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def measure(studio: Studio, mouse: Mouse, process: psutil.Process, name: str, seconds: float) -> tuple[list[str], bool]:
@@ -96,18 +96,18 @@ def measure(studio: Studio, mouse: Mouse, process: psutil.Process, name: str, se
     studio.page.mouse.move(x, y)
     studio.page.wait_for_timeout(50)
     mouse.send("mousePressed", x, y)
-    busy, begun = sum(process.cpu_times()[:2]), time.perf_counter()
+    busy, start = sum(process.cpu_times()[:2]), time.perf_counter()
     for k in range(1, int(seconds * RATE)):
         angle = 2 * k / RATE
         mouse.send("mouseMoved", x + radius * (math.cos(angle) - 1), y + radius * math.sin(angle))
-        time.sleep(max(0.0, begun + k / RATE - time.perf_counter()))
-    took = time.perf_counter() - begun
+        time.sleep(max(0.0, start + k / RATE - time.perf_counter()))
+    took = time.perf_counter() - start
     cpu = (sum(process.cpu_times()[:2]) - busy) / took
     mouse.send("mouseReleased", x, y)
     studio.page.wait_for_timeout(200)
     pose, drawn = (sorted(studio.eval(f"window.watched.{what}")) for what in ("pose", "drawn"))
     if len(pose) < 10:
-        raise SystemExit(f"{name}: the drag moved nothing ({len(pose)} answers)")
+        raise SystemExit(f"{name}: the drag moved nothing ({len(pose)} solutions)")
     median, solves = statistics.median(pose), len(pose) / took
     row = [name, f"{median:.1f}", f"{pose[int(0.95 * len(pose))]:.1f}", f"{statistics.median(drawn):.1f}"]
     is_met = median <= MOST_MS and solves >= LEAST_SOLVES and cpu < MOST_CPU

@@ -2,10 +2,10 @@
 
     python benchmarks/studio_clients.py [--clients 50] [--seconds 60] [--mechanism planar_3r]
 
-The server runs in a process of its own; clients run here and drag along circles of their own as fast as they are
-answered, up to 60 times a second. Prints how often each was answered and how long that took, and memory and processor
+The server runs in a process of its own; clients run here and drag along circles of their own as fast as the server
+replies, up to 60 times a second. Prints the rate and latency of replies, and memory and processor
 time of the server while they drag. Fails if a client was dropped or refused, if a state shows a goal that another
-client has set, if a tool does not come to its goal, if somebody gets no turn, or if memory grows on after the first
+client has set, if a tool does not come to its goal, if a client gets no replies, or if memory grows on after the first
 quarter of the time.
 """
 
@@ -48,12 +48,12 @@ server.close()
 
 @dataclass
 class Client:
-    """One of many."""
+    """A client and its measurements."""
 
     number: int
-    answers: int = 0
+    replies: int = 0
     trips: list[float] = field(default_factory=list[float])
-    """Seconds from a hand to the state that answers it."""
+    """s, from a drag update to the state that replies to it."""
     off: float = math.nan
     """m, of the tool from its goal, at the end."""
     problem: str = ""
@@ -89,20 +89,20 @@ async def _circle(client: Client, wire: ClientConnection, goal: dict, until: flo
         place = centre + radius * np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
         sent = time.perf_counter()
         await wire.send(write_drag_update(DragUpdate(DRAG_GOAL, tag, goal["number"], (*place.tolist(), *turn))))
-        state = await _answer(wire, tag)
+        state = await _receive_reply(wire, tag)
         client.trips.append(max(0.0, time.perf_counter() - sent))
-        client.answers += 1
+        client.replies += 1
         if not np.allclose(state.goals[0, :3], place, atol=1e-12):
             raise RuntimeError(f"a goal at {state.goals[0, :3]}, which is not its own")
         await asyncio.sleep(max(0.0, 1 / RATE - (time.perf_counter() - sent)))
     while state is not None and not state.header.is_at_rest:
-        state = await _answer(wire, tag)
+        state = await _receive_reply(wire, tag)
     if state is not None:
         client.off = float(state.goals[0, 7])
 
 
-async def _answer(wire: ClientConnection, tag: int) -> StateFrame:
-    """The next state that answers that hand, or a later one."""
+async def _receive_reply(wire: ClientConnection, tag: int) -> StateFrame:
+    """Return the next state that replies to this drag update or a later one."""
     while True:
         message = await asyncio.wait_for(wire.recv(), 30.0)
         if isinstance(message, bytes):
@@ -111,7 +111,7 @@ async def _answer(wire: ClientConnection, tag: int) -> StateFrame:
                 return state
 
 
-async def one(client: Client, link: str, seconds: float, all_in: asyncio.Barrier) -> None:
+async def drag_or_record_problem(client: Client, link: str, seconds: float, all_in: asyncio.Barrier) -> None:
     try:
         await drag(client, link, seconds, all_in)
     except Exception as error:
@@ -136,7 +136,7 @@ async def run(
     clients = [Client(k) for k in range(many)]
     all_in = asyncio.Barrier(many + 1)
     watched = asyncio.create_task(watch(process, seconds, all_in))
-    await asyncio.gather(*(one(client, link, seconds, all_in) for client in clients))
+    await asyncio.gather(*(drag_or_record_problem(client, link, seconds, all_in) for client in clients))
     return clients, await watched
 
 
@@ -145,41 +145,41 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--mechanism", default="planar_3r")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "index.html").write_text("<!doctype html><title>studio</title>")
-        command = [sys.executable, "-c", START, asked.mechanism, folder]
+        command = [sys.executable, "-c", START, arguments.mechanism, folder]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdin is not None
             assert server.stdout is not None
             link = server.stdout.readline().strip()
             process = psutil.Process(server.pid)
             alone = process.memory_info().rss
-            clients, (sizes, spent) = asyncio.run(run(link, process, asked.clients, asked.seconds))
+            clients, (sizes, spent) = asyncio.run(run(link, process, arguments.clients, arguments.seconds))
             is_alive = server.poll() is None
             server.stdin.close()
-    return report(clients, sizes, alone, spent, asked.seconds, is_alive)
+    return report(clients, sizes, alone, spent, arguments.seconds, is_alive)
 
 
 def report(clients: list[Client], sizes: list[int], alone: int, spent: float, seconds: float, is_alive: bool) -> int:
     trips = [1e3 * trip for client in clients for trip in client.trips] or [math.nan]
-    rates = [client.answers / seconds for client in clients]
+    rates = [client.replies / seconds for client in clients]
     quarter = max(sizes[: max(1, len(sizes) // 4)])
     problems = [f"client {client.number}: {client.problem}" for client in clients if client.problem]
     problems += [] if is_alive else ["the server has died"]
     problems += [f"client {c.number} is {c.off:.1e} m off" for c in clients if not c.problem and not c.off < 1e-4]
-    problems += ["somebody got no turn"] if min(rates) * seconds < 5 else []
+    problems += ["a client got fewer than 5 replies"] if min(rates) * seconds < 5 else []
     problems += ["memory grows"] if max(sizes) - quarter > GROWTH else []
-    answers = max(1, sum(client.answers for client in clients))
+    replies = max(1, sum(client.replies for client in clients))
     memory = (alone, sizes[0], quarter, sizes[-1])
     rows = (
         ("clients", f"{len(clients)}"),
         ("states a second and client: least, median, most", _row((min(rates), statistics.median(rates), max(rates)))),
-        ("hand to state, ms: median, 95 in 100, most", _row((*np.percentile(trips, (50, 95)), max(trips)))),
+        ("drag update to state, ms: median, 95 in 100, most", _row((*np.percentile(trips, (50, 95)), max(trips)))),
         ("farthest tool from its goal, m", f"{max(client.off for client in clients):.1e}"),
         ("memory, MB: alone, at first, in the first quarter, at the end", _row(size / 1e6 for size in memory)),
         ("cores of the server", f"{spent / seconds:.2f}"),
-        ("processor time of the server for an answer, ms", f"{1e3 * spent / answers:.2f}"),
+        ("processor time of the server per reply, ms", f"{1e3 * spent / replies:.2f}"),
         ("problems", "; ".join(problems[:5]) or "none"),
     )
     for name, value in rows:

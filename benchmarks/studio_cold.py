@@ -1,15 +1,15 @@
 """How soon the studio follows a drag where no kernel is compiled: a real drag in a headless Chromium, an empty cache.
 
 Starts `mechanik studio hexapod` with an empty cache folder, opens its page, and drags the platform along a circle
-until all kernels of the studio are compiled, with a mouse that reports its place 125 times a second:
+until all kernels of the studio are compiled, with a mouse that reports its position 125 times a second:
     link      from the start of the process until it has printed its link, s
     shown     until the page shows the mechanism
-    follows   until the page has the first state that answers the drag
+    follows   until the page has the first state that replies to the drag
     solves    a second, with how many of the kernels were ready then
-    answers   states that answer a new position of the hand, a second; the page sends one when the last is answered, so
-              this is also as slow as the browser is
-    CPU       processor time of the studio's process for each solve, ms; on a machine that is busy with other things it
-              tells more than the clock
+    replies   states that reply to a new pointer position, per second; the page sends a position after the reply to the
+              previous one, so the speed of the browser limits this rate too
+    CPU       processor time of the studio's process for each solve, ms; on a busy machine it is more
+              reliable than wall time
 
 The browser is started before, and is not part of these times. Compiling takes minutes.
 
@@ -41,21 +41,21 @@ GOALS = f"goals: follows within {MOST_SECONDS:g} s, {LEAST_SOLVES:g} solves a se
 SECONDS_AFTER = 5.0
 """For which it is dragged on once all kernels are ready."""
 WATCH = """(() => {
-  const seen = { answers: 0, solves: m.store.frame.sequence, tag: m.store.connection.lastTag, texts: [] };
+  const seen = { replies: 0, solves: m.store.frame.sequence, tag: m.store.connection.lastTag, texts: [] };
   m.store.on("frame", (frame) => {
     seen.solves = frame.sequence;
-    if (frame.tag > seen.tag) { seen.tag = frame.tag; seen.answers += 1; }
+    if (frame.tag > seen.tag) { seen.tag = frame.tag; seen.replies += 1; }
   });
-  const look = () => {
+  const recordText = () => {
     const text = document.querySelector("[data-test='kernels']").innerText;
     if (text && seen.texts.at(-1) !== text) seen.texts.push(text);
   };
-  m.store.on("kernels", () => setTimeout(look));
-  look();
+  m.store.on("kernels", () => setTimeout(recordText));
+  recordText();
   window.seen = seen;
   return true;
 })()"""
-NOW = "((s, k) => [s.solves, s.answers, k.state, k.ready, k.count, s.texts])(window.seen, m.store.kernels)"
+NOW = "((s, k) => [s.solves, s.replies, k.state, k.ready, k.count, s.texts])(window.seen, m.store.kernels)"
 
 
 @dataclass
@@ -63,15 +63,15 @@ class Now:
     """What the page has seen up to now."""
 
     solves: int
-    answers: int
+    replies: int
     state: str
     ready: int
     count: int
     texts: list[str]
 
 
-class Hand:
-    """Drags along a circle; `go_on` sends what a mouse would have sent by now."""
+class CircleDrag:
+    """Drag along a circle; `move_for` sends mouse events at the rate of a mouse."""
 
     def __init__(self, studio: Studio, mouse: Mouse) -> None:
         number = studio.eval("m.store.goals.find((goal) => !goal.pinned).number")
@@ -84,7 +84,7 @@ class Hand:
         mouse.send("mousePressed", self._x, self._y)
         self._begun = time.perf_counter()
 
-    def go_on(self, seconds: float, radius: float = 24.0) -> None:
+    def move_for(self, seconds: float, radius: float = 24.0) -> None:
         until = time.perf_counter() + seconds
         while (now := time.perf_counter()) < until:
             self._sent += 1
@@ -128,25 +128,25 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 
 def drag(
-    studio: Studio, hand: Hand, process: psutil.Process, start: float, first: float, longest: float
+    studio: Studio, drag_motion: CircleDrag, process: psutil.Process, start: float, first: float, longest: float
 ) -> tuple[float, Now]:
     """Print a row whenever another module is ready; the solves a second at first, and what was seen at the end."""
-    print(f"{'from s':>8}{'to s':>8}{'solves/s':>10}{'answers/s':>11}{'CPU ms':>9}{'kernels ready':>15}", flush=True)
+    print(f"{'from s':>8}{'to s':>8}{'solves/s':>10}{'replies/s':>11}{'CPU ms':>9}{'kernels ready':>15}", flush=True)
     rate_at_first, span_begun, cpu = 0.0, time.perf_counter(), cpu_seconds(process)
     last = now = Now(*studio.eval(NOW))
     length = first
     while True:
-        hand.go_on(length)
+        drag_motion.move_for(length)
         ended, now = time.perf_counter(), Now(*studio.eval(NOW))
-        rate, answers = (
-            (b - a) / (ended - span_begun) for a, b in ((last.solves, now.solves), (last.answers, now.answers))
+        rate, replies = (
+            (b - a) / (ended - span_begun) for a, b in ((last.solves, now.solves), (last.replies, now.replies))
         )
         is_first, is_last = rate_at_first == 0.0, last.state != "compiling" or ended - start > longest
         if is_first or is_last or now.ready != last.ready:
             ready, cpu_before, cpu = f"{last.ready} of {last.count}", cpu, cpu_seconds(process)
             each = 1000 * (cpu - cpu_before) / max(1, now.solves - last.solves)
             span = f"{span_begun - start:8.1f}{ended - start:8.1f}"
-            print(f"{span}{rate:10.1f}{answers:11.1f}{each:9.1f}{ready:>15}", flush=True)
+            print(f"{span}{rate:10.1f}{replies:11.1f}{each:9.1f}{ready:>15}", flush=True)
             span_begun, last = ended, now
         rate_at_first = rate_at_first or rate
         if is_last:
@@ -157,8 +157,8 @@ def drag(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scene", default="hexapod")
-    parser.add_argument("--first", type=float, default=5.0, help="seconds of the drag that are counted as the first")
-    parser.add_argument("--longest", type=float, default=900.0, help="seconds after which it is given up")
+    parser.add_argument("--first", type=float, default=5.0, help="s, length of the first interval of the drag")
+    parser.add_argument("--longest", type=float, default=900.0, help="s, maximum duration of the drag")
     given = parser.parse_args()
     port = free_port()
     with chromium(f"--remote-debugging-port={port}") as browser, empty_cache():
@@ -169,24 +169,24 @@ def main() -> int:
             studio.wait("m.store.frame && m.store.frame.order === m.store.order && m.store.kernels")
             shown = time.perf_counter() - start
             studio.eval(WATCH)
-            hand = Hand(studio, Mouse(port, studio.host))
-            while not studio.eval("window.seen.answers"):
-                hand.go_on(0.05)
+            drag_motion = CircleDrag(studio, Mouse(port, studio.host))
+            while not studio.eval("window.seen.replies"):
+                drag_motion.move_for(0.05)
                 if time.perf_counter() - start > given.longest:
                     raise SystemExit("the drag moved nothing")
             follows = time.perf_counter() - start
             process = psutil.Process(server.process.pid)
             print(f"{given.scene}: link after {link:.2f} s, shown after {shown:.2f} s, follows after {follows:.2f} s")
             print(f"processor time of the studio's process until then: {cpu_seconds(process):.2f} s")
-            rate, end = drag(studio, hand, process, start, given.first, given.longest)
-            hand.release()
-    is_said = any(text.startswith("compiling kernels") for text in end.texts)
-    print(f"the status bar said: {'; '.join(end.texts) or 'nothing'}")
+            rate, end = drag(studio, drag_motion, process, start, given.first, given.longest)
+            drag_motion.release()
+    is_status_shown = any(text.startswith("compiling kernels") for text in end.texts)
+    print(f"status bar: {'; '.join(end.texts) or 'nothing'}")
     print(GOALS)
     missed = [
         *([] if follows <= MOST_SECONDS else [f"follows after {follows:.2f} s"]),
         *([] if rate >= LEAST_SOLVES else [f"{rate:.1f} solves a second"]),
-        *([] if is_said else ["the status bar did not say that kernels are compiled"]),
+        *([] if is_status_shown else ["the status bar did not show that kernels are compiled"]),
         *([] if end.state == "ready" else [f"kernels are {end.state}"]),
     ]
     print("all goals met" if not missed else "missed: " + ", ".join(missed))

@@ -1,9 +1,9 @@
-"""The tracker at 1 kHz: time of a step, and whether limits are kept and loops shut, with goals that leap at random.
+"""The tracker at 1 kHz: time of a step, and whether limits hold and loops stay closed, with goals that jump at random.
 
     python benchmarks/tracker.py [--steps 100000] [--peers]
 
-Goals leap to random poses every 0.3 s, many of them out of reach or through singularities; between leaps half of them
-move on smoothly. With --peers a wave that the Panda can follow, and leaps, are also given to Pink and Mink, where they
+Goals jump to random poses every 0.3 s, many of them out of reach or through singularities; between jumps half of them
+move on smoothly. With --peers a wave that the Panda can follow, and jumps, are also given to Pink and Mink, where they
 are installed: each with one frame task of gain 1 and damping 1e-6, DAQP, and all limits that they
 offer; Mink has none of acceleration.
 
@@ -30,21 +30,21 @@ from mechanik.spatial import make_pose, rotation
 
 DT, VELOCITY, ACCELERATION = 1e-3, 2.0, 15.0
 STRUT_VELOCITY, STRUT_ACCELERATION = 0.05, 1.0
-LEAP = 300
-"""Steps between two leaps of the goal."""
-LOOK = 50
-"""Steps between two looks at the loops."""
+JUMP_STEPS = 300
+"""Steps between two jumps of the goal."""
+CLOSURE_CHECK_STEPS = 50
+"""Steps between two checks of the loops."""
 
 
 @dataclass
-class Seen:
+class Statistics:
     """The worst of all steps, and their times (s).
 
     Attributes:
         velocity, acceleration: the largest share of a limit.
         outside: the farthest that a value was outside its limits, m or rad.
-        gap: the farthest that a loop stood open, m or rad.
-        not_kept: steps that say themselves that not all limits could be kept.
+        gap: largest closure error, m or rad.
+        limit_failures: steps whose status says that a limit could not be met.
         errors: m, how far the link is from its goal after each step.
     """
 
@@ -53,25 +53,26 @@ class Seen:
     acceleration: float = 0.0
     outside: float = 0.0
     gap: float = 0.0
-    not_kept: int = 0
+    limit_failures: int = 0
     errors: list[float] = field(default_factory=list[float])
 
 
 def goals(
-    X0: np.ndarray, steps: int, place: tuple[float, float, float], turn: float, seed: int
+    X0: np.ndarray, steps: int, position_scale: tuple[float, float, float], rotation_scale: float, seed: int
 ) -> Iterator[np.ndarray]:
-    """Poses that leap, and half of which then move on as a slow wave."""
+    """Poses that jump, half of which then move on a slow wave."""
     rng = np.random.default_rng(seed)
-    X, way, moves = X0, np.zeros(3), False
+    X, direction, moves = X0, np.zeros(3), False
     for k in range(steps):
-        if k % LEAP == 0:
+        if k % JUMP_STEPS == 0:
             X = make_pose(
-                rotation.exp(turn * rng.standard_normal(3)) @ X0[:3, :3], X0[:3, 3] + place * rng.standard_normal(3)
+                rotation.exp(rotation_scale * rng.standard_normal(3)) @ X0[:3, :3],
+                X0[:3, 3] + position_scale * rng.standard_normal(3),
             )
-            way, moves = 0.1 * np.asarray(place) * rng.standard_normal(3), k % (2 * LEAP) == 0
+            direction, moves = 0.1 * np.asarray(position_scale) * rng.standard_normal(3), k % (2 * JUMP_STEPS) == 0
         Y = X.copy()
         if moves:
-            Y[:3, 3] += way * math.sin(6.0 * DT * (k % LEAP))
+            Y[:3, 3] += direction * math.sin(6.0 * DT * (k % JUMP_STEPS))
         yield Y
 
 
@@ -82,41 +83,44 @@ def run(
     targets: Iterator[np.ndarray],
     velocity: np.ndarray,
     acceleration: np.ndarray,
-) -> Seen:
+) -> Statistics:
     """
     Args:
-        step: from a goal to q, v, and whether all limits are said to be kept.
+        step: from a goal to q, v, and whether the status says that all limits hold.
         velocity, acceleration: (nv,) limits.
     """
-    seen, space = Seen(), mechanism.space
+    statistics, space = Statistics(), mechanism.space
     limited, hastened = np.isfinite(velocity), np.isfinite(acceleration)
     before, clock = np.zeros(mechanism.nv), time.thread_time
     for k, X in enumerate(targets):
         start = clock()
-        q, v, kept = step(X)
-        seen.seconds.append(clock() - start)
-        seen.not_kept += not kept
-        seen.velocity = max(seen.velocity, float((np.abs(v) / velocity)[limited].max()))
+        q, v, is_within_limits = step(X)
+        statistics.seconds.append(clock() - start)
+        statistics.limit_failures += not is_within_limits
+        statistics.velocity = max(statistics.velocity, float((np.abs(v) / velocity)[limited].max()))
         change = np.abs(v - before)[hastened] / DT / acceleration[hastened]
-        seen.acceleration = max(seen.acceleration, float(change.max()))
-        seen.outside = max(seen.outside, float((q - space.upper).max()), float((space.lower - q).max()))
+        statistics.acceleration = max(statistics.acceleration, float(change.max()))
+        statistics.outside = max(statistics.outside, float((q - space.upper).max()), float((space.lower - q).max()))
         before = v
-        if k % LOOK == 0 and mechanism.closures:
+        if k % CLOSURE_CHECK_STEPS == 0 and mechanism.closures:
             mechanism.q = q
             gaps = [closure.gap() for closure in mechanism.closures.values()]
-            seen.gap = max(seen.gap, *(max(one.distance, one.angle) for one in gaps))
-        seen.errors.append(float(np.linalg.norm(mechanism.pose(link, q)[:3, 3] - X[:3, 3])))
-    return seen
+            statistics.gap = max(statistics.gap, *(max(gap.distance, gap.angle) for gap in gaps))
+        statistics.errors.append(float(np.linalg.norm(mechanism.pose(link, q)[:3, 3] - X[:3, 3])))
+    return statistics
 
 
-def report(name: str, seen: Seen) -> None:
-    p50, p99, most = np.percentile(np.array(seen.seconds[10:]) * 1e6, [50, 99, 100])
+def report(name: str, statistics: Statistics) -> None:
+    p50, p99, most = np.percentile(np.array(statistics.seconds[10:]) * 1e6, [50, 99, 100])
     print(
-        f"{name:10} {len(seen.seconds):7} steps: {p50:6.0f} us p50, {p99:6.0f} p99, {most:7.0f} max, "
-        f"{100 * np.mean(seen.seconds) / DT:5.1f} % of a core | largest share of velocity {seen.velocity:.9f}, "
-        f"of acceleration {seen.acceleration:.9f}, outside limits {seen.outside:.1e}, loops open {seen.gap:.1e} | "
-        f"{seen.not_kept} steps not kept | from the goal {1e3 * np.median(seen.errors):.5f} mm median, "
-        f"{1e3 * np.max(seen.errors[len(seen.errors) // 2 :]):.5f} mm at most in the second half",
+        f"{name:10} {len(statistics.seconds):7} steps: {p50:6.0f} us p50, {p99:6.0f} p99, {most:7.0f} max, "
+        f"{100 * np.mean(statistics.seconds) / DT:5.1f} % of a core | "
+        f"largest share of velocity {statistics.velocity:.9f}, "
+        f"of acceleration {statistics.acceleration:.9f}, outside limits {statistics.outside:.1e}, "
+        f"closure error {statistics.gap:.1e} | "
+        f"{statistics.limit_failures} steps not within limits | "
+        f"from the goal {1e3 * np.median(statistics.errors):.5f} mm median, "
+        f"{1e3 * np.max(statistics.errors[len(statistics.errors) // 2 :]):.5f} mm at most in the second half",
         flush=True,
     )
 
@@ -154,10 +158,12 @@ def urdf_of(arm: Mechanism) -> str:
         return path.read_text()
 
 
-def as_seen(arm: Mechanism, names: list[str], q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Values of a peer in the order of the mechanism; the finger that follows another one is left out."""
-    places = [names.index(name) for name in arm.space.q_names]
-    return q[places], v[places], True
+def in_mechanism_order(
+    arm: Mechanism, names: list[str], q: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Values of a peer in the order of the mechanism; mimic joints are omitted."""
+    indices = [names.index(name) for name in arm.space.q_names]
+    return q[indices], v[indices], True
 
 
 def pink_step(arm: Mechanism) -> Callable[[np.ndarray], Any]:
@@ -180,7 +186,7 @@ def pink_step(arm: Mechanism) -> Callable[[np.ndarray], Any]:
         v = pink.solve_ik(configuration, [task], DT, solver="daqp", limits=limits, safety_break=False)
         configuration.integrate_inplace(v, DT)
         acceleration.set_last_integration(v, DT)
-        return as_seen(arm, names, configuration.q, v)
+        return in_mechanism_order(arm, names, configuration.q, v)
 
     return step
 
@@ -204,7 +210,7 @@ def mink_step(arm: Mechanism) -> Callable[[np.ndarray], Any]:
         task.set_target(mink.SE3.from_matrix(X))
         v = mink.solve_ik(configuration, [task], DT, solver="daqp", limits=limits)
         configuration.integrate_inplace(v, DT)
-        return as_seen(arm, names, configuration.q.copy(), v)
+        return in_mechanism_order(arm, names, configuration.q.copy(), v)
 
     return step
 
@@ -218,11 +224,11 @@ def compare(steps: int) -> None:
         "mink": lambda: mink_step(arm),
     }
     velocity, acceleration = np.full(arm.nv, VELOCITY), np.full(arm.nv, ACCELERATION)
-    for what, some in (
+    for title, make_goals in (
         ("a wave", lambda: wave(arm.pose("panda_link8"), steps)),
-        ("leaps", lambda: panda_goals(arm, steps)),
+        ("jumps", lambda: panda_goals(arm, steps)),
     ):
-        print(what)
+        print(title)
         for name, maker in makers.items():
             try:
                 step = maker()
@@ -230,16 +236,16 @@ def compare(steps: int) -> None:
                 print(f"{name:10} is not installed ({missing})")
                 continue
             try:
-                report(name, run(arm, "panda_link8", step, some(), velocity, acceleration))
-            except Exception as error:  # whatever a peer raises on the way is what it did
+                report(name, run(arm, "panda_link8", step, make_goals(), velocity, acceleration))
+            except Exception as error:  # an exception of a peer is its result
                 print(f"{name:10} gave up: {type(error).__name__}: {error}")
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--steps", type=int, default=100_000)
-    asked.add_argument("--peers", action="store_true", help="compare with Pink and Mink on a tenth of the steps")
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--peers", action="store_true", help="compare with Pink and Mink on a tenth of the steps")
+    options = parser.parse_args()
     arm = mk.gallery.panda()
     tracker, step = tracked(arm, "panda_link8", velocity=VELOCITY, acceleration=ACCELERATION)
     report(
@@ -254,8 +260,8 @@ def main() -> None:
         velocity=dict.fromkeys(struts, STRUT_VELOCITY),
         acceleration=dict.fromkeys(struts, STRUT_ACCELERATION),
     )
-    some = goals(hexapod.pose("platform"), options.steps, (0.012, 0.012, 0.006), 0.12, seed=2)
-    report("hexapod", run(hexapod, "platform", step, some, tracker.velocity, tracker.acceleration))
+    poses = goals(hexapod.pose("platform"), options.steps, (0.012, 0.012, 0.006), 0.12, seed=2)
+    report("hexapod", run(hexapod, "platform", step, poses, tracker.velocity, tracker.acceleration))
     if options.peers:
         compare(max(options.steps // 10, 1))
 

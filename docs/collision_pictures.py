@@ -1,7 +1,7 @@
-"""Draws what `fit_shapes` makes of a Panda: python docs/collision_pictures.py.
+"""Draw the shapes that `fit_shapes` fits to a Panda: python docs/collision_pictures.py.
 
-It needs mechanik[plot,collision] and the package example-robot-data. Meshes are dark; the capsules above and the balls
-below are drawn over them, so that what stands out is what is more than the mesh.
+It needs mechanik[plot,collision] and the package example-robot-data. Meshes are dark; the capsules above and the
+spheres below are drawn over them, so that what is visible of them is what exceeds the mesh.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ POSE = [0.0, -0.6, 0.0, -2.0, 0.0, 1.8, 0.8, 0.02]
 
 def panda() -> Mechanism:
     path = next(
-        Path(str(one.locate())).resolve() for one in files("example-robot-data") or [] if one.name == "panda.urdf"
+        Path(str(file.locate())).resolve() for file in files("example-robot-data") or [] if file.name == "panda.urdf"
     )
     share = next(folder for folder in path.parents if folder.name == "example-robot-data")
     return mk.load(path, packages={"example-robot-data": share})
@@ -60,21 +60,25 @@ def draw(axes: plt.Axes, parts: list[tuple[np.ndarray, tuple[float, float, float
 
 
 def shapes(mechanism: Mechanism, name: str) -> list[np.ndarray]:
-    """Triangles (T, 3, 3) of all that a link bumps with, in its frame."""
-    found: list[np.ndarray] = []
+    """Triangles (T, 3, 3) of the collision shapes of a link, in its frame."""
+    triangles: list[np.ndarray] = []
     for placed in mechanism.links[name].collisions:
         if isinstance(placed.shape, Mesh):
             body = read_collision_mesh(placed.shape, f"link {name!r}")
-            found.append(placed.pose.apply(body.points)[body.corners])
+            triangles.append(placed.pose.apply(body.points)[body.corners])
         elif (solid := tessellate(placed.shape)) is not None:
-            found.append(placed.pose.apply(solid.points)[solid.corners])
-    return found
+            triangles.append(placed.pose.apply(solid.points)[solid.corners])
+    return triangles
 
 
 def main() -> None:
     robot = panda()
     made = {"capsules": (fit_shapes(robot), ORANGE), "spheres": (fit_shapes(robot, "spheres"), BLUE)}
-    names = [name for name, link in robot.links.items() if any(isinstance(one.shape, Mesh) for one in link.collisions)]
+    names = [
+        name
+        for name, link in robot.links.items()
+        if any(isinstance(instance.shape, Mesh) for instance in link.collisions)
+    ]
     figure = plt.figure(figsize=(20, 7), dpi=80)
     for row, (kind, (fitted, colour)) in enumerate(made.items()):
         quality = fit_quality(robot, fitted)
@@ -95,7 +99,9 @@ def main() -> None:
         for k, name in enumerate(names):
             place = (0.2 + 0.8 * k / len(names), 0.52 - 0.5 * row, 0.8 / len(names), 0.4)
             axes = figure.add_axes(place, projection="3d")
-            draw(axes, [(one, paint, opacity) for each, paint, opacity in both for one in shapes(each, name)])
+            draw(
+                axes, [(corners, paint, opacity) for robot_, paint, opacity in both for corners in shapes(robot_, name)]
+            )
             axes.view_init(20, -50)
             fit, what = quality[name], name.removeprefix("panda_")
             many = kind if fit.shapes > 1 else kind[:-1]

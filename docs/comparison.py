@@ -1,8 +1,8 @@
 """Make docs/comparison.md, .html and .csv.gz: python docs/comparison.py [--resume | --pages]
 
 Every solver on every robot and task; about ten minutes on two cores. Leave the machine alone while it runs: one thing
-is timed after the other. Ctrl-C keeps what is done, and --resume goes on. --pages measures nothing, and makes the pages
-from the records that there are.
+is timed after the other. Ctrl-C keeps what is done, and --resume continues. --pages measures nothing, and makes the
+pages from the records that there are.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ To compare on a robot of your own: `mechanik compare robot.urdf --html report.ht
 Measured on {date}: {processor}, {cores} cores, one in use; {system}, Python {python}, NumPy {numpy}, Numba {numba};
 seed {seed}.
 
-A success is one that holds when it is checked from outside: the ends within {tolerance:g} m and {angle_tolerance:g} rad
-by forward kinematics, all joints within their limits, all loops shut, and the solver says so. *One attempt* is one
-descent from a random start; *in budget* goes on from further random starts until {budget:g} s are over. What a solver
-refuses, it does not try to do; the reason is below each table. A solver that needs more than {patience:g} s for a task
-gets fewer targets: n says how many.
+A success is one that holds when it is checked from outside: the tip links within {tolerance:g} m and
+{angle_tolerance:g} rad by forward kinematics, all joints within their limits, all loops closed, and the solver says so.
+*One attempt* is one descent from a random start; *in budget* goes on from further random starts until {budget:g} s are
+over. What a solver refuses, it does not try to do; the reason is below each table. A solver that needs more than
+{patience:g} s for a task gets fewer targets: n says how many.
 
 The columns:
 
@@ -57,38 +57,38 @@ refuse, each of which counts alike.
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--resume", action="store_true", help="go on with what an interrupted run left")
-    parser.add_argument("--pages", action="store_true", help="make the pages anew from the records")
-    asked = parser.parse_args()
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
+    parser.add_argument("--pages", action="store_true", help="make the pages from the existing records")
+    arguments = parser.parse_args()
     records = HERE / "comparison.csv.gz"
-    if asked.page_count:
-        found = mk.comparison.Comparison.from_csv(records)
+    if arguments.pages:
+        comparison = mk.comparison.Comparison.from_csv(records)
     else:
-        found = mk.compare(
+        comparison = mk.compare(
             targets=100,
             patience=1.0,
             csv=records,
-            resume=asked.resume,
+            resume=arguments.resume,
             progress=True,
             command="python docs/comparison.py",
         )
-    if not found.is_complete:
-        sys.stderr.write("interrupted; --resume goes on\n")
+    if not comparison.is_complete:
+        sys.stderr.write("interrupted; --resume continues\n")
         return 130
-    found.to_html(HERE / "comparison.html")
-    (HERE / "comparison.md").write_text(document(found), encoding="utf-8")
+    comparison.to_html(HERE / "comparison.html")
+    (HERE / "comparison.md").write_text(document(comparison), encoding="utf-8")
     return 0
 
 
-def document(found: mk.comparison.Comparison) -> str:
+def document(comparison: mk.comparison.Comparison) -> str:
     """The page in Markdown."""
     return INTRODUCTION.format(
-        **found.about["machine"],
-        **found.about["settings"],
+        **comparison.about["machine"],
+        **comparison.about["settings"],
         columns="\n".join(f"- *{name}*: {what}." for name, what in TABLE_COLUMNS.items() if what),
-        overview=markdown_overview(found.rows, found.titles),
-        by_task=markdown_by_task(found.rows),
-        table=markdown_table(found.rows, found.titles),
+        overview=markdown_overview(comparison.rows, comparison.titles),
+        by_task=markdown_by_task(comparison.rows),
+        table=markdown_table(comparison.rows, comparison.titles),
     )
 
 

@@ -1,7 +1,7 @@
-"""Draws examples of ways around things into docs/motion: python docs/motion_pictures.py (needs mechanik[plot,plan]).
+"""Draw example paths around obstacles into docs/motion: python docs/motion_pictures.py (needs mechanik[plot,plan]).
 
 It runs examples as they stand, and draws what they leave behind: the obstacles of `collider`, and the mechanism of
-`path` at some places on its way, the first pale and the last in full colour.
+`path` at some points, the first pale and the last in full colour.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 LIGHT = np.array([0.4, -0.5, 0.77])
 STONE, ORANGE, LINE = (0.55, 0.58, 0.63), (0.95, 0.49, 0.12), (0.80, 0.1, 0.1)
 SCENES = {
-    # picture: example, places along the way, link and point whose way is drawn, view (up, around), middle, half a width
+    # example, points along the path, link and point whose curve is drawn, view (up, around), middle, half width
     "window": (
         "19_through_a_window",
         (0.0, 0.5, 1.0),
@@ -47,23 +47,23 @@ def field(shape: mk.HeightField) -> Array:
     rows, columns = shape.heights.shape
     x, y = np.meshgrid(np.linspace(-0.5, 0.5, columns) * shape.size[0], np.linspace(-0.5, 0.5, rows) * shape.size[1])
     p = np.stack([x, y, shape.heights], axis=-1)
-    a, b, c, d = (one.reshape(-1, 3) for one in (p[:-1, :-1], p[:-1, 1:], p[1:, 1:], p[1:, :-1]))
+    a, b, c, d = (corner.reshape(-1, 3) for corner in (p[:-1, :-1], p[:-1, 1:], p[1:, 1:], p[1:, :-1]))
     return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
 
 
 def solid(shape: mk.Box | mk.HeightField) -> Array | None:
-    """Triangles (T, 3, 3) of a shape in its frame, small ones, so that they can be sorted by how far they are."""
+    """Triangles (T, 3, 3) of a shape in its frame, small ones, so that they can be sorted by depth."""
     if isinstance(shape, mk.HeightField):
         return field(shape)
-    found = tessellate(shape)
-    if found is None:
+    mesh = tessellate(shape)
+    if mesh is None:
         return None
-    corners = found.points[found.corners]
+    corners = mesh.points[mesh.corners]
     while np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max() > 0.25:
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         ab, bc, ca = (a + b) / 2, (b + c) / 2, (c + a) / 2
         corners = np.concatenate(
-            [np.stack(one, axis=1) for one in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))]
+            [np.stack(triangle, axis=1) for triangle in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))]
         )
     return corners
 
@@ -91,10 +91,10 @@ def draw(name: str) -> None:
     for k, s in enumerate(places):
         pale = 0.75 * (1 - k / (len(places) - 1))
         poses = path.mechanism.poses(path.at([s, places[-1]]))
-        for X, X_last, one in zip(*poses, path.mechanism.links.values(), strict=True):
+        for X, X_last, body in zip(*poses, path.mechanism.links.values(), strict=True):
             if s != places[-1] and np.allclose(X, X_last):
                 continue
-            for visual in one.visuals:
+            for visual in body.visuals:
                 if (corners := solid(visual.shape)) is not None:
                     rgba = visual.material.rgba if visual.material and visual.material.rgba else (*ORANGE, 1.0)
                     colour = (1 - pale) * np.array(rgba[:3]) + pale * 0.96
@@ -104,8 +104,8 @@ def draw(name: str) -> None:
     colours = np.concatenate([b for _, b in parts])
     solids = Poly3DCollection(np.concatenate([a for a, _ in parts]), facecolors=colours, edgecolors=colours, lw=0.3)
     axes.add_collection3d(solids)
-    way = mk.spatial.apply(path.mechanism.pose(link, path.at(np.linspace(path.s[0], path.s[-1], 200))), point)
-    axes.plot(*way.T, color=LINE, linewidth=2, zorder=10)
+    curve = mk.spatial.apply(path.mechanism.pose(link, path.at(np.linspace(path.s[0], path.s[-1], 200))), point)
+    axes.plot(*curve.T, color=LINE, linewidth=2, zorder=10)
     axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
     axes.set_zlim(middle[2] - half, middle[2] + half)
     axes.set_box_aspect((1, 1, 1))

@@ -26,10 +26,10 @@ from mechanik.studio.server.server import serve  # noqa: E402
 SMALL, LARGE = (320, 200), (1280, 800)
 FULL, NEAREST = 0.62, 0.55
 """A small picture needs no air around: the camera goes nearer until links are so far from the middle (1: at the edge),
-to at most this share of its usual way."""
+to at most this share of its default distance."""
 PLAIN = {"theme": "light", "markers": False, "labels": False, "collisions": False}
 SIDES = {
-    # where to look from, where the usual side shows little
+    # camera direction, where the default direction shows little
     "dh_arm": (0.6, -1.0, 0.5),
 }
 GO_NEARER = """(() => {
@@ -61,7 +61,7 @@ LONG = 1500
 
 
 def show(studio: Studio, entry: GalleryEntry, is_small: bool = False) -> None:
-    """Open it, let it play a while, and look at it from a side that tells something."""
+    """Open a scene, let it play a while, and turn the camera to an informative direction."""
     studio.eval("(m.store.setDisplay(a), 1)", PLAIN if is_small else {"theme": "light", "collisions": False})
     studio.show(entry.kind, entry.name)
     if entry.kind == "scene":

@@ -20,7 +20,7 @@ print(beyond.singular)
 flat = mk.gallery.four_bar(ground=2.0, crank=0.5, coupler=2.0, rocker=0.5)
 turn = flat.assembly_path({"crank_joint": np.linspace(0.6, 0.6 + 2 * np.pi, 9)})
 print("still a parallelogram:", bool(np.abs(turn.q[:, 2] - turn.q[:, 0]).max() < 1e-9))
-print("on the way:", [one.kind for assembly in turn for one in assembly.singularities])
+print("on the way:", [singularity.kind for assembly in turn for singularity in assembly.singularities])
 
 # all ways to put a five-bar together with both cranks where they are
 robot = mk.gallery.five_bar()

@@ -6,8 +6,8 @@ import mechanik as mk
 
 # which joints drive and which follow, found from the geometry
 robot = mk.gallery.stewart_platform()
-found = mk.structure(robot)
-print("mobility", found.mobility.dof, "- driven by", ", ".join(found.inputs))
+structure = mk.structure(robot)
+print("mobility", structure.mobility.dof, "- driven by", ", ".join(structure.inputs))
 
 # leg velocities to the platform's velocity (linear, angular): raise all legs by 1 mm/s
 J = robot.closed_jacobian("platform")

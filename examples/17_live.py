@@ -15,14 +15,14 @@ start = linkage.pose("tool")[:3, 3]
 widest = 0.0
 
 
-def look(state):
+def record_state(state):
     """Called in the solver's thread with each state."""
     global widest
     widest = max(widest, *(error.position for error in state.solution.closure_errors.values()))
 
 
 goal = mk.PositionGoal("tool", start, name="tool")
-with mk.LiveSolver(linkage, goal, on_state=look) as live:
+with mk.LiveSolver(linkage, goal, on_state=record_state) as live:
     # targets come when they come: the newest wins, and none waits in a queue
     for k in range(120):
         angle = 2 * math.pi * k / 60

@@ -33,7 +33,10 @@ print("looking:", mk.solve(arm, beyond, start, avoid=collider, clearance=0.005).
 path = mk.plan(arm, start, beyond, avoid=collider, clearance=0.005, max_seconds=60)
 straight = mk.Path(arm, [start, path.q[-1]]).densify()
 print(f"the straight way is {-1e3 * collider.distance(straight.q).min():.0f} mm deep in the wall")
-print(f"by {path.planner}: {len(path)} waypoints, smallest distance {1e3 * path.min_distance:.1f} mm, certain: {path.is_certain}")
+print(
+    f"by {path.planner}: {len(path)} waypoints, smallest distance {1e3 * path.min_distance:.1f} mm, "
+    f"certain: {path.is_certain}"
+)
 assert path.min_distance >= 0.005
 
 # in time; then every millisecond is looked at

@@ -1,4 +1,4 @@
-"""A mechanism and its ticks as plain data, that every contestant builds its own model from; kept as JSON."""
+"""A mechanism and its ticks as plain data, from which every library builds its model; stored as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 DOFS = ("X", "Y", "Z", "EX", "EY", "EZ")
-HERE = np.eye(4)
+IDENTITY = np.eye(4)
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Carries `link` from `parent`; its motion, at `place` (4, 4) in the parent, is T(x, y, z) Rz Ry Rx.
+    """Connects `link` to `parent`; its motion, at `pose` (4, 4) in the parent, is T(x, y, z) Rz Ry Rx.
 
     `dof` names which of the six move, in the order of DOFS; limits and start have one number for each.
     """
@@ -25,33 +25,33 @@ class Joint:
     parent: str
     link: str
     dof: tuple[str, ...]
-    place: np.ndarray = field(default_factory=HERE.copy)
+    pose: np.ndarray = field(default_factory=IDENTITY.copy)
     start: tuple[float, ...] = ()
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.dof)
-        for name, usual in (("start", 0.0), ("lower", -math.inf), ("upper", math.inf)):
+        for name, default in (("start", 0.0), ("lower", -math.inf), ("upper", math.inf)):
             if not getattr(self, name):
-                object.__setattr__(self, name, (usual,) * count)
+                object.__setattr__(self, name, (default,) * count)
 
 
 @dataclass(frozen=True)
 class Closure:
-    """The frame `place_a` of link a is held on the frame `place_b` of link b: in place only, or as one body."""
+    """The frame `pose_a` of link a coincides with the frame `pose_b` of link b: in position, or rigidly."""
 
     name: str
     a: str
     b: str
-    rows: Literal["point", "weld"]
-    place_a: np.ndarray = field(default_factory=HERE.copy)
-    place_b: np.ndarray = field(default_factory=HERE.copy)
+    kind: Literal["point", "weld"]
+    pose_a: np.ndarray = field(default_factory=IDENTITY.copy)
+    pose_b: np.ndarray = field(default_factory=IDENTITY.copy)
 
 
 @dataclass(frozen=True)
-class Want:
-    """A link's pose (4, 4), the place (3,) of the point `at` of a link, or a joint's value: what a tick's target is."""
+class TargetKind:
+    """What the target of a tick is: a pose of a link (4, 4), a position (3,) of its point `at`, or a joint value."""
 
     kind: Literal["pose", "point", "joint"]
     name: str
@@ -60,25 +60,25 @@ class Want:
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism and the targets of its ticks, each to be reached from the answer before.
+    """A mechanism and the targets of its ticks, each to be reached from the previous solution.
 
     Attributes:
-        root: the link that stands in the world.
-        skip: so many ticks at the beginning are judged, but not timed.
+        root: the link that is fixed in the world.
+        skip: number of ticks at the beginning that are verified, but not timed.
     """
 
     name: str
     title: str
     joints: tuple[Joint, ...]
     closures: tuple[Closure, ...]
-    want: Want
+    goal: TargetKind
     targets: np.ndarray
     root: str = "base"
     skip: int = 0
 
     @property
     def start(self) -> np.ndarray:
-        """(n,) values, joint after joint, each in the order of DOFS; so are all answers."""
+        """(n,) values, joint after joint, each in the order of DOFS; so are all solutions."""
         return np.array([value for joint in self.joints for value in joint.start])
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
@@ -95,26 +95,26 @@ class Case:
 
 def load(path: Path) -> Case:
     data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    joints = tuple(_joint(one) for one in data.pop("joints"))
-    closures = tuple(_closure(one) for one in data.pop("closures"))
-    want, targets = Want(**data.pop("want")), np.array(data.pop("targets"))
-    return Case(joints=joints, closures=closures, want=want, targets=targets, **data)
+    joints = tuple(_joint(joint) for joint in data.pop("joints"))
+    closures = tuple(_closure(closure) for closure in data.pop("closures"))
+    goal, targets = TargetKind(**data.pop("goal")), np.array(data.pop("targets"))
+    return Case(joints=joints, closures=closures, goal=goal, targets=targets, **data)
 
 
 def _joint(data: dict[str, Any]) -> Joint:
-    own = {"dof": tuple(data["dof"]), "start": tuple(data["start"]), "place": np.array(data["place"])}
+    arrays = {"dof": tuple(data["dof"]), "start": tuple(data["start"]), "pose": np.array(data["pose"])}
     limits = {"lower": _limits(data["lower"], -math.inf), "upper": _limits(data["upper"], math.inf)}
-    whole: dict[str, Any] = {**data, **own, **limits}
-    return Joint(**whole)
+    fields: dict[str, Any] = {**data, **arrays, **limits}
+    return Joint(**fields)
 
 
-def _limits(values: list[float | None], far: float) -> tuple[float, ...]:
-    return tuple(far if one is None else one for one in values)
+def _limits(values: list[float | None], infinite: float) -> tuple[float, ...]:
+    return tuple(infinite if value is None else value for value in values)
 
 
 def _closure(data: dict[str, Any]) -> Closure:
-    whole: dict[str, Any] = {**data, "place_a": np.array(data["place_a"]), "place_b": np.array(data["place_b"])}
-    return Closure(**whole)
+    fields: dict[str, Any] = {**data, "pose_a": np.array(data["pose_a"]), "pose_b": np.array(data["pose_b"])}
+    return Closure(**fields)
 
 
 def _plain(value: np.ndarray) -> Any:

@@ -1,8 +1,8 @@
-"""Klampt's Newton-Raphson solver: the goal and every closure as an objective, each tick from where the robot is.
+"""Klampt's Newton-Raphson solver: the goal and every closure as an objective, each tick from the current configuration.
 
-Its tolerance is one for all, so loops that are to be shut to 1e-9 make it reach the goal to 1e-9 too. Legs that end in
-points are objectives of relative points, welds of relative transforms. A joint is driven by an objective for its link's
-turn, or its value is set and it is no part of the solve ("by hand").
+Its tolerance is one for all, so loops closed to 1e-9 make it reach the goal to 1e-9 too. Legs that end in points are
+objectives of relative points, welds of relative transforms. A joint is driven by an objective for the orientation of
+its link, or its value is set and it is no part of the solve ("by hand").
 """
 # pyright: basic, reportMissingImports=false
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import klampt
 import numpy as np
-from loop_driver import SHUT
+from loop_driver import CLOSURE_TOLERANCE
 from loop_driver import Driver as Base
 from urdf import urdf_link, write_urdf
 
@@ -26,45 +26,45 @@ class Driver(Base):
         self.world = klampt.WorldModel()  # which the robot does not keep alive
         self.world.readFile(str(path))
         self.robot = self.world.robot(0)
-        index = lambda link: self.robot.link(urdf_link(case, link)).getIndex()  # noqa: E731
-        self.places = [index(joint.link) for joint in case.joints]
+        link_index = lambda link: self.robot.link(urdf_link(case, link)).getIndex()  # noqa: E731
+        self.link_indices = [link_index(joint.link) for joint in case.joints]
         self.solver = klampt.IKSolver(self.robot)
-        active = list(self.places)
+        active = list(self.link_indices)
         self.by_hand = self.variant == "by hand"
-        driven = next((k for k, joint in enumerate(case.joints) if joint.name == case.want.name), -1)
-        self.driven = self.places[driven]
-        self.link = self.driven if case.want.kind == "joint" else index(case.want.name)
+        driven = next((k for k, joint in enumerate(case.joints) if joint.name == case.goal.name), -1)
+        self.driven = self.link_indices[driven]
+        self.link = self.driven if case.goal.kind == "joint" else link_index(case.goal.name)
         if self.by_hand:
             active.remove(self.driven)
         else:
             self.solver.add(klampt.IKObjective())
-        for one in case.closures:
+        for loop in case.closures:
             objective = klampt.IKObjective()
-            if one.rows == "weld":
-                X_a_b = one.place_a @ np.linalg.inv(one.place_b)
+            if loop.kind == "weld":
+                X_a_b = loop.pose_a @ np.linalg.inv(loop.pose_b)
                 ends = X_a_b[:3, :3].T.ravel().tolist(), X_a_b[:3, 3].tolist()
-                objective.setRelativeTransform(index(one.b), index(one.a), *ends)
+                objective.setRelativeTransform(link_index(loop.b), link_index(loop.a), *ends)
             else:
-                ends = one.place_b[:3, 3].tolist(), one.place_a[:3, 3].tolist()
-                objective.setRelativePoint(index(one.b), index(one.a), *ends)
+                ends = loop.pose_b[:3, 3].tolist(), loop.pose_a[:3, 3].tolist()
+                objective.setRelativePoint(link_index(loop.b), link_index(loop.a), *ends)
             self.solver.add(objective)
-        self.solver.setTolerance(SHUT / math.sqrt(3.0))  # of each number
+        self.solver.setTolerance(CLOSURE_TOLERANCE / math.sqrt(3.0))  # of each number
         self.solver.setMaxIters(50)
         self.solver.setActiveDofs(active)
         lower, upper = case.limits()
         limits = [[-math.inf] * self.robot.numLinks(), [math.inf] * self.robot.numLinks()]
-        for k, place in enumerate(self.places):
-            limits[0][place], limits[1][place] = lower[k], upper[k]
+        for k, index in enumerate(self.link_indices):
+            limits[0][index], limits[1][index] = lower[k], upper[k]
         self.solver.setJointLimits(*limits)
         self.start = list(self.robot.getConfig())
-        for k, place in enumerate(self.places):
-            self.start[place] = float(case.start[k])
+        for k, index in enumerate(self.link_indices):
+            self.start[index] = float(case.start[k])
 
     def target(self, target: Any) -> Any:
         if self.by_hand:
             return float(target)
         objective = klampt.IKObjective()
-        if self.case.want.kind == "joint":  # all its joints turn about z
+        if self.case.goal.kind == "joint":  # all its joints turn about z
             c, s = math.cos(target), math.sin(target)
             objective.setLinks(self.link)
             objective.setFreePosition()
@@ -88,5 +88,5 @@ class Driver(Base):
         self.config = self.robot.getConfig()
         return self.config
 
-    def values(self, answer: Any) -> np.ndarray:
-        return np.array(answer)[self.places]
+    def values(self, solution: Any) -> np.ndarray:
+        return np.array(solution)[self.link_indices]

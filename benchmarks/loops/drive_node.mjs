@@ -1,10 +1,10 @@
-// The original in Node: one case, a round whenever it is told to. Started by contest.py with one JSON object as its
+// The original in Node: one case, rounds on request. Started by loop_race.py with one JSON object as its
 // argument; lines in: `round`, `save FILE`; a line of JSON out after each, and one before all when it is ready.
 //
-// A closure is a Goal that hangs on link a and is closed onto link b, as in the package's hexapod demo; one that holds
-// a place only has the freedoms X Y Z. It closes onto a link's own frame, so a frame elsewhere on a link without
+// A closure is a Goal that is attached to link a and closed onto link b, as in the package's hexapod demo; a point
+// closure has only the dofs X Y Z. It closes onto a link's own frame, so a frame elsewhere on a link without
 // children moves that link. A joint's target raises an error inside chains, so a joint is driven by a Goal for the
-// turn of its link ("own"), or by turning its frame by hand, which leaves one freedom less to solve for ("best").
+// orientation of its link ("own"), or by rotating its frame by hand, which leaves one dof less to solve for ("best").
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -12,8 +12,8 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 
-const asked = JSON.parse(process.argv[2]);
-const require = createRequire(join(asked.packages, 'package.json'));
+const options = JSON.parse(process.argv[2]);
+const require = createRequire(join(options.packages, 'package.json'));
 const core = join(require.resolve('closed-chain-ik/package.json'), '..', 'src', 'core', 'index.js');
 const { Solver, Link, Joint, Goal, DOF, SOLVE_STATUS } = await import(pathToFileURL(core).href);
 
@@ -29,11 +29,11 @@ const OWN_ARM = { maxIterations: 10, restPoseFactor: 0.001, dampingFactor: 0.01 
 const BEST = { ...OWN, restPoseFactor: 0, translationErrorClamp: 0.1, rotationErrorClamp: 0.1, dampingFactor: 1e-3 };
 const SETTLE = 10; // solves a tick at most, as in the demo
 
-const test = JSON.parse(readFileSync(asked.case, 'utf-8'));
-const best = asked.variant === 'best';
+const test = JSON.parse(readFileSync(options.case, 'utf-8'));
+const best = options.variant === 'best';
 const isItsArm = test.name === 'arm_100';
 
-function place(frame, X) {
+function setPose(frame, X) {
   const position = [X[0][3], X[1][3], X[2][3]];
   const [x, y, z, w] = quaternion(X);
   frame.setPosition(...position);
@@ -60,52 +60,52 @@ const isIdentity = X => X.every((row, i) => row.every((v, j) => v === (i === j ?
 
 const links = new Map([[test.root, new Link()]]);
 const joints = new Map();
-const byHand = best && test.want.kind === 'joint' ? test.want.name : null;
-for (const one of test.joints) {
+const byHand = best && test.goal.kind === 'joint' ? test.goal.name : null;
+for (const spec of test.joints) {
   const joint = new Joint();
-  place(joint, one.place);
-  if (one.name !== byHand) {
-    joint.setDoF(...one.dof.map(name => DOF[name]));
-    joint.setDoFValues(...one.start);
-    if (one.lower.some(v => v !== null)) joint.setMinLimits(...one.lower.map(v => v ?? -Infinity));
-    if (one.upper.some(v => v !== null)) joint.setMaxLimits(...one.upper.map(v => v ?? Infinity));
+  setPose(joint, spec.pose);
+  if (spec.name !== byHand) {
+    joint.setDoF(...spec.dof.map(name => DOF[name]));
+    joint.setDoFValues(...spec.start);
+    if (spec.lower.some(v => v !== null)) joint.setMinLimits(...spec.lower.map(v => v ?? -Infinity));
+    if (spec.upper.some(v => v !== null)) joint.setMaxLimits(...spec.upper.map(v => v ?? Infinity));
   }
-  links.get(one.parent).addChild(joint);
+  links.get(spec.parent).addChild(joint);
   const link = new Link();
   joint.addChild(link);
-  links.set(one.link, link);
-  joints.set(one.name, joint);
+  links.set(spec.link, link);
+  joints.set(spec.name, joint);
 }
 
 function frameOn(name, X) { // the link whose own frame is at X of it
   const link = links.get(name);
   if (isIdentity(X)) return link;
   if (link.children.length) throw new Error(`${name} has children, so its frame cannot be moved`);
-  place(link, X);
+  setPose(link, X);
   return link;
 }
 
-for (const one of test.closures) {
+for (const spec of test.closures) {
   const goal = new Goal();
-  if (one.rows === 'point') goal.setGoalDoF(DOF.X, DOF.Y, DOF.Z);
-  place(goal, one.place_a);
-  links.get(one.a).addChild(goal);
-  goal.makeClosure(frameOn(one.b, one.place_b));
+  if (spec.kind === 'point') goal.setGoalDoF(DOF.X, DOF.Y, DOF.Z);
+  setPose(goal, spec.pose_a);
+  links.get(spec.a).addChild(goal);
+  goal.makeClosure(frameOn(spec.b, spec.pose_b));
 }
 
 const goal = new Goal();
 const roots = [links.get(test.root)];
-if (test.want.kind === 'point') {
-  const [x, y, z] = test.want.at;
+if (test.goal.kind === 'point') {
+  const [x, y, z] = test.goal.at;
   goal.setGoalDoF(DOF.X, DOF.Y, DOF.Z);
-  goal.makeClosure(frameOn(test.want.name, [[1, 0, 0, x], [0, 1, 0, y], [0, 0, 1, z], [0, 0, 0, 1]]));
+  goal.makeClosure(frameOn(test.goal.name, [[1, 0, 0, x], [0, 1, 0, y], [0, 0, 1, z], [0, 0, 0, 1]]));
   roots.push(goal);
-} else if (test.want.kind === 'pose') {
-  goal.makeClosure(links.get(test.want.name));
+} else if (test.goal.kind === 'pose') {
+  goal.makeClosure(links.get(test.goal.name));
   roots.push(goal);
 } else if (!byHand) {
   goal.setGoalDoF(DOF.EX, DOF.EY, DOF.EZ);
-  goal.makeClosure(joints.get(test.want.name).child);
+  goal.makeClosure(joints.get(test.goal.name).child);
   roots.push(goal);
 }
 const solver = new Solver(roots);
@@ -115,26 +115,26 @@ Object.assign(solver, isItsArm ? OWN_ARM : best ? BEST : OWN);
 
 const driven = byHand && joints.get(byHand);
 const targets = test.targets.map(target => {
-  if (test.want.kind === 'joint') return [0, 0, Math.sin(target / 2), Math.cos(target / 2)];
-  if (test.want.kind === 'point') return target;
+  if (test.goal.kind === 'joint') return [0, 0, Math.sin(target / 2), Math.cos(target / 2)];
+  if (test.goal.kind === 'point') return target;
   return [...[0, 1, 2].map(k => target[k][3]), ...quaternion(target)];
 });
 const tick = {
   joint: (driven || goal) && (t => (driven || goal).setQuaternion(t[0], t[1], t[2], t[3])),
   point: t => goal.setPosition(t[0], t[1], t[2]),
   pose: t => { goal.setPosition(t[0], t[1], t[2]); goal.setQuaternion(t[3], t[4], t[5], t[6]); },
-}[test.want.kind];
+}[test.goal.kind];
 
 function begin() {
-  for (const one of test.joints) if (one.name !== byHand) joints.get(one.name).setDoFValues(...one.start);
+  for (const spec of test.joints) if (spec.name !== byHand) joints.get(spec.name).setDoFValues(...spec.start);
   for (const root of roots) root.updateMatrixWorld(true);
 }
 
 function values(k) {
   const q = [];
-  for (const one of test.joints) {
-    if (one.name === byHand) q.push(test.targets[k]);
-    else for (const name of one.dof) q.push(joints.get(one.name).getDoFValue(DOF[name]));
+  for (const spec of test.joints) {
+    if (spec.name === byHand) q.push(test.targets[k]);
+    else for (const name of spec.dof) q.push(joints.get(spec.name).getDoFValue(DOF[name]));
   }
   return q;
 }

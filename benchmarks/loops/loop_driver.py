@@ -1,4 +1,4 @@
-"""What a contestant is asked to do. Each has a file of its own, `drive_NAME.py`, with a class `Driver`."""
+"""Interface of a library in the loop benchmarks. Each has a file of its own, `drive_NAME.py`, with a class `Driver`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from case import Case
 
-TOLERANCE, SHUT = 1e-5, 1e-9
-"""m and rad, of goals; and of loops, where a library keeps them apart."""
+TOLERANCE, CLOSURE_TOLERANCE = 1e-5, 1e-9
+"""m and rad: of goals, and of loops where a library has separate tolerances."""
 
 
 class Driver:
     """One case in one library, driven as well as its interface allows.
 
-    Targets take the library's form before the clock starts, and answers become arrays after it has stopped.
+    Targets take the library's form before the clock starts, and solutions become arrays after it has stopped.
 
     Attributes:
-        variant: how it is driven, where there are several ways.
+        variant: how it is driven, where there are several methods.
         work: a folder for files of its own.
     """
 
@@ -38,9 +38,9 @@ class Driver:
         raise NotImplementedError
 
     def tick(self, target: Any) -> Any:
-        """From where it is to the target; an answer that the next tick does not change."""
+        """Solve from the current configuration to the target; returns a solution that the next tick does not change."""
         raise NotImplementedError
 
-    def values(self, answer: Any) -> np.ndarray:
+    def values(self, solution: Any) -> np.ndarray:
         """(n,) as in `Case.start`."""
-        return np.asarray(answer, dtype=float)
+        return np.asarray(solution, dtype=float)

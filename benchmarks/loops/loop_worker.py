@@ -1,7 +1,7 @@
-"""One library and one case in a process of its own: goes through all ticks whenever it is told to.
+"""One library and one case in a process of its own: solves all ticks on request.
 
-Started by `contest.py` in the library's environment, with one JSON object as its argument. Lines in: `round`,
-`save FILE`; a line of JSON out after each, and one before all when it is ready. `drive_node.mjs` speaks the same.
+Started by `loop_race.py` in the library's environment, with one JSON object as its argument. Lines in: `round`, `save
+FILE`; a line of JSON out after each, and one before all when it is ready. `drive_node.mjs` uses the same protocol.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from case import load
 from loop_driver import Driver
 
 sys.path.append(str(Path(__file__).parents[1]))
-from processor_clock import LEAST, clock, intervals
+from processor_clock import MIN_SECONDS, clock, intervals
 
 WARM_UP = 3
 
@@ -39,45 +39,45 @@ class Run:
         self.q: list[list[float]] = []
 
     def round(self) -> None:
-        driver, answers, times = self.driver, list[Any](), list[tuple[float, float]]()
+        driver, solutions, times = self.driver, list[Any](), list[tuple[float, float]]()
         tick, now = driver.tick, clock
         driver.begin()
         gc.collect()
-        gc.disable()  # what it finds is the race's own, not the library's
+        gc.disable()  # garbage of the benchmark itself is not part of the time
         cpu = clock()
         for target in self.targets:
-            begun = now()
-            answer = tick(target)
-            times.append((begun, now()))
-            answers.append(answer)
-        cpu = max(clock() - cpu, LEAST)
+            start = now()
+            solution = tick(target)
+            times.append((start, now()))
+            solutions.append(solution)
+        cpu = max(clock() - cpu, MIN_SECONDS)
         gc.enable()
         self.times.append([float(intervals(pair)[0]) for pair in times])
         self.cpu.append(cpu)
-        self.q = [driver.values(answer).tolist() for answer in answers]
+        self.q = [driver.values(solution).tolist() for solution in solutions]
 
     def save(self, path: str) -> None:
         Path(path).write_text(json.dumps({"q": self.q, "times": self.times, "cpu": self.cpu}), encoding="utf-8")
 
 
 def main() -> None:
-    asked = json.loads(sys.argv[1])
-    # libraries write to the terminal, from Python and from C++; the answers to the contest go another way
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    arguments = json.loads(sys.argv[1])
+    # libraries write to the terminal, from Python and from C++; replies to the parent use a duplicate of stdout
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    make: type[Driver] = importlib.import_module(f"drive_{asked['driver']}").Driver
-    run = Run(make(load(Path(asked["case"])), asked["variant"], Path(asked["work"])))
+    make: type[Driver] = importlib.import_module(f"drive_{arguments['driver']}").Driver
+    run = Run(make(load(Path(arguments["case"])), arguments["variant"], Path(arguments["work"])))
     for _ in range(WARM_UP):
         run.round()
     run.times, run.cpu = [], []
-    print(json.dumps({"ready": True}), file=answers)
+    print(json.dumps({"ready": True}), file=replies)
     for line in sys.stdin:
         what, _, path = line.strip().partition(" ")
         if what == "round":
             run.round()
         elif what == "save":
             run.save(path)
-        print(json.dumps({"done": what}), file=answers)
+        print(json.dumps({"done": what}), file=replies)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def node_packages(folder: Path, original: str = ORIGINAL) -> tuple[Path, str]:
     Args:
         original: what `npm install` takes: a name and version, `github:gkjohnson/closed-chain-ik-js`, or a folder.
     Raises:
-        RuntimeError: there is no Node, or npm could not; with what it said.
+        RuntimeError: there is no Node, or npm could not; with its output.
     """
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
@@ -41,10 +41,10 @@ def node_packages(folder: Path, original: str = ORIGINAL) -> tuple[Path, str]:
             original,
             THREE,
         ]
-        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if said.returncode:
-            lines = [line for line in said.stderr.splitlines() if "error" in line]
-            raise RuntimeError(f"not installed: {lines[0] if lines else 'npm failed without a word'}")
+        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            lines = [line for line in completed.stderr.splitlines() if "error" in line]
+            raise RuntimeError(f"not installed: {lines[0] if lines else 'npm failed without output'}")
         done.write_text(wanted, encoding="utf-8")
     about = folder / "node_modules" / "closed-chain-ik" / "package.json"
     return folder, json.loads(about.read_text(encoding="utf-8"))["version"]

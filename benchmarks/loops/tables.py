@@ -6,21 +6,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contest import Result
+from loop_race import Result
 
 OURS = "Mechanik"
 ORIGINAL, PEERS = "closed-chain-ik", ("placo", "Klampt")
-SHUT = 1e-9
+CLOSURE_TOLERANCE = 1e-9
 
 Table = Mapping[str, Result | str]
-"""By entry: what came out, or why nothing did."""
+"""By entry: the result, or the reason why there is none."""
 Results = Mapping[str, Table]
 """By case."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be reached and what was; `measured` None: there is nothing to measure. `sign` -1: less is better."""
+    """A goal and its measured value; `measured` None: not measured. `sign` -1: less is better."""
 
     name: str
     wanted: float
@@ -49,33 +49,33 @@ RATIOS = (
     (PEERS, "platform_single_point", 8.0),
     (PEERS, "platform_single_weld", 8.0),
 )  # fmt: skip
-"""Whose row, or best row, in which case, how many times faster. The original's own hexapod closes its legs by welds."""
+"""Row or rows to compare with, case, and required ratio. The original's own hexapod closes its legs by welds."""
 
 
 def goals(results: Results, titles: Mapping[str, str]) -> list[Goal]:
-    found: list[Goal] = []
+    all_goals: list[Goal] = []
     for who, case, wanted in RATIOS:
         table = results.get(case, {})
-        mine, other = table.get(OURS), best(table, who)
-        ratio = other[1].us / mine.us if other and isinstance(mine, Result) else None
+        mine, rival = table.get(OURS), best(table, who)
+        ratio = rival[1].us / mine.us if rival and isinstance(mine, Result) else None
         against = who if isinstance(who, str) else "the better of " + " and ".join(who)
-        note = f"{other[0]}: {brief(other[1].us)} us" if other else ""
-        found.append(Goal(f"{titles.get(case, case)}: times as fast as {against}", wanted, ratio, note))
+        note = f"{rival[0]}: {brief(rival[1].us)} us" if rival else ""
+        all_goals.append(Goal(f"{titles.get(case, case)}: times as fast as {against}", wanted, ratio, note))
     for case, table in results.items():
         mine = table.get(OURS)
         missed = mine.missed if isinstance(mine, Result) else None
         note = mine if isinstance(mine, str) else f"of {mine.ticks}" if mine else ""
-        found.append(Goal(f"{titles[case]}: ticks missed", 0, missed, note, sign=-1))
+        all_goals.append(Goal(f"{titles[case]}: ticks missed", 0, missed, note, sign=-1))
         if isinstance(mine, Result) and mine.closure > 0:
-            found.append(Goal(f"{titles[case]}: largest closure error", SHUT, mine.closure, sign=-1))
-    return found
+            all_goals.append(Goal(f"{titles[case]}: largest closure error", CLOSURE_TOLERANCE, mine.closure, sign=-1))
+    return all_goals
 
 
 def best(table: Table, who: str | tuple[str, ...]) -> tuple[str, Result] | None:
-    """The fastest row of these libraries that misses no tick; if each of them does, the fastest of all."""
+    """The fastest row of these libraries that misses no tick; if all miss ticks, the fastest."""
     rows = [(name, row) for name, row in table.items() if isinstance(row, Result) and name.startswith(who)]
-    right = [one for one in rows if one[1].missed == 0]
-    return min(right or rows, key=lambda one: one[1].us, default=None)
+    right = [row for row in rows if row[1].missed == 0]
+    return min(right or rows, key=lambda row: row[1].us, default=None)
 
 
 def markdown(results: Results, titles: Mapping[str, str], machine: str, versions: str, met: list[Goal]) -> str:
@@ -88,7 +88,7 @@ def markdown(results: Results, titles: Mapping[str, str], machine: str, versions
 
 
 def _table(table: Table) -> list[str]:
-    heads = "| | us a tick | [cpu] | closure error | goal error | missed | times ours |"
+    heads = "| | us per tick | [cpu] | closure error | goal error | missed | times ours |"
     return [heads, "|---" * 7 + "|", *(_row(name, row, table.get(OURS)) for name, row in table.items())]
 
 
@@ -108,4 +108,4 @@ def brief(value: float) -> str:
 
 
 def tiny(value: float) -> str:
-    return "no answer" if math.isinf(value) else f"{value:.0e}" if value else "-"
+    return "no solution" if math.isinf(value) else f"{value:.0e}" if value else "-"

@@ -1,4 +1,4 @@
-"""A case's tree as URDF, for libraries that read nothing else; all its joints have one freedom."""
+"""A case's tree as URDF, for libraries that read nothing else; all its joints have one dof."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from case import Case, Closure
 
 AXES = {"X": "1 0 0", "Y": "0 1 0", "Z": "0 0 1"}
 ROOT = "world"
-"""Klampt lets a robot float unless its root is called so."""
+"""Klampt makes the base of a robot floating unless its root has this name."""
 FAR = 1e3
-"""m or rad: the limit of a joint without one, since URDF wants some."""
+"""m or rad: the limit of a joint without one, since URDF requires one."""
 
 
 def write_urdf(case: Case, path: Path) -> dict[str, tuple[str, str]]:
-    """Returns, by closure, the frames of its two ends: links, some of them made for it."""
+    """Write the file; return the two end frames of each closure, which are links."""
     robot = ElementTree.Element("robot", name=case.name)
     for link in (case.root, *(joint.link for joint in case.joints)):
         _add_link(robot, urdf_link(case, link))
@@ -25,23 +25,28 @@ def write_urdf(case: Case, path: Path) -> dict[str, tuple[str, str]]:
         (dof,) = joint.dof
         kind = "prismatic" if dof in AXES else "revolute"  # a continuous joint would have two numbers in Pinocchio
         ends = urdf_link(case, joint.parent), urdf_link(case, joint.link)
-        one = _add_joint(robot, joint.name, kind, *ends, joint.place)
-        ElementTree.SubElement(one, "axis", xyz=AXES[dof[-1]])
+        element = _add_joint(robot, joint.name, kind, *ends, joint.pose)
+        ElementTree.SubElement(element, "axis", xyz=AXES[dof[-1]])
         lower, upper = np.clip([joint.lower[0], joint.upper[0]], -FAR, FAR)
-        ElementTree.SubElement(one, "limit", lower=f"{lower:.17g}", upper=f"{upper:.17g}", effort="1e3", velocity="1e3")
-    frames = {one.name: (_frame(robot, case, one, "a"), _frame(robot, case, one, "b")) for one in case.closures}
+        ElementTree.SubElement(
+            element, "limit", lower=f"{lower:.17g}", upper=f"{upper:.17g}", effort="1e3", velocity="1e3"
+        )
+    frames = {
+        closure.name: (_frame(robot, case, closure, "a"), _frame(robot, case, closure, "b"))
+        for closure in case.closures
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(robot).write(path)
     return frames
 
 
 def _frame(robot: ElementTree.Element, case: Case, closure: Closure, end: str) -> str:
-    link, place = urdf_link(case, getattr(closure, end)), getattr(closure, f"place_{end}")
-    if np.array_equal(place, np.eye(4)):
+    link, pose = urdf_link(case, getattr(closure, end)), getattr(closure, f"pose_{end}")
+    if np.array_equal(pose, np.eye(4)):
         return link
     name = f"{closure.name}_{end}"
     _add_link(robot, name)
-    _add_joint(robot, f"{name}_fixed", "fixed", link, name, place)
+    _add_joint(robot, f"{name}_fixed", "fixed", link, name, pose)
     return name
 
 
@@ -52,13 +57,13 @@ def _add_link(robot: ElementTree.Element, name: str) -> None:
 
 
 def _add_joint(
-    robot: ElementTree.Element, name: str, kind: str, parent: str, child: str, place: np.ndarray
+    robot: ElementTree.Element, name: str, kind: str, parent: str, child: str, pose: np.ndarray
 ) -> ElementTree.Element:
     joint = ElementTree.SubElement(robot, "joint", name=name, type=kind)
     ElementTree.SubElement(joint, "parent", link=parent)
     ElementTree.SubElement(joint, "child", link=child)
-    xyz, turned = (" ".join(f"{v:.17g}" for v in part) for part in (place[:3, 3], rpy(place)))
-    ElementTree.SubElement(joint, "origin", xyz=xyz, rpy=turned)
+    xyz, angles = (" ".join(f"{v:.17g}" for v in part) for part in (pose[:3, 3], rpy(pose)))
+    ElementTree.SubElement(joint, "origin", xyz=xyz, rpy=angles)
     return joint
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "peers"
 WORK = Path(os.environ.get("MECHANIK_BENCH", ROOT / ".bench"))
-"""Where environments, targets, answers and logs go; made anew if it is deleted."""
+"""Folder where environments, targets, solutions and logs are stored; created again if deleted."""
 
 TOLERANCE = 1e-5
 """m and rad, of all but the rows that say otherwise."""
@@ -17,7 +17,7 @@ TOLERANCE = 1e-5
 PROTOCOLS = {
     "A": "one solve each: random targets",
     "near": "one solve each, from a seed that is 0.3 rad away",
-    "B": "a path, each pose from the answer before",
+    "B": "a path, each pose from the previous solution",
     "C": "a batch of random targets",
 }
 

@@ -1,8 +1,8 @@
 """Klampt's Newton-Raphson solver with random restarts.
 
 Up to 100 attempts of 30 iterations (of 20, 30, 50 and 100 about the fastest on both arms), the later ones from
-`sampleInitial`, as its `ik.solve_global` does; without that wrapper, which is Python. It lets an arm float unless its
-root is called `world`.
+`sampleInitial`, as its `ik.solve_global` does; without that wrapper, which is Python. It makes the base of an arm
+floating unless its root is called `world`.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,15 +30,15 @@ class Driver(Base):
         self.robot = self.world.robot(0)
         moved = [joint for joint in ElementTree.fromstring(text).iter("joint") if joint.get("type") != "fixed"]
         children = [joint.find("child") for joint in moved]
-        self.places = [self.robot.link(child.get("link")).getIndex() for child in children if child is not None]
+        self.link_indices = [self.robot.link(child.get("link")).getIndex() for child in children if child is not None]
         self.link = self.robot.link(self.arm.tool).getIndex()
-        limits = np.array(self.robot.getJointLimits())[:, self.places]
+        limits = np.array(self.robot.getJointLimits())[:, self.link_indices]
         assert np.allclose(limits, [self.lower, self.upper], atol=1e-9)
         self.solver = klampt.IKSolver(self.robot)
         self.solver.add(klampt.IKObjective())
         self.solver.setTolerance(self.tolerance / np.sqrt(3.0))  # of each number
         self.solver.setMaxIters(ITERATIONS)
-        self.solver.setActiveDofs(self.places)
+        self.solver.setActiveDofs(self.link_indices)
         klampt.set_random_seed(0)
 
     def target(self, X: np.ndarray) -> Any:
@@ -48,20 +48,20 @@ class Driver(Base):
 
     def seed(self, q: np.ndarray) -> Any:
         values = np.zeros(self.robot.numLinks())
-        values[self.places] = q
+        values[self.link_indices] = q
         return values.tolist()
 
     def solve(self, target: Any, seed: Any) -> Any:
         solver = self.solver
         self.robot.setConfig(seed)
         solver.set(0, target)
-        found = solver.solve()
+        success = solver.solve()
         for _ in range(RESTARTS):
-            if found:
+            if success:
                 return self.robot.getConfig()
             solver.sampleInitial()
-            found = solver.solve()
+            success = solver.solve()
         return None
 
-    def q(self, answer: Any) -> np.ndarray:
-        return np.array(answer)[self.places]
+    def q(self, solution: Any) -> np.ndarray:
+        return np.array(solution)[self.link_indices]

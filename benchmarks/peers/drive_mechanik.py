@@ -30,10 +30,10 @@ class Driver(Base):
     def batch(self, targets: list[Any], X: np.ndarray) -> Any:
         return self.solver.solve_batch(X, threads=1)
 
-    def q(self, answer: mk.Solution) -> np.ndarray:
-        return answer.q if answer.success else np.full(len(self.lower), np.nan)
+    def q(self, solution: mk.Solution) -> np.ndarray:
+        return solution.q if solution.success else np.full(len(self.lower), np.nan)
 
-    def configurations(self, answers: Any) -> np.ndarray:
-        if isinstance(answers, list):
-            return super().configurations(answers)
-        return np.where(answers.success[:, None], answers.q, np.nan)
+    def configurations(self, solutions: Any) -> np.ndarray:
+        if isinstance(solutions, list):
+            return super().configurations(solutions)
+        return np.where(solutions.success[:, None], solutions.q, np.nan)

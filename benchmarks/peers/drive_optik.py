@@ -1,8 +1,8 @@
 """OptIK: an optimiser with random restarts, from Rust.
 
-In "speed" mode on one thread, as it recommends where the way from the seed does not matter, and for `follow` too:
-"quality" searches until its time is over. Its cost is the square of the pose's logarithm, so the square of the
-tolerance bounds place and turn.
+In "speed" mode on one thread, as it recommends where the distance from the seed does not matter, and for `follow` too:
+"quality" searches until its time limit. Its cost is the square of the pose's logarithm, so the square of the
+tolerance bounds position and rotation errors.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,5 +30,5 @@ class Driver(Base):
         return q.tolist()
 
     def solve(self, target: Any, seed: Any) -> Any:
-        answer = self.robot.ik(self.config, target, seed)
-        return answer[0] if answer else None
+        solution = self.robot.ik(self.config, target, seed)
+        return solution[0] if solution else None

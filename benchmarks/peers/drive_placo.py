@@ -1,7 +1,7 @@
-"""PlaCo: one step of a quadratic program with the limits in it, repeated until the frame is there.
+"""PlaCo: one step of a quadratic program with the limits in it, repeated until the frame reaches the target.
 
-The loop of its documentation (`solve(True)`, `update_kinematics()`); it says nothing of restarts, so a start that is
-not there after 15 steps (of 10 to 40 the fastest on both arms) is given up for a random one, 100 times at most.
+The loop of its documentation (`solve(True)`, `update_kinematics()`); it does not document restarts, so a start that has
+not converged after 15 steps (of 10 to 40 the fastest on both arms) is given up for a random one, 100 times at most.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -27,14 +27,15 @@ class Driver(Base):
         self.solver.add_regularization_task(1e-9)
         for name, lower, upper in zip(self.robot.joint_names(), self.lower, self.upper, strict=True):
             assert np.allclose(self.robot.get_joint_limits(name), (lower, upper), atol=1e-9)
-        self.place, self.turn = self.task.position(), self.task.orientation()
+        self.position_task, self.orientation_task = self.task.position(), self.task.orientation()
         self.free = self.robot.state.q[:7].copy()
 
     def seed(self, q: np.ndarray) -> Any:
         return np.concatenate([self.free, q])
 
     def solve(self, target: Any, seed: Any) -> Any:
-        robot, solver, place, turn, tolerance = self.robot, self.solver, self.place, self.turn, self.tolerance
+        robot, solver, tolerance = self.robot, self.solver, self.tolerance
+        position_task, orientation_task = self.position_task, self.orientation_task
         self.task.T_world_frame = target
         for _ in range(RESTARTS):
             robot.state.q = seed
@@ -42,10 +43,10 @@ class Driver(Base):
             for _ in range(STEPS):
                 solver.solve(True)
                 robot.update_kinematics()
-                if place.error_norm() < tolerance and turn.error_norm() < tolerance:
+                if position_task.error_norm() < tolerance and orientation_task.error_norm() < tolerance:
                     return robot.state.q.copy()
             seed = self.seed(self.random())
         return None
 
-    def q(self, answer: Any) -> np.ndarray:
-        return answer[7:]
+    def q(self, solution: Any) -> np.ndarray:
+        return solution[7:]

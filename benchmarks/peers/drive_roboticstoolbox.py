@@ -22,5 +22,5 @@ class Driver(Base):
         self.options = {"tol": 0.5 * self.tolerance**2, "slimit": 100, "ilimit": 30, "joint_limits": True}
 
     def solve(self, target: Any, seed: Any) -> Any:
-        answer = self.chain.ik_LM(target, q0=seed, **self.options)
-        return answer.q if answer.success else None
+        solution = self.chain.ik_LM(target, q0=seed, **self.options)
+        return solution.q if solution.success else None

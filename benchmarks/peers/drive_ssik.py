@@ -1,7 +1,7 @@
 """ssik: closed forms of arms with six and seven joints.
 
 By the artifact of `ssik build`, which its documentation recommends over reading the URDF at run time (0.17 instead of
-7.8 ms for a Panda); one solution is asked for, and one of a joint's full turns, which is its cheapest call.
+7.8 ms for a Panda); one solution without equivalent full turns of joints is requested, which is its cheapest call.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -35,12 +35,12 @@ class Driver(Base):
         self.call = artifact.solve
 
     def solve(self, target: Any, seed: Any) -> Any:
-        found = self.call(target, max_solutions=1, enumerate_windings=False)
-        return found[0].q if found else None
+        solutions = self.call(target, max_solutions=1, enumerate_windings=False)
+        return solutions[0].q if solutions else None
 
     def follow(self, target: Any, seed: Any) -> Any:
-        found = self.call(target, max_solutions=1, q_seed=seed)
-        return found[0].q if found else None
+        solutions = self.call(target, max_solutions=1, q_seed=seed)
+        return solutions[0].q if solutions else None
 
-    def q(self, answer: Any) -> np.ndarray:
-        return np.asarray(answer)
+    def q(self, solution: Any) -> np.ndarray:
+        return np.asarray(solution)

@@ -1,8 +1,8 @@
-"""TRAC-IK by pytracik: a Newton and a SQP solver in two threads, the first to arrive wins.
+"""TRAC-IK by pytracik: a Newton and a SQP solver in two threads, the first to converge wins.
 
 Type "Speed", its default. The quaternion that its Python wrapper computes by an eigenvalue problem in each call is made
 before the clock starts, and the compiled function behind the wrapper is called. Its tolerance is for each number of a
-pose, so it gets a part of ours. 50 ms is ten times its usual time limit, so that it seldom gives up.
+pose, so it gets a part of ours. 50 ms is ten times its default time limit, so that it seldom gives up.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,5 +30,5 @@ class Driver(Base):
         return (*X[:3, 3].tolist(), float(x), float(y), float(z), float(w))
 
     def solve(self, target: Any, seed: Any) -> Any:
-        answer = pytracik.ik(self.solver, seed, *target)
-        return answer[1:] if answer[0] >= 0 else None
+        solution = pytracik.ik(self.solver, seed, *target)
+        return solution[1:] if solution[0] >= 0 else None

@@ -43,7 +43,7 @@ def environment(name: str, needs: tuple[str, ...]) -> Path:
     """The Python of the environment of this name, with what it needs installed.
 
     Raises:
-        RuntimeError: pip could not; with the last line of what it said.
+        RuntimeError: pip could not; with the last line of its output.
     """
     folder = WORK / "env" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -54,9 +54,11 @@ def environment(name: str, needs: tuple[str, ...]) -> Path:
     print(f"installing {', '.join(needs)}", file=sys.stderr, flush=True)
     venv.create(folder, with_pip=True, clear=True)
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needs]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    if said.returncode:
-        lines = [line for line in said.stderr.splitlines() if line.startswith("ERROR")] or said.stderr.splitlines()
-        raise RuntimeError(f"not installed: {lines[-1] if lines else 'pip failed without a word'}")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        lines = [
+            line for line in completed.stderr.splitlines() if line.startswith("ERROR")
+        ] or completed.stderr.splitlines()
+        raise RuntimeError(f"not installed: {lines[-1] if lines else 'pip failed without output'}")
     done.write_text(wanted, encoding="utf-8")
     return python

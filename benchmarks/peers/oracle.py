@@ -1,10 +1,10 @@
-"""Pinocchio, in an environment of its own: makes the targets, and says which answers are right.
+"""Pinocchio, in an environment of its own: makes the targets, and verifies the solutions.
 
     python oracle.py targets
-    python oracle.py check ARM TARGETS TOLERANCE ANSWERS.npz ...
+    python oracle.py check ARM TARGETS TOLERANCE SOLUTIONS.npz ...
 
-An answer is right if Pinocchio's forward kinematics puts the tool at its target, place and turn each within the
-tolerance, and every joint is inside the limits of the URDF file. What the library itself says does not count.
+A solution is correct if the forward kinematics of Pinocchio puts the tool at its target, position and rotation each
+within the tolerance, and every joint is inside the limits of the URDF file. What the library claims does not count.
 """
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
@@ -17,11 +17,11 @@ import pinocchio as pin
 from arms import ARMS, DATA, Arm
 
 BATCH, NEAR = 10_000, 1_000
-AWAY = 0.3
+SEED_DISTANCE = 0.3
 """rad: how far a near seed is from the values that made the target, in a random direction of the joints' space."""
 SLACK = 1.0001
 LIMIT_SLACK = 1e-6
-"""rad: TRAC-IK keeps limits in single precision, which is no reason to call an answer wrong."""
+"""rad: TRAC-IK keeps limits in single precision, which does not make a solution wrong."""
 
 
 class Oracle:
@@ -33,38 +33,38 @@ class Oracle:
 
     def poses(self, q: np.ndarray) -> np.ndarray:
         X = np.empty((len(q), 4, 4))
-        for k, one in enumerate(q):
-            pin.framesForwardKinematics(self.model, self.data, one)
+        for k, q_row in enumerate(q):
+            pin.framesForwardKinematics(self.model, self.data, q_row)
             X[k] = self.data.oMf[self.frame].homogeneous
         return X
 
-    def right(self, q: np.ndarray, wanted: np.ndarray, tolerance: float) -> np.ndarray:
-        """(N,) of answers (N, n), in which NaN is none."""
-        verdict = np.zeros(len(q), dtype=bool)
+    def right(self, q: np.ndarray, X_target: np.ndarray, tolerance: float) -> np.ndarray:
+        """(N,): which solutions (N, n) are correct; NaN is no solution."""
+        is_right = np.zeros(len(q), dtype=bool)
         inside = ((q >= self.lower - LIMIT_SLACK) & (q <= self.upper + LIMIT_SLACK)).all(axis=1)
         for k in np.nonzero(inside)[0]:
             pin.framesForwardKinematics(self.model, self.data, q[k])
-            X, Y = self.data.oMf[self.frame], wanted[k]
-            apart = np.linalg.norm(X.translation - Y[:3, 3])
-            turned = np.linalg.norm(pin.log3(X.rotation.T @ Y[:3, :3]))
-            verdict[k] = apart <= tolerance * SLACK and turned <= tolerance * SLACK
-        return verdict
+            X, Y = self.data.oMf[self.frame], X_target[k]
+            position_error = np.linalg.norm(X.translation - Y[:3, 3])
+            rotation_error = np.linalg.norm(pin.log3(X.rotation.T @ Y[:3, :3]))
+            is_right[k] = position_error <= tolerance * SLACK and rotation_error <= tolerance * SLACK
+        return is_right
 
 
 def make_targets() -> None:
     for arm in ARMS.values():
         oracle = Oracle(arm)
-        given = np.load(DATA / f"targets_{arm.stem}.npz")
+        data = np.load(DATA / f"targets_{arm.stem}.npz")
         rng = np.random.default_rng(2024)
         lower, upper = oracle.lower, oracle.upper
         q_batch, q_made = rng.uniform(lower, upper, (BATCH, len(lower))), rng.uniform(lower, upper, (NEAR, len(lower)))
-        away = rng.normal(size=q_made.shape)
-        q_near = np.clip(q_made + AWAY * away / np.linalg.norm(away, axis=1, keepdims=True), lower, upper)
-        assert np.abs(oracle.poses(given["q_start"][None])[0] - given["Tpath"][0]).max() < 1e-9
+        offset = rng.normal(size=q_made.shape)
+        q_near = np.clip(q_made + SEED_DISTANCE * offset / np.linalg.norm(offset, axis=1, keepdims=True), lower, upper)
+        assert np.abs(oracle.poses(data["q_start"][None])[0] - data["Tpath"][0]).max() < 1e-9
         arm.targets.parent.mkdir(parents=True, exist_ok=True)
         np.savez(
             arm.targets,
-            **{name: given[name] for name in ("T", "q0", "Tpath", "q_start", "largest_step")},
+            **{name: data[name] for name in ("T", "q0", "Tpath", "q_start", "largest_step")},
             Tb=oracle.poses(q_batch), Tnear=oracle.poses(q_made), q_made=q_made, q_near=q_near,
             lower=lower, upper=upper,
         )  # fmt: skip
@@ -72,10 +72,13 @@ def make_targets() -> None:
 
 def check(arm: str, targets: str, tolerance: float, files: list[str]) -> None:
     """Writes `right`, (rounds, count), beside each file."""
-    oracle, wanted = Oracle(ARMS[arm]), np.load(ARMS[arm].targets)[targets]
+    oracle, X_target = Oracle(ARMS[arm]), np.load(ARMS[arm].targets)[targets]
     for file in files:
         q = np.load(file)["q"]
-        np.save(file.replace(".npz", ".right.npy"), [oracle.right(one, wanted[: len(one)], tolerance) for one in q])
+        np.save(
+            file.replace(".npz", ".right.npy"),
+            [oracle.right(q_round, X_target[: len(q_round)], tolerance) for q_round in q],
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""From answers to figures, from figures to tables, and which goals they meet."""
+"""Figures of the solutions, tables of the figures, and the goals they meet."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 from arms import ARMS, PROTOCOLS
-from race import Answers
+from race import Solutions
 
 SAME_BRANCH = {"panda": 0.6, "ur5": 0.05}
-"""rad, of each joint between an answer and the values that made the target. The UR5's eight answers stand alone, so one
-is either found again or lost; on the Panda each has others beside it. A branch is also kept by an answer that is nearer
-to the seed than those values: beside a singular pose another branch may be."""
+"""rad, of each joint between a solution and the values that made the target. The eight solutions of a UR5 are isolated,
+so each is either reached again or lost; those of a Panda are continuous families. A solution is also in the branch of
+the seed if it is nearer to the seed than those values: close to a singular pose another branch may be."""
 JUMP = 3.0
-"""How many times the path's own largest joint step an answer may be from the last one."""
-SERIOUS = 0.9
-"""The share of targets that a peer has to solve before it can be the best one."""
+"""Largest joint step that is allowed, as multiple of the largest step of the path itself."""
+MIN_SOLVED_SHARE = 0.9
+"""Share of targets that a peer must solve to count as best peer."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class Figures:
 
     Attributes:
         count: targets in a round.
-        solved: share of them with a verified answer, over all rounds.
-        us: processor time for each verified answer; all targets' time counts, solved or not.
-        cpu_us: of all that the process does in a round, likewise.
-        kept: share of answers in the seed's branch (near).
-        step: the largest step of a joint from one answer to the next, in the path's own largest steps (B).
+        solved: share of them with a verified solution, over all rounds.
+        us: processor time for each verified solution; all targets' time counts, solved or not.
+        cpu_us: of the whole process in a round, likewise.
+        same_branch: share of solutions in the branch of the seed (near).
+        step: the largest step of a joint from one solution to the next, in the path's own largest steps (B).
     """
 
     count: int
     solved: float
     us: float
     cpu_us: float
-    kept: float = math.nan
+    same_branch: float = math.nan
     step: float = math.nan
 
 
@@ -48,38 +48,38 @@ Results = Mapping[tuple[str, str], Table]
 """By protocol and arm."""
 
 
-def figures(answers: Answers, protocol: str, arm: str, data: Mapping[str, Any]) -> Figures:
+def figures(solutions: Solutions, protocol: str, arm: str, data: Mapping[str, Any]) -> Figures:
     """A target counts with the median of its times in all rounds; a batch with its best round."""
-    count = answers.q.shape[1]
+    count = solutions.q.shape[1]
     middle = np.min if protocol == "C" else np.median
-    seconds, cpu = float(middle(answers.times, axis=0).sum()), float(middle(answers.cpu))
-    solved = float(answers.right.mean())
+    seconds, cpu = float(middle(solutions.times, axis=0).sum()), float(middle(solutions.cpu))
+    solved = float(solutions.right.mean())
     each = 1e6 / (solved * count) if solved else math.inf
-    kept = step = math.nan
+    same_branch = step = math.nan
     if protocol == "near":
-        apart = np.abs(answers.q - data["q_made"][:count]).max(axis=2)
+        distance = np.abs(solutions.q - data["q_made"][:count]).max(axis=2)
         seed, made = data["q_near"][:count], data["q_made"][:count]
-        nearer = np.linalg.norm(answers.q - seed, axis=2) < np.linalg.norm(made - seed, axis=1)
-        kept = float((answers.right & ((apart <= SAME_BRANCH[arm]) | nearer)).mean())
+        nearer = np.linalg.norm(solutions.q - seed, axis=2) < np.linalg.norm(made - seed, axis=1)
+        same_branch = float((solutions.right & ((distance <= SAME_BRANCH[arm]) | nearer)).mean())
     if protocol == "B":
-        step = max(largest_step(data["q_start"], q) for q in answers.q) / float(data["largest_step"])
-    return Figures(count, solved, each * seconds, each * cpu, kept, step)
+        step = max(largest_step(data["q_start"], q) for q in solutions.q) / float(data["largest_step"])
+    return Figures(count, solved, each * seconds, each * cpu, same_branch, step)
 
 
 def largest_step(q_start: np.ndarray, q: np.ndarray) -> float:
-    """Of any joint, between neighbours of the answers there are; NaN rows are none."""
-    there = q[~np.isnan(q).any(axis=1)]
-    return float(np.abs(np.diff(np.vstack([q_start, there]), axis=0)).max(initial=0.0))
+    """Largest step of any joint between successive solutions; NaN rows are skipped."""
+    solved = q[~np.isnan(q).any(axis=1)]
+    return float(np.abs(np.diff(np.vstack([q_start, solved]), axis=0)).max(initial=0.0))
 
 
 def best_peer(table: Table, ours: frozenset[str], only: str = "") -> tuple[str, Figures] | None:
-    """The fastest of those that solve what they are asked; `only` looks at one of them."""
-    found = [
+    """The fastest peer that solves enough targets; `only` restricts it to one peer."""
+    rows = [
         (name, row)
         for name, row in table.items()
-        if isinstance(row, Figures) and name not in ours and row.solved >= SERIOUS and only in ("", name)
+        if isinstance(row, Figures) and name not in ours and row.solved >= MIN_SOLVED_SHARE and only in ("", name)
     ]
-    return min(found, key=lambda one: one[1].us, default=None)
+    return min(rows, key=lambda row: row[1].us, default=None)
 
 
 # ---- goals ----------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ def best_peer(table: Table, ours: frozenset[str], only: str = "") -> tuple[str, 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be reached, what was, and whether that is enough; `measured` None: nothing to measure it with.
+    """A goal and its measured value; `measured` None: not measured.
 
-    `sign` -1: the less, the better.
+    `sign` -1: less is better.
     """
 
     name: str
@@ -119,7 +119,7 @@ RATIOS = (
     ("C", "ur5", 4.0, "EAIK"),
 )
 """Protocol, arm, how many times faster than the best peer, or than this one."""
-KEPT = {"ur5": 97.0, "panda": 93.0}
+SAME_BRANCH_GOALS = {"ur5": 97.0, "panda": 93.0}
 
 
 def goals(results: Results, us: str, ours: frozenset[str]) -> list[Goal]:
@@ -128,27 +128,27 @@ def goals(results: Results, us: str, ours: frozenset[str]) -> list[Goal]:
         us: the row whose ratios count.
         ours: all rows that are no peers; each has to solve everything, and to make no jump.
     """
-    found: list[Goal] = []
+    all_goals: list[Goal] = []
     for protocol, arm, wanted, only in RATIOS:
         table = results.get((protocol, arm), {})
         mine, peer = table.get(us), best_peer(table, ours, only)
         ratio = peer[1].us / mine.us if peer is not None and isinstance(mine, Figures) else None
         note = f"against {peer[0]}" if peer else ""
-        found.append(Goal(f"{protocol}, {ARMS[arm].name}: times as fast", wanted, ratio, note))
-    for arm, wanted in KEPT.items():
+        all_goals.append(Goal(f"{protocol}, {ARMS[arm].name}: times as fast", wanted, ratio, note))
+    for arm, wanted in SAME_BRANCH_GOALS.items():
         mine = results.get(("near", arm), {}).get(us)
-        kept = 100 * mine.kept if isinstance(mine, Figures) else None
-        found.append(Goal(f"near, {ARMS[arm].name}: in the seed's branch", wanted, kept, unit=" %"))
+        same_branch = 100 * mine.same_branch if isinstance(mine, Figures) else None
+        all_goals.append(Goal(f"near, {ARMS[arm].name}: in the seed's branch", wanted, same_branch, unit=" %"))
     for (protocol, arm), table in results.items():
         for name in sorted(ours & set(table)):
             row = table[name]
             solved = 100 * row.solved if isinstance(row, Figures) else None
             why = row if isinstance(row, str) else ""
-            found.append(Goal(f"{protocol}, {ARMS[arm].name}: {name} solves", 100.0, solved, why, " %"))
+            all_goals.append(Goal(f"{protocol}, {ARMS[arm].name}: {name} solves", 100.0, solved, why, " %"))
             if protocol == "B" and isinstance(row, Figures):
                 jump = f"B, {ARMS[arm].name}: largest step of {name}"
-                found.append(Goal(jump, JUMP, row.step, "times the path's own", sign=-1))
-    return found
+                all_goals.append(Goal(jump, JUMP, row.step, "times the path's own", sign=-1))
+    return all_goals
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _cells(protocol: str, row: Figures | str | None, mine: Figures | str | None)
     else:
         cell = f"{brief(row.us)} ({share(row.solved)}) [{brief(row.cpu_us)}]"
     if protocol == "near":
-        cell += f", branch kept {100 * row.kept:.1f} %"
+        cell += f", same branch {100 * row.same_branch:.1f} %"
     if protocol == "B" and row.step > JUMP:
         cell += f", jumps: {row.step:.0f} x the path's step"
     ratio = brief(row.us / mine.us) if isinstance(mine, Figures) and mine.us < math.inf else ""

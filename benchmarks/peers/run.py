@@ -4,7 +4,7 @@
 
 Installs the peers into environments of their own under .bench/, runs protocols A, near, B and C on a Panda and a UR5,
 and prints Markdown tables. Rounds of all libraries alternate; a target counts with the median of its times. Every
-answer is verified by Pinocchio, in a process of its own. Fails if a goal is missed, unless --quick.
+solution is verified by Pinocchio, in a process of its own. Fails if a goal is missed, unless --quick.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from arms import ARMS, PROTOCOLS, TOLERANCE, WORK
 from environments import ORACLE, PEERS, environment, version_of
-from race import Answers, Entry, race, say, surroundings
+from race import Entry, Solutions, print_progress, process_environment, race
 from report import Figures, Goal, figures, goals, markdown
 
 import mechanik as mk
@@ -32,15 +32,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer targets and rounds; missed goals do not fail")
     parser.add_argument("--only", default="", help="protocols, arms and drivers, such as A,B,panda,eaik,ssik")
     parser.add_argument("--out", type=Path, help="also write the tables here")
-    asked = parser.parse_args()
-    only = {word.strip().lower() for word in asked.only.split(",") if word.strip()}
+    arguments = parser.parse_args()
+    only = {word.strip().lower() for word in arguments.only.split(",") if word.strip()}
     known = {*ARMS, *(name.lower() for name in PROTOCOLS), *(peer.driver for peer in PEERS)}
     if only - known:
         parser.error(f"--only knows {', '.join(sorted(known))}; not {', '.join(sorted(only - known))}")
-    rounds, budget = (3, 0.12) if asked.quick else (7, 0.8)
+    rounds, budget = (3, 0.12) if arguments.quick else (7, 0.8)
 
     oracle = environment("oracle", ORACLE)
-    entries, absent = contestants(chosen(only, [peer.driver for peer in PEERS]))
+    entries, absent = make_entries(chosen(only, [peer.driver for peer in PEERS]))
     make_targets(oracle)
     mk.warm_up()  # so that compiling is over before processes wait for it
     results: dict[tuple[str, str], dict[str, Figures | str]] = {}
@@ -51,25 +51,25 @@ def main() -> int:
             outcome = race(running, arm, protocol, rounds, budget, oracle)
             rows = {entry.name: outcome[entry.name] for entry in running}
             results[protocol, arm] = {
-                name: figures(one, protocol, arm, data) if isinstance(one, Answers) else one
-                for name, one in rows.items()
+                name: figures(row, protocol, arm, data) if isinstance(row, Solutions) else row
+                for name, row in rows.items()
             } | absent
     ours = frozenset(entry.name for entry in entries if entry.is_ours)
     met = goals(results, US, ours)
     page = markdown(results, US, machine(), versions(), met)
     print(page)
-    if asked.out:
-        asked.out.write_text(page, encoding="utf-8")
-    return verdict(met, asked.quick)
+    if arguments.out:
+        arguments.out.write_text(page, encoding="utf-8")
+    return verdict(met, arguments.quick)
 
 
 def chosen(only: set[str], among: list[str]) -> list[str]:
-    """All of them, unless some are named."""
+    """All names, unless `only` contains some."""
     return [name for name in among if name.lower() in only] or among
 
 
-def contestants(drivers: list[str]) -> tuple[list[Entry], dict[str, Figures | str]]:
-    """Ours and the peers, and why a peer is missing."""
+def make_entries(drivers: list[str]) -> tuple[list[Entry], dict[str, Figures | str]]:
+    """Return all entries, and the reasons why peers are missing."""
     here = Path(sys.executable)
     entries = [
         Entry(US, "mechanik", here, TOLERANCE, is_ours=True),
@@ -87,14 +87,14 @@ def contestants(drivers: list[str]) -> tuple[list[Entry], dict[str, Figures | st
 
 
 def make_targets(oracle: Path) -> None:
-    say("making targets")
-    subprocess.run([str(oracle), str(HERE / "oracle.py"), "targets"], check=True, env=surroundings())
+    print_progress("making targets")
+    subprocess.run([str(oracle), str(HERE / "oracle.py"), "targets"], check=True, env=process_environment())
 
 
 def machine() -> str:
-    it = describe_machine()
-    cores = f"{it['cores']} cores of which one is used"
-    return f"{it['processor']}, {cores}, {it['system']}, Python {it['python']}, {it['date']}"
+    facts = describe_machine()
+    cores = f"{facts['cores']} cores of which one is used"
+    return f"{facts['processor']}, {cores}, {facts['system']}, Python {facts['python']}, {facts['date']}"
 
 
 def versions() -> str:
@@ -104,7 +104,7 @@ def versions() -> str:
 
 def verdict(met: list[Goal], quick: bool) -> int:
     missed = [goal for goal in met if not goal.is_met and (goal.measured is not None or goal.note)]
-    say("all goals met" if not missed else "missed: " + "; ".join(goal.name for goal in missed))
+    print_progress("all goals met" if not missed else "missed: " + "; ".join(goal.name for goal in missed))
     return int(bool(missed) and not quick)
 
 
@@ -112,5 +112,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        say(f"stopped; what is installed stays in {WORK}")
+        print_progress(f"stopped; installed packages remain in {WORK}")
         sys.exit(130)

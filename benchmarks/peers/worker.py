@@ -1,4 +1,4 @@
-"""One library, one arm and one protocol in a process of its own: runs a round whenever it is told to.
+"""One library, one arm and one protocol in a process of its own: runs rounds on request.
 
 Started by `race.py` in the library's environment, with one JSON object as its argument. Lines in: `round`, `save FILE`;
 a line of JSON out after each, and one before all when it is ready.
@@ -19,21 +19,21 @@ from arms import ARMS
 from driver import Driver
 
 sys.path.append(str(Path(__file__).parents[1]))
-from processor_clock import LEAST, clock, intervals, seconds_per_call
+from processor_clock import MIN_SECONDS, clock, intervals, seconds_per_call
 
 WARM_UP = 20
 """Targets that are solved before anything is timed; from their time it follows how many a round has time for."""
-FEWEST = 25
+MIN_TARGETS = 25
 
 
 class Run:
-    """A protocol's targets for one driver, ready to be gone through again and again.
+    """A protocol's targets for one driver, ready to be solved repeatedly.
 
     Attributes:
         count: how many of the targets a round goes through.
         times: (rounds, count) seconds of processor time of each target; (rounds, 1) of the whole where it is a batch.
         cpu: (rounds,) seconds of all threads of this process.
-        q: (rounds, count, n), NaN where there is no answer.
+        q: (rounds, count, n), NaN where there is no solution.
     """
 
     def __init__(self, driver: Driver, protocol: str, data: Any, budget: float) -> None:
@@ -42,9 +42,9 @@ class Run:
         self.X = np.ascontiguousarray(data[names[0]])
         self.targets = [driver.target(X) for X in self.X]
         self.seeds = [driver.seed(q) for q in data[names[1]]] if names[1] else [driver.seed(data["q_start"])]
-        ways: dict[str, Callable[[int, list[float]], Any]]
-        ways = {"A": self._each, "near": self._near, "B": self._path, "C": self._batch}
-        self.way = ways[protocol]
+        methods: dict[str, Callable[[int, list[float]], Any]]
+        methods = {"A": self._each, "near": self._near, "B": self._path, "C": self._batch}
+        self.solve_targets = methods[protocol]
         self.is_batch = protocol == "C"
         self.times: list[np.ndarray] = []
         self.cpu: list[float] = []
@@ -52,48 +52,48 @@ class Run:
         self.count = len(self.X)
         each = self._warm_up(WARM_UP)
         each = self._warm_up(int(budget / 4 / each))  # a batch has costs of its own, which do not grow with it
-        self.count = min(self.count, max(FEWEST, int(budget / each)))
+        self.count = min(self.count, max(MIN_TARGETS, int(budget / each)))
         if self.is_batch:
             driver._seeds(self.count)
 
     def _warm_up(self, count: int) -> float:
-        """Seconds a target, from so many; of a second go, since the first may compile, or fill caches."""
+        """Seconds per target, of a second run, since the first may compile or fill caches."""
         count = min(max(count, WARM_UP), len(self.X))
-        self.way(count, [])
-        return seconds_per_call(lambda: self.way(count, [])) / count
+        self.solve_targets(count, [])
+        return seconds_per_call(lambda: self.solve_targets(count, [])) / count
 
     def round(self) -> float:
         times = [clock()]
-        answers = self.way(self.count, times)
+        solutions = self.solve_targets(self.count, times)
         times.append(clock())
         self.times.append(intervals([times[0], times[-1]] if self.is_batch else times[:-1]))
-        self.cpu.append(max(times[-1] - times[0], LEAST))
-        self.q.append(self.driver.configurations(answers))
+        self.cpu.append(max(times[-1] - times[0], MIN_SECONDS))
+        self.q.append(self.driver.configurations(solutions))
         return times[-1] - times[0]
 
     def _each(self, count: int, times: list[float]) -> list[Any]:
-        solve, answers = self.driver.solve, list[Any]()
+        solve, solutions = self.driver.solve, list[Any]()
         for target, seed in zip(self.targets[:count], self.seeds[:count], strict=True):
-            answers.append(solve(target, seed))
+            solutions.append(solve(target, seed))
             times.append(clock())
-        return answers
+        return solutions
 
     def _near(self, count: int, times: list[float]) -> list[Any]:
-        follow, answers = self.driver.follow, list[Any]()
+        follow, solutions = self.driver.follow, list[Any]()
         for target, seed in zip(self.targets[:count], self.seeds[:count], strict=True):
-            answers.append(follow(target, seed))
+            solutions.append(follow(target, seed))
             times.append(clock())
-        return answers
+        return solutions
 
     def _path(self, count: int, times: list[float]) -> list[Any]:
-        follow, last, answers = self.driver.follow, self.seeds[0], list[Any]()
+        follow, last, solutions = self.driver.follow, self.seeds[0], list[Any]()
         for target in self.targets[:count]:
-            answer = follow(target, last)
-            if answer is not None:
-                last = answer
-            answers.append(answer)
+            solution = follow(target, last)
+            if solution is not None:
+                last = solution
+            solutions.append(solution)
             times.append(clock())
-        return answers
+        return solutions
 
     def _batch(self, count: int, times: list[float]) -> Any:
         return self.driver.batch(self.targets[:count], self.X[:count])
@@ -103,25 +103,25 @@ class Run:
 
 
 def main() -> None:
-    asked = json.loads(sys.argv[1])
-    # libraries write to the terminal, from Python and from C++; the answers to race.py go another way
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    arguments = json.loads(sys.argv[1])
+    # libraries write to the terminal, from Python and from C++; replies to race.py use a duplicate of stdout
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    arm = ARMS[asked["arm"]]
+    arm = ARMS[arguments["arm"]]
     data = np.load(arm.targets)
-    make: type[Driver] = importlib.import_module(f"drive_{asked['driver']}").Driver
-    driver = make(arm, asked["tolerance"], data["lower"], data["upper"], asked["variant"])
-    run = Run(driver, asked["protocol"], data, asked["budget"])
-    print(json.dumps({"count": run.count}), file=answers)
+    make: type[Driver] = importlib.import_module(f"drive_{arguments['driver']}").Driver
+    driver = make(arm, arguments["tolerance"], data["lower"], data["upper"], arguments["variant"])
+    run = Run(driver, arguments["protocol"], data, arguments["budget"])
+    print(json.dumps({"count": run.count}), file=replies)
     for line in sys.stdin:
         what, _, path = line.strip().partition(" ")
         if what == "round":
-            print(json.dumps({"seconds": run.round()}), file=answers)
+            print(json.dumps({"seconds": run.round()}), file=replies)
         elif what == "save":
             run.save(path)
-            print(json.dumps({"saved": path}), file=answers)
+            print(json.dumps({"saved": path}), file=replies)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Says how far off an answer is, by forward kinematics of its own; what the contestants say does not count."""
+"""Errors of a solution by independent forward kinematics; what a library claims does not count."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ import numpy as np
 from case import DOFS, Case
 
 LIMIT_SLACK = 1e-6
-"""Values in single precision may stick out of their limits by this."""
+"""Values in single precision may exceed their limits by this."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Of each tick, (N,); the larger of m and rad. NaN where there is no answer."""
+    """Of each tick, (N,); the larger of m and rad. NaN where there is no solution."""
 
     closure: np.ndarray
     goal: np.ndarray
     outside: np.ndarray
 
     def missed(self, tolerance: float) -> np.ndarray:
-        """(N,): the goal or a loop is off by more, a limit is broken, or there is no answer."""
+        """(N,): the goal or closure error is larger, a limit is violated, or there is no solution."""
         good = (self.goal <= tolerance) & (self.closure <= tolerance) & (self.outside <= LIMIT_SLACK)
         return ~good
 
 
-def judge(case: Case, q: np.ndarray) -> Errors:
+def solution_errors(case: Case, q: np.ndarray) -> Errors:
     """
     Args:
-        q: (N, n) values as in `Case.start`, of the first N ticks; NaN where there is no answer.
+        q: (N, n) values as in `Case.start`, of the first N ticks; NaN where there is no solution.
     """
     X = poses(case, q)
     zero = np.zeros(len(q))
     closure = zero.copy()
-    for one in case.closures:
-        closure = np.maximum(closure, apart(X[one.a] @ one.place_a, X[one.b] @ one.place_b, one.rows == "weld"))
+    for loop in case.closures:
+        closure = np.maximum(
+            closure, frame_distance(X[loop.a] @ loop.pose_a, X[loop.b] @ loop.pose_b, loop.kind == "weld")
+        )
     targets = case.targets[: len(q)]
-    if case.want.kind == "joint":
-        goal = np.abs(q[:, column(case, case.want.name)] - targets)
-        goal = np.abs(np.angle(np.exp(1j * goal)))  # a turn is a turn
-    elif case.want.kind == "point":
-        tip = X[case.want.name] @ np.array([*case.want.at, 1.0])
+    if case.goal.kind == "joint":
+        goal = np.abs(q[:, column(case, case.goal.name)] - targets)
+        goal = np.abs(np.angle(np.exp(1j * goal)))  # full turns do not count
+    elif case.goal.kind == "point":
+        tip = X[case.goal.name] @ np.array([*case.goal.at, 1.0])
         goal = np.linalg.norm(tip[:, :3] - targets, axis=1)
     else:
-        goal = apart(X[case.want.name], targets, turned=True)
+        goal = frame_distance(X[case.goal.name], targets, with_rotation=True)
     lower, upper = case.limits()
     outside = np.maximum(np.maximum(lower - q, q - upper).max(axis=1), 0.0)
     return Errors(closure, goal, outside)
@@ -55,7 +57,7 @@ def poses(case: Case, q: np.ndarray) -> dict[str, np.ndarray]:
     k = 0
     for joint in case.joints:
         count = len(joint.dof)
-        X[joint.link] = X[joint.parent] @ joint.place @ motion(joint.dof, q[:, k : k + count])
+        X[joint.link] = X[joint.parent] @ joint.pose @ motion(joint.dof, q[:, k : k + count])
         k += count
     return X
 
@@ -75,20 +77,20 @@ def motion(dof: tuple[str, ...], values: np.ndarray) -> np.ndarray:
     return X
 
 
-def apart(X: np.ndarray, Y: np.ndarray, turned: bool) -> np.ndarray:
-    """(N,): how far two frames are apart; the larger of m and, if it counts, rad."""
-    place = np.linalg.norm(X[:, :3, 3] - Y[:, :3, 3], axis=1)
-    if not turned:
-        return place
+def frame_distance(X: np.ndarray, Y: np.ndarray, with_rotation: bool) -> np.ndarray:
+    """(N,): distance of two frames; the larger of m and, with rotation, rad."""
+    position_error = np.linalg.norm(X[:, :3, 3] - Y[:, :3, 3], axis=1)
+    if not with_rotation:
+        return position_error
     R = np.swapaxes(X[:, :3, :3], 1, 2) @ Y[:, :3, :3]
     sine = 0.5 * np.linalg.norm(
         np.array([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]]), axis=0
     )
     cosine = 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    return np.maximum(place, np.arctan2(sine, cosine))
+    return np.maximum(position_error, np.arctan2(sine, cosine))
 
 
 def column(case: Case, joint: str) -> int:
-    """Where a joint's first value stands in q."""
-    names = [one.name for one in case.joints for _ in one.dof]
+    """Index of the first value of a joint in q."""
+    names = [other_joint.name for other_joint in case.joints for _ in other_joint.dof]
     return names.index(joint)
