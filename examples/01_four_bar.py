@@ -1,4 +1,4 @@
-"""A four-bar linkage in ten lines: build it, close it, count its freedoms, and see the loop open."""
+"""A four-bar linkage in ten lines: build it, close it, count its dofs, and violate the loop."""
 
 import mechanik as mk
 
@@ -10,9 +10,9 @@ b.close("pin", "coupler", "rocker", "pin", at=(1.8, 0, 0))
 linkage = b.build()
 
 count = mk.mobility(linkage)
-print(f"the formula says {count.gruebler} freedoms; there are {count.dof}")
+print(f"the formula of Grübler gives {count.gruebler} dofs; there are {count.dof}")
 
 pin = linkage.closures["pin"]
-print(f"shut: the gap is {pin.gap().distance:.1e} m")
+print(f"closed: the closure error is {pin.gap().distance:.1e} m")
 linkage.joint("crank").set_values(1.2)
-print(f"the crank turned alone: the gap is {pin.gap().distance:.3f} m")
+print(f"with only the crank rotated: the closure error is {pin.gap().distance:.3f} m")

@@ -8,17 +8,17 @@ shoulder.add_child(arm)
 robot = mk.Mechanism(base, name="grows")
 print(robot)
 
-# any subset of the six freedoms, about any axis
+# any subset of the six dofs, about any axis
 wrist, hand = mk.Joint("wrist", dof=["X", "EX", "EY", "EZ"], position=(0.4, 0, 0)), mk.Link("hand")
 arm.add_child(wrist)
 wrist.add_child(hand)
 print(robot, robot.space.q_names)
 
-# take the hand off where it is, and put it onto the base: its place in the world stays
+# detach the hand and attach it to the base: its pose in the world stays the same
 arm.detach_child(wrist)
 base.attach_child(wrist)
 print("the hand is at", hand.world_position.round(3))
 
 goal = mk.Goal("reach", position=(0.5, 0.2, 0), dof=["X", "Y", "Z"])
 goal.make_closure(hand)
-print("from its goal it is", round(goal.closure.gap().distance, 3), "m away")
+print("distance to its goal:", round(goal.closure.gap().distance, 3), "m")

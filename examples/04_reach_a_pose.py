@@ -1,4 +1,4 @@
-"""A robot arm takes its hand to a pose: once, along a path, and where it cannot go."""
+"""A robot arm takes its hand to a pose: once, along a path, and for a target out of reach."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ import mechanik as mk
 arm = mk.gallery.panda()
 X_world_cup = mk.Pose((0.45, 0.25, 0.30), wxyz=(0, 1, 0, 0))  # the hand points down
 
-# once: if the way from the present configuration does not lead there, other starts are tried
+# once: if the current configuration as start does not lead to the target, other starts are tried
 solution = mk.solve(arm, mk.PoseGoal("panda_hand_tcp", X_world_cup))
 print(solution)
 print("elbow at", round(solution["panda_joint4"], 4), "rad")
 arm.apply(solution.require())  # require() raises if there is no solution
 
-# often: prepared once, each solve starts from the last, and takes some microseconds
+# often: prepared once, each solve starts from the previous solution and takes some microseconds
 ik = mk.Solver(arm, mk.PoseGoal("panda_hand_tcp", X_world_cup))
 q, seconds = arm.q, []
 for angle in np.linspace(0, 2 * np.pi, 200):
@@ -24,7 +24,7 @@ for angle in np.linspace(0, 2 * np.pi, 200):
     q, seconds = step.q, [*seconds, step.seconds]
 print(f"200 poses along a circle, {np.median(seconds) * 1e6:.0f} us each")
 
-# less than a pose: only the place, with the hand anywhere on a vertical line through it
+# less than a pose: the hand anywhere on a vertical line, in any orientation
 line = mk.OnLine("panda_hand_tcp", (0.5, 0.1, 0.0), (0, 0, 1))
 print("on the line at height", arm.pose("panda_hand_tcp", mk.solve(arm, line).q)[2, 3].round(3))
 

@@ -1,4 +1,4 @@
-"""The graph way: build links and joints, close loops, hang goals on them, solve; the joints hold their new values."""
+"""The graph interface: build links and joints, close loops, attach goals, solve; joints hold the solution."""
 
 import mechanik as mk
 
@@ -38,11 +38,11 @@ print("the bar is at", bar.world_position.round(4))
 
 shoulder = solver.mechanism.joint("left_upper")
 goal.set_goal_dof("Y")  # only the height of the bar matters now,
-shoulder.set_targets(shoulder.values[0] + 0.2)  # and how far the left shoulder turns
+shoulder.set_targets(shoulder.values[0] + 0.2)  # and the angle of the left shoulder
 print(solver.solve())
 print("shoulder at", shoulder.values, "and the bar at", bar.world_position.round(4))
 
-pin.closure.undo()  # let go with the right hand
+pin.closure.undo()  # release the bar from the right hand
 goal.position = (-1.5, 0.5, 0)
 shoulder.clear_targets()
 for chain in solver.solve().subproblems:

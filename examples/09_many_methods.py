@@ -1,4 +1,4 @@
-"""One mechanism, every method: the same goal from the same start, and what each makes of it."""
+"""One mechanism, every method: the same goal from the same start, and the result of each."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ for name in ("lm", "dls", "sdls", "newton", "jacobian_transpose", "ccd", "lbfgsb
     solution = mk.solve(arm, goal, q0, solver=name, restarts=0)
     print(f"{name:20}{'solved' if solution.success else solution.status.name:10}{solution.iterations:6} iterations")
 
-# what a method cannot do it refuses, and says which one can
+# a method rejects what it does not support, and names one that does
 try:
     mk.Solver(arm, goal, rest=q0, solver="ccd")
 except mk.MechanikError as error:
@@ -23,9 +23,9 @@ ik = mk.Solver(arm, goal, solver="jacobian_transpose")
 q = q0
 for _ in range(3):
     q = ik.step(q0=q).q
-    print("off by", goal.error(arm, q))
+    print("error", goal.error(arm, q))
 
-# or look on while it works, and stop it when it is good enough
+# or watch the iterations, and stop when the error is small enough
 errors: list[float] = []
 
 

@@ -1,4 +1,4 @@
-"""Closed forms: every way in which an arm reaches a pose, and why it has a formula at all."""
+"""Closed forms: all solutions of an arm for a pose, and why a formula exists."""
 
 import numpy as np
 

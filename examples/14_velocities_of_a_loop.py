@@ -1,10 +1,10 @@
-"""How a closed mechanism hangs together, how its drives move it, and where it is singular."""
+"""Structure, velocities and singularities of a closed mechanism."""
 
 import numpy as np
 
 import mechanik as mk
 
-# which joints drive and which follow, found from the geometry
+# inputs and passive joints, from the geometry
 robot = mk.gallery.stewart_platform()
 structure = mk.structure(robot)
 print("mobility", structure.mobility.dof, "- driven by", ", ".join(structure.inputs))
@@ -21,7 +21,7 @@ print("at the dead point", ", ".join(J.dependent), "cannot drive;", ", ".join(J.
 solution = mk.solve(engine, mk.JointValues({"slider_joint": 1.3}), q0=engine.q)
 print(solution.singularity)
 
-# a stretched arm cannot reach further: asked for a point outside, it says so
+# a stretched arm cannot reach further: a target out of reach is reported
 arm = mk.Builder("arm")
 arm.revolute("shoulder", "base", "upper", value=0.5)
 arm.revolute("elbow", "upper", "lower", at=(1.0, 0.0, 0.0), value=0.8)

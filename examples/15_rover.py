@@ -1,4 +1,4 @@
-"""A rover dragged over bumps: x, y and heading are given; height, lean, rockers and bogies find themselves."""
+"""A rover on rough terrain: x, y and heading are given; height, tilt, rockers and bogies are solved for."""
 
 import math
 
@@ -8,7 +8,7 @@ import mechanik as mk
 from mechanik.gallery.mobile_robots import WHEELS
 
 rover = mk.gallery.rover()
-print(rover, "with", mk.mobility(rover).dof, "freedoms")
+print(rover, "with", mk.mobility(rover).dof, "dofs")
 
 # a field of heights, 12 m wide, and the surface on which the middle of a wheel of 0.25 m rolls
 x, y = np.meshgrid(np.arange(-6, 6.1, 0.2), np.arange(-6, 6.1, 0.2))
@@ -45,7 +45,7 @@ print(
 tilt = math.degrees(math.acos(rover.pose("body", q)[2, 2]))
 print(f"at the end the body leans by {tilt:.1f} degrees; the last solve took {1e3 * solution.seconds:.2f} ms")
 
-# over a pit so deep that no bogie can follow, it comes as near as it can and says so
+# over a pit so deep that no bogie can follow, the solution is the nearest possible, and its status says so
 deep = -2.5 / (1 + np.exp((np.hypot(x, y - 1.1) - 0.7) / 0.06))
 pit = mk.Terrain(deep, cell=0.2, origin=(-6, -6)).offset_by(0.25)
 goals = [drag, *(mk.OnTerrain(wheel, pit, name=wheel) for wheel in WHEELS)]

@@ -1,4 +1,4 @@
-"""A walker on six legs: its body moves over feet that stand, then it takes a step; goals come and go on the way."""
+"""A walker on six legs: its body moves over feet that stand, then it takes a step; goals are added and removed."""
 
 import math
 
@@ -12,7 +12,7 @@ stand = {foot: robot.pose(foot) for foot in feet}
 body = robot.pose("body")
 print(robot)
 
-# feet come first, the body as far as they let it: six legs of six joints leave it all six freedoms
+# feet come first, the body as far as they let it: six legs of six joints leave it all six dofs
 goals = [mk.PoseGoal(foot, X, level=0, name=foot) for foot, X in stand.items()]
 ik = mk.Solver(robot, [*goals, mk.PoseGoal("body", body, name="body")])
 
@@ -25,7 +25,7 @@ for t in np.arange(0, 2 * math.pi, 0.05):
     slip = max(slip, *(np.abs(robot.pose(foot, q) - stand[foot]).max() for foot in feet))
 print(f"the body went around once; no foot moved by more than {slip:.0e}")
 
-# asked for what no leg can follow, it goes as far as the feet allow, and says so
+# for a target out of reach of the legs, it goes as far as the feet allow, and says so
 far = body.copy()
 far[2, 3] += 2.0
 solution = ik.solve({"body": far, **stand}, robot.q)

@@ -1,4 +1,4 @@
-"""A solver in the background: it follows a goal that is moved, and tells each state as it finds it."""
+"""A solver in the background: it follows a moving goal and reports each state."""
 
 import math
 import threading
@@ -8,29 +8,29 @@ import numpy as np
 
 import mechanik as mk
 
-# two cranks carry a tool; their loop stays shut whatever is asked
+# two cranks carry a tool; their loop stays closed for any target
 linkage = mk.gallery.five_bar()
 start = linkage.pose("tool")[:3, 3]
 
-widest = 0.0
+max_error = 0.0
 
 
 def record_state(state):
     """Called in the solver's thread with each state."""
-    global widest
-    widest = max(widest, *(error.position for error in state.solution.closure_errors.values()))
+    global max_error
+    max_error = max(max_error, *(error.position for error in state.solution.closure_errors.values()))
 
 
 goal = mk.PositionGoal("tool", start, name="tool")
 with mk.LiveSolver(linkage, goal, on_state=record_state) as live:
-    # targets come when they come: the newest wins, and none waits in a queue
+    # targets arrive at any time: the newest replaces the previous one, without a queue
     for k in range(120):
         angle = 2 * math.pi * k / 60
         live.set_targets(start + np.array([0.02 * math.sin(angle), 0.02 * math.cos(angle), 0.0]), tag=k)
         time.sleep(1 / 240)
     state = live.solve().result(timeout=10)
-    print(f"120 targets, the last of them answered: {state.tag == 119}; {state.status.name}")
-    print(f"its loop stood open by less than {max(widest, 1e-12):.0e} m in every state")
+    print(f"120 targets, the last of them solved: {state.tag == 119}; {state.status.name}")
+    print(f"the closure error is less than {max(max_error, 1e-12):.0e} m in every state")
 
     # a crank is held while it runs
     live.set(lock="left_crank_joint")

@@ -16,7 +16,7 @@ with mk.Studio(arm, open_browser=False) as studio:
     print("open", studio.link.split("?")[0])
     hand = studio.handle("panda_hand")
     seen = []
-    hand.on_move(lambda pose: seen.append(pose[:3, 3]))  # whoever moves it
+    hand.on_move(lambda pose: seen.append(pose[:3, 3]))  # moved by the page or by the program
 
     start = hand.pose
     radius = 0.1
@@ -38,7 +38,7 @@ with mk.Studio(arm, open_browser=False) as studio:
     assert off < 1e-5
     assert len(seen) > 10
 
-    # its elbow is held, and the hand goes on as far as that allows
+    # the elbow is pinned, and the hand moves as far as that allows
     elbow = studio.pin("panda_link4", kind="point")
     held = studio.mechanism.pose("panda_link4", studio.q)[:3, 3]
     hand.move(start[:3, 3] + (0.0, 0.1, 0.0))
@@ -47,7 +47,7 @@ with mk.Studio(arm, open_browser=False) as studio:
     print(f"with its elbow pinned, which moved by {moved:.0e} m")
     assert moved < 1e-5
 
-    # a solution of one's own is shown, and stays
+    # a solution of the program is shown, and stays
     elbow.remove()
     solution = mk.solve(arm, mk.PositionGoal("panda_hand", (0.5, 0.2, 0.5)), q0=arm.configurations["home"]).require()
     studio.show(solution)

@@ -8,7 +8,7 @@ import mechanik as mk
 from mechanik.spatial import inverse, make_pose, rotation
 
 hexapod = mk.gallery.hexapod()
-print(hexapod, "with", mk.mobility(hexapod).dof, "freedoms")
+print(hexapod, "with", mk.mobility(hexapod).dof, "dofs")
 
 # m: radius of the bowl's ground, the height of its deepest place above the platform, and from there up to the mill
 BOWL, HIGH, TURNS = 0.08, 0.02, 8

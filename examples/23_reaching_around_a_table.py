@@ -1,4 +1,4 @@
-"""A person takes a hand from above a table to below it: feet stand, balance is kept, no limb is in the table."""
+"""A person takes a hand from above a table to below it: feet stand, balance holds, no limb collides with the table."""
 
 import math
 
@@ -23,15 +23,15 @@ stand = [
 ]
 fingertip = (0.0, 0.0, -0.18)
 
-# below the table: a person who does not look goes through it
+# below the table: without avoidance an arm goes through it
 below = mk.PositionGoal("right_hand", (0.5, -0.2, 0.6), fingertip)
 blind = mk.solve(person, [*stand, below]).require()
-print("not looking:", *collider.contacts(blind.q)[:1])
+print("without avoidance:", *collider.contacts(blind.q)[:1])
 careful = mk.solve(person, [*stand, below], avoid=collider, clearance=0.01).require()
-print("looking:", collider.nearest_pairs(careful.q)[0])
+print("with avoidance:", collider.nearest_pairs(careful.q)[0])
 
 
-# the whole way, on a circle about the edge of the table, which is at x = 0.3 m
+# the whole path, on a circle about the edge of the table, which is at x = 0.3 m
 def around(s):
     angle = math.radians(50 + 260 * s)
     return {"hand": (0.3 + 0.25 * math.cos(angle), -0.3, 0.75 + 0.25 * math.sin(angle))}
@@ -45,7 +45,7 @@ print(f"{len(path)} waypoints, largest step {path.largest_step:.3f} rad or m, me
 gaps = collider.distance(path.q)
 slip = max(np.abs(person.pose(foot, path.q) - person.pose(foot)).max() for foot in soles)
 lean = max(stand[-1].error(person, q).position for q in path.q)
-print(f"smallest gap {1e3 * gaps.min():.1f} mm; feet slip by {slip:.0e}, and balance is off by {lean:.0e} m")
-print("nearest on the way:", collider.nearest_pairs(path.q[np.argmin(gaps)])[0])
+print(f"smallest distance {1e3 * gaps.min():.1f} mm; feet slip by {slip:.0e}, and balance is off by {lean:.0e} m")
+print("nearest on the path:", collider.nearest_pairs(path.q[np.argmin(gaps)])[0])
 assert gaps.min() > 0.01 - 1e-6
 assert path.is_free(collider)
