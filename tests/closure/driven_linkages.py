@@ -14,7 +14,7 @@ def four_bar(
     ground: float, crank: float, coupler: float, rocker: float, angle: float, *, is_crossed: bool = False
 ) -> mk.Mechanism:
     """Joints `crank`, `coupler` and `rocker` about z, closed by `pin`; `is_crossed`: the elbow below, not above."""
-    knee, elbow, pivot = elbow_of(ground, crank, coupler, rocker, angle, is_crossed)
+    knee, elbow, pivot = elbow_position(ground, crank, coupler, rocker, angle, is_crossed)
     turn = math.atan2(*(elbow - knee)[::-1])
     b = mk.Builder("four_bar")
     b.revolute("crank", "ground", "crank_link", value=angle)
@@ -24,28 +24,28 @@ def four_bar(
     return b.build()
 
 
-def elbow_of(
+def elbow_position(
     ground: float, crank: float, coupler: float, rocker: float, angle: float, is_crossed: bool = False
 ) -> tuple[Array, Array, Array]:
-    """The crank's end, where coupler and rocker meet, and the rocker's pivot, (2,) each: circles that cross."""
+    """Return the end of the crank, the pin between coupler and rocker, and the pivot of the rocker, (2,) each."""
     knee, pivot = crank * np.array([math.cos(angle), math.sin(angle)]), np.array([ground, 0.0])
-    way = pivot - knee
-    apart = float(np.linalg.norm(way))
+    knee_to_pivot = pivot - knee
+    apart = float(np.linalg.norm(knee_to_pivot))
     along = (apart**2 + coupler**2 - rocker**2) / (2 * apart)
     aside = math.sqrt(max(coupler**2 - along**2, 0.0)) * (-1.0 if is_crossed else 1.0)
-    return knee, knee + (along * way + aside * np.array([-way[1], way[0]])) / apart, pivot
+    return knee, knee + (along * knee_to_pivot + aside * np.array([-knee_to_pivot[1], knee_to_pivot[0]])) / apart, pivot
 
 
-def rocker_of(
+def rocker_angle_of(
     ground: float, crank: float, coupler: float, rocker: float, angle: float, is_crossed: bool = False
 ) -> float:
     """The rocker's angle, in -pi to pi."""
-    _, elbow, pivot = elbow_of(ground, crank, coupler, rocker, angle, is_crossed)
+    _, elbow, pivot = elbow_position(ground, crank, coupler, rocker, angle, is_crossed)
     return math.atan2(*(elbow - pivot)[::-1])
 
 
-def turned_off(a: Array | float, b: Array | float) -> float:
-    """The largest angle between angles that differ by full turns at most."""
+def angle_difference(a: Array | float, b: Array | float) -> float:
+    """Return the largest difference of angles modulo full turns."""
     return float(np.abs(np.remainder(np.asarray(a) - b + math.pi, 2 * math.pi) - math.pi).max())
 
 
@@ -53,7 +53,7 @@ def gough_platform(base: Array, platform: Array, lengths: Array) -> mk.Mechanism
     """A platform `platform` on six legs from points (6, 3) of the base to points (6, 3) of its own.
 
     Slides `slide0` to `slide5` are the legs' lengths. One angle of each universal joint stays within a quarter turn, so
-    that a leg has one way to point anywhere.
+    that the direction of a leg determines its angles.
     """
     b = mk.Builder("gough_platform")
     b.free("float", "base", "platform")

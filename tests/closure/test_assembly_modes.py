@@ -1,4 +1,4 @@
-"""All ways to put a mechanism together: as many as a closed form has, each once, and no others."""
+"""Assembly modes: as many as a closed form has, each once, and no others."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from driven_linkages import four_bar, gough_platform, rocker_of, turned_off
+from driven_linkages import angle_difference, four_bar, gough_platform, rocker_angle_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platform_6_3 import circles, real_angles
 from scipy.optimize import brentq
-from six_three import circles, real_angles
 
 import mechanik as mk
 from mechanik.errors import LimitsError, StructureError
@@ -21,44 +21,44 @@ LENGTHS = 2.0, 0.5, 1.8, 1.2
 FOUR_BAR = four_bar(*LENGTHS, 0.6)
 
 
-def apart(mechanism: mk.Mechanism, modes: Array) -> float:
-    """The smallest distance between two modes: of the largest step in any freedom."""
+def smallest_distance(mechanism: mk.Mechanism, modes: Array) -> float:
+    """Return the smallest distance between two modes: the largest difference in any dof."""
     far = np.abs(mechanism.difference(modes[:, None], modes[None])).max(axis=2)
     return float((far + np.eye(len(modes)) * 9.0).min())
 
 
 @settings(max_examples=10)
 @given(st.floats(-6.0, 6.0))
-def test_a_four_bar_has_two(angle: float) -> None:
+def test_four_bar_has_two_modes(angle: float) -> None:
     modes = FOUR_BAR.assembly_modes({"crank": angle})
     assert len(modes) == 2
-    wanted = [rocker_of(*LENGTHS, angle, is_crossed) for is_crossed in (False, True)]
-    assert max(min(turned_off(q[2], one) for q in modes) for one in wanted) < 1e-9
+    wanted = [rocker_angle_of(*LENGTHS, angle, is_crossed) for is_crossed in (False, True)]
+    assert max(min(angle_difference(q[2], rocker_angle) for q in modes) for rocker_angle in wanted) < 1e-9
     assert (modes.hit_counts > 1).all()
     assert not modes.redundant
 
 
-def test_a_four_bar_has_one_at_its_dead_point_and_none_beyond() -> None:
+def test_four_bar_has_one_mode_at_its_dead_point_and_none_beyond() -> None:
     dead = FOUR_BAR.assemble({"rocker": 4.0}).q[2]
     counts = [len(FOUR_BAR.assembly_modes({"rocker": dead + more})) for more in (-0.3, -1e-4, 0.0, 1e-4, 0.3)]
     assert counts == [2, 2, 1, 0, 0]
 
 
-def test_where_there_is_none_it_says_so() -> None:
+def test_result_without_modes_says_why() -> None:
     none = FOUR_BAR.assembly_modes({"rocker": 3.1})
     assert not len(none)
     assert "closes the loops" in none.why
     assert "no assembly mode" in repr(none)
 
 
-def test_they_come_nearest_first_and_start_where_the_mechanism_is() -> None:
+def test_modes_are_sorted_by_distance_from_the_present_configuration() -> None:
     modes = FOUR_BAR.assembly_modes({"crank": 0.6})
     assert np.abs(modes[0] - FOUR_BAR.q).max() < 1e-9
     assert np.all(np.diff(modes.distance) >= 0)
     assert len(FOUR_BAR.assembly_modes({"crank": 0.6}, limit=1)) == 1
 
 
-def test_limits_leave_some_out() -> None:
+def test_modes_outside_the_limits_are_excluded() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     linkage.joint("rocker").set_limits(0.0, math.pi)
     modes = linkage.assembly_modes({"crank": 0.6})
@@ -66,26 +66,26 @@ def test_limits_leave_some_out() -> None:
     assert 0.0 <= modes[0][2] <= math.pi
 
 
-def test_a_slider_crank_has_two() -> None:
+def test_slider_crank_has_two_modes() -> None:
     engine = mk.gallery.slider_crank(0.3, 1.0, 0.1)
-    found = sorted(q[2] for q in engine.assembly_modes({"crank_joint": 0.8}))
+    positions = sorted(q[2] for q in engine.assembly_modes({"crank_joint": 0.8}))
     half = math.sqrt(1.0 - (0.1 - 0.3 * math.sin(0.8)) ** 2)
-    assert found == pytest.approx([0.3 * math.cos(0.8) - half, 0.3 * math.cos(0.8) + half], abs=1e-9)
+    assert positions == pytest.approx([0.3 * math.cos(0.8) - half, 0.3 * math.cos(0.8) + half], abs=1e-9)
 
 
-def test_a_five_bar_with_both_cranks_driven_has_two() -> None:
+def test_five_bar_with_both_cranks_driven_has_two_modes() -> None:
     robot = mk.gallery.five_bar()
     modes = robot.assembly_modes({"left_crank_joint": 1.8, "right_crank_joint": 1.0})
     assert len(modes) == 2
     knees = 0.5 * np.exp(1j * np.array([1.8, 1.0])) + np.array([-0.3, 0.3])
-    way = knees[1] - knees[0]
-    aside = 1j * way / abs(way) * math.sqrt(0.64 - abs(way) ** 2 / 4)
+    between_knees = knees[1] - knees[0]
+    aside = 1j * between_knees / abs(between_knees) * math.sqrt(0.64 - abs(between_knees) ** 2 / 4)
     tips = sorted(complex(*robot.pose("tool", q)[:2, 3]).imag for q in modes)
     middle = knees.mean()
     assert tips == pytest.approx(sorted([(middle + aside).imag, (middle - aside).imag]), abs=1e-9)
 
 
-def test_with_one_crank_driven_a_five_bar_moves_on_two_curves() -> None:
+def test_five_bar_with_one_crank_driven_moves_on_two_curves() -> None:
     modes = mk.gallery.five_bar().assembly_modes({"left_crank_joint": 2.0})
     assert modes.redundant == 1
     assert "2 connected self-motions" in modes.why
@@ -99,7 +99,7 @@ CRANKS, RODS = np.array([2.11, -1.37, -1.79]), 1.15
 """A planar 3-RRR with as many real modes as one can have."""
 
 
-def test_a_planar_platform_on_three_legs_has_as_many_as_a_scan_finds() -> None:
+def test_planar_3rrr_has_as_many_modes_as_a_scan_finds() -> None:
     b = mk.Builder("3-RRR")
     b.planar("platform_joint", "ground", "platform")
     for k in range(3):
@@ -114,36 +114,40 @@ def test_a_planar_platform_on_three_legs_has_as_many_as_a_scan_finds() -> None:
     assert len(wanted) == 6
     assert len(modes) == 6
     for x, y, turn in wanted:
-        off = [max(abs(q[0] - x), abs(q[1] - y), turned_off(q[2], turn)) for q in modes]
+        off = [max(abs(q[0] - x), abs(q[1] - y), angle_difference(q[2], turn)) for q in modes]
         assert min(off) < 1e-8
 
 
 def _platforms(knees: Array) -> list[tuple[float, float, float]]:
     """x, y and turn of the platform: two legs put it on a curve over its turn, and the third is as long as it should
     be where that curve crosses its circle. Found by a fine scan of the turn."""
-    found: list[tuple[float, float, float]] = []
+    poses: list[tuple[float, float, float]] = []
     turns = np.linspace(-math.pi, math.pi, 4001)
     for side in (1.0, -1.0):
 
         def place(turn: Any, side: float = side) -> tuple[Any, Any]:
             centres = knees[:, None] - CORNERS[:, None] * np.exp(1j * np.atleast_1d(turn))
-            way = centres[1] - centres[0]
-            square = RODS**2 - np.abs(way) ** 2 / 4
-            p = centres[0] + way / 2 + side * 1j * way / np.abs(way) * np.sqrt(np.where(square > 0, square, np.nan))
+            between_centres = centres[1] - centres[0]
+            square = RODS**2 - np.abs(between_centres) ** 2 / 4
+            p = (
+                centres[0]
+                + between_centres / 2
+                + side * 1j * between_centres / np.abs(between_centres) * np.sqrt(np.where(square > 0, square, np.nan))
+            )
             return np.abs(p - centres[2]) - RODS, p
 
         off, _ = place(turns)
         for k in np.flatnonzero(off[:-1] * off[1:] < 0):
             turn = brentq(lambda x: float(place(x)[0][0]), turns[k], turns[k + 1], xtol=1e-14)
             p = complex(place(turn)[1][0])
-            found.append((p.real, p.imag, turn))
-    return found
+            poses.append((p.real, p.imag, turn))
+    return poses
 
 
 # ---- six legs -----------------------------------------------------------------------------------
 
 
-def test_a_platform_with_three_points_has_as_many_as_its_polynomial_has_real_roots() -> None:
+def test_platform_6_3_has_as_many_modes_as_its_polynomial_has_real_roots() -> None:
     """Two legs meet at each corner of the platform, which so lies on a circle: a polynomial of degree 16 is left.
 
     P. Nanua, K. J. Waldron, V. Murthy, "Direct kinematic solution of a Stewart platform", IEEE Transactions on
@@ -156,7 +160,7 @@ def test_a_platform_with_three_points_has_as_many_as_its_polynomial_has_real_roo
     x = (a * a + b * b - c * c) / (2 * a)
     corners = np.array([(0.0, 0, 0), (a, 0, 0), (x, math.sqrt(b * b - x * x), 0)])
     robot = gough_platform(base, np.repeat(corners, 2, axis=0), lengths)
-    modes = robot.assembly_modes({f"slide{k}": one for k, one in enumerate(lengths)})
+    modes = robot.assembly_modes({f"slide{k}": length for k, length in enumerate(lengths)})
     wanted = real_angles(base, sides, lengths)
     assert len(wanted) == 12
     assert len(modes) == 12
@@ -178,23 +182,23 @@ DIETMAIER_PLATFORM = np.array(
 DIETMAIER_LEGS = np.array([1.0, 0.645275, 1.086284, 1.503439, 1.281933, 0.771071])
 
 
-def test_dietmaiers_platform_has_forty() -> None:
+def test_dietmaiers_platform_has_forty_modes() -> None:
     """As many as any platform can have, and all of them real.
 
     P. Dietmaier, "The Stewart-Gough platform of general geometry can have 40 real postures", Advances in Robot
     Kinematics, 1998.
     """
     robot = gough_platform(DIETMAIER_BASE, DIETMAIER_PLATFORM, DIETMAIER_LEGS)
-    modes = robot.assembly_modes({f"slide{k}": one for k, one in enumerate(DIETMAIER_LEGS)}, tries=1000)
+    modes = robot.assembly_modes({f"slide{k}": leg for k, leg in enumerate(DIETMAIER_LEGS)}, tries=1000)
     assert len(modes) == 40
-    assert apart(robot, modes.q) > 0.05
+    assert smallest_distance(robot, modes.q) > 0.05
     for q in modes:
         X = robot.pose("platform", q)
         legs = np.linalg.norm(DIETMAIER_PLATFORM @ X[:3, :3].T + X[:3, 3] - DIETMAIER_BASE, axis=1)
         assert np.abs(legs - DIETMAIER_LEGS).max() < 1e-9
 
 
-def test_a_delta_robot_has_two_in_which_its_platform_is_level() -> None:
+def test_delta_robot_has_two_modes_with_a_level_platform() -> None:
     """Three spheres about the elbows, moved inward by the platform's radius, meet in two points."""
     robot = mk.gallery.delta_robot()
     for joint in robot.joints.values():
@@ -218,31 +222,31 @@ def test_a_delta_robot_has_two_in_which_its_platform_is_level() -> None:
     assert (distances.min(axis=1) < 1e-8).all()
 
 
-# ---- the door -----------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
-def test_the_same_modes_each_time_and_with_other_starts() -> None:
-    one, two = (FOUR_BAR.assembly_modes({"crank": 1.0}) for _ in range(2))
-    assert np.array_equal(one.q, two.q)
-    assert np.array_equal(one.hit_counts, two.hit_counts)
-    other = FOUR_BAR.assembly_modes({"crank": 1.0}, rng=np.random.default_rng(5))
-    assert np.abs(one.q - other.q).max() < 1e-9
+def test_modes_do_not_depend_on_the_random_seed() -> None:
+    first, second = (FOUR_BAR.assembly_modes({"crank": 1.0}) for _ in range(2))
+    assert np.array_equal(first.q, second.q)
+    assert np.array_equal(first.hit_counts, second.hit_counts)
+    other_seed = FOUR_BAR.assembly_modes({"crank": 1.0}, rng=np.random.default_rng(5))
+    assert np.abs(first.q - other_seed.q).max() < 1e-9
 
 
-def test_how_sure_it_is_grows_with_what_was_tried() -> None:
+def test_chance_of_more_modes_decreases_with_the_number_of_tries() -> None:
     few, many = (FOUR_BAR.assembly_modes({"crank": 1.0}, tries=tries) for tries in (8, 300))
     assert few.tries == 8
     assert many.chance_of_more < few.chance_of_more
     assert not many.complete
 
 
-def test_a_joint_that_closes_the_loop_can_drive() -> None:
+def test_closure_can_be_an_input() -> None:
     pin = FOUR_BAR.assemble({"crank": 1.1})["pin"]
     modes = FOUR_BAR.assembly_modes({"pin": pin})
     assert min(np.abs(q - FOUR_BAR.assemble({"crank": 1.1}).q).max() for q in modes) < 1e-9
 
 
-def test_wrong_words_are_refused() -> None:
+def test_invalid_arguments_of_assembly_modes_raise_an_error() -> None:
     for options in ({"limit": 0}, {"tries": 0}, {"tries": 1.5}, {"max_seconds": 0.0}):
         with pytest.raises(LimitsError):
             FOUR_BAR.assembly_modes({"crank": 1.0}, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Ellipsoids of MJCF and SDF as hulls that hold them, and are hardly larger."""
+"""Ellipsoids of MJCF and SDF become convex hulls that contain them and are slightly larger."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def sdf(radii: str) -> str:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.tuples(radii, radii, radii).filter(lambda one: len(set(one)) > 1))
-def test_the_hull_holds_the_ellipsoid_and_reaches_hardly_farther(size: tuple[float, float, float]) -> None:
-    """Of a convex body, how far it reaches along every direction says where it is."""
+@given(st.tuples(radii, radii, radii).filter(lambda size: len(set(size)) > 1))
+def test_hull_contains_the_ellipsoid_and_is_slightly_larger(size: tuple[float, float, float]) -> None:
+    """Support functions are compared: they determine a convex body."""
     scipy = pytest.importorskip("scipy.spatial")
     hull = ellipsoid_shape(size)
     assert isinstance(hull, ConvexMesh)
@@ -36,18 +36,18 @@ def test_the_hull_holds_the_ellipsoid_and_reaches_hardly_farther(size: tuple[flo
     assert len(hull.points) == len(np.unique(hull.points, axis=0)) == 252
 
 
-def test_with_three_equal_radii_it_is_a_ball() -> None:
+def test_ellipsoid_with_equal_radii_is_a_sphere() -> None:
     assert ellipsoid_shape((0.3, 0.3, 0.3)) == Sphere(0.3)
 
 
-def test_an_sdf_has_radii() -> None:
+def test_ellipsoid_radii_are_read_from_sdf() -> None:
     (placed,) = mk.load(sdf("0.1 0.2 0.3")).links["stone"].collisions
     np.testing.assert_allclose(placed.shape.points.max(axis=0), [0.1, 0.2, 0.3], rtol=MAX_EXCESS)
     assert placed.pose.position.tolist() == [1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("radii", "said"),
+    ("radii", "message"),
     [
         ("0.1 0.2 0", "no volume"),
         ("1 1 1e-12", "no volume"),
@@ -56,19 +56,19 @@ def test_an_sdf_has_radii() -> None:
         ("0.1 0.2 nan", "not a finite number"),
     ],
 )
-def test_one_without_a_volume_is_refused(radii: str, said: str) -> None:
-    with pytest.raises(FormatError, match=said):
+def test_ellipsoid_without_volume_raises_an_error(radii: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
         mk.load(sdf(radii))
 
 
-def test_a_radius_that_is_nothing_beside_the_others_is_refused() -> None:
+def test_ellipsoid_with_a_negligible_radius_raises_an_error() -> None:
     with pytest.raises(ShapeError, match="no volume"):
         ellipsoid_shape((1.0, 1.0, 1e-12))
 
 
 @pytest.mark.mujoco
-def test_gaps_are_those_of_mujoco_or_smaller_by_what_the_hull_is_larger() -> None:
-    """Such a geom was left out, and everything went through it."""
+def test_distances_match_mujoco_up_to_the_excess_of_the_hull() -> None:
+    """Such a geom was ignored without a message."""
     mujoco = pytest.importorskip("mujoco")
     text = """<mujoco><option><flag nativeccd="enable"/></option><worldbody>
         <geom name="stone" type="ellipsoid" size="0.3 0.1 0.2" pos="0.1 0 0.2" euler="20 30 40"/>

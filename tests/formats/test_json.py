@@ -1,4 +1,4 @@
-"""Our JSON: a mechanism that is written reads back equal, and what is broken is named with its place."""
+"""JSON mechanisms: round trips are exact, and errors name the JSON path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from whole_mechanisms import mechanisms
+from random_full_mechanisms import mechanisms
 
 import mechanik.model as mk
 from mechanik.errors import FileMissing, FormatError, MechanikError
@@ -47,25 +47,25 @@ def four_bar():
     return builder.build()
 
 
-# ---- laws -----------------------------------------------------------------------------------
+# ---- round trips -----------------------------------------------------------------------------------
 
 
 @LAW
 @given(mechanisms())
-def test_what_is_written_reads_back_equal_to_the_last_bit(mechanism):
+def test_json_round_trip_is_exact(mechanism):
     back = read_json(write_json(mechanism))
     assert repr(describe(back)) == repr(describe(mechanism))
 
 
 @LAW
 @given(mechanisms())
-def test_a_description_reads_back_equal(mechanism):
+def test_dict_round_trip_is_exact(mechanism):
     assert describe(read_json(describe(mechanism))) == describe(mechanism)
 
 
 @LAW
 @given(mechanisms())
-def test_writing_is_idempotent_and_satisfies_the_schema(mechanism):
+def test_writing_is_idempotent_and_valid_by_the_schema(mechanism):
     text = write_json(mechanism)
     assert write_json(read_json(text)) == text
     VALIDATOR.validate(json.loads(text))
@@ -74,7 +74,7 @@ def test_writing_is_idempotent_and_satisfies_the_schema(mechanism):
 
 @LAW
 @given(mechanisms())
-def test_reading_back_keeps_names_q_and_every_pose(mechanism):
+def test_json_round_trip_keeps_names_q_and_poses(mechanism):
     back = read_json(write_json(mechanism))
     assert back.space.q_names == mechanism.space.q_names
     assert back.q.tolist() == mechanism.q.tolist()
@@ -86,14 +86,14 @@ def test_reading_back_keeps_names_q_and_every_pose(mechanism):
 # ---- examples -------------------------------------------------------------------------------
 
 
-def test_describing_changes_nothing():
+def test_writing_does_not_change_the_mechanism():
     mechanism = four_bar()
     before = mechanism.revision, mechanism.q.tolist()
     describe(mechanism)
     assert (mechanism.revision, mechanism.q.tolist()) == before
 
 
-def test_a_file_is_short_enough_for_people():
+def test_json_text_is_short():
     text = write_json(two_link_arm())
     assert len(text.splitlines()) < 60
     assert max(map(len, text.splitlines())) < 140
@@ -114,7 +114,7 @@ def _one_joint(**options):
     return mk.Mechanism(link)
 
 
-def test_a_ball_keeps_its_quaternion_and_its_turns():
+def test_spherical_joint_keeps_its_quaternion_and_full_turns():
     builder = mk.Builder()
     ball = builder.spherical("ball", "a", "b")
     ball.set_values(0.1, 7.0, -0.2)
@@ -123,7 +123,7 @@ def test_a_ball_keeps_its_quaternion_and_its_turns():
     assert back.rotation_wxyz.tolist() == ball.rotation_wxyz.tolist()
 
 
-def test_a_ball_may_be_given_by_its_quaternion_alone():
+def test_spherical_joint_can_be_given_by_its_quaternion_alone():
     data = describe(_ball())
     data["joints"][0] |= {"turn_wxyz": [0, 0, 0, 2]}
     del data["joints"][0]["values"]
@@ -136,7 +136,7 @@ def _ball():
     return builder.build()
 
 
-def test_a_closing_joint_without_values_has_them_read_off_the_links():
+def test_values_of_a_closure_default_to_those_of_its_links():
     mechanism = four_bar()
     data = describe(mechanism)
     pin = next(joint for joint in data["joints"] if joint["name"] == "pin")
@@ -144,7 +144,7 @@ def test_a_closing_joint_without_values_has_them_read_off_the_links():
     assert read_json(data).joint("pin").value("EZ") == pytest.approx(mechanism.joint("pin").value("EZ"))
 
 
-def test_a_value_that_is_left_out_is_brought_inside_the_limits_and_to_its_leader():
+def test_missing_value_is_clamped_to_limits_and_follows_its_leader():
     data = describe(two_link_arm())
     for joint in data["joints"]:
         del joint["values"]
@@ -154,13 +154,13 @@ def test_a_value_that_is_left_out_is_brought_inside_the_limits_and_to_its_leader
     assert mechanism.joint("elbow").value("EZ") == 0.25
 
 
-def test_a_file_is_read_by_its_name(tmp_path):
+def test_json_file_is_read_by_path(tmp_path):
     path = tmp_path / "arm.json"
     path.write_text(write_json(two_link_arm()))
     assert describe(read_json(path)) == describe(read_json(str(path))) == describe(two_link_arm())
 
 
-def test_a_mesh_is_looked_for_beside_the_file(tmp_path):
+def test_meshes_are_found_in_the_folder_of_the_file(tmp_path):
     (tmp_path / "hand.stl").write_text("solid")
     data = {
         "mechanik": 1,
@@ -169,20 +169,20 @@ def test_a_mesh_is_looked_for_beside_the_file(tmp_path):
     path = tmp_path / "arm.json"
     path.write_text(json.dumps(data))
     mechanism = read_json(path)
-    found, gone = mechanism.link("a").visuals
-    assert found.shape.path == str(tmp_path / "hand.stl")
-    assert gone.shape.path is None
+    existing, missing = mechanism.link("a").visuals
+    assert existing.shape.path == str(tmp_path / "hand.stl")
+    assert missing.shape.path is None
     assert mechanism.warnings == ["the mesh file 'gone.stl' does not exist"]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+def test_byte_order_mark_is_ignored(tmp_path):
     for encoding in ("utf-8-sig", "utf-16"):
         path = tmp_path / f"{encoding}.json"
         path.write_text(write_json(two_link_arm()), encoding=encoding)
         assert describe(read_json(path)) == describe(two_link_arm())
 
 
-def test_a_dh_table_reads_as_from_dh_makes_it():
+def test_dh_table_in_json_equals_from_dh():
     table = {"rows": [[0.1, 0.2, 90, 0], [0, 0.3, 0, 10]], "convention": "classic", "columns": "d a alpha theta"}
     data = {"mechanik": 1, "dh": {**table, "degrees": True, "tool": {"position": [0, 0, 0.1]}}}
     VALIDATOR.validate(data)
@@ -190,7 +190,7 @@ def test_a_dh_table_reads_as_from_dh_makes_it():
     assert describe(read_json(json.dumps(data))) == describe(made)
 
 
-def test_an_arm_list_reads_as_its_maker_makes_it():
+def test_arm_list_in_json_equals_arm_2d_and_arm_3d():
     for arm, made in (
         ({"lengths": [1, 2, 3], "axes": "zyy"}, arms.arm_3d([1, 2, 3], "zyy")),
         ({"lengths": [1, 2], "limits": [-1, 1]}, arms.arm_2d([1, 2], limits=(-1, 1))),
@@ -200,13 +200,13 @@ def test_an_arm_list_reads_as_its_maker_makes_it():
         assert describe(read_json(json.dumps(data))) == describe(made)
 
 
-def test_the_schema_knows_every_argument_of_the_makers():
+def test_schema_has_every_argument_of_the_arm_functions():
     defs = SCHEMA["$defs"]
     assert set(defs["dh"]["properties"]) == set(inspect.signature(dh.from_dh).parameters)
     assert set(defs["arm"]["properties"]) == set(inspect.signature(arms.arm_3d).parameters)
 
 
-def test_extras_that_json_cannot_hold_are_refused():
+def test_extras_without_json_form_raise_an_error():
     mechanism = two_link_arm()
     mechanism.extras["a function"] = {"of": print}
     with pytest.raises(FormatError, match=r"extras\.a function\.of: .*got a builtin_function"):
@@ -220,21 +220,21 @@ def test_extras_that_json_cannot_hold_are_refused():
             write_json(mechanism)
 
 
-def test_a_number_that_is_not_finite_is_not_written():
+def test_nonfinite_numbers_are_not_written():
     mechanism = two_link_arm()
     mechanism.extras["bad"] = np.nan
     with pytest.raises(FormatError, match=r"extras\.bad: expected a finite number"):
         write_json(mechanism)
 
 
-def test_a_configuration_whose_name_is_no_string_is_not_written():
+def test_configuration_names_must_be_strings():
     mechanism = two_link_arm()
     mechanism.configurations[1] = mechanism.q
     with pytest.raises(FormatError, match="the name of a configuration must be a string, not 1"):
         write_json(mechanism)
 
 
-def test_a_mechanism_with_nothing_in_it_comes_back_with_a_warning():
+def test_empty_mechanism_is_read_with_a_warning():
     text = write_json(mk.Mechanism([], name="nothing"))
     back = read_json(text)
     assert (back.name, list(back.links), back.nq) == ("nothing", [], 0)
@@ -242,15 +242,15 @@ def test_a_mechanism_with_nothing_in_it_comes_back_with_a_warning():
     assert write_json(back) == text
 
 
-# ---- broken ---------------------------------------------------------------------------------
+# ---- invalid input ---------------------------------------------------------------------------------
 
 
 def changed(place, value):
-    """The two-link arm with one thing replaced; `place` is a way through keys and indices."""
+    """Return the two-link arm with one value replaced; `place` is its path of keys and indices."""
     data = copy.deepcopy(describe(two_link_arm()))
-    *way, last = place
+    *parent_keys, last = place
     at = data
-    for step in way:
+    for step in parent_keys:
         at = at[step]
     at[last] = value
     return data
@@ -319,7 +319,11 @@ MEANING = [
         [0.7],
         r"joints\[1\]\.values\[0\]: 0.7 contradicts the leader 'shoulder', which gives 0\.15",
     ),
-    (("joints", 1, "targets"), [0.1], r"joints\[1\]\.targets\[0\]: a mimic joint cannot .* leader 'shoulder'"),
+    (
+        ("joints", 1, "targets"),
+        [0.1],
+        r"joints\[1\]\.targets\[0\]: a mimic joint cannot have a target; give its leader 'shoulder' the target",
+    ),
     (("joints", 1, "wxyz"), [0, 0, 0, 0], r"joints\[1\]\.wxyz: expected a quaternion w, x, y, z that is not zero"),
     (("joints", 1, "turn_wxyz"), [1, 0, 0, 0], r"joints\[1\]\.turn_wxyz: only a joint with three unlimited rotations"),
     (("joints", 1, "dof"), ["EZ", "X"], r"joints\[1\]\.dof: dof X is after EZ"),
@@ -350,7 +354,7 @@ MEANING = [
 
 
 @pytest.mark.parametrize(("place", "value", "message"), STRUCTURAL, ids=lambda x: str(x)[:40])
-def test_the_reader_and_the_schema_both_reject_a_broken_structure(place, value, message):
+def test_reader_and_schema_both_reject_invalid_structure(place, value, message):
     data = changed(place, value)
     with pytest.raises(FormatError, match=message):
         read_json(data)
@@ -358,7 +362,7 @@ def test_the_reader_and_the_schema_both_reject_a_broken_structure(place, value, 
 
 
 @pytest.mark.parametrize(("place", "value", "message"), MEANING, ids=lambda x: str(x)[:40])
-def test_what_makes_no_sense_is_named_with_its_place(place, value, message):
+def test_invalid_content_raises_an_error_that_names_the_json_path(place, value, message):
     with pytest.raises(FormatError, match=message):
         read_json(changed(place, value))
 
@@ -397,19 +401,19 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "message"), TEXTS, ids=[text[:60] for text, _ in TEXTS])
-def test_broken_text_is_refused_with_its_place(text, message):
+def test_invalid_json_raises_an_error_with_line_and_column(text, message):
     with pytest.raises(FormatError, match=message):
         read_json(text)
 
 
-def test_every_truncation_of_a_file_is_refused():
+def test_every_truncated_file_raises_an_error():
     text = write_json(two_link_arm()).rstrip()
     for end in range(1, len(text)):
         with pytest.raises(FormatError):
             read_json(text[:end])
 
 
-def test_a_deep_dictionary_is_refused_without_recursion():
+def test_deeply_nested_dict_raises_an_error():
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -421,7 +425,7 @@ def test_a_deep_dictionary_is_refused_without_recursion():
         deep = deep[0]
 
 
-def test_an_error_in_a_file_names_the_file(tmp_path):
+def test_error_in_a_json_file_names_the_file(tmp_path):
     path = tmp_path / "arm.json"
     path.write_text('{"mechanik": 1, "lnks": []}')
     with pytest.raises(FormatError, match=r"^arm\.json: lnks: unknown key 'lnks'; did you mean 'links'\?$"):
@@ -435,7 +439,7 @@ def test_an_error_in_a_file_names_the_file(tmp_path):
 
 @LAW
 @given(mechanisms())
-def test_nothing_but_our_own_errors_escapes_when_a_part_is_missing(mechanism):
+def test_missing_parts_raise_only_mechanik_errors(mechanism):
     data = describe(mechanism)
     for part in ("frames", "links", "joints"):
         rest = {key: value for key, value in data.items() if key != part}

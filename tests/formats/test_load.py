@@ -1,4 +1,4 @@
-"""The door for files: chosen by content, named when missing, replaced as a whole."""
+"""`load` and `save`: format detection, missing files, atomic replacement."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ BEFORE_ROOT = [
 
 
 @pytest.mark.parametrize("before", BEFORE_ROOT)
-def test_a_urdf_is_known_by_its_root_element_whatever_stands_before_and_however_it_is_called(before, tmp_path):
+def test_urdf_is_detected_by_its_root_element(before, tmp_path):
     assert list(load(before + URDF).joints) == ["j"]
     path = tmp_path / "robot.json"
     path.write_text(before + URDF, encoding="utf-8")
     assert list(load(path).joints) == ["j"]
 
 
-def test_json_is_known_by_its_content_whatever_the_file_is_called(tmp_path):
+def test_json_is_detected_by_its_content(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(write_json(arm()))
     assert describe(load(path)) == describe(load(str(path))) == describe(load(write_json(arm()))) == describe(arm())
@@ -55,12 +55,12 @@ def test_utf_16_is_read(tmp_path):
         assert list(load(path).joints) == ["j"]
 
 
-def test_options_go_to_the_reader():
+def test_options_are_passed_to_the_reader():
     assert load(URDF, base="free").nv == 7
     assert load(URDF).nv == 1
 
 
-def test_an_option_that_the_reader_does_not_take_is_named():
+def test_unknown_option_of_the_reader_raises_an_error():
     with pytest.raises(InvalidArgument, match=r"the reader of JSON has no option base=; its options are packages"):
         load(write_json(arm()), base="free")
     with pytest.raises(InvalidArgument, match=r"trimm=.*options are base, mimic, trim, packages, closures"):
@@ -91,18 +91,18 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("text", "error", "message"), REFUSED, ids=[text[:30].encode("ascii", "replace") for text, _, _ in REFUSED]
 )
-def test_text_that_is_no_mechanism_is_refused(text, error, message):
+def test_text_of_an_unknown_format_raises_an_error(text, error, message):
     with pytest.raises(error, match=message):
         load(text)
 
 
-def test_entities_are_refused_and_not_expanded():
+def test_xml_entities_raise_an_error_and_are_not_expanded():
     bomb = '<!DOCTYPE robot [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"><link name="x"/></robot>'
     with pytest.raises(FormatError):
         load(bomb)
 
 
-def test_a_missing_file_names_the_folder_and_near_names(tmp_path):
+def test_error_on_a_missing_file_names_the_folder_and_similar_names(tmp_path):
     (tmp_path / "panda.urdf").write_text(URDF)
     with pytest.raises(
         FileMissing, match=rf"no file 'pandda\.urdf' in .*{tmp_path.name}\. Did you mean 'panda\.urdf'\?"
@@ -116,7 +116,7 @@ def test_a_missing_file_names_the_folder_and_near_names(tmp_path):
     assert issubclass(FileMissing, FormatError)
 
 
-def test_what_is_no_readable_file_is_named(tmp_path):
+def test_unreadable_source_raises_an_error_that_names_it(tmp_path):
     (tmp_path / "arm.urdf").write_text(URDF)
     with pytest.raises(FormatError, match=r"is a folder; pass a file in it, such as arm\.urdf"):
         load(tmp_path)
@@ -138,7 +138,7 @@ def test_what_is_no_readable_file_is_named(tmp_path):
         load(3)  # type: ignore[arg-type]
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+def test_too_large_file_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "MAX_MODEL_BYTES", 2**20)
     path = tmp_path / "large.urdf"
     path.write_bytes(b" " * (2**20 + 1))
@@ -149,14 +149,14 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+def test_pipe_raises_an_error_without_blocking(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FormatError, match="neither a file nor a folder"):
         load(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".urdf", ".JSON"])
-def test_what_is_saved_loads_again(suffix, tmp_path):
+def test_saved_mechanism_is_loaded_equal(suffix, tmp_path):
     path = tmp_path / f"arm{suffix}"
     save(arm(), path)
     assert list(load(path).joints) == ["j"]
@@ -165,14 +165,14 @@ def test_what_is_saved_loads_again(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".json", ".urdf"])
-def test_a_mechanism_with_nothing_in_it_is_saved_and_loads_again(suffix, tmp_path):
+def test_empty_mechanism_is_saved_and_loaded(suffix, tmp_path):
     path = tmp_path / f"nothing{suffix}"
     assert save(mk.Mechanism([]), path) == []
     assert list(load(path).links) == []
     assert any("is empty" in warning for warning in load(path).warnings)
 
 
-def test_saving_says_what_the_file_cannot_hold(tmp_path):
+def test_save_returns_what_the_file_does_not_hold(tmp_path):
     mechanism = arm()
     assert save(mechanism, tmp_path / "arm.urdf") == []
     mechanism.configurations["home"] = mechanism.q
@@ -181,7 +181,7 @@ def test_saving_says_what_the_file_cannot_hold(tmp_path):
 
 
 def unreadable():
-    """A mechanism for each kind of file that could be written, and not be read again."""
+    """Return a mechanism whose file could be written but not read back, for each format."""
     nameless = arm()
     nameless.name = 3
     flat = arm()
@@ -199,7 +199,7 @@ def unreadable():
 
 
 @pytest.mark.parametrize(("mechanism", "suffix", "error"), unreadable())
-def test_what_could_not_be_read_again_replaces_nothing(mechanism, suffix, error, tmp_path):
+def test_file_that_could_not_be_read_back_is_not_written(mechanism, suffix, error, tmp_path):
     path = tmp_path / f"arm{suffix}"
     path.write_text("before")
     with pytest.raises(error):
@@ -208,7 +208,7 @@ def test_what_could_not_be_read_again_replaces_nothing(mechanism, suffix, error,
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_loops_that_a_file_beside_would_close_again_are_not_saved_there(tmp_path):
+def test_urdf_is_not_saved_next_to_a_sidecar_that_closes_the_same_loops(tmp_path):
     builder = mk.Builder("loop")
     builder.revolute("j", "a", "b")
     builder.revolute("k", "a", "c")
@@ -219,14 +219,14 @@ def test_loops_that_a_file_beside_would_close_again_are_not_saved_there(tmp_path
         save(builder.build(), tmp_path / "arm.urdf")
 
 
-def test_saving_needs_a_suffix_that_says_how():
+def test_save_needs_a_known_suffix():
     with pytest.raises(FormatError, match=r"'arm\.txt' must end in \.urdf or \.json"):
         save(arm(), "arm.txt")
     with pytest.raises(FormatError, match="path must be a string or a path, not int"):
         save(arm(), 3)  # type: ignore[arg-type]
 
 
-def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, monkeypatch):
+def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "arm.json"
     path.write_text("before")
     monkeypatch.setattr(os, "replace", _fail)
@@ -240,7 +240,7 @@ def _fail(*_):
     raise OSError(5, "the disk is gone")
 
 
-def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
+def test_error_on_an_unwritable_target_names_it(tmp_path):
     with pytest.raises(CannotSave, match=r"the folder .* does not exist"):
         save(arm(), tmp_path / "no" / "arm.json")
     (tmp_path / "folder.json").mkdir()
@@ -255,14 +255,14 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
     assert issubclass(CannotSave, OSError)
 
 
-def test_a_name_as_long_as_names_may_be_is_taken(tmp_path):
+def test_longest_possible_file_name_is_written(tmp_path):
     path = tmp_path / ("x" * 250 + ".json")
     save(arm(), path)
     assert os.listdir(tmp_path) == [path.name]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_what_is_no_regular_file_is_never_replaced(tmp_path, monkeypatch):
+def test_special_files_are_never_replaced(tmp_path, monkeypatch):
     pipe, unix = tmp_path / "pipe.json", tmp_path / "unix.json"
     os.mkfifo(pipe)
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
@@ -284,7 +284,7 @@ def test_what_is_no_regular_file_is_never_replaced(tmp_path, monkeypatch):
     assert Path(os.devnull).is_char_device()
 
 
-def test_a_symbolic_link_stays_one_and_permissions_are_kept(tmp_path):
+def test_save_follows_symbolic_links_and_preserves_permissions(tmp_path):
     target, link = tmp_path / "target.json", tmp_path / "link.json"
     target.write_text("before")
     target.chmod(0o640)
@@ -299,14 +299,14 @@ def test_a_symbolic_link_stays_one_and_permissions_are_kept(tmp_path):
         assert target.stat().st_mode & 0o777 == 0o640
 
 
-def test_saved_text_is_what_the_writers_make(tmp_path):
+def test_saved_text_is_that_of_the_writers(tmp_path):
     save(arm(), tmp_path / "a.json")
     save(arm(), tmp_path / "a.urdf")
     assert (tmp_path / "a.json").read_text(encoding="utf-8") == write_json(arm())
     assert (tmp_path / "a.urdf").read_text(encoding="utf-8") == write_urdf(arm())
 
 
-def test_a_home_folder_is_understood(tmp_path, monkeypatch):
+def test_home_folder_in_a_path_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     save(arm(), "~/arm.json")

@@ -1,4 +1,4 @@
-"""Broken MJCF models: each is refused with its own kind of error and a message that names the place."""
+"""Invalid MJCF models: each raises an error that names the line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_with_the_place(name, tmp_path):
+def test_invalid_file_raises_an_error_that_names_the_line(name, tmp_path):
     text, error, words = BAD[name]
     with pytest.raises(error, match=words):
         load(text)
@@ -58,21 +58,21 @@ def test_a_bad_file_is_refused_with_the_place(name, tmp_path):
     with pytest.raises(error, match=r"^robot\.xml"):
         load(path)
     assert issubclass(error, FormatError)
-    assert [found.severity for found in check(path)] == ["error"]
+    assert [finding.severity for finding in check(path)] == ["error"]
 
 
-def test_a_broken_key_frame_is_refused():
+def test_invalid_key_frame_raises_an_error():
     with pytest.raises(FormatError, match="key"):
         load(model(TWO, '<keyframe><key qpos="1 2 3"/></keyframe>'))
 
 
-def test_without_mujoco_the_message_says_what_to_install(monkeypatch):
+def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtra, match=r"reading MJCF needs .*mechanik\[mjcf\]"):
         read_mjcf(model(TWO))
 
 
-def test_what_mujoco_warns_of_is_a_warning_and_no_file_is_left_behind(monkeypatch, tmp_path):
+def test_warnings_of_mujoco_are_passed_on_without_a_log_file(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     old = model(TWO).replace("<compiler", '<compiler settotalmass="3"')
     assert all("MuJoCo warns" in text for text in load(old).warnings)

@@ -38,7 +38,7 @@ DRIVES = {
     "cam": {"shaft": (-1.0, 2.0)},
     "hexapod": {f"length{k}": (-0.02, 0.03) for k in range(6)},
 }
-"""What is driven, and how far; the rest follows."""
+"""Inputs and their ranges."""
 MODELS = [*DRIVES, "zoo"]
 
 
@@ -58,7 +58,7 @@ def mujoco_at(raw, qpos):
 
 
 def equality_error(raw, qpos) -> float:
-    """The largest residual of MuJoCo's equality rows, m or rad."""
+    """The largest residual of MuJoCo's equality constraints, m or rad."""
     data = mujoco_at(raw, qpos)
     rows = data.efc_pos[: data.nefc][data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
     assert len(rows)
@@ -86,7 +86,7 @@ def frames_of(raw, data, mechanism):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_body_and_site_is_where_mujoco_has_it(name):
+def test_bodies_and_sites_have_the_poses_of_mujoco(name):
     mechanism, raw = both(name)
     compared = 0
     for q in mechanism.random(np.random.default_rng(1), 30):
@@ -100,7 +100,7 @@ def test_every_body_and_site_is_where_mujoco_has_it(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_q_is_qpos_without_the_followers(name):
+def test_q_is_qpos_without_mimic_joints(name):
     mechanism, raw = both(name)
     assert [j for j in mechanism.values() if j in mechanism.extras["qpos"]["at"]] == list(mechanism.values())
     addresses = [mechanism.extras["qpos"]["at"][joint] for joint in mechanism.values()]
@@ -111,7 +111,7 @@ def test_q_is_qpos_without_the_followers(name):
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_at_the_key_frames_every_loop_is_shut(name):
+def test_loops_are_closed_at_every_key_frame(name):
     mechanism, raw = both(name)
     assert len(mechanism.configurations) == raw.nkey >= 2
     for number, (key, q) in enumerate(mechanism.configurations.items()):
@@ -124,8 +124,8 @@ def test_at_the_key_frames_every_loop_is_shut(name):
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_what_is_open_for_us_is_open_for_mujoco_by_as_much(name):
-    """Away from shut poses, the largest distance of a closure or law is that of MuJoCo's rows."""
+def test_constraint_violations_equal_those_of_mujoco(name):
+    """At violated configurations, the largest constraint residual is that of MuJoCo."""
     mechanism, raw = both(name)
     for q in mechanism.random(np.random.default_rng(3), 10):
         mechanism.set_q(q)
@@ -154,7 +154,7 @@ def _is_coupling(raw, equality) -> bool:
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_driven_anywhere_the_rest_follows_and_every_equality_holds_for_mujoco(name):
+def test_assembled_configurations_satisfy_the_equalities_of_mujoco(name):
     mechanism, raw = both(name)
     rng = np.random.default_rng(4)
     start = list(mechanism.configurations.values())[-1]
@@ -170,7 +170,7 @@ def test_driven_anywhere_the_rest_follows_and_every_equality_holds_for_mujoco(na
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_json_keeps_what_was_read(name):
+def test_json_round_trip_keeps_what_was_read(name):
     mechanism, _ = both(name)
     again = read_json(write_json(mechanism))
     assert describe(again) == describe(mechanism)
@@ -180,12 +180,12 @@ def test_json_keeps_what_was_read(name):
 
 
 @pytest.mark.parametrize("name", ["tendon_hand", "cam"])
-def test_json_keeps_the_laws(name):
+def test_json_round_trip_keeps_joint_constraints(name):
     mechanism, _ = both(name)
     assert list(read_json(write_json(mechanism)).joint_constraints) == list(mechanism.joint_constraints)
 
 
-def test_each_kind_of_robot_has_the_loops_and_couplings_that_it_is_known_for():
+def test_each_robot_has_its_known_loops_and_couplings():
     leg, gripper, hand, cam = (both(name)[0] for name in ("biped_leg", "gripper", "tendon_hand", "cam"))
     assert {name: len(closure.free_dof) for name, closure in leg.closures.items()} == {"plantar": 3, "achilles_heel": 3}
     assert len(gripper.closures) == 2
@@ -197,7 +197,7 @@ def test_each_kind_of_robot_has_the_loops_and_couplings_that_it_is_known_for():
     assert mk.mobility(both("hexapod")[0]).dof == 6
 
 
-def test_a_tree_of_random_bodies_is_where_mujoco_has_it():
+def test_random_trees_have_the_poses_of_mujoco():
     rng = np.random.default_rng(6)
     for _ in range(25):
         text = random_model(rng)

@@ -1,4 +1,4 @@
-"""What becomes of each part of an MJCF model."""
+"""Elements of an MJCF model and the mechanism that is built from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TWO = body("a", '<joint name="j"/>') + body("b", '<joint name="k"/>')
 # ---- names and order --------------------------------------------------------------------------
 
 
-def test_bodies_are_links_of_the_same_name_and_the_world_is_the_first():
+def test_bodies_become_links_of_the_same_name_and_the_world_is_first():
     assert next(iter(ZOO.links)) == "world"
     for name in ("target", "raft", "cart", "wrist", "pole", "boom"):
         assert name in ZOO.links
@@ -41,25 +41,25 @@ def test_bodies_are_links_of_the_same_name_and_the_world_is_the_first():
     assert load(model(TWO).replace(' model="m"', "")).name == ""
 
 
-def test_joints_stand_in_the_order_of_mujoco():
+def test_joints_are_in_the_order_of_mujoco():
     assert [n for n in ZOO.values()] == [  # noqa: C416
         "raft_free", "x", "swing", "lean", "twist", "wrist_hinge", "wrist_ball", "pole", "boom_turn", "boom_out",
     ]  # fmt: skip
 
 
-def test_what_the_file_leaves_unnamed_is_called_after_its_body_or_by_number():
+def test_unnamed_elements_get_the_name_of_their_body_or_a_number():
     read = load(model(body("", "<joint/><joint/>") + body("body1_hinge", '<joint name="body1_hinge"/>')))
     assert list(read.values()) == ["body1_hinge2", "body1_hinge3", "body1_hinge"]
     assert "body1" in read.links
     assert any(name.startswith("body") for name in ZOO.links)
 
 
-def test_between_two_joints_of_a_body_there_is_a_link():
+def test_two_joints_of_a_body_are_separated_by_a_link():
     assert ZOO.joint("swing").parent.name == "cart/x"
     assert ZOO.joint("lean").child is ZOO.link("cart")
 
 
-def test_sites_are_links_fixed_to_their_body_unless_they_are_not_wanted():
+def test_sites_become_fixed_links_unless_disabled():
     assert ZOO.link("grip").parent.dof == ()
     assert ZOO.link("grip").parent.parent is ZOO.link("wrist")
     assert "wrist_site" in ZOO.links  # since a body is called so
@@ -69,7 +69,7 @@ def test_sites_are_links_fixed_to_their_body_unless_they_are_not_wanted():
 # ---- joints -----------------------------------------------------------------------------------
 
 
-def test_ranges_are_limits_in_radians_where_the_compiled_model_has_them():
+def test_ranges_become_limits_in_radians():
     assert ZOO.joint("swing").limits("EZ") == pytest.approx((-math.pi / 2, math.pi / 2))
     assert ZOO.joint("x").limits("X") == (-1.0, 1.0)
     assert ZOO.joint("lean").limits("EZ") == (-math.inf, math.inf)
@@ -77,7 +77,7 @@ def test_ranges_are_limits_in_radians_where_the_compiled_model_has_them():
     assert load(off).joint("j").limits("EZ") == (-math.inf, math.inf)
 
 
-def test_a_joint_does_not_move_its_body_at_its_reference_value():
+def test_body_is_unmoved_at_the_reference_value_of_its_joint():
     assert ZOO.values()["x"] == 0.3
     assert ZOO.values()["swing"] == pytest.approx(math.radians(25))
     read = load(model(body("a", '<joint name="j" axis="0 1 0" pos="1 2 3" ref="0.7"/>')))
@@ -85,7 +85,7 @@ def test_a_joint_does_not_move_its_body_at_its_reference_value():
     assert read.q.tolist() == [0.7]
 
 
-def test_what_becomes_of_the_range_of_a_ball_is_said():
+def test_range_of_a_ball_joint_becomes_a_swing_limit_with_a_warning():
     assert any("ball joint 'wrist_ball'" in text and "1.0472 rad" in text for text in ZOO.warnings)
     assert not any("'pole'" in text for text in ZOO.warnings)
     assert ZOO.joint("wrist_ball").has_quaternion
@@ -93,19 +93,19 @@ def test_what_becomes_of_the_range_of_a_ball_is_said():
     assert ZOO.joint("wrist_ball").cone.angle == pytest.approx(np.pi / 3, abs=1e-12)
 
 
-def test_a_free_joint_is_xyz_and_wxyz():
+def test_free_joint_has_position_and_quaternion():
     assert ZOO.space.q_names[:7] == tuple(f"raft_free.{part}" for part in ("X", "Y", "Z", "qw", "qx", "qy", "qz"))
     np.testing.assert_allclose(ZOO.pose("raft")[:3, 3], (1, 2, 3))
 
 
-def test_key_frames_are_configurations_with_quaternions_of_length_one():
+def test_key_frames_become_configurations_with_unit_quaternions():
     assert list(ZOO.configurations) == ["set", "key1"]
     q = ZOO.configurations["key1"]
     np.testing.assert_array_equal(q[3:7], (1, 0, 0, 0))
     np.testing.assert_array_equal(ZOO.configurations["set"][:7], (0.5, 1, 2, 0, 1, 0, 0))
 
 
-def test_it_stands_where_mujoco_starts_or_at_the_key_frame_where_its_loops_are_shut():
+def test_initial_configuration_is_qpos0_or_the_key_frame_with_closed_loops():
     assert load(FOLDER / "hexapod.xml").q[:3].tolist() == [0, 0, 0.3]
     bar = load(FOLDER / "weld_four_bar.xml")
     np.testing.assert_array_equal(bar.q, bar.configurations["home"])
@@ -114,14 +114,14 @@ def test_it_stands_where_mujoco_starts_or_at_the_key_frame_where_its_loops_are_s
 # ---- equalities -------------------------------------------------------------------------------
 
 
-def test_sites_that_are_connected_close_a_loop_between_their_bodies():
+def test_connected_sites_close_a_loop_between_their_bodies():
     closure = ZOO.closures["hooked"]
     assert (closure.joint.parent.name, closure.link.name) == ("pole", "boom")
     assert closure.gap().distance < 1e-15
     np.testing.assert_allclose(closure.joint_values(), 0.0, atol=1e-12)  # not turned where MuJoCo starts
 
 
-def test_a_weld_to_a_body_that_is_moved_from_outside_is_a_goal_on_it():
+def test_weld_to_a_mocap_body_becomes_a_goal():
     goal = ZOO.goals["follow"]
     assert goal.parent is ZOO.link("target")
     assert goal.child is ZOO.link("wrist")
@@ -133,12 +133,12 @@ def test_a_weld_to_a_body_that_is_moved_from_outside_is_a_goal_on_it():
     assert not turned.closures
 
 
-def test_a_weld_without_torque_is_a_ball():
+def test_weld_without_torque_becomes_a_spherical_joint():
     read = load(model(TWO, '<equality><weld body1="a" body2="b" torquescale="0"/></equality>'))
     assert len(read.closures["weld_a_b"].free_dof) == 3
 
 
-def test_joined_sites_may_stand_anywhere_and_weld_in_full():
+def test_welded_sites_have_equal_poses_after_a_solve():
     text = model(
         body("a", '<joint name="j"/>', '<site name="s" pos="0.1 0.2 0.3" euler="1 0 0"/>')
         + body("b", "<freejoint/>", '<site name="t" pos="0 0 1" euler="0 1 0"/>'),
@@ -158,7 +158,7 @@ def equal(attributes: str) -> mk.Mechanism:
     return load(model(TWO, f"<equality><joint name='e' {attributes}/></equality>"))
 
 
-def test_a_linear_equality_of_joints_is_a_coupling_and_takes_a_number_off_q():
+def test_linear_joint_equality_becomes_a_coupling_and_removes_a_dof():
     read = equal('joint1="j" joint2="k" polycoef="0.1 -2 0 0 0"')
     (coupling,) = read.joint("j").couplings
     assert (coupling.ratio, coupling.offset, coupling.leader.name) == (-2.0, 0.1, "k")
@@ -167,7 +167,7 @@ def test_a_linear_equality_of_joints_is_a_coupling_and_takes_a_number_off_q():
     assert from_qpos(read, [7.0, 0.5]).tolist() == [0.5]
 
 
-def test_a_polynomial_equality_of_joints_is_a_law():
+def test_polynomial_joint_equality_becomes_a_joint_constraint():
     read = equal('joint1="j" joint2="k" polycoef="0.1 -2 0 0.5 0"')
     law = read.joint_constraints["e"]
     assert read.nq == 2
@@ -177,27 +177,27 @@ def test_a_polynomial_equality_of_joints_is_a_law():
     assert law.error() == pytest.approx(0.9)
 
 
-def test_an_equality_without_a_second_joint_holds_the_first():
+def test_equality_of_a_single_joint_fixes_its_value():
     read = equal('joint1="j" polycoef="0.4 0 0 0 0"')
     assert read.joint("j").limits("EZ") == (0.4, 0.4)
     assert equal('joint1="j" joint2="k" polycoef="0.4 0 0 0 0"').joint("j").limits("EZ") == (0.4, 0.4)
 
 
-def test_joints_that_lead_each_other_in_a_circle_are_bound_by_a_law():
+def test_cyclic_couplings_become_a_joint_constraint():
     pair = '<joint joint1="j" joint2="k" polycoef="0 2 0 0 0"/><joint name="back" joint1="k" joint2="j"/>'
     read = load(model(TWO, f"<equality>{pair}</equality>"))
     assert list(read.joint_constraints) == ["back"]
     assert read.nq == 1
 
 
-def test_what_is_not_active_or_cannot_be_said_is_left_out_with_a_warning():
+def test_inactive_or_unsupported_equalities_are_ignored_with_a_warning():
     assert set(ZOO.closures) == {"hooked"}
     for word in ("'idle' is not active", "'taut' has a spatial tendon", "'rigid' connects 'target' and 'world'"):
         assert any(word in text for text in ZOO.warnings), word
     assert not ZOO.joint_constraints
 
 
-def test_a_tendon_over_several_joints_takes_part_in_linear_equalities_only():
+def test_tendons_over_several_joints_are_supported_in_linear_equalities_only():
     tendons = """<tendon><fixed name="s"><joint joint="j" coef="1"/></fixed>
       <fixed name="t"><joint joint="j" coef="1"/><joint joint="k" coef="2"/></fixed></tendon>"""
     rows = '<equality><tendon name="e" tendon1="s" tendon2="t" polycoef="0 {} 0 0"/></equality>'
@@ -214,14 +214,14 @@ def test_a_tendon_over_several_joints_takes_part_in_linear_equalities_only():
 # ---- bodies -----------------------------------------------------------------------------------
 
 
-def test_geoms_are_seen_in_groups_0_to_2_and_bump_if_they_can_touch():
+def test_geoms_are_visual_in_groups_0_to_2_and_collision_shapes_if_they_can_touch():
     leg = load(FOLDER / "biped_leg.xml")
     assert (len(leg.link("thigh").visuals), len(leg.link("thigh").collisions)) == (1, 0)
     assert (len(leg.link("foot").visuals), len(leg.link("foot").collisions)) == (0, 1)
     assert (len(leg.link("pelvis").visuals), len(leg.link("pelvis").collisions)) == (1, 1)
 
 
-def test_sizes_are_full_sizes_and_fromto_is_a_pose():
+def test_half_sizes_become_full_sizes_and_fromto_becomes_a_pose():
     leg = load(FOLDER / "biped_leg.xml")
     assert leg.link("pelvis").visuals[0].shape == mk.Box((0.16, 0.24, 0.1))
     capsule = leg.link("foot").collisions[0]
@@ -230,7 +230,7 @@ def test_sizes_are_full_sizes_and_fromto_is_a_pose():
     np.testing.assert_allclose(np.abs(capsule.pose.matrix[:3, 2]), (1, 0, 0), atol=1e-15)
 
 
-def test_a_mesh_stands_in_the_frame_of_its_file_and_not_at_its_centre_of_mass():
+def test_mesh_pose_is_that_of_its_file_and_not_of_its_centre_of_mass():
     (placed,) = load(FOLDER / "gripper.xml").link("base").visuals
     assert isinstance(placed.shape, mk.Mesh)
     assert placed.shape.uri == "meshes/wedge.stl"
@@ -241,7 +241,7 @@ def test_a_mesh_stands_in_the_frame_of_its_file_and_not_at_its_centre_of_mass():
     assert placed.material == mk.Material("metal", pytest.approx((0.6, 0.6, 0.65, 1.0)))
 
 
-def test_masses_are_those_of_the_compiled_model():
+def test_inertias_are_those_of_the_compiled_model():
     read, raw = ZOO, mujoco.MjModel.from_xml_path(str(FOLDER / "zoo.xml"))
     for number in range(1, raw.nbody):
         name = mujoco.mj_id2name(raw, mujoco.mjtObj.mjOBJ_BODY, number)
@@ -250,7 +250,7 @@ def test_masses_are_those_of_the_compiled_model():
             assert (0.0 if inertial is None else inertial.mass) == raw.body_mass[number]
 
 
-def test_shapes_that_are_none_here_are_named_once():
+def test_unsupported_geoms_are_reported_once():
     inline = '<mesh name="{}" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/>'
     read = load(
         f"<mujoco><asset>{inline.format('a')}{inline.format('b')}</asset><worldbody><body><freejoint/>"
@@ -260,7 +260,7 @@ def test_shapes_that_are_none_here_are_named_once():
     assert warning.endswith("are ignored: 2 of type mesh without a file")
 
 
-def test_a_model_is_read_without_its_meshes_and_says_so(tmp_path):
+def test_missing_meshes_of_an_mjcf_are_a_warning(tmp_path):
     text = (FOLDER / "gripper.xml").read_text()
     (tmp_path / "alone.xml").write_text(
         text.replace("<material", '<texture type="2d" name="t" file="a.png"/><material')
@@ -277,10 +277,10 @@ def test_a_model_is_read_without_its_meshes_and_says_so(tmp_path):
     assert read.link("right_pad").inertial == whole.link("right_pad").inertial
 
 
-# ---- what else a model says -------------------------------------------------------------------
+# ---- actuators and checks -------------------------------------------------------------------
 
 
-def test_actuators_are_kept_with_the_joints_that_they_drive():
+def test_actuators_become_extras_with_their_joints():
     gripper, leg = load(FOLDER / "gripper.xml"), load(FOLDER / "biped_leg.xml")
     assert gripper.extras["actuators"] == {"motor": {"tendon": "both"}}
     assert gripper.extras["driven"] == ["right_driver", "left_driver"]
@@ -289,14 +289,14 @@ def test_actuators_are_kept_with_the_joints_that_they_drive():
     assert ZOO.extras["actuators"]["actuator1"] == {"site": "grip"}
 
 
-def test_qpos_of_another_size_or_of_another_mechanism_is_refused():
+def test_qpos_of_wrong_size_or_mechanism_raises_an_error():
     with pytest.raises(ShapeError, match="qpos must have 22 numbers"):
         from_qpos(ZOO, np.zeros(21))
     with pytest.raises(UnknownName, match="qpos"):
         to_qpos(mk.gallery.make("panda"))
 
 
-def test_the_check_of_a_sound_model_finds_no_error():
+def test_check_of_a_valid_model_reports_no_error():
     for path in sorted(FOLDER.glob("*.xml")):
         if "mujocoinclude" not in path.read_text():
-            assert not [found for found in check(path) if found.severity == "error"], path.name
+            assert not [finding for finding in check(path) if finding.severity == "error"], path.name

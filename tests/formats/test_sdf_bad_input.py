@@ -1,4 +1,4 @@
-"""Broken SDFs: each is refused with a message that names the place."""
+"""Invalid SDFs: each raises an error that names the line."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_with_the_place(name, tmp_path):
+def test_invalid_file_raises_an_error_that_names_the_line(name, tmp_path):
     text, error, words = BAD[name]
     with pytest.raises(error, match=words):
         load(text)
@@ -120,10 +120,10 @@ def test_a_bad_file_is_refused_with_the_place(name, tmp_path):
     with pytest.raises(error, match=r"^robot\.sdf, line \d"):
         load(path)
     assert issubclass(error, FormatError)
-    assert [found.severity for found in check(path)] == ["error"]
+    assert [finding.severity for finding in check(path)] == ["error"]
 
 
-def test_a_model_that_includes_itself_is_refused(tmp_path):
+def test_model_that_includes_itself_raises_an_error(tmp_path):
     path = tmp_path / "model.sdf"
     path.write_text(sdf(LINK + "<include><uri>model.sdf</uri></include>"))
     with pytest.raises(FormatError, match="deeper than the limit of 20; does a model include itself"):

@@ -49,27 +49,27 @@ class RandomModel:
     def text(self, rng):
         parts = []
         for k, X in enumerate(self.poses):
-            other = int(rng.integers(k)) if k else 0
-            place = pose_text(inverse(self.poses[other]) @ X, f"l{other}") if k else pose_text(X)
+            reference = int(rng.integers(k)) if k else 0
+            place = pose_text(inverse(self.poses[reference]) @ X, f"l{reference}") if k else pose_text(X)
             parts.append(f'<link name="l{k}">{place}</link>')
         for name, kind, (parent, child), X_child_joint, axes in self.joints:
-            one, two = (" ".join(repr(x) for x in axis.tolist()) for axis in axes[:2])
+            first_axis, second_axis = (" ".join(repr(x) for x in axis.tolist()) for axis in axes[:2])
             parts.append(
                 f'<joint name="{name}" type="{kind}">{pose_text(X_child_joint)}<parent>l{parent}</parent>'
                 f"<child>l{child}</child><screw_thread_pitch>{PITCH}</screw_thread_pitch>"
-                f"<axis><xyz>{one}</xyz></axis><axis2><xyz>{two}</xyz></axis2></joint>"
+                f"<axis><xyz>{first_axis}</xyz></axis><axis2><xyz>{second_axis}</xyz></axis2></joint>"
             )
         return f'<sdf version="1.9"><model name="random">{"".join(parts)}</model></sdf>'
 
     def motion(self, kind, axes, values):
-        one, two = axes[0] / np.linalg.norm(axes[0]), axes[1] / np.linalg.norm(axes[1])
+        first_axis, second_axis = axes[0] / np.linalg.norm(axes[0]), axes[1] / np.linalg.norm(axes[1])
         if kind == "ball":
             return make_pose(rotation.exp(values), np.zeros(3))
         if kind in ("universal", "revolute2"):
-            return make_pose(rotation.exp(one * values[0]) @ rotation.exp(two * values[1]), np.zeros(3))
-        R = rotation.exp(one * values[0]) if kind in ("revolute", "continuous", "screw") else np.eye(3)
+            return make_pose(rotation.exp(first_axis * values[0]) @ rotation.exp(second_axis * values[1]), np.zeros(3))
+        R = rotation.exp(first_axis * values[0]) if kind in ("revolute", "continuous", "screw") else np.eye(3)
         shift = {"prismatic": values[0], "screw": values[0] * PITCH / (2 * np.pi)}.get(kind, 0.0)
-        return make_pose(R, one * shift)
+        return make_pose(R, first_axis * shift)
 
     def forward(self, values):
         """X_world_link of all links, with the first where it was drawn."""
@@ -94,9 +94,9 @@ def put(mechanism, model, values):
             turn = quaternion.exp(values[name])
             joint.rotation_wxyz = quaternion.conjugate(turn) if backwards else turn
         elif kind == "universal":
-            one, two = (DoF.EX, DoF.EY) if backwards else (DoF.EY, DoF.EX)
-            joint.set_value(one, values[name][0])
-            joint.set_value(two, values[name][1])
+            first_dof, second_dof = (DoF.EX, DoF.EY) if backwards else (DoF.EY, DoF.EX)
+            joint.set_value(first_dof, values[name][0])
+            joint.set_value(second_dof, values[name][1])
         elif kind == "revolute2":
             joint.set_values(values[name][0])
             mechanism.joint(f"{name}_axis2").set_values(values[name][1])
@@ -107,7 +107,7 @@ def put(mechanism, model, values):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_link_is_where_the_definition_has_it(seed):
+def test_link_poses_match_the_definition_of_sdf(seed):
     rng = np.random.default_rng(seed)
     model = RandomModel(rng, 8)
     mechanism = load(model.text(rng))
@@ -118,23 +118,31 @@ def test_every_link_is_where_the_definition_has_it(seed):
         if mechanism.roots[0].name != "l0":  # a tree whose first link is the child of another stands on that one
             top = int(mechanism.roots[0].name[1:])
             move = model.poses[top] @ inverse(X[top])
-            X = {k: move @ one for k, one in X.items()}
+            X = {k: move @ X_link for k, X_link in X.items()}
         put(mechanism, model, values)
         for k, expected in X.items():
             np.testing.assert_allclose(mechanism.pose(f"l{k}"), expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_joints_beyond_a_tree_close_loops_that_are_shut_as_drawn(seed):
+def test_joints_beyond_a_tree_become_closed_loop_closures(seed):
     rng = np.random.default_rng(100 + seed)
     model = RandomModel(rng, 6, loops=2)
     mechanism = load(model.text(rng))
     assert len(mechanism.closures) == 2
     for k, X in enumerate(model.poses):
         np.testing.assert_allclose(mechanism.pose(f"l{k}"), X, atol=1e-12)
-    freedoms = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "universal": 2, "fixed": 0, "screw": 2}
+    free_dof_counts = {
+        "revolute": 1,
+        "continuous": 1,
+        "prismatic": 1,
+        "ball": 3,
+        "universal": 2,
+        "fixed": 0,
+        "screw": 2,
+    }
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         assert max(gap.distance, gap.angle) < 1e-9
         kind = model.joints[int(name.removesuffix("_axis2")[1:])][1]
-        assert len(closure.free_dof) == freedoms.get(kind, 1)
+        assert len(closure.free_dof) == free_dof_counts.get(kind, 1)

@@ -1,4 +1,4 @@
-"""What becomes of each part of an SDF, and of those that are wrong."""
+"""Elements of an SDF and the mechanism that is built from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def joint(inside: str = "<axis><xyz>0 0 1</xyz></axis>", kind: str = "revolute",
 # ---- loops ------------------------------------------------------------------------------------
 
 
-def test_a_link_with_two_parents_closes_a_loop_that_stays_shut_when_driven():
+def test_link_with_two_parents_closes_a_loop_that_stays_closed_when_driven():
     """The rocker of a four-bar, as Gazebo has it; its angle against the law of cosines."""
     bar = load(FOLDER / "four_bar.sdf")
     assert list(bar.joints) == ["drive", "elbow", "foot", "top"]
@@ -49,8 +49,8 @@ def test_a_link_with_two_parents_closes_a_loop_that_stays_shut_when_driven():
         d = float(np.linalg.norm(diagonal))
         inner = math.acos((1.2**2 + d**2 - length**2) / (2 * 1.2 * d))
         rocker = math.atan2(-diagonal[1], -diagonal[0]) - inner
-        found = math.radians(100) + bar.joint("foot").values[0]
-        assert math.remainder(found - rocker, 2 * math.pi) == pytest.approx(0.0, abs=1e-6)
+        rocker_angle = math.radians(100) + bar.joint("foot").values[0]
+        assert math.remainder(rocker_angle - rocker, 2 * math.pi) == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -63,25 +63,25 @@ def test_a_link_with_two_parents_closes_a_loop_that_stays_shut_when_driven():
         ("universal", "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", 2),
     ],
 )
-def test_what_closes_a_loop_leaves_the_freedoms_of_its_kind(kind, axes, free):
+def test_closure_has_the_free_dofs_of_its_joint_type(kind, axes, free):
     read = load(sdf(AB + joint() + joint(axes, kind, name="k")))
     assert len(read.closures["k"].free_dof) == free
     assert read.closures["k"].gap().is_closed(1e-12)
 
 
-def test_a_ring_without_a_root_stands_on_its_first_link():
+def test_first_link_of_a_ring_is_the_root():
     read = load(sdf(AB + joint() + joint(ends=("b", "a"), name="back")))
     assert read.roots[0].name == "a"
     assert list(read.closures) == ["back"]
 
 
-def test_a_link_that_is_the_parent_of_one_that_hangs_is_reached_backwards():
+def test_second_parent_of_a_link_becomes_its_child():
     read = load(sdf(AB + '<link name="c"/>' + joint() + joint(ends=("c", "b"), name="k")))
     assert [root.name for root in read.roots] == ["a"]
     assert read.joint("k").parent is read.link("b")
 
 
-def test_limits_of_a_closing_joint_are_kept():
+def test_limits_of_a_closure_are_read():
     limited = joint("<axis><xyz>0 0 1</xyz><limit><lower>-1</lower><upper>2</upper></limit></axis>", name="k")
     assert load(sdf(AB + joint() + limited)).joint("k").limits("EZ") == (-1.0, 2.0)
 
@@ -89,14 +89,14 @@ def test_limits_of_a_closing_joint_are_kept():
 # ---- joints -----------------------------------------------------------------------------------
 
 
-def test_limits_of_1e16_and_inf_mean_none():
+def test_limits_of_1e16_and_inf_are_no_limits():
     bar = load(FOLDER / "four_bar.sdf")
     assert bar.joint("drive").limits("EZ") == (-math.inf, math.inf)
     assert bar.joint("foot").limits("EZ") == (-3.0, 3.0)
     assert HAND.joint("slide").limits("Y") == (-0.02, math.inf)
 
 
-def test_a_screw_advances_by_its_pitch_a_turn_and_the_old_word_is_its_inverse_of_the_other_hand():
+def test_screw_pitch_is_read_in_its_old_and_new_definition():
     axis = "<axis><xyz>0 0 1</xyz></axis>"
     new = load(sdf(AB + joint(axis + "<screw_thread_pitch>0.02</screw_thread_pitch>", "screw")))
     old = load(sdf(AB + joint(axis + f"<thread_pitch>{-2 * math.pi / 0.02!r}</thread_pitch>", "screw")))
@@ -106,7 +106,7 @@ def test_a_screw_advances_by_its_pitch_a_turn_and_the_old_word_is_its_inverse_of
         np.testing.assert_allclose(read.pose("b")[:3, 3], (0, 0, 1.02), atol=1e-12)
 
 
-def test_the_two_axes_of_a_universal_joint_are_ey_and_ex_with_their_limits():
+def test_axes_of_a_universal_joint_are_ey_and_ex_with_their_limits():
     cross = HAND.joint("wrist::cross")
     assert cross.dof == (DoF.EX, DoF.EY)
     assert cross.limits("EY") == (-1.0, 0.5)
@@ -125,7 +125,7 @@ def test_the_two_axes_of_a_universal_joint_are_ey_and_ex_with_their_limits():
         ("1.10", "<xyz>1 0 0</xyz>", (0, 1, 0)),
     ],
 )
-def test_the_frame_of_an_axis_is_the_joints_or_what_the_file_and_its_version_say(version, inside, expected):
+def test_frame_of_an_axis_depends_on_expressed_in_and_the_version(version, inside, expected):
     link, quarter = '<link name="{}"><pose>0 0 0 {} 0 {}</pose></link>', math.pi / 2
     links = link.format("a", quarter, 0) + link.format("b", 0, quarter)
     read = load(sdf(links + joint(f"<axis>{inside}</axis>"), version))
@@ -133,14 +133,14 @@ def test_the_frame_of_an_axis_is_the_joints_or_what_the_file_and_its_version_say
     np.testing.assert_allclose(j.world_matrix[:3, :3] @ j.axis, expected, atol=1e-12)
 
 
-def test_a_follower_counts_from_its_leaders_reference():
+def test_mimic_joint_counts_from_the_reference_of_its_leader():
     (coupling,) = HAND.joint("mirror").couplings
     assert (coupling.leader.name, coupling.ratio) == ("slide", 0.5)
     assert coupling.offset == pytest.approx(0.001 - 0.5 * 0.002)
 
 
 @pytest.mark.parametrize(("sign", "backwards"), [(1, False), (-1, False), (1, True)])
-def test_a_gearbox_turns_the_child_against_the_parent_as_its_reference_sees_them(sign, backwards):
+def test_gearbox_ratio_is_relative_to_the_reference_body(sign, backwards):
     ends = ("c", "a") if backwards else ("a", "c")
     gear = "<gearbox_reference_body>a</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
     axes = "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
@@ -158,13 +158,13 @@ def test_a_gearbox_turns_the_child_against_the_parent_as_its_reference_sees_them
     assert angle == pytest.approx(-0.25 * driver)
 
 
-def test_an_arm_is_the_same_in_sdf_and_in_urdf():
+def test_sdf_and_urdf_of_an_arm_give_the_same_mechanism():
     urdf = """<robot name="arm"><link name="a"/><link name="b"/><link name="c"/>
       <joint name="p" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>
         <axis xyz="0 1 0"/><limit lower="-1" upper="2" effort="3" velocity="4"/></joint>
       <joint name="q" type="prismatic"><parent link="b"/><child link="c"/><origin xyz="1 0 0"/>
         <axis xyz="1 1 0"/><limit lower="0" upper="1" effort="3" velocity="4"/></joint></robot>"""
-    same = load(sdf(
+    from_sdf = load(sdf(
         '<link name="a"/><link name="b"><pose relative_to="p"/></link><link name="c"><pose relative_to="q"/></link>'
         '<joint name="p" type="revolute"><pose relative_to="a">0 0 1 0.1 0.2 0.3</pose><parent>a</parent>'
         "<child>b</child>"
@@ -173,14 +173,14 @@ def test_an_arm_is_the_same_in_sdf_and_in_urdf():
         "<child>c</child><axis><xyz>1 1 0</xyz><limit><lower>0</lower><upper>1</upper><effort>3</effort>"
         "<velocity>4</velocity></limit></axis></joint>"
     ))  # fmt: skip
-    other = read_urdf(urdf)
-    for q in other.random(np.random.default_rng(0), 5):
-        np.testing.assert_allclose(same.poses(q), other.poses(q), atol=1e-15)
-    np.testing.assert_array_equal(same.space.lower, other.space.lower)
-    assert same.extras == other.extras
+    from_urdf = read_urdf(urdf)
+    for q in from_urdf.random(np.random.default_rng(0), 5):
+        np.testing.assert_allclose(from_sdf.poses(q), from_urdf.poses(q), atol=1e-15)
+    np.testing.assert_array_equal(from_sdf.space.lower, from_urdf.space.lower)
+    assert from_sdf.extras == from_urdf.extras
 
 
-def test_a_universal_joint_whose_axes_are_not_square_is_two_joints():
+def test_universal_joint_with_skew_axes_becomes_two_joints():
     read = load(sdf(AB + joint("<axis><xyz>1 0 0</xyz></axis><axis2><xyz>1 1 0</xyz></axis2>", "revolute2")))
     assert list(read.values()) == ["j", "j_axis2"]
 
@@ -188,7 +188,7 @@ def test_a_universal_joint_whose_axes_are_not_square_is_two_joints():
 # ---- frames and models ------------------------------------------------------------------------
 
 
-def test_nested_and_included_models_have_full_names_and_stand_where_the_file_says():
+def test_nested_and_included_models_have_full_names_and_poses():
     assert list(HAND.links) == [
         "world", "mount", "wrist::fork", "wrist::cup", "palm", "left::root", "left::tip", "right::root", "right::tip",
     ]  # fmt: skip
@@ -205,7 +205,7 @@ def test_nested_and_included_models_have_full_names_and_stand_where_the_file_say
     assert HAND.joint("slide").child is HAND.link("left::root")  # the main link of the model that is named
 
 
-def test_a_world_of_several_models_gives_each_its_own_names():
+def test_models_of_a_world_have_separate_names():
     pair = '<model name="{}"><link name="a"/></model>'
     read = load(f'<sdf version="1.9"><world name="w">{pair.format("p")}{pair.format("q")}</world></sdf>')
     assert list(read.links) == ["p::a", "q::a"]
@@ -213,7 +213,7 @@ def test_a_world_of_several_models_gives_each_its_own_names():
     assert read.name == "w"
 
 
-def test_a_model_that_nothing_holds_floats_if_it_is_asked_to():
+def test_unattached_model_has_a_floating_base_on_request():
     text = sdf("<pose>1 2 3 0 0 0</pose>" + AB + joint())
     free = load(text, base="free")
     assert list(free.joints) == ["floating_base", "j"]
@@ -227,13 +227,13 @@ def test_a_model_that_nothing_holds_floats_if_it_is_asked_to():
         load(text, trim=True)
 
 
-def test_a_link_called_world_is_the_world():
+def test_link_with_the_name_world_is_the_world():
     read = load(sdf(LINK + '<link name="world"/>' + joint("", "fixed", ("world", "a"))))
     assert read.joint("j").parent is read.link("world")
     assert any("'world'" in text for text in read.warnings)
 
 
-def test_joints_that_are_drawn_outside_their_limits_are_named():
+def test_joints_drawn_outside_their_limits_are_reported():
     read = load(sdf(AB + joint("<axis><xyz>0 0 1</xyz><limit><lower>1</lower><upper>2</upper></limit></axis>")))
     assert read.q.tolist() == [1.0]
     assert any("outside their limits" in text and "j" in text for text in read.warnings)
@@ -242,7 +242,7 @@ def test_joints_that_are_drawn_outside_their_limits_are_named():
 # ---- bodies -----------------------------------------------------------------------------------
 
 
-def test_shapes_masses_and_colours_are_read():
+def test_shapes_inertias_and_colours_are_read():
     ground = load(FOLDER / "four_bar.sdf").link("ground")
     (bar,) = ground.visuals
     assert bar.shape == mk.Cylinder(0.05, 2.0)
@@ -255,7 +255,7 @@ def test_shapes_masses_and_colours_are_read():
     np.testing.assert_allclose(HAND.link("left::tip").visuals[0].pose.position, (0, 0, -0.015), atol=1e-15)
 
 
-def test_meshes_are_found_by_uri_and_named_when_they_are_not(tmp_path):
+def test_meshes_are_resolved_by_uri_and_missing_ones_reported(tmp_path):
     mesh = '<visual name="v"><geometry><mesh><uri>{}</uri><scale>1 2 3</scale></mesh></geometry></visual>'
     (tmp_path / "arm" / "meshes").mkdir(parents=True)
     (tmp_path / "arm" / "meshes" / "a.stl").write_bytes(b"solid")
@@ -268,14 +268,14 @@ def test_meshes_are_found_by_uri_and_named_when_they_are_not(tmp_path):
     assert any("gone.stl" in text and "model.sdf, line 2" in text for text in read.warnings)
 
 
-def test_elements_that_sdf_does_not_have_are_warned_of_with_the_nearest_that_it_has():
+def test_unknown_sdf_elements_are_a_warning_with_the_nearest_name():
     read = load(sdf('<link name="a"><visul/><my:own/></link>'))
     (text,) = read.warnings
     assert "line 2" in text
     assert "did you mean 'visual'?" in text
 
 
-def test_json_keeps_what_was_read():
+def test_json_round_trip_keeps_what_was_read():
     for read in (HAND, load(FOLDER / "four_bar.sdf")):
         again = load(write_json(read))
         q = read.random(np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""SDFs that we did not write: Cassie with its loops, in the package `example-robot-data`."""
+"""Published SDFs: Cassie with its loops, in the package `example-robot-data`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def installed() -> list[Path]:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
         return []
-    return sorted(Path(str(one.locate())).resolve() for one in listed if one.name.endswith(".sdf"))
+    return sorted(Path(str(file.locate())).resolve() for file in listed if file.name.endswith(".sdf"))
 
 
 ROBOTS = installed()
@@ -27,7 +27,7 @@ if not ROBOTS:
 
 
 @pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
-def test_every_loop_is_found_and_shut_as_it_is_drawn(path: Path) -> None:
+def test_every_loop_of_cassie_is_read_and_closed(path: Path) -> None:
     mechanism = load(path)
     assert len(mechanism.closures) >= 4  # on each side the rods of the foot and of the heel, or of the knee
     assert any("outside their limits" in text for text in mechanism.warnings)

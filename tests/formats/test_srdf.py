@@ -1,4 +1,4 @@
-"""SRDF beside a model: pairs that need no look, states of groups, and what is wrong, with its line."""
+"""SRDF of a model: allowed collisions, group states, and errors with their line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def srdf(*lines: str) -> str:
     return "\n".join(['<robot name="arm">', *lines, "</robot>"])
 
 
-def test_pairs_come_with_their_reasons_in_small_letters() -> None:
+def test_allowed_collisions_have_their_reasons_in_lower_case() -> None:
     text = srdf(
         '<disable_collisions link1="base" link2="upper" reason="Adjacent"/>',
         '<disable_collisions link1="hand" link2="base"/>',
@@ -35,13 +35,13 @@ def test_pairs_come_with_their_reasons_in_small_letters() -> None:
     assert read_srdf(text, arm()) == {("base", "upper"): "adjacent", ("hand", "base"): DEFAULT_REASON}
 
 
-def test_a_file_without_pairs_leaves_none_out_which_is_more_than_nobody_having_looked() -> None:
+def test_srdf_without_pairs_gives_an_empty_list_and_not_none() -> None:
     robot = mk.load(mk.formats.write_urdf(arm()), srdf=srdf())
     assert robot.allowed_collisions == {}
     assert mk.load(mk.formats.write_urdf(arm())).allowed_collisions is None
 
 
-def test_a_pair_that_stands_twice_or_the_other_way_round_is_one() -> None:
+def test_repeated_and_reversed_pairs_are_merged() -> None:
     text = srdf(
         '<disable_collisions link1="base" link2="upper" reason="Never"/>',
         '<disable_collisions link1="upper" link2="base" reason="Always"/>',
@@ -49,12 +49,12 @@ def test_a_pair_that_stands_twice_or_the_other_way_round_is_one() -> None:
     assert list(read_srdf(text, arm()).values()) == ["always"]
 
 
-def test_a_link_may_be_left_out_against_all_and_one_pair_taken_in_again() -> None:
+def test_default_of_a_link_can_be_disabled_and_one_pair_enabled() -> None:
     text = srdf('<disable_default_collisions link="hand"/>', '<enable_collisions link1="base" link2="hand"/>')
     assert read_srdf(text, arm()) == {("hand", "upper"): "default", ("hand", "lower"): "default"}
 
 
-def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
+def test_unknown_link_is_reported_with_its_line_and_a_similar_name() -> None:
     text = srdf('<disable_collisions link1="base" link2="upper"/>', '<disable_collisions link1="base" link2="lowerr"/>')
     with pytest.raises(FormatError, match=r"line 3: <disable_collisions> has link2='lowerr'.*'lower'"):
         read_srdf(text, arm())
@@ -64,7 +64,7 @@ def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         (srdf('<disable_collisions link1="base"/>'), FormatError, "line 2: <disable_collisions> has no 'link2'"),
         (srdf('<disable_collisions link1="base" link2=" "/>'), FormatError, "empty 'link2'"),
@@ -78,12 +78,12 @@ def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
         ("no_such_file.srdf", FileMissing, "no_such_file.srdf"),
     ],
 )
-def test_what_is_broken_is_said_with_its_place(text: str, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_invalid_srdf_raises_an_error_that_names_the_line(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         parse_srdf(text, arm())
 
 
-def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() -> None:
+def test_group_states_become_configurations_with_other_joints_unchanged() -> None:
     text = srdf(
         '<group_state name="up" group="arm"><joint name="elbow" value="0.5"/></group_state>',
         '<group_state name="out" group="arm"><joint name="wrist" value="1"/></group_state>',
@@ -100,7 +100,7 @@ def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() ->
     assert "no such joint" in content.warnings[0]
 
 
-def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
+def test_load_reads_the_srdf_and_json_keeps_its_content(tmp_path: Path) -> None:
     urdf, beside = tmp_path / "arm.urdf", tmp_path / "arm.srdf"
     urdf.write_text(mk.formats.write_urdf(arm()))
     beside.write_text(
@@ -111,13 +111,13 @@ def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
     )
     robot = mk.load(urdf, srdf=beside)
     again = mk.load(mk.formats.write_json(robot))
-    for one in (robot, again):
-        assert one.allowed_collisions == {("base", "upper"): "adjacent"}
-        np.testing.assert_array_equal(one.configurations["up"], [0.0, 0.5, 0.0])
+    for mechanism in (robot, again):
+        assert mechanism.allowed_collisions == {("base", "upper"): "adjacent"}
+        np.testing.assert_array_equal(mechanism.configurations["up"], [0.0, 0.5, 0.0])
     assert any("allowed collisions" in text for text in mk.save(robot, tmp_path / "again.urdf"))
 
 
-def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
+def test_json_distinguishes_an_empty_list_of_pairs_from_none() -> None:
     robot = arm()
     assert mk.load(mk.formats.write_json(robot)).allowed_collisions is None
     robot.allowed_collisions = {}
@@ -125,7 +125,7 @@ def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "message"),
     [
         ('[{"links": ["base", "uper"]}]', r"unchecked\[0\].links\[1\].*uper"),
         ('[{"links": ["base"]}]', "list of 2"),
@@ -134,9 +134,9 @@ def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
         ('{"base": "upper"}', "unchecked: expected a list"),
     ],
 )
-def test_broken_pairs_in_json_are_said_with_their_place(pairs: str, said: str) -> None:
+def test_invalid_pairs_in_json_raise_an_error_that_names_the_json_path(pairs: str, message: str) -> None:
     text = mk.formats.write_json(arm())
-    with pytest.raises(mk.errors.FormatError, match=said):
+    with pytest.raises(mk.errors.FormatError, match=message):
         mk.load(text.rstrip()[:-1] + f', "unchecked": {pairs}}}')
 
 
@@ -145,11 +145,11 @@ def installed(ending: str) -> list[Path]:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
         return []
-    return sorted(Path(str(one.locate())).resolve() for one in listed if one.name.endswith(ending))
+    return sorted(Path(str(file.locate())).resolve() for file in listed if file.name.endswith(ending))
 
 
 @pytest.mark.robot_data
-def test_the_srdfs_of_other_people_are_read_with_every_pair_that_their_urdf_has() -> None:
+def test_published_srdfs_are_read_with_every_pair_of_existing_links() -> None:
     urdfs = {path.stem: path for path in installed(".urdf")}
     both = [(urdfs[path.stem], path) for path in installed(".srdf") if path.stem in urdfs]
     if not both:
@@ -159,5 +159,7 @@ def test_the_srdfs_of_other_people_are_read_with_every_pair_that_their_urdf_has(
         robot = mk.load(urdf)
         content = read_srdf(beside, robot, missing="ignore")
         nodes = ElementTree.parse(beside).getroot().findall("disable_collisions")
-        said = {frozenset((node.attrib["link1"], node.attrib["link2"])) for node in nodes}
-        assert {frozenset(pair) for pair in content} == {pair for pair in said if pair <= set(robot.links)}, beside.name
+        listed_pairs = {frozenset((node.attrib["link1"], node.attrib["link2"])) for node in nodes}
+        assert {frozenset(pair) for pair in content} == {pair for pair in listed_pairs if pair <= set(robot.links)}, (
+            beside.name
+        )

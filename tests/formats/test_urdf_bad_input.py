@@ -1,4 +1,4 @@
-"""Broken URDFs: each is refused with its own kind of error and a message that names the place."""
+"""Invalid URDFs: each raises an error that names the line."""
 
 from __future__ import annotations
 
@@ -211,14 +211,14 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_broken_text_is_refused_and_the_message_names_the_place(case: str) -> None:
+def test_invalid_urdf_raises_an_error_that_names_the_line(case: str) -> None:
     text, kind, message = BAD[case]
     with pytest.raises(kind, match=f"(?s){message}"):
         read_urdf(text)
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_broken_file_is_refused_with_its_name(case: str, tmp_path: Path) -> None:
+def test_error_in_a_urdf_file_names_the_file(case: str, tmp_path: Path) -> None:
     text, kind, _ = BAD[case]
     path = tmp_path / "broken.urdf"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -233,7 +233,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 40), PIECES), min_size=1, max_size=3))
-def test_whatever_is_damaged_the_answer_is_a_mechanism_or_an_error_of_ours(damages: list[tuple[int, int, str]]) -> None:
+def test_damaged_urdf_is_read_or_raises_a_mechanik_error(damages: list[tuple[int, int, str]]) -> None:
     text = WHOLE
     for start, length, piece in damages:
         text = text[:start] + piece + text[start + length :]
@@ -244,37 +244,37 @@ def test_whatever_is_damaged_the_answer_is_a_mechanism_or_an_error_of_ours(damag
     assert np.isfinite(mechanism.poses(mechanism.neutral())).all()
 
 
-def test_there_are_many_ways_to_be_broken() -> None:
+def test_at_least_60_kinds_of_invalid_urdf_are_tested() -> None:
     assert len(BAD) >= 60
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folder_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="is a folder"):
         read_urdf(tmp_path)
 
 
-def test_a_missing_file_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+def test_error_on_a_missing_urdf_lists_the_files_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "panda.urdf").write_text("<robot/>")
     with pytest.raises(FileMissing, match=r"panada.urdf.*Did you mean 'panda.urdf'"):
         read_urdf(tmp_path / "panada.urdf")
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\0\0\1\2", b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"", b" \n"])
-def test_binary_and_empty_files_are_refused(data: bytes, tmp_path: Path) -> None:
+def test_binary_and_empty_files_raise_an_error(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.urdf"
     path.write_bytes(data)
     with pytest.raises(FormatError, match=r"a\.urdf"):
         read_urdf(path)
 
 
-def test_a_file_in_another_encoding_than_it_declares_is_refused(tmp_path: Path) -> None:
+def test_wrong_encoding_declaration_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.urdf"
     path.write_bytes('<?xml version="1.0" encoding="utf-8"?><robot name="größe"/>'.encode("latin-1"))
     with pytest.raises(FormatError, match=r"a\.urdf, line 1"):
         read_urdf(path)
 
 
-def test_an_unheard_of_encoding_is_refused(tmp_path: Path) -> None:
+def test_unknown_encoding_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.urdf"
     path.write_bytes(b'<?xml version="1.0" encoding="klingon"?><robot name="r"/>')
     with pytest.raises(FormatError, match=r"a.urdf, line 1.*encoding"):
@@ -282,11 +282,11 @@ def test_an_unheard_of_encoding_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [None, 7, b"<robot/>", ["<robot/>"]])
-def test_what_is_neither_path_nor_text_is_refused(source: object) -> None:
+def test_source_that_is_neither_path_nor_text_raises_an_error(source: object) -> None:
     with pytest.raises(FormatError, match="a model must be a path or text"):
         read_urdf(source)  # type: ignore[arg-type]
 
 
-def test_packages_that_are_no_mapping_are_refused() -> None:
+def test_packages_must_be_a_mapping() -> None:
     with pytest.raises(FormatError, match="packages="):
         read_urdf('<robot name="r"><link name="a"/></robot>', packages=["/tmp"])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Capsules in a URDF: back to the last bit, and the same space for programs that know no capsules."""
+"""Capsules in a URDF: the round trip is exact, and other programs read the same volume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from whole_mechanisms import TURNS, VECTORS
+from random_full_mechanisms import TURNS, VECTORS
 
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.formats.urdf.writer import write_urdf
@@ -42,12 +42,12 @@ def hand(collisions: list[ShapeInstance], visuals: list[ShapeInstance] | None = 
 
 
 def unnamed(shapes: tuple[ShapeInstance, ...]) -> list[ShapeInstance]:
-    """A capsule whose name is just that which one without a name gets has none when it comes back."""
+    """A capsule that has the default name is read back without a name."""
     return [
-        ShapeInstance(one.shape, one.pose, one.material)
-        if isinstance(one.shape, Capsule) and one.name == "hand.collision7"
-        else one
-        for one in shapes
+        ShapeInstance(shape.shape, shape.pose, shape.material)
+        if isinstance(shape.shape, Capsule) and shape.name == "hand.collision7"
+        else shape
+        for shape in shapes
     ]
 
 
@@ -55,7 +55,7 @@ def unnamed(shapes: tuple[ShapeInstance, ...]) -> list[ShapeInstance]:
 @given(st.lists(capsules | others, max_size=5))
 @example([ShapeInstance(Capsule(0.1, 0.0), TURNED), ShapeInstance(Capsule(0.1, 0.0))])
 @example([ShapeInstance(Sphere(0.1), name="palm.lower"), ShapeInstance(Capsule(0.1, 0.2), name="palm")])
-def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes: list[ShapeInstance]) -> None:
+def test_urdf_round_trip_of_capsules_is_exact(shapes: list[ShapeInstance]) -> None:
     text = write_urdf(hand(shapes))
     assert "<capsule" not in text
     again = read_urdf(text)
@@ -64,18 +64,18 @@ def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes
     assert write_urdf(again) == write_urdf(hand(unnamed(tuple(shapes))))
 
 
-def test_capsules_that_are_seen_come_back_with_their_colour() -> None:
+def test_visual_capsules_keep_their_colour() -> None:
     seen = [ShapeInstance(Capsule(0.1, 0.2), TURNED, RED), ShapeInstance(Capsule(0.3, 0.2), TURNED, RED, "palm")]
     again = read_urdf(write_urdf(hand(seen[1:], seen))).links["hand"]
     assert (list(again.visuals), list(again.collisions)) == (seen, seen[1:])
 
 
-def test_no_name_stands_twice_in_one_file() -> None:
+def test_shape_names_are_unique_in_a_file() -> None:
     shapes = [ShapeInstance(Capsule(0.1, length)) for length in (0.2, 0.0, 0.3)]
     root = ElementTree.fromstring(write_urdf(hand(shapes, shapes)))
-    found = [one.get("name") for tag in ("visual", "collision") for one in root.iter(tag)]
-    assert None not in found
-    assert len(set(found)) == len(found) == 16
+    names = [element.get("name") for tag in ("visual", "collision") for element in root.iter(tag)]
+    assert None not in names
+    assert len(set(names)) == len(names) == 16
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,20 @@ def test_no_name_stands_twice_in_one_file() -> None:
         ('length="0.2"', 'length="0.3"'),
     ],
 )
-def test_parts_that_somebody_has_changed_are_three_shapes(was: str, now: str) -> None:
+def test_edited_capsule_parts_are_read_as_three_shapes(was: str, now: str) -> None:
     text = write_urdf(hand([ShapeInstance(Capsule(0.05, 0.2), name="palm")]))
     assert len(read_urdf(text).links["hand"].collisions) == 1
     assert was in text
-    kinds = [type(one.shape) for one in read_urdf(text.replace(was, now)).links["hand"].collisions]
+    kinds = [type(collision.shape) for collision in read_urdf(text.replace(was, now)).links["hand"].collisions]
     assert kinds == [Cylinder, Sphere, Sphere]
 
 
-def test_a_cylinder_between_balls_of_another_program_stays_three_shapes() -> None:
+def test_cylinder_between_spheres_of_another_program_stays_three_shapes() -> None:
     parts = [ShapeInstance(Cylinder(0.1, 0.2)), *(ShapeInstance(Sphere(0.1), Pose((0, 0, z))) for z in (-0.1, 0.1))]
     assert list(read_urdf(write_urdf(hand(parts))).links["hand"].collisions) == parts
 
 
-def test_shapes_that_are_left_out_do_not_count() -> None:
+def test_capsule_after_an_unwritten_shape_is_read_back() -> None:
     robot = hand([ShapeInstance(HalfSpace()), ShapeInstance(Capsule(0.1, 0.2))])
     assert list(read_urdf(write_urdf(robot)).links["hand"].collisions) == [ShapeInstance(Capsule(0.1, 0.2))]
 
@@ -115,24 +115,29 @@ MANY = [
 
 
 @pytest.mark.pinocchio
-def test_the_reader_of_ros_finds_every_shape_where_we_have_it(tmp_path: Path) -> None:
-    """It dropped all shapes of a link with a capsule, with no more than a line on the console."""
+def test_pinocchio_reads_every_shape_of_a_capsule_with_its_pose(tmp_path: Path) -> None:
+    """Pinocchio dropped all shapes of a link with a capsule, with only a line on the console."""
     pin = pytest.importorskip("pinocchio")
     robot = hand(MANY)
     path = tmp_path / "hand.urdf"
     path.write_text(write_urdf(robot))
     model = pin.buildModelFromUrdf(str(path))
-    found = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION).geometryObjects
-    shapes = [(type(one.geometry).__name__, np.array(one.placement.translation)) for one in found]
+    geometry_objects = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION).geometryObjects
+    shapes = [
+        (type(geometry_object.geometry).__name__, np.array(geometry_object.placement.translation))
+        for geometry_object in geometry_objects
+    ]
     assert [kind for kind, _ in shapes] == ["Cylinder", "Sphere", "Sphere", "Sphere", "Sphere", "Box"]
     ends = TURNED.apply([[0, 0, -0.1], [0, 0, 0.1]])
     wanted = [TURNED.position, *ends, *[TURNED.position] * 3]
     np.testing.assert_allclose([at for _, at in shapes], wanted, atol=1e-12)
-    assert (found[0].geometry.radius, 2 * found[0].geometry.halfLength) == pytest.approx((0.05, 0.2))
+    assert (geometry_objects[0].geometry.radius, 2 * geometry_objects[0].geometry.halfLength) == pytest.approx(
+        (0.05, 0.2)
+    )
 
 
 @pytest.mark.mujoco
-def test_mujoco_reads_them_and_is_as_far_away_as_from_the_capsule() -> None:
+def test_mujoco_distances_to_written_capsules_are_exact() -> None:
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(write_urdf(hand(MANY[:1])))
     data = mujoco.MjData(model)

@@ -14,7 +14,7 @@ from mechanik.model import Mechanism
 FOLDER = Path(__file__).parent.parent / "data" / "klampt"
 CASES = json.loads((FOLDER / "forward_kinematics.json").read_text())["cases"]
 FLOATING = ("base0", "base1", "base2", "base3", "base4", "base")
-"""Klampt's floating base: x, y, z, then turns about z, y, x as they are carried along, each with a link."""
+"""Klampt's floating base: x, y, z, then rotations about moving z, y, x, each with a link."""
 
 
 def base_values(numbers: list[float]) -> list[float]:
@@ -31,7 +31,7 @@ def load(robot: str) -> Mechanism:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_every_link_stands_where_klampt_puts_it(number: int) -> None:
+def test_link_poses_match_klampt(number: int) -> None:
     case = CASES[number]
     mechanism = load(case["robot"])
     values, expected = dict(case["q"]), dict(case["links"])
@@ -49,14 +49,14 @@ def test_every_link_stands_where_klampt_puts_it(number: int) -> None:
         assert error(mechanism.pose(name, q), pose) < 1e-12, name
 
 
-def test_there_are_twenty_configurations_of_four_robots() -> None:
+def test_klampt_data_has_twenty_configurations_of_four_robots() -> None:
     assert len(CASES) == 20
     assert len({case["robot"] for case in CASES}) == 4
 
 
 @pytest.mark.parametrize("robot", sorted({case["robot"] for case in CASES}))
-def test_the_centre_of_mass_is_klampts(robot: str) -> None:
-    """Masses and their places are read: their weighted mean is the centre that Klampt found."""
+def test_centre_of_mass_matches_klampt(robot: str) -> None:
+    """The weighted mean of the masses is the centre of mass of Klampt."""
     for case in CASES:
         if case["robot"] != robot:
             continue

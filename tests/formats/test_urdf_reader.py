@@ -1,4 +1,4 @@
-"""What a URDF says, and what becomes of it."""
+"""Elements of a URDF and the mechanism that is built from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def joint(name: str, kind: str, parent: str, child: str, *inside: str) -> str:
     return f'<joint name="{name}" type="{kind}">{ends}{"".join(inside)}</joint>'
 
 
-def one(kind: str, *inside: str) -> Mechanism:
+def single_joint_robot(kind: str, *inside: str) -> Mechanism:
     """A robot of two links and a joint `j` between them."""
     return read_urdf(robot(links("a", "b"), joint("j", kind, "a", "b", *inside)))
 
@@ -41,20 +41,20 @@ def one(kind: str, *inside: str) -> Mechanism:
     ("axis", "dof"),
     [("1 0 0", DoF.EX), ("0 1 0", DoF.EY), ("0 0 1", DoF.EZ), ("0 0 2.5", DoF.EZ), ("1 1e-17 0", DoF.EX)],
 )
-def test_an_axis_along_x_y_or_z_needs_no_turn(axis: str, dof: DoF) -> None:
-    found = one("revolute", f'<axis xyz="{axis}"/>', LIMIT).joints["j"]
-    assert found.dof == (dof,)
-    assert found.axes_wxyz.tolist() == [1, 0, 0, 0]
+def test_axis_along_x_y_or_z_needs_no_rotation(axis: str, dof: DoF) -> None:
+    joint = single_joint_robot("revolute", f'<axis xyz="{axis}"/>', LIMIT).joints["j"]
+    assert joint.dof == (dof,)
+    assert joint.axes_wxyz.tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("axis", ["-1 0 0", "0 -1 0", "0 0 -1", "0 0.6 0.8", "1 2 -3", "1e-8 1e-8 0"])
 @pytest.mark.parametrize(("kind", "dof"), [("revolute", DoF.EZ), ("continuous", DoF.EZ), ("prismatic", DoF.Z)])
-def test_any_other_axis_is_one_freedom_about_a_turned_z(axis: str, kind: str, dof: DoF) -> None:
-    mechanism = one(kind, f'<axis xyz="{axis}"/>', LIMIT)
-    found, direction = mechanism.joints["j"], np.array(axis.split(), dtype=float)
+def test_any_other_axis_is_one_dof_about_a_rotated_z(axis: str, kind: str, dof: DoF) -> None:
+    mechanism = single_joint_robot(kind, f'<axis xyz="{axis}"/>', LIMIT)
+    joint, direction = mechanism.joints["j"], np.array(axis.split(), dtype=float)
     direction /= np.linalg.norm(direction)
-    assert found.dof == (dof,)
-    assert np.abs(found.axis - direction).max() < 1e-15
+    assert joint.dof == (dof,)
+    assert np.abs(joint.axis - direction).max() < 1e-15
     X = mechanism.pose("b", np.array([0.5]))
     if kind == "prismatic":
         assert np.abs(X[:3, 3] - 0.5 * direction).max() < 1e-15
@@ -63,16 +63,16 @@ def test_any_other_axis_is_one_freedom_about_a_turned_z(axis: str, kind: str, do
         assert abs(np.trace(X[:3, :3]) - 1 - 2 * np.cos(0.5)) < 1e-15
 
 
-def test_rpy_turns_about_fixed_x_then_y_then_z() -> None:
-    X = one("fixed", '<origin xyz="1 2 3" rpy="0.1 -0.2 0.3"/>').pose("b", np.zeros(0))
+def test_rpy_rotates_about_fixed_x_then_y_then_z() -> None:
+    X = single_joint_robot("fixed", '<origin xyz="1 2 3" rpy="0.1 -0.2 0.3"/>').pose("b", np.zeros(0))
     assert np.abs(X[:3, :3] - euler.matrix_from_euler([0.1, -0.2, 0.3], order="xyz", axes="fixed")).max() < 1e-15
     assert X[:3, 3].tolist() == [1, 2, 3]
 
 
-def test_a_planar_joint_moves_in_the_plane_normal_to_its_axis() -> None:
-    mechanism = one("planar", '<axis xyz="0 0.6 0.8"/>')
-    found, normal = mechanism.joints["j"], np.array([0, 0.6, 0.8])
-    assert found.dof == (DoF.X, DoF.Y, DoF.EZ)
+def test_planar_joint_moves_in_the_plane_normal_to_its_axis() -> None:
+    mechanism = single_joint_robot("planar", '<axis xyz="0 0.6 0.8"/>')
+    joint, normal = mechanism.joints["j"], np.array([0, 0.6, 0.8])
+    assert joint.dof == (DoF.X, DoF.Y, DoF.EZ)
     X = mechanism.pose("b", np.array([0.3, -0.4, 1.1]))
     assert abs(X[:3, 3] @ normal) < 1e-15
     assert np.linalg.norm(X[:3, 3]) == pytest.approx(0.5, abs=1e-15)
@@ -80,7 +80,7 @@ def test_a_planar_joint_moves_in_the_plane_normal_to_its_axis() -> None:
 
 
 @pytest.mark.pinocchio
-def test_planar_and_floating_joints_move_as_pinocchios() -> None:
+def test_planar_and_floating_joints_match_pinocchio() -> None:
     pin = pytest.importorskip("pinocchio")
     turn = '<origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/>'
     text = robot(
@@ -100,21 +100,26 @@ def test_planar_and_floating_joints_move_as_pinocchios() -> None:
             assert np.abs(mechanism.pose(name, q) - expected).max() < 1e-12, name
 
 
-def test_a_continuous_joint_has_no_limits_whatever_the_file_says() -> None:
-    assert one("continuous", '<axis xyz="0 0 1"/>', LIMIT).joints["j"].limits("EZ") == (-np.inf, np.inf)
+def test_continuous_joint_ignores_limits() -> None:
+    assert single_joint_robot("continuous", '<axis xyz="0 0 1"/>', LIMIT).joints["j"].limits("EZ") == (-np.inf, np.inf)
 
 
-def test_a_limit_of_which_one_side_is_left_out_ends_at_zero_there() -> None:
-    assert one("revolute", '<axis xyz="0 0 1"/>', '<limit upper="2"/>').joints["j"].limits("EZ") == (0, 2)
+def test_missing_side_of_a_limit_is_zero() -> None:
+    assert single_joint_robot("revolute", '<axis xyz="0 0 1"/>', '<limit upper="2"/>').joints["j"].limits("EZ") == (
+        0,
+        2,
+    )
 
 
-def test_limits_beyond_1e30_are_none() -> None:
-    found = one("prismatic", '<axis xyz="0 0 1"/>', '<limit lower="-1e30" upper="1.7976931348623157e308"/>').joints["j"]
-    assert found.limits("Z") == (-np.inf, np.inf)
+def test_limits_beyond_1e30_are_no_limits() -> None:
+    joint = single_joint_robot(
+        "prismatic", '<axis xyz="0 0 1"/>', '<limit lower="-1e30" upper="1.7976931348623157e308"/>'
+    ).joints["j"]
+    assert joint.limits("Z") == (-np.inf, np.inf)
 
 
-def test_what_only_controllers_use_is_kept_as_extras() -> None:
-    mechanism = one(
+def test_controller_attributes_become_extras() -> None:
+    mechanism = single_joint_robot(
         "revolute",
         '<axis xyz="0 0 1"/>',
         '<safety_controller soft_lower_limit="-0.9" soft_upper_limit="1.9" k_position="10" k_velocity="2"/>',
@@ -128,7 +133,7 @@ def test_what_only_controllers_use_is_kept_as_extras() -> None:
     assert mechanism.extras["calibration"]["j"] == {"rising": 0.5}
 
 
-def test_links_and_joints_stand_in_the_order_of_the_file() -> None:
+def test_links_and_joints_are_in_the_order_of_the_file() -> None:
     mechanism = read_urdf(
         robot(
             joint("second", "continuous", "b", "c", '<axis xyz="0 0 1"/>'),
@@ -152,7 +157,7 @@ CHAINED = robot(
 )
 
 
-def test_mimic_may_be_chained_and_stand_in_any_order() -> None:
+def test_mimic_joints_can_be_chained_in_any_order() -> None:
     mechanism = read_urdf(CHAINED)
     assert mechanism.space.q_names == ("first",)
     values = mechanism.values(np.array([0.1]))
@@ -160,17 +165,17 @@ def test_mimic_may_be_chained_and_stand_in_any_order() -> None:
     assert values["last"] == pytest.approx(3 * (-2 * 0.1 + 0.5) + 0.25)
 
 
-def test_without_mimic_every_joint_moves_by_itself() -> None:
+def test_mimic_false_makes_every_joint_independent() -> None:
     assert read_urdf(CHAINED, mimic=False).space.q_names == ("last", "middle", "first")
 
 
-def test_a_mimic_of_a_joint_that_does_not_exist_is_left_out_with_a_warning() -> None:
-    mechanism = one("continuous", Z, '<mimic joint="k"/>')
+def test_mimic_of_a_missing_joint_is_ignored_with_a_warning() -> None:
+    mechanism = single_joint_robot("continuous", Z, '<mimic joint="k"/>')
     assert mechanism.nv == 1
     assert any("there is no joint 'k'" in warning and "joint 'j'" in warning for warning in mechanism.warnings)
 
 
-def test_a_mimic_of_a_joint_that_cannot_move_is_left_out_with_a_warning() -> None:
+def test_mimic_of_a_fixed_joint_is_ignored_with_a_warning() -> None:
     text = robot(
         links("a", "b", "c"), joint("i", "fixed", "a", "b"), joint("j", "continuous", "b", "c", Z, '<mimic joint="i"/>')
     )
@@ -179,8 +184,8 @@ def test_a_mimic_of_a_joint_that_cannot_move_is_left_out_with_a_warning() -> Non
     assert any("'i' does not have exactly one dof" in warning for warning in mechanism.warnings)
 
 
-def test_many_that_mimic_joints_which_cannot_move_are_one_warning() -> None:
-    """A hand with a fixed tendon had twelve lines of the same."""
+def test_many_mimics_of_fixed_joints_give_one_warning() -> None:
+    """A hand with a fixed tendon gave the same warning twelve times."""
     followers = [joint(f"f{k}", "continuous", "b", f"c{k}", Z, '<mimic joint="i"/>') for k in range(12)]
     text = robot(links("a", "b", *(f"c{k}" for k in range(12))), joint("i", "fixed", "a", "b"), *followers)
     (warning,) = read_urdf(text).warnings
@@ -189,8 +194,8 @@ def test_many_that_mimic_joints_which_cannot_move_are_one_warning() -> None:
 
 
 @pytest.mark.parametrize(("ratio", "warns"), [("-1", True), ("1", False), ("0.5", False), ("0", False)])
-def test_a_follower_that_leaves_its_leader_no_room_is_a_warning(ratio: str, warns: bool) -> None:
-    """Grippers of the PR2 are said to mirror each other, and both to open from 0 to 0.548."""
+def test_mimic_joint_with_contradicting_limits_is_a_warning(ratio: str, warns: bool) -> None:
+    """The fingers of the PR2 mimic with ratio -1, and both have limits of 0 to 0.548."""
     limit = '<limit lower="0" upper="0.548" effort="1" velocity="1"/>'
     mechanism = read_urdf(
         robot(
@@ -199,15 +204,15 @@ def test_a_follower_that_leaves_its_leader_no_room_is_a_warning(ratio: str, warn
             joint("l", "revolute", "a", "b", Z, limit),
         )
     )
-    said = "joint 'r' mimics 'l' with ratio -1, and its limits contradict those of 'l'; its limits are ignored"
-    assert [said in warning for warning in mechanism.warnings] == [True] * warns
+    message = "joint 'r' mimics 'l' with ratio -1, and its limits contradict those of 'l'; its limits are ignored"
+    assert [message in warning for warning in mechanism.warnings] == [True] * warns
     assert mechanism.joint("l").effective_limits("EZ")[1] == 0.548
 
 
 # ---- links ------------------------------------------------------------------------------------
 
 
-def test_shapes_materials_and_masses_are_kept() -> None:
+def test_shapes_materials_and_inertias_are_read() -> None:
     visuals = [
         '<box size="1 2 3"/>',
         '<cylinder radius="0.1" length="0.4"/>',
@@ -235,7 +240,7 @@ def test_shapes_materials_and_masses_are_kept() -> None:
     assert link.inertial.pose.position.tolist() == [0.1, 0, 0]
 
 
-def test_a_material_may_be_used_before_it_is_defined_and_outside_the_link_that_defines_it() -> None:
+def test_material_can_be_used_before_and_outside_its_definition() -> None:
     uses_red, uses_blue = '<material name="red"/>', '<material name="blue"/>'
     defines_blue = '<material name="blue"><color rgba="0 0 1 1"/></material>'
     text = robot(
@@ -254,7 +259,7 @@ def test_a_material_may_be_used_before_it_is_defined_and_outside_the_link_that_d
 # ---- base, trim, text -------------------------------------------------------------------------
 
 
-def test_a_free_base_stands_first_in_q_and_moves_everything() -> None:
+def test_floating_base_is_first_in_q_and_moves_all_links() -> None:
     text = robot(links("a", "b"), joint("j", "continuous", "a", "b", Z))
     mechanism = read_urdf(text, base="free")
     assert mechanism.space.q_names[0] == "floating_base.X"
@@ -266,17 +271,17 @@ def test_a_free_base_stands_first_in_q_and_moves_everything() -> None:
     ]
 
 
-def test_a_free_base_gives_way_to_a_joint_of_its_name() -> None:
+def test_floating_base_is_renamed_if_a_joint_has_its_name() -> None:
     text = robot(links("a", "b"), joint("floating_base", "fixed", "a", "b"))
     assert list(read_urdf(text, base="free").joints) == ["floating_base_", "floating_base"]
 
 
-def test_a_base_that_is_neither_fixed_nor_free_is_refused() -> None:
+def test_unknown_base_option_raises_an_error() -> None:
     with pytest.raises(FormatError, match="base must be"):
         read_urdf(robot(links("a")), base="wheels")  # type: ignore[arg-type]
 
 
-def test_trimming_cuts_off_what_holds_no_moving_joint() -> None:
+def test_trim_removes_links_without_moving_joints() -> None:
     text = robot(
         links("a", "b", "c", "d"),
         joint("j", "continuous", "a", "b", Z),
@@ -288,19 +293,19 @@ def test_trimming_cuts_off_what_holds_no_moving_joint() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "\n  ", "\ufeff", '<?xml version="1.0" encoding="utf-16"?>', "<!DOCTYPE robot>"])
-def test_text_is_recognised_by_its_first_sign(head: str) -> None:
+def test_text_is_recognised_by_its_first_character(head: str) -> None:
     assert list(read_urdf(head + robot(links("a"))).links) == ["a"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
-def test_a_file_may_have_any_encoding_that_it_declares(encoding: str, tmp_path: Path) -> None:
+def test_declared_encoding_of_a_file_is_used(encoding: str, tmp_path: Path) -> None:
     declared = encoding.removesuffix("-sig")
     path = tmp_path / "größe.urdf"
     path.write_bytes(f'<?xml version="1.0" encoding="{declared}"?>{robot(links("größe"))}'.encode(encoding))
     assert list(read_urdf(path).links) == ["größe"]
 
 
-def test_a_robot_without_a_name_is_called_like_its_file(tmp_path: Path) -> None:
+def test_unnamed_robot_gets_the_name_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(f"<robot>{links('a')}</robot>")
     mechanism = read_urdf(path)
@@ -308,7 +313,7 @@ def test_a_robot_without_a_name_is_called_like_its_file(tmp_path: Path) -> None:
     assert mechanism.warnings == ["arm.urdf, line 1: <robot> has no name"]
 
 
-def test_elements_of_other_tools_are_ignored_even_with_undeclared_prefixes() -> None:
+def test_elements_of_other_tools_are_ignored() -> None:
     text = robot(
         links("a"),
         '<gazebo reference="a"><sensor:camera x="${y}"/></gazebo>',
@@ -320,11 +325,11 @@ def test_elements_of_other_tools_are_ignored_even_with_undeclared_prefixes() -> 
     assert not mechanism.joints
 
 
-def test_a_declared_but_unused_xacro_namespace_does_no_harm() -> None:
+def test_unused_xacro_namespace_is_ignored() -> None:
     assert read_urdf(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{links("a")}</robot>').links
 
 
-def test_a_thousand_links_in_a_row_are_read_and_placed() -> None:
+def test_chain_of_1000_links_is_read() -> None:
     names = [f"l{i}" for i in range(1001)]
     rows = [
         joint(f"j{i}", "continuous", a, b, '<origin xyz="0.01 0 0"/>', Z) for i, (a, b) in enumerate(pairwise(names))
@@ -333,15 +338,15 @@ def test_a_thousand_links_in_a_row_are_read_and_placed() -> None:
     assert mechanism.pose("l1000", np.zeros(1000))[0, 3] == pytest.approx(10)
 
 
-def test_an_edited_rpy_wins_over_the_quaternion_that_stood_beside_it() -> None:
-    mechanism = one("fixed", '<origin rpy="0 0 1" wxyz="1 0 0 0"/>')
+def test_edited_rpy_has_priority_over_wxyz() -> None:
+    mechanism = single_joint_robot("fixed", '<origin rpy="0 0 1" wxyz="1 0 0 0"/>')
     assert any("disagree" in warning for warning in mechanism.warnings)
     assert np.arctan2(*mechanism.pose("b", np.zeros(0))[[1, 0], 0]) == pytest.approx(1)
 
 
-def test_a_quaternion_may_stand_in_place_of_rpy() -> None:
+def test_quaternion_can_replace_rpy() -> None:
     half = np.sqrt(0.5)
-    X = one("fixed", f'<origin quat_xyzw="0 0 {half} {half}"/>').pose("b", np.zeros(0))
+    X = single_joint_robot("fixed", f'<origin quat_xyzw="0 0 {half} {half}"/>').pose("b", np.zeros(0))
     assert np.abs(X[:3, :3] - [[0, -1, 0], [1, 0, 0], [0, 0, 1]]).max() < 1e-15
 
 
@@ -355,7 +360,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_what_is_odd_in_a_joint_is_a_warning_that_names_it(case: str) -> None:
+def test_suspicious_joint_gives_a_warning_that_names_it(case: str) -> None:
     part, sentence = ODD[case]
     mechanism = read_urdf(robot(links("a", "b"), part))
     assert any(sentence in warning for warning in mechanism.warnings), mechanism.warnings
@@ -380,11 +385,11 @@ ODD_LINKS = {
 
 
 @pytest.mark.parametrize("inside", ODD_LINKS)
-def test_what_is_odd_in_a_link_is_a_warning_that_names_it(inside: str) -> None:
+def test_suspicious_link_gives_a_warning_that_names_it(inside: str) -> None:
     mechanism = read_urdf(robot(f'<link name="odd">{inside}</link>'))
     assert any(ODD_LINKS[inside] in warning for warning in mechanism.warnings), mechanism.warnings
 
 
-def test_a_sound_file_has_no_warnings() -> None:
-    assert not one("revolute", Z, LIMIT).warnings
-    assert isinstance(one("revolute", Z, LIMIT).joints["j"], Joint)
+def test_valid_file_has_no_warnings() -> None:
+    assert not single_joint_robot("revolute", Z, LIMIT).warnings
+    assert isinstance(single_joint_robot("revolute", Z, LIMIT).joints["j"], Joint)

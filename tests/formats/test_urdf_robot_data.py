@@ -1,4 +1,4 @@
-"""URDFs that we did not write: the robots of the package `example-robot-data`, against Pinocchio."""
+"""Published URDFs: the robots of the package `example-robot-data`, against Pinocchio."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ EMPTY = "ur3.urdf"
 
 
 def installed() -> list[Path]:
-    """The data has no module to import, so the installed files are asked for by the package's name."""
+    """The data has no module to import, so the installed files are listed by the name of the package."""
     try:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
         return []
-    return sorted(Path(str(one.locate())).resolve() for one in listed if one.name.endswith(".urdf"))
+    return sorted(Path(str(file.locate())).resolve() for file in listed if file.name.endswith(".urdf"))
 
 
 ROBOTS = installed()
 if not ROBOTS:
     pytest.skip("the package example-robot-data is not installed", allow_module_level=True)
-robots = pytest.mark.parametrize("path", [one for one in ROBOTS if one.name != EMPTY], ids=lambda path: path.stem)
+robots = pytest.mark.parametrize("path", [path for path in ROBOTS if path.name != EMPTY], ids=lambda path: path.stem)
 
 
-def test_there_are_many_robots_and_one_file_without_any() -> None:
+def test_robot_data_has_60_robots_and_one_empty_file() -> None:
     assert len(ROBOTS) >= 60
     for path in ROBOTS:
         if path.name == EMPTY:
@@ -44,7 +44,7 @@ def test_there_are_many_robots_and_one_file_without_any() -> None:
 
 
 @robots
-def test_a_robot_comes_back_from_its_own_text(path: Path) -> None:
+def test_urdf_round_trip_of_published_robots_is_exact(path: Path) -> None:
     mechanism = read_urdf(path)
     text = write_urdf(mechanism)
     again = read_urdf(text)
@@ -54,8 +54,12 @@ def test_a_robot_comes_back_from_its_own_text(path: Path) -> None:
     assert np.array_equal(again.space.lower, mechanism.space.lower)
     assert np.array_equal(again.space.upper, mechanism.space.upper)
     for name, link in mechanism.links.items():
-        other = again.links[name]
-        assert (other.visuals, other.collisions, other.inertial) == (link.visuals, link.collisions, link.inertial)
+        link_again = again.links[name]
+        assert (link_again.visuals, link_again.collisions, link_again.inertial) == (
+            link.visuals,
+            link.collisions,
+            link.inertial,
+        )
     q = mechanism.random(np.random.default_rng(1), 2)
     assert np.abs(again.poses(q) - mechanism.poses(q)).max() < 1e-12
     assert write_urdf(again) == text
@@ -64,7 +68,7 @@ def test_a_robot_comes_back_from_its_own_text(path: Path) -> None:
 @pytest.mark.pinocchio
 @robots
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_every_link_stands_where_pinocchio_puts_it(path: Path, base: Any) -> None:
+def test_link_poses_match_pinocchio(path: Path, base: Any) -> None:
     pin = pytest.importorskip("pinocchio")
     name = read_urdf(path, base=base).roots[0].name  # floating_base, or, where a joint is called so, with a _
     root = (pin.JointModelFreeFlyer(), name) if base == "free" else ()

@@ -1,4 +1,4 @@
-"""Where the joints of a mechanism stand, through a URDF and back."""
+"""Joint values in a URDF round trip."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mechanik.model import Builder, Joint, Link, Mechanism
 from mechanik.spatial import quaternion
 
 
-def moved(seed: int) -> Mechanism:
-    """A random tree with some loops, open or shut, that stands anywhere."""
+def random_configured_mechanism(seed: int) -> Mechanism:
+    """Return a random tree with loops, closed or violated, at a random configuration."""
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, int(rng.integers(1, 15)))
     links = list(mechanism.links.values())
@@ -38,13 +38,13 @@ def gaps(mechanism: Mechanism) -> np.ndarray:
     return np.array([[*c.gap().position, *c.gap().rotation] for c in mechanism.closures.values()]).reshape(-1, 6)
 
 
-# ---- laws -------------------------------------------------------------------------------------
+# ---- round trips -------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
 @given(seeds)
-def test_links_stand_and_loops_gape_as_before(seed: int) -> None:
-    mechanism = moved(seed)
+def test_urdf_round_trip_keeps_link_poses_and_loop_gaps(seed: int) -> None:
+    mechanism = random_configured_mechanism(seed)
     again = read_urdf(write_urdf(mechanism))
     for name, link in mechanism.links.items():
         assert np.abs(again.links[name].world_matrix - link.world_matrix).max() < 1e-13
@@ -57,13 +57,13 @@ def test_links_stand_and_loops_gape_as_before(seed: int) -> None:
 @settings(max_examples=60)
 @given(seeds)
 @example(100000)  # a unit quaternion was normalized again, which changed its last digits
-def test_what_is_read_is_written_as_the_same_text_wherever_it_stands(seed: int) -> None:
-    text = write_urdf(moved(seed))
+def test_urdf_text_is_stable_at_any_configuration(seed: int) -> None:
+    text = write_urdf(random_configured_mechanism(seed))
     assert write_urdf(read_urdf(text)) == text
 
 
 @given(seeds)
-def test_a_ball_and_a_floating_body_come_back_to_the_last_digits(seed: int) -> None:
+def test_urdf_round_trip_keeps_quaternion_joints_to_the_last_digits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     builder = Builder()
     ball, body = builder.spherical("ball", "a", "b"), builder.free("body", "a", "c")
@@ -74,22 +74,22 @@ def test_a_ball_and_a_floating_body_come_back_to_the_last_digits(seed: int) -> N
 
 
 @pytest.mark.parametrize("name", gallery.names())
-def test_the_mechanisms_of_the_gallery_stand_as_before(name: str) -> None:
-    """A four-bar came back with its loop open by 0.9 m."""
+def test_urdf_round_trip_keeps_the_poses_of_the_gallery(name: str) -> None:
+    """A four-bar was read back with a loop gap of 0.9 m."""
     mechanism = gallery.make(name)
     again = read_urdf(write_urdf(mechanism))
     assert np.abs(again.poses(None, list(mechanism.links)) - mechanism.poses()).max() < 1e-14
     assert all(closure.gap().is_closed() for closure in again.closures.values())
 
 
-# ---- what is said -----------------------------------------------------------------------------
+# ---- written values -----------------------------------------------------------------------------
 
 
-def said(mechanism: Mechanism) -> list[str]:
+def values_elements(mechanism: Mechanism) -> list[str]:
     return [line.strip() for line in write_urdf(mechanism).splitlines() if "<values" in line]
 
 
-def test_only_what_stands_elsewhere_than_reading_would_put_it_is_said() -> None:
+def test_only_values_that_differ_from_the_default_are_written() -> None:
     builder = Builder()
     joints = [
         builder.revolute("zero", "a", "b"),
@@ -101,16 +101,16 @@ def test_only_what_stands_elsewhere_than_reading_would_put_it_is_said() -> None:
         builder.revolute("follower", "a", "h"),
     ]
     builder.couple("follower", "away", 2.0)
-    assert said(builder.build()) == [
+    assert values_elements(builder.build()) == [
         '<values joint="away" values="0.75" />',
         '<values joint="cart" values="0 0.5 0" />',
         '<values joint="wrist.EY" values="0.25" />',
     ]
     joints[5].set_values(0, 0, 1, 0, 0, 0)
-    assert said(builder.build())[-1] == '<values joint="body" values="0 0 1 0 0 0" />'
+    assert values_elements(builder.build())[-1] == '<values joint="body" values="0 0 1 0 0 0" />'
 
 
-def test_a_floating_base_keeps_its_place_unless_it_is_wanted_fixed() -> None:
+def test_floating_base_keeps_its_pose_unless_base_is_fixed() -> None:
     mechanism = read_urdf('<robot name="r"><link name="a"/></robot>', base="free")
     base = mechanism.joint("floating_base")
     base.set_values(1, 2, 3, 0, 0, 0)
@@ -121,18 +121,18 @@ def test_a_floating_base_keeps_its_place_unless_it_is_wanted_fixed() -> None:
     assert np.array_equal(read_urdf(text, base="fixed").link("a").world_matrix, np.eye(4))
 
 
-def test_a_joint_that_closes_a_loop_keeps_its_full_turns() -> None:
+def test_closure_keeps_its_full_turns() -> None:
     builder = Builder()
     builder.revolute("j", "a", "b", value=0.5)
     builder.close("loop", "a", "b", "pin")
     mechanism = builder.build()
-    assert said(mechanism) == ['<values joint="j" values="0.5" />']
+    assert values_elements(mechanism) == ['<values joint="j" values="0.5" />']
     loop = mechanism.joint("loop")
     loop.set_values(loop.values + 2 * np.pi)
     assert read_urdf(write_urdf(mechanism)).joint("loop").values == loop.values
 
 
-def test_a_loop_without_an_end_is_shut_where_the_joints_stand() -> None:
+def test_closure_without_onto_is_closed_at_the_written_values() -> None:
     loop = '<closure name="loop" kind="weld" link="b" onto_link="c"/>'
     mechanism = read_urdf(PAIR.format(loop + '<values joint="j" values="0.5"/>'))
     assert mechanism.closures["loop"].gap().is_closed()
@@ -140,7 +140,7 @@ def test_a_loop_without_an_end_is_shut_where_the_joints_stand() -> None:
     assert mechanism.closures["loop"].gap().angle == pytest.approx(0.5)
 
 
-# ---- what is wrong ----------------------------------------------------------------------------
+# ---- invalid values ----------------------------------------------------------------------------
 
 PAIR = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="e"/>
 <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
@@ -170,24 +170,24 @@ WRONG = {
 
 
 @pytest.mark.parametrize("block", WRONG)
-def test_values_that_do_not_fit_are_named(block: str) -> None:
+def test_invalid_values_raise_an_error_that_names_them(block: str) -> None:
     with pytest.raises(FormatError, match=WRONG[block]):
         read_urdf(PAIR.format(block))
 
 
-def test_values_of_a_follower_may_agree_and_count_without_mimic() -> None:
+def test_values_of_a_mimic_joint_are_read_if_they_agree_with_its_leader() -> None:
     text = PAIR.format('<values joint="k" values="1"/><values joint="j" values="0.5"/>')
     assert read_urdf(text).values()["k"] == 1.0
     assert read_urdf(text, mimic=False).values()["k"] == 1.0
 
 
-def test_where_values_and_quaternion_disagree_the_values_were_edited() -> None:
+def test_edited_values_have_priority_over_wxyz() -> None:
     mechanism = read_urdf(PAIR.format('<values joint="body" values="0 0 0 0 0 0.5" wxyz="1 0 0 0"/>'))
     assert mechanism.joint("body").rotation_wxyz == pytest.approx(quaternion.from_axis_angle([0, 0, 1], 0.5))
     assert any("of joint 'body' has values and a wxyz that disagree" in warning for warning in mechanism.warnings)
 
 
-def test_a_ball_whose_angles_lag_behind_its_quaternion_stands_where_the_quaternion_says() -> None:
+def test_quaternion_has_priority_over_stale_angles_of_a_spherical_joint() -> None:
     root, ball = Link("a"), Joint("ball", dof=("EX", "EY", "EZ"))
     root.add_child(ball)
     ball.add_child(Link("b"))

@@ -32,15 +32,17 @@ from mechanik.model import (
 from mechanik.spatial import Pose, quaternion
 
 
-def values_for(other: Mechanism, mechanism: Mechanism, q: np.ndarray) -> dict[str, Any]:
-    """Values of `mechanism` at q by the names under which `other` knows them."""
+def values_for(written: Mechanism, mechanism: Mechanism, q: np.ndarray) -> dict[str, Any]:
+    """Values of `mechanism` at q by the names under which `written` knows them."""
     values: dict[str, Any] = {}
     for name, value in mechanism.values(q).items():
         joint = mechanism.joints[name]
-        if name in other.joints and other.joints[name].dof:
+        if name in written.joints and written.joints[name].dof:
             values[name] = value
         else:
-            parts = {f"{name}.{dof.name}": one for dof, one in zip(joint.dof, np.atleast_1d(value), strict=True)}
+            parts = {
+                f"{name}.{dof.name}": dof_value for dof, dof_value in zip(joint.dof, np.atleast_1d(value), strict=True)
+            }
             values |= parts
     return values
 
@@ -54,12 +56,12 @@ def assert_same_poses(mechanism: Mechanism, again: Mechanism, seed: int = 0) -> 
         assert np.abs(again.poses(theirs, list(mechanism.links)) - X).max() < 1e-12 * reach
 
 
-# ---- laws -------------------------------------------------------------------------------------
+# ---- round trips -------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
 @given(mechanisms)
-def test_what_is_written_reads_back_to_the_same_poses_names_and_limits(mechanism: Mechanism) -> None:
+def test_urdf_round_trip_keeps_poses_names_and_limits(mechanism: Mechanism) -> None:
     text = write_urdf(mechanism)
     again = read_urdf(text)
     assert set(mechanism.links) <= set(again.links)
@@ -75,7 +77,7 @@ def test_what_is_written_reads_back_to_the_same_poses_names_and_limits(mechanism
 
 @settings(max_examples=60, deadline=None)
 @given(mechanisms)
-def test_what_is_read_is_written_as_the_same_text(mechanism: Mechanism) -> None:
+def test_urdf_text_is_stable(mechanism: Mechanism) -> None:
     text = write_urdf(mechanism)
     assert write_urdf(read_urdf(text)) == text
 
@@ -86,7 +88,7 @@ def limits_by_name(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
 
 
 @given(seeds, st.sampled_from([0.0, 1e-13, 1e-9, 3.7e-6, 1e-3]), st.sampled_from([-1, 1]))
-def test_an_orientation_survives_to_the_last_bit_even_next_to_gimbal_lock(seed: int, off: float, sign: int) -> None:
+def test_orientation_is_written_exactly_even_near_gimbal_lock(seed: int, off: float, sign: int) -> None:
     rng = np.random.default_rng(seed)
     pitch = sign * (np.pi / 2 - off)
     yaw = quaternion.from_axis_angle([0, 0, 1], rng.uniform(-3, 3))
@@ -106,7 +108,7 @@ def hinge(wxyz: np.ndarray, **options: Any) -> Mechanism:
 
 
 @given(seeds)
-def test_an_axis_survives_and_settles(seed: int) -> None:
+def test_axis_is_stable_after_one_round_trip(seed: int) -> None:
     mechanism = hinge(np.array([1.0, 0, 0, 0]), axes_wxyz=random_turn(np.random.default_rng(seed)))
     text = write_urdf(mechanism)
     again = read_urdf(text)
@@ -118,15 +120,15 @@ def test_an_axis_survives_and_settles(seed: int) -> None:
 @pytest.mark.parametrize(
     "rpy", [(0.1, -0.2, 0.3), (np.pi / 2, 0, 0), (0, np.pi / 2, 0), (0, 1.5708, 0), (0, 0, 3.14159)]
 )
-def test_angles_that_a_person_wrote_are_written_as_they_were(rpy: tuple[float, float, float]) -> None:
+def test_short_rpy_angles_are_written_unchanged(rpy: tuple[float, float, float]) -> None:
     joint = read_urdf(
         '<robot name="r"><link name="a"/><link name="b"/>'
         '<joint name="j" type="fixed"><parent link="a"/><child link="b"/>'
         f'<origin rpy="{rpy[0]!r} {rpy[1]!r} {rpy[2]!r}"/></joint></robot>'
     ).joints["j"]
-    said = origin_attributes(joint.position, joint.wxyz)
-    assert "wxyz" not in said
-    assert np.array([float(word) for word in said["rpy"].split()]).tolist() == list(rpy)
+    attributes = origin_attributes(joint.position, joint.wxyz)
+    assert "wxyz" not in attributes
+    assert np.array([float(word) for word in attributes["rpy"].split()]).tolist() == list(rpy)
 
 
 # ---- one to one -------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ def dressed() -> Mechanism:
     return builder.build()
 
 
-def test_what_urdf_can_say_is_said_one_to_one() -> None:
+def test_standard_urdf_content_is_written_one_to_one() -> None:
     mechanism = dressed()
     again = read_urdf(write_urdf(mechanism))
     assert again.name == "dressed"
@@ -167,8 +169,12 @@ def test_what_urdf_can_say_is_said_one_to_one() -> None:
     assert np.array_equal(again.space.lower, mechanism.space.lower)
     assert np.array_equal(again.space.upper, mechanism.space.upper)
     for name, link in mechanism.links.items():
-        other = again.links[name]
-        assert (other.visuals, other.collisions, other.inertial) == (link.visuals, link.collisions, link.inertial)
+        link_again = again.links[name]
+        assert (link_again.visuals, link_again.collisions, link_again.inertial) == (
+            link.visuals,
+            link.collisions,
+            link.inertial,
+        )
     coupling = again.joints["j2"].couplings[0]
     assert (coupling.leader.name, coupling.ratio, coupling.offset) == ("j1", 0.5, 0.1)
     assert_same_poses(mechanism, again)
@@ -186,7 +192,7 @@ def test_extras_are_written_back() -> None:
     assert extras["dynamics"] == mechanism.extras["dynamics"]
 
 
-def test_a_free_base_comes_back_without_being_asked_for() -> None:
+def test_floating_base_is_read_back_without_the_base_option() -> None:
     text = '<robot name="r"><link name="a"/></robot>'
     mechanism = read_urdf(text, base="free")
     again = read_urdf(write_urdf(mechanism))
@@ -196,8 +202,8 @@ def test_a_free_base_comes_back_without_being_asked_for() -> None:
 
 
 @pytest.mark.pinocchio
-def test_others_read_what_we_write() -> None:
-    """Pinocchio, whose reader is that of ROS, accepts every joint, and puts the links in the same places."""
+def test_pinocchio_reads_written_urdfs_with_the_same_poses() -> None:
+    """Pinocchio, whose reader is that of ROS, accepts every joint, and gives the same link poses."""
     pin = pytest.importorskip("pinocchio")
     mechanism = random_mechanism(3, 12)
     text = write_urdf(mechanism)
@@ -210,10 +216,10 @@ def test_others_read_what_we_write() -> None:
         assert np.abs(again.pose(name, q) - expected).max() < 1e-12, name
 
 
-# ---- what URDF cannot say ---------------------------------------------------------------------
+# ---- content beyond standard URDF ---------------------------------------------------------------------
 
 
-def test_a_joint_of_several_freedoms_becomes_a_chain_whose_values_are_called_as_before() -> None:
+def test_joint_with_several_dofs_becomes_a_chain_with_the_same_value_names() -> None:
     builder = Builder("hand")
     builder.universal("wrist", "arm", "hand", limits=((-1, -2), (1, 2)), at=(0, 0, 1), axis="y")
     builder.cylindrical("piston", "hand", "tool")
@@ -225,7 +231,7 @@ def test_a_joint_of_several_freedoms_becomes_a_chain_whose_values_are_called_as_
     assert_same_poses(mechanism, again)
 
 
-def test_names_of_links_in_between_give_way() -> None:
+def test_names_of_intermediate_links_avoid_existing_names() -> None:
     builder = Builder()
     builder.cylindrical("j", "a", "j.Z")
     builder.revolute("j.EZ", "j.Z", "b")
@@ -234,7 +240,7 @@ def test_names_of_links_in_between_give_way() -> None:
     assert set(again.joints) == {"j.Z", "j.EZ_", "j.EZ"}
 
 
-def test_one_freedom_of_several_may_lead_and_follow() -> None:
+def test_one_of_several_dofs_can_lead_and_mimic() -> None:
     builder = Builder()
     builder.planar("cart", "a", "b")
     builder.cylindrical("screw", "b", "c")
@@ -245,7 +251,7 @@ def test_one_freedom_of_several_may_lead_and_follow() -> None:
     assert_same_poses(mechanism, again)
 
 
-def test_several_roots_hang_on_a_link_for_the_world() -> None:
+def test_several_roots_get_a_common_world_link() -> None:
     builder = Builder()
     builder.link("a", at=(1, 0, 0))
     builder.revolute("j", "a", "b")
@@ -257,13 +263,13 @@ def test_several_roots_hang_on_a_link_for_the_world() -> None:
     assert_same_poses(mechanism, again)
 
 
-def test_a_joint_that_holds_nothing_is_given_a_link() -> None:
+def test_joint_without_child_gets_a_link() -> None:
     root = Link("a")
     root.add_child(Joint("j", dof="EZ"))
     assert list(read_urdf(write_urdf(Mechanism(root))).links) == ["a", "j.end"]
 
 
-def test_closures_come_back_as_they_were() -> None:
+def test_urdf_round_trip_keeps_closures() -> None:
     builder = Builder("four_bar")
     builder.revolute("crank", "ground", "input", value=0.6)
     builder.revolute("elbow", "input", "coupler", at=(0.5, 0, 0))
@@ -289,18 +295,18 @@ def test_closures_come_back_as_they_were() -> None:
     assert write_urdf(again) == text
 
 
-def test_a_plain_frame_cannot_be_written() -> None:
+def test_plain_frame_raises_an_error() -> None:
     frame = Frame("stand")
     frame.add_child(Link("a"))
     with pytest.raises(FormatError, match="stand"):
         write_urdf(Mechanism(frame))
 
 
-def test_a_name_that_xml_cannot_hold_is_refused() -> None:
+def test_name_with_characters_not_allowed_in_xml_raises_an_error() -> None:
     with pytest.raises(FormatError, match="control character"):
         write_urdf(Mechanism(Link("a\x00")))
 
 
 @pytest.mark.parametrize("name", ["a & b", "<a>", 'quote"s', "größe", "a b", "tab\there", "line\nbreak"])
-def test_any_other_name_comes_back(name: str) -> None:
+def test_urdf_round_trip_keeps_any_other_name(name: str) -> None:
     assert list(read_urdf(write_urdf(Mechanism(Link(name)))).links) == [name]

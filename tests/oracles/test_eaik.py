@@ -1,4 +1,4 @@
-"""As many branches as EAIK finds, and the same ones (D. Ostermeier, J. Külz, M. Althoff, RA-L 2025)."""
+"""Branches of closed forms against EAIK (D. Ostermeier, J. Külz, M. Althoff, RA-L 2025)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mechanik.solver.search.closed_form import ClosedForm, closed_form
 pytestmark = pytest.mark.eaik
 ARMS = {"puma560": "tool", "ur5": "tool0", "ur10": "tool0"}
 SPECIAL_WRISTS = [
-    f"wrist, 1 and 2 {one}, 2 and 3 {two}"
-    for one, two in itertools.product(("skew", "meet", "parallel"), repeat=2)
-    if (one, two) not in (("skew", "skew"), ("parallel", "parallel"))
+    f"wrist, 1 and 2 {first_pair}, 2 and 3 {second_pair}"
+    for first_pair, second_pair in itertools.product(("skew", "meet", "parallel"), repeat=2)
+    if (first_pair, second_pair) not in (("skew", "skew"), ("parallel", "parallel"))
 ]
 
 
 class Eaik:
-    """The same arm in their words: directions and the steps between points of the axes."""
+    """The same arm for EAIK: directions of the axes, and offsets between points on them."""
 
     def __init__(self, form: ClosedForm) -> None:
         pytest.importorskip("eaik")
         from eaik.IK_HP import HPRobot
 
         axes = form.axes
-        # of parallel axes that point against each other, all its answers are wrong: so they point one way for it
+        # EAIK has wrong solutions for antiparallel axes, so parallel axes get the same direction
         self.signs = np.ones(axes.n)
         for i, j in itertools.combinations(range(axes.n), 2):
             if self.signs[i] * axes.directions[i] @ axes.directions[j] < -1 + 1e-9:
@@ -38,25 +38,25 @@ class Eaik:
         self.R_home = axes.home[:3, :3]
 
     def solve(self, X):
-        """For each pose the angles (k, n) that it takes for exact."""
+        """Yield for each pose the angles (k, n) that EAIK calls exact."""
         X = X.copy()
         X[:, :3, :3] = X[:, :3, :3] @ self.R_home.T
-        for found in self.robot.IK_batched(X, 2):
-            exact = [q for q, is_least_squares in zip(found.Q, found.is_LS, strict=True) if not is_least_squares]
+        for result in self.robot.IK_batched(X, 2):
+            exact = [q for q, is_least_squares in zip(result.Q, result.is_LS, strict=True) if not is_least_squares]
             yield np.array(exact).reshape(-1, len(self.signs)) * self.signs
 
 
-def turn_apart(a, b):
+def angle_distance(a, b):
     return np.abs((a - b + np.pi) % (2 * np.pi) - np.pi).max(axis=-1)
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_of_100_000_poses_each_has_as_many_branches(name):
+def test_number_of_branches_matches_eaik_for_100_000_poses(name):
     arm = gallery.make(name)
     form = closed_form(arm, ARMS[name])
     X = arm.pose(ARMS[name], np.random.default_rng(1).uniform(-np.pi, np.pi, (100_000, 6)))
     _, exists = form.solve_all(X)
-    theirs = [len(found) for found in Eaik(form).solve(X)]
+    theirs = [len(branches) for branches in Eaik(form).solve(X)]
     np.testing.assert_array_equal(exists.sum(axis=1), theirs)
 
 
@@ -64,7 +64,7 @@ def test_of_100_000_poses_each_has_as_many_branches(name):
     "name",
     [*SPECIAL_WRISTS, "shoulder, 5 and 6 skew, 4 and 5 parallel", "2, 3, 4 parallel, 5 and 6 meet", "3, 4, 5 parallel"],
 )
-def test_the_branches_of_random_arms_are_the_same(name):
+def test_branches_of_random_arms_match_eaik(name):
     for seed in range(3):
         arm = random_arm(seed, name)
         form = closed_form(arm, "tool")
@@ -72,12 +72,12 @@ def test_the_branches_of_random_arms_are_the_same(name):
         angles, exists = form.solve_all(X)
         for ours, there, theirs in zip(angles, exists, Eaik(form).solve(X), strict=True):
             assert len(theirs) == there.sum()
-            assert turn_apart(ours[there][:, None], theirs).min(axis=1).max() < 1e-6
+            assert angle_distance(ours[there][:, None], theirs).min(axis=1).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", ["2, 3, 4 parallel, 5 and 6 skew", "2, 3, 4 parallel, 5 and 6 parallel"])
-def test_where_eaik_has_fewer_branches_the_others_are_true_as_well(name):
-    """Of arms whose last two axes do not meet it loses one branch in a hundred: forward kinematics is the judge."""
+def test_branches_missing_in_eaik_are_correct(name):
+    """Of arms whose last two axes do not meet EAIK loses one branch in a hundred; forward kinematics decides."""
     for seed in range(3):
         arm = random_arm(seed, name)
         form = closed_form(arm, "tool")
@@ -86,11 +86,13 @@ def test_where_eaik_has_fewer_branches_the_others_are_true_as_well(name):
         for target, ours, there, theirs in zip(X, angles, exists, Eaik(form).solve(X), strict=True):
             assert np.abs(arm.pose("tool", ours[there]) - target).max() < 1e-9
             if len(theirs):
-                assert turn_apart(theirs[:, None], ours[there]).min(axis=1).max() < 1e-6  # none of theirs is missing
+                assert (
+                    angle_distance(theirs[:, None], ours[there]).min(axis=1).max() < 1e-6
+                )  # none of theirs is missing
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_at_singular_poses_none_of_eaiks_exact_branches_is_missing(name):
+def test_exact_branches_of_eaik_at_singular_poses_are_found(name):
     """It calls most of what it finds there inexact; of the rest, whatever is not free has to be among ours."""
     arm = gallery.make(name)
     form = closed_form(arm, ARMS[name])
@@ -100,4 +102,4 @@ def test_at_singular_poses_none_of_eaiks_exact_branches_is_missing(name):
     for ours, there, theirs in zip(angles, exists, Eaik(form).solve(X), strict=True):
         assert there.any()
         if len(theirs):
-            assert turn_apart(theirs[:, None], ours[there]).min(axis=1).max() < 1e-6
+            assert angle_distance(theirs[:, None], ours[there]).min(axis=1).max() < 1e-6

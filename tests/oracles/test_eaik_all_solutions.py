@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_eaik import Eaik, turn_apart
+from test_eaik import Eaik, angle_distance
 
 import mechanik as mk
 from mechanik import gallery
@@ -15,7 +15,7 @@ from mechanik.solver.search.search_context import search_context
 pytestmark = pytest.mark.eaik
 
 
-def test_of_1000_poses_of_a_ur5_the_sets_are_equal():
+def test_solution_sets_of_1000_ur5_poses_match_eaik():
     arm = gallery.ur5()
     solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
     X = arm.pose("tool0", arm.random(np.random.default_rng(1), 1000))
@@ -24,6 +24,6 @@ def test_of_1000_poses_of_a_ur5_the_sets_are_equal():
             ours = all_solutions(question)
         assert ours.complete
         assert len(ours) == len(theirs)
-        apart = turn_apart(ours.q[:, None], theirs)
+        apart = angle_distance(ours.q[:, None], theirs)
         assert apart.min(axis=1).max() < 1e-6
         assert apart.min(axis=0).max() < 1e-6

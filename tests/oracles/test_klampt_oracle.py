@@ -14,7 +14,7 @@ DATA = Path(__file__).parent.parent / "data" / "klampt"
 
 
 @pytest.mark.parametrize("name", ["tree9", "panda_nogeom", "ur5_nogeom"])
-def test_every_link_stands_where_klampt_puts_it(name):
+def test_link_poses_match_klampt(name):
     klampt = pytest.importorskip("klampt")
     world = klampt.WorldModel()
     assert world.readFile(str(DATA / f"{name}.urdf"))

@@ -52,24 +52,24 @@ KINDS: dict[str, tuple[type[PositionConstraint] | None, type[RotationConstraint]
     "plane and orientation": (PlaneConstraint, FixedRotation),
 }
 KNOWN_BETWEEN_LINKS = ("point", "pose")
-"""The others, asked between two links, end Klampt's process."""
+"""The other kinds, between two links, crash Klampt."""
 
 
 @pytest.mark.klampt
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_attempt_succeeds_at_least_as_often_as_klampts_and_restarts_always(kind: str, name: str) -> None:
+def test_success_rate_is_at_least_that_of_klampt_and_restarts_always_succeed(kind: str, name: str) -> None:
     compare(name, kind, ROBOTS[name][0])
 
 
 @pytest.mark.klampt
 @pytest.mark.parametrize("kind", KNOWN_BETWEEN_LINKS)
-def test_one_attempt_succeeds_at_least_as_often_as_klampts_between_two_links(kind: str) -> None:
+def test_success_rate_between_two_links_is_at_least_that_of_klampt(kind: str) -> None:
     compare("tree9", kind, *ROBOTS["tree9"])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in KNOWN_BETWEEN_LINKS])
-def test_restarts_always_succeed_between_two_links_where_klampt_cannot_follow(kind: str) -> None:
+def test_restarts_always_succeed_between_two_links_in_kinds_without_klampt(kind: str) -> None:
     for _, target, q0, _, often in problems("tree9", kind, *ROBOTS["tree9"], count=200):
         assert often.solve(target, q0).success
 
@@ -88,7 +88,7 @@ def compare(name: str, kind: str, link: str, base: str | None = None) -> None:
 
         wanted = klampt.IKObjective()
         wanted.setLinks(theirs.link(link).getIndex(), -1 if base is None else theirs.link(base).getIndex())
-        ask(wanted, objective)
+        set_klampt_goal(wanted, objective)
         peer = klampt.IKSolver(theirs)
         peer.add(wanted)
         peer.setMaxIters(ITERATIONS)
@@ -129,28 +129,28 @@ def draw(kind: str, link: str, base: str | None, X: np.ndarray, rng: np.random.G
     if kind == "surface":
         direction = X[:3, :3] @ axis
     p = X[:3, :3] @ local + X[:3, 3]
-    wish: Any = {"relative_to": base, "tolerance": TOLERANCE, "angle_tolerance": TOLERANCE}
+    options: Any = {"relative_to": base, "tolerance": TOLERANCE, "angle_tolerance": TOLERANCE}
     if kind == "pose":
-        return mk.PoseGoal(link, make_pose(X[:3, :3], p), at=local, **wish)
+        return mk.PoseGoal(link, make_pose(X[:3, :3], p), at=local, **options)
     if kind == "point":
-        return mk.PositionGoal(link, p, local, **wish)
+        return mk.PositionGoal(link, p, local, **options)
     position = (
         None if place is None else PointConstraint(p, local) if place is PointConstraint else place(p, direction, local)
     )
     rotation = None if turn is None else AlignedAxes(X[:3, :3] @ axis, axis) if turn is AlignedAxes else turn(X[:3, :3])
-    return LinkGoal(link, position, rotation, **wish)
+    return LinkGoal(link, position, rotation, **options)
 
 
 def bare_target(objective: LinkGoal) -> Any:
-    """What tells it from others of its kind with the same points and directions in the link."""
+    """Return the target alone, without the points and directions in the link."""
     position, rotation = objective.position, objective.rotation
     if isinstance(rotation, FixedRotation):
         return make_pose(rotation.target, np.zeros(3) if position is None else position.target)
     return rotation.target if position is None else position.target
 
 
-def ask(wanted: Any, objective: LinkGoal) -> None:
-    """The same of Klampt."""
+def set_klampt_goal(wanted: Any, objective: LinkGoal) -> None:
+    """Set the constraints of `objective` in the IK objective of Klampt."""
     position, rotation = objective.position, objective.rotation
     if isinstance(position, PointConstraint):
         wanted.setFixedPosConstraint(position.local, position.target)
@@ -177,9 +177,9 @@ def klampt_robot(name: str) -> tuple[Any, list[int]]:
     world = klampt.WorldModel()
     assert world.readFile(str(DATA / f"{name}.urdf"))
     theirs, mechanism = world.robot(0), robot(name)
-    KEPT.append(world)
+    OPEN_WORLDS.append(world)
     return theirs, [theirs.link(mechanism.joint(joint).child.name).getIndex() for joint in mechanism.space.q_names]
 
 
-KEPT: list[Any] = []
+OPEN_WORLDS: list[Any] = []
 """Klampt's worlds, which their robots do not keep alive."""

@@ -1,4 +1,4 @@
-"""What we write, read by MuJoCo: the poses must be the same."""
+"""Written URDFs give the same poses in MuJoCo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mujoco
 
 
 def hinges_and_slides(seed: int) -> Mechanism:
-    """A random tree of single freedoms, which is what URDF and MuJoCo have in common."""
+    """A random tree of joints with one dof, which is what URDF and MuJoCo have in common."""
     mechanism = random_mechanism(seed, 12, couplings=False)
     for joint in mechanism.joints.values():
         joint.set_dof(joint.dof[:1])
@@ -26,7 +26,7 @@ MECHANISMS |= {name: gallery.make(name) for name in ("panda", "ur10", "iiwa14", 
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_mujoco_reads_our_urdf_and_puts_every_link_where_we_do(name):
+def test_mujoco_reads_written_urdfs_with_the_same_poses(name):
     mujoco = pytest.importorskip("mujoco")
     text = write_urdf(MECHANISMS[name])
     mechanism = read_urdf(text)

@@ -61,20 +61,20 @@ def with_shape(shape: Shape) -> Mechanism:
 
 
 @pytest.mark.parametrize("size", [[1, 2, 3], np.array([1.0, 2.0, 3.0])])
-def test_a_box_is_a_value_whatever_its_size_is_given_as(size: object) -> None:
+def test_boxes_of_equal_size_are_equal_for_any_sequence_type(size: object) -> None:
     assert mk.Box(size) == mk.Box((1.0, 2.0, 3.0))
     assert hash(mk.Box(size)) == hash(mk.Box((1.0, 2.0, 3.0)))
 
 
 @pytest.mark.parametrize("size", [1.0, (1, 2), (1, 2, 3, 4), "abc"])
-def test_a_box_without_three_edges_is_refused(size: object) -> None:
+def test_box_without_three_edges_raises_an_error(size: object) -> None:
     with pytest.raises(ShapeError, match="three edge lengths"):
         mk.Box(size)
 
 
 @LAW
 @given(shapes)
-def test_json_reads_back_what_was_written_and_the_schema_takes_it(shape: Shape) -> None:
+def test_json_round_trip_of_shapes_is_exact_and_valid_by_the_schema(shape: Shape) -> None:
     text = mechanism_json.write_json(with_shape(shape))
     (back,) = mk.load(text).links["floor"].collisions
     assert back.shape == shape
@@ -84,11 +84,11 @@ def test_json_reads_back_what_was_written_and_the_schema_takes_it(shape: Shape) 
 
 @LAW
 @given(shapes)
-def test_a_copy_of_a_mechanism_has_equal_shapes(shape: Shape) -> None:
+def test_copied_mechanism_has_equal_shapes(shape: Shape) -> None:
     assert with_shape(shape).copy().links["floor"].collisions[0].shape == shape
 
 
-def test_the_numbers_of_a_shape_are_its_own_and_cannot_be_changed() -> None:
+def test_arrays_of_a_shape_are_copied_and_read_only() -> None:
     points = np.array(TETRAHEDRON.points)
     hull = ConvexMesh(points)
     points[0] = 7
@@ -108,12 +108,12 @@ def test_shapes_that_differ_in_one_number_are_not_equal() -> None:
     assert TETRAHEDRON != HILL
 
 
-def test_a_field_without_a_bottom_ends_1_m_below_its_lowest() -> None:
+def test_height_field_without_bottom_ends_1_m_below_its_lowest_point() -> None:
     assert HeightField([[0, -2], [1, 0]], (1, 1)).bottom == -3.0
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "said"),
+    ("make", "error", "message"),
     [
         (lambda: HeightField([[0, math.nan], [0, 0]], (1, 1)), NotFinite, "heights must be finite"),
         (lambda: HeightField([[0, 0]], (1, 1)), ShapeError, "at least 2 of each"),
@@ -133,8 +133,8 @@ def test_a_field_without_a_bottom_ends_1_m_below_its_lowest() -> None:
         (lambda: ConvexMesh("points"), ShapeError, "numbers"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_solid_is_refused(make: object, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_shapes_without_volume_raise_an_error(make: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         make()  # type: ignore[operator]
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_solid_is_refused(make: object, error: type[Exception], said:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         ('{"type": "height_field", "size": [1, 1], "bottom": 0, "heights": [[0, 1], [2]]}', r"heights: expected rows"),
         ('{"type": "height_field", "size": [1, 1], "bottom": 5, "heights": [[0, 1], [2, 3]]}', "above the lowest"),
@@ -152,15 +152,15 @@ def test_what_is_no_solid_is_refused(make: object, error: type[Exception], said:
         ('{"type": "half_space", "size": 1}', "unknown key 'size'"),
     ],
 )
-def test_broken_shapes_in_json_are_said_with_their_place(record: str, said: str) -> None:
+def test_invalid_shape_in_json_raises_an_error_that_names_the_json_path(record: str, message: str) -> None:
     text = f'{{"mechanik": 1, "links": [{{"name": "floor", "collisions": [{record}]}}]}}'
-    with pytest.raises(FormatError, match=said) as found:
+    with pytest.raises(FormatError, match=message) as error:
         mk.load(text)
-    assert "links[0].collisions[0]" in str(found.value)
+    assert "links[0].collisions[0]" in str(error.value)
 
 
 @pytest.mark.parametrize("shape", [HILL, TETRAHEDRON, HalfSpace()], ids=lambda shape: type(shape).__name__)
-def test_a_urdf_cannot_hold_them_and_saving_says_so(shape: Shape, tmp_path: Path) -> None:
+def test_saving_to_urdf_reports_unsupported_shapes_as_lost(shape: Shape, tmp_path: Path) -> None:
     (lost,) = mk.save(with_shape(shape), tmp_path / "one.urdf")
     assert "half-spaces, height fields and convex meshes" in lost
     assert "floor" in lost
@@ -168,12 +168,12 @@ def test_a_urdf_cannot_hold_them_and_saving_says_so(shape: Shape, tmp_path: Path
 
 
 @pytest.mark.parametrize("shape", [HILL, TETRAHEDRON, HalfSpace()], ids=lambda shape: type(shape).__name__)
-def test_the_check_finds_nothing_odd_in_them(shape: Shape) -> None:
-    assert not [one for one in check(with_shape(shape)) if one.code == "flat-shape"]
+def test_check_reports_no_flat_shape(shape: Shape) -> None:
+    assert not [finding for finding in check(with_shape(shape)) if finding.code == "flat-shape"]
 
 
 @pytest.mark.mujoco
-def test_planes_and_height_fields_of_mjcf_are_where_rays_of_mujoco_meet_them() -> None:
+def test_planes_and_height_fields_match_ray_casts_of_mujoco() -> None:
     mujoco = pytest.importorskip("mujoco")
     text = """<mujoco><asset><hfield name="h" nrow="3" ncol="4" size="1 0.5 0.7 0.2"
         elevation="0 1 3 2  1 0 4 4  2 5 1 0"/></asset><worldbody>
@@ -189,7 +189,7 @@ def test_planes_and_height_fields_of_mjcf_are_where_rays_of_mujoco_meet_them() -
     mujoco.mj_forward(model, data)
     rng = np.random.default_rng(0)
     places = np.column_stack([rng.uniform((-0.69, -0.39), (1.29, 0.59), (200, 2)), np.full(200, 9.0)])
-    # the surface as we draw it, under the same places
+    # the surface as we draw it, at the same points
     body = tessellate(hill.shape)
     assert body is not None
     corners = hill.pose.apply(body.points)[body.corners]
@@ -205,7 +205,7 @@ def test_planes_and_height_fields_of_mjcf_are_where_rays_of_mujoco_meet_them() -
 
 
 def _highest(corners: np.ndarray, place: np.ndarray) -> float:
-    """Of triangles (T, 3, 3) over a place (2,)."""
+    """Return the height of triangles (T, 3, 3) above a point (2,)."""
     a, b, c = (corners[:, k] for k in range(3))
     sides = np.stack([b - a, c - a], axis=-1)[:, :2]
     good = np.abs(np.linalg.det(sides)) > 1e-12
@@ -221,7 +221,7 @@ def sdf(inside: str) -> str:
     )
 
 
-def test_a_plane_of_an_sdf_is_solid_below_its_normal() -> None:
+def test_plane_of_an_sdf_is_a_half_space_below_its_normal() -> None:
     text = sdf("<plane><normal>0 3 3</normal><size>1 1</size></plane>")
     (placed,) = mk.load(text).links["ground"].collisions
     assert placed.shape == HalfSpace()
@@ -238,7 +238,7 @@ def test_a_plane_of_an_sdf_is_solid_below_its_normal() -> None:
 
 @LAW
 @given(fields() | hulls())
-def test_triangles_face_outwards_and_hold_the_volume_of_the_shape(shape: HeightField | ConvexMesh) -> None:
+def test_triangles_face_outwards_and_enclose_the_volume_of_the_shape(shape: HeightField | ConvexMesh) -> None:
     body = tessellate(shape)
     assert body is not None
     a, b, c = (body.points[body.corners[:, k]] for k in range(3))
@@ -264,7 +264,7 @@ def _field_volume(field: HeightField) -> float:
 
 
 @pytest.mark.parametrize("shape", [HILL, TETRAHEDRON, HalfSpace()], ids=lambda shape: type(shape).__name__)
-def test_pages_can_draw_them(shape: Shape) -> None:
+def test_mesh_store_gives_the_page_a_box_or_triangles(shape: Shape) -> None:
     mechanism = with_shape(shape)
     meshes = MeshStore(mechanism, {}, False, "/meshes/")
     info = meshes.shape_info(mechanism.links["floor"].collisions[0])

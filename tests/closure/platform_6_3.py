@@ -17,16 +17,16 @@ HALF = np.array([[1.0, 0, 1], [1, 0, -1], [0, 2, 0]])
 
 def circles(base: Array, lengths: Array) -> list[tuple[Array, Array, Array]]:
     """Middle and two radii (3,), at right angles, of the circle of each corner; the first radius lies in the plane."""
-    found: list[tuple[Array, Array, Array]] = []
+    circle_list: list[tuple[Array, Array, Array]] = []
     for k in range(0, 6, 2):
-        way = base[k + 1] - base[k]
-        apart = float(np.linalg.norm(way))
-        way = way / apart
+        direction = base[k + 1] - base[k]
+        apart = float(np.linalg.norm(direction))
+        direction = direction / apart
         along = (lengths[k] ** 2 - lengths[k + 1] ** 2 + apart**2) / (2 * apart)
         radius = np.sqrt(lengths[k] ** 2 - along**2)
-        aside = np.cross([0.0, 0, 1], way)
-        found.append((base[k] + along * way, radius * aside, radius * np.cross(way, aside)))
-    return found
+        aside = np.cross([0.0, 0, 1], direction)
+        circle_list.append((base[k] + along * direction, radius * aside, radius * np.cross(direction, aside)))
+    return circle_list
 
 
 def real_angles(base: Array, sides: tuple[float, float, float], lengths: Array) -> Array:
@@ -51,9 +51,11 @@ def real_angles(base: Array, sides: tuple[float, float, float], lengths: Array) 
     return 2 * np.arctan(roots[np.abs(roots.imag) < 1e-7 * (1 + np.abs(roots))].real)
 
 
-def _distance(one: tuple[Array, Array, Array], other: tuple[Array, Array, Array], wanted: float) -> Array:
+def _distance(
+    first_circle: tuple[Array, Array, Array], second_circle: tuple[Array, Array, Array], wanted: float
+) -> Array:
     """(3, 3) coefficients, by powers of both tangents, of the squared distance of two corners less the wanted one."""
-    (p, u, v), (r, x, y) = one, other
+    (p, u, v), (r, x, y) = first_circle, second_circle
     e = p - r
     M = np.array(
         [

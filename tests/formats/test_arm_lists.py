@@ -1,4 +1,4 @@
-"""Arm lists against the seed's matrices and golden data, and bad lists."""
+"""Arm lists against products of matrices and golden data, and invalid lists."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def matrix_3d(angle, axis, length):
 
 @settings(deadline=None)  # the first example compiles
 @given(segments_2d)
-def test_a_planar_arm_is_the_product_of_the_seeds_matrices(segments):
+def test_planar_arm_is_the_product_of_the_original_matrices(segments):
     arm = arm_2d([r for r, _ in segments])
     X = arm.pose("tool", [angle for _, angle in segments])
     M = np.eye(3)
@@ -51,7 +51,7 @@ def test_a_planar_arm_is_the_product_of_the_seeds_matrices(segments):
 
 @settings(deadline=None)  # the first example compiles
 @given(segments_3d)
-def test_an_arm_in_space_is_the_product_of_shifts_along_z_and_turns(segments):
+def test_arm_3d_is_the_product_of_translations_along_z_and_rotations(segments):
     arm = arm_3d([length for length, _, _ in segments], [axis for _, axis, _ in segments])
     poses = arm.poses([angle for _, _, angle in segments])
     M = np.eye(4)
@@ -63,12 +63,12 @@ def test_an_arm_in_space_is_the_product_of_shifts_along_z_and_turns(segments):
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"])
-def test_the_seeds_arm_of_ten_joints_stands_where_the_golden_data_says(case):
+def test_ten_joint_arm_has_the_poses_of_the_golden_data(case):
     arm = arm_3d(GOLDEN["lengths"], GOLDEN["axes"])
     np.testing.assert_allclose(arm.pose("tool", case["q"]), case["T"], rtol=0, atol=1e-12)
 
 
-def test_arms_of_500_joints_work():
+def test_arms_of_500_joints_match_the_matrix_product():
     rng = np.random.default_rng(0)
     q = rng.uniform(-0.1, 0.1, 500)
     flat = arm_2d(np.full(500, 0.01), limits=(-1, 1))
@@ -85,7 +85,7 @@ def test_arms_of_500_joints_work():
     np.testing.assert_allclose(arm.link("tool").world_matrix, M, rtol=0, atol=1e-12)
 
 
-def test_parts_are_numbered_from_the_base():
+def test_links_and_joints_are_numbered_from_the_base():
     arm = arm_3d([1, 1], "zy", name="crane")
     assert arm.name == "crane"
     assert list(arm.links) == ["link0", "link1", "link2", "tool"]
@@ -93,7 +93,7 @@ def test_parts_are_numbered_from_the_base():
     assert arm.space.q_names == ("joint1", "joint2")
 
 
-def test_limits_hold_for_all_joints_or_for_each():
+def test_limits_are_given_for_all_joints_or_for_each():
     assert arm_2d([1, 1, 1], limits=(-1, 2)).space.lower.tolist() == [-1, -1, -1]
     assert arm_2d([1, 1], limits=[(-1, 2), None]).space.upper.tolist() == [2, math.inf]
     assert arm_3d([1, 1], "xy", limits=[(-1, 2), (0.5, 1)]).q.tolist() == [0, 0.5]
@@ -127,6 +127,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
-def test_a_bad_list_is_refused_by_name_of_the_place(call, message):
+def test_invalid_list_raises_an_error_that_names_the_entry(call, message):
     with pytest.raises(FormatError, match=message):
         call()

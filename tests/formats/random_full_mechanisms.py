@@ -1,4 +1,4 @@
-"""Random mechanisms with everything that the graph can hold, for laws about writing and reading."""
+"""Random mechanisms with every kind of content, for properties of writers and readers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def joints(draw, name):
 
 @st.composite
 def mechanisms(draw):
-    """Trees with joints of every kind, closures, goals, couplings, laws, shapes, masses, named configurations."""
+    """Trees with every joint type, closures, goals, couplings, joint constraints, shapes, inertias, configurations."""
     inertials = st.none() | st.builds(mk.Inertial, st.floats(0, 1e3), poses(), st.tuples(*[st.floats(-1e3, 1e3)] * 6))
     count = draw(st.integers(1, 6))
     unnamed = draw(st.booleans())
@@ -140,10 +140,10 @@ def couple(draw, joints):
 
 def bind(draw, joints):
     single = [(joint, dof) for joint in joints for dof in joint.dof]
-    single = [one for one in single if not (one[1].is_rotation and sum(d.is_rotation for d in one[0].dof) == 3)]
+    single = [term for term in single if not (term[1].is_rotation and sum(d.is_rotation for d in term[0].dof) == 3)]
     for k in range(draw(st.integers(0, 2)) if single else 0):
         chosen = draw(st.lists(st.sampled_from(single), unique=True, min_size=1, max_size=3))
-        factors = st.lists(RATIOS, max_size=3).map(lambda some: [*some, 1.5])
+        factors = st.lists(RATIOS, max_size=3).map(lambda lower_factors: [*lower_factors, 1.5])
         mk.JointConstraint(
-            {one: draw(factors) for one in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"]))
+            {term: draw(factors) for term in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"]))
         )

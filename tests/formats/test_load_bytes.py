@@ -1,4 +1,4 @@
-"""Files that somebody sends: good ones read as they do from the disk, bad ones are refused, and nothing is opened."""
+"""Models from untrusted bytes: read as from the disk, or an error, and no local file is opened."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def meshes(mechanism: Mechanism) -> list[Mesh]:
 
 
 def sealed(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
-    """`load_bytes`, while no path of this machine can be opened or even looked at, as far as Python can see."""
+    """Call `load_bytes` while Python can neither open nor stat any local path."""
 
     def refuse(*arguments: object, **options: object) -> object:
         raise AssertionError(f"a file was touched: {arguments}")
@@ -58,13 +58,13 @@ def sealed(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
         return load_bytes(name, data)
 
 
-# ---- what is good ---------------------------------------------------------------------------
+# ---- valid files ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "uri", ["package://arm_description/meshes/wedge.stl", "meshes/wedge.stl", "../meshes/wedge.stl"]
 )
-def test_a_zip_of_a_urdf_brings_its_meshes(uri: str) -> None:
+def test_zip_of_a_urdf_contains_its_meshes(uri: str) -> None:
     folder = "arm_description/urdf" if uri.startswith("..") else "arm_description"
     data = packed({f"{folder}/arm.urdf": ARM.format(mesh=uri), "arm_description/meshes/wedge.stl": WEDGE})
     mechanism, files = sealed("arm.zip", data)
@@ -75,14 +75,18 @@ def test_a_zip_of_a_urdf_brings_its_meshes(uri: str) -> None:
 
 
 def zipped_model(name: str) -> tuple[Mechanism, Mechanism, dict[str, bytes]]:
-    """A model of tests/data from the disk and from a zip of all that is around it, and the files that came along."""
+    """A model of tests/data from the disk and from a zip of all that is around it, and the files of the zip."""
     folder = DATA / name.split("/")[0]
     around = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    others = {other for other in around if other.endswith((".xml", ".sdf")) and "/" not in other}
+    others = {file_name for file_name in around if file_name.endswith((".xml", ".sdf")) and "/" not in file_name}
     included = {"leg_defaults.xml", "hand_finger.xml"}
     model = name.split("/")[1]
-    kept = {other: data for other, data in around.items() if other == model or other not in others - included}
-    return load(DATA / name), *load_bytes("robot.zip", packed(dict(kept)))
+    files = {
+        file_name: data
+        for file_name, data in around.items()
+        if file_name == model or file_name not in others - included
+    }
+    return load(DATA / name), *load_bytes("robot.zip", packed(dict(files)))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def zipped_model(name: str) -> tuple[Mechanism, Mechanism, dict[str, bytes]]:
         *("mjcf/cam.xml", "mjcf/hexapod.xml", "sdf/hand.sdf", "sdf/four_bar.sdf"),
     ],
 )
-def test_a_zip_reads_as_the_disk_does(name: str) -> None:
+def test_zip_gives_the_same_mechanism_as_the_disk(name: str) -> None:
     if name.startswith("mjcf"):
         pytest.importorskip("mujoco")
     disk, memory, _ = zipped_model(name)
@@ -103,20 +107,20 @@ def test_a_zip_reads_as_the_disk_does(name: str) -> None:
     assert memory.name == disk.name
     assert np.array_equal(memory.q, disk.q)
     assert np.allclose(memory.poses(memory.q), disk.poses(disk.q), rtol=0.0, atol=1e-12)
-    for one, other in zip(meshes(memory), meshes(disk), strict=True):
-        assert (one.uri, one.scale, one.path) == (other.uri, other.scale, None)
-    for one, other in zip(memory.links.values(), disk.links.values(), strict=True):
-        for placed, there in zip(one.visuals, other.visuals, strict=True):
+    for memory_item, disk_item in zip(meshes(memory), meshes(disk), strict=True):
+        assert (memory_item.uri, memory_item.scale, memory_item.path) == (disk_item.uri, disk_item.scale, None)
+    for memory_item, disk_item in zip(memory.links.values(), disk.links.values(), strict=True):
+        for placed, there in zip(memory_item.visuals, disk_item.visuals, strict=True):
             assert np.allclose(placed.pose.matrix, there.pose.matrix, rtol=0.0, atol=1e-9)
 
 
-def test_the_meshes_of_an_mjcf_come_along() -> None:
+def test_meshes_of_an_mjcf_are_read_from_the_zip() -> None:
     pytest.importorskip("mujoco")
     _, _, files = zipped_model("mjcf/zoo.xml")
     assert list(files.values()) == [WEDGE]
 
 
-def test_json_of_ours_and_tables_are_read() -> None:
+def test_json_mechanisms_and_tables_are_read_from_bytes() -> None:
     mechanism, files = sealed("a.json", b'{"mechanik": 1, "arm": {"lengths": [1, 1]}}')
     assert mechanism.q.size == 2
     table = {"rows": [[0, 1, 0, 0]], "convention": "classic", "columns": "d a alpha theta", "degrees": False}
@@ -125,7 +129,7 @@ def test_json_of_ours_and_tables_are_read() -> None:
     assert files == {}
 
 
-def test_the_file_of_closures_comes_along() -> None:
+def test_closure_file_is_read_from_the_zip() -> None:
     text = (
         '<robot name="r"><link name="a"/><link name="b"/>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
@@ -135,7 +139,7 @@ def test_the_file_of_closures_comes_along() -> None:
     assert list(mechanism.closures) == ["loop"]
 
 
-def test_of_several_models_the_outermost_counts_or_all_are_named() -> None:
+def test_outermost_model_of_a_zip_is_read_and_ambiguity_is_an_error() -> None:
     arm = ARM.format(mesh="a.stl")
     mechanism, _ = load_bytes(
         "x.zip", packed({"arm.urdf": arm, "old/arm.urdf": "<robot/>", "package.xml": "<package/>"})
@@ -146,10 +150,10 @@ def test_of_several_models_the_outermost_counts_or_all_are_named() -> None:
     assert load_bytes("b.zip", packed({"a.urdf": "<robot/>", "b.urdf": arm}))[0].joints
 
 
-# ---- paths of this machine ------------------------------------------------------------------
+# ---- local paths ------------------------------------------------------------------
 
 
-def test_a_mesh_of_this_machine_is_not_looked_for() -> None:
+def test_meshes_on_the_local_disk_are_not_opened() -> None:
     here = DATA / "mjcf" / "meshes" / "wedge.stl"
     for uri in (str(here), f"file://{here}", "/etc/passwd", "package://mjcf/meshes/wedge.stl"):
         mechanism, files = sealed("arm.urdf", ARM.format(mesh=uri).encode())
@@ -158,7 +162,7 @@ def test_a_mesh_of_this_machine_is_not_looked_for() -> None:
         assert "add it to the zip" in mechanism.warnings[0]
 
 
-def test_a_path_in_json_is_forgotten() -> None:
+def test_mesh_paths_in_json_are_dropped() -> None:
     shape = {"type": "mesh", "uri": "a.stl", "path": str(DATA / "mjcf" / "meshes" / "wedge.stl")}
     text = json.dumps({"mechanik": 1, "links": [{"name": "a", "visuals": [shape]}]})
     mechanism, files = load_bytes("a.json", text.encode())
@@ -167,8 +171,8 @@ def test_a_path_in_json_is_forgotten() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
 @pytest.mark.parametrize("place", ["absolute", "beside"])
-def test_mujoco_opens_nothing_of_this_machine(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe stands where the mesh is said to be: MuJoCo would wait for ever if it opened it."""
+def test_mujoco_opens_no_local_files(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of the mesh is a pipe: MuJoCo would block forever if it opened it."""
     pytest.importorskip("mujoco")
     os.mkfifo(tmp_path / "trap.stl")
     monkeypatch.chdir(tmp_path)
@@ -179,7 +183,7 @@ def test_mujoco_opens_nothing_of_this_machine(place: str, tmp_path: Path, monkey
     assert any("could not be opened" in warning for warning in mechanism.warnings)
 
 
-def test_mujoco_includes_only_what_came_along(tmp_path: Path) -> None:
+def test_mjcf_includes_only_files_of_the_zip(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     part = tmp_path / "part.xml"
     part.write_text("<mujocoinclude/>")
@@ -189,14 +193,14 @@ def test_mujoco_includes_only_what_came_along(tmp_path: Path) -> None:
     assert load_bytes("m.zip", packed({"m.xml": model, "x/part.xml": "<mujocoinclude/>"}))[0].joints
 
 
-def test_sdf_includes_only_what_came_along() -> None:
+def test_sdf_includes_only_files_of_the_zip() -> None:
     folder = DATA / "sdf" / "finger"
     text = f'<sdf version="1.7"><model name="m"><include><uri>{folder}</uri></include></model></sdf>'
     with pytest.raises(FormatError, match="there is no such model"):
         load_bytes("m.sdf", text.encode())
 
 
-# ---- what is refused ------------------------------------------------------------------------
+# ---- hostile files ------------------------------------------------------------------------
 
 
 def edited(data: bytes, change: Callable[[zipfile.ZipInfo], None]) -> bytes:
@@ -259,14 +263,17 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "another method": (packed({"arm.urdf": "<robot/>"}, zipfile.ZIP_LZMA), "not compressed by deflate"),
     "a bomb by ratio": (packed({"a.urdf": b" " * (8 * 2**20)}), "by more than a factor of 200"),
     "more than is read, by its table": (patched(ONE, 24, struct.pack("<I", 2**31)), "2048 MB"),
-    "a size that is a lie": (patched(ONE, 24, struct.pack("<I", 10)), "the zip is damaged"),
-    "a packed size that is a lie": (patched(ONE, 20, struct.pack("<I", 10)), "the zip is damaged"),
+    "a wrong size": (patched(ONE, 24, struct.pack("<I", 10)), "the zip is damaged"),
+    "a wrong packed size": (patched(ONE, 20, struct.pack("<I", 10)), "the zip is damaged"),
     "an entry that points nowhere": (patched(ONE, 42, struct.pack("<I", 2**30)), "the zip is damaged"),
     "a wrong checksum": (patched(ONE, 16, b"abcd"), "the zip is damaged"),
     "cut off": (ONE[:-30], "seems truncated"),
     "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MAX_ZIP_FILES + 1)}), "the limit is 2000"),
-    "a count that is a lie": (ONE[:-14] + b"\xff\xff\xff\xff" + ONE[-10:], "65,535"),
-    "one of split into several files": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "split into several files"),
+    "a wrong count": (
+        ONE[:-14] + b"\xff\xff\xff\xff" + ONE[-10:],
+        "the zip uses the ZIP64 format, for more than 4 GB or 65,535 files; pack only the robot",
+    ),
+    "split into several files": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "split into several files"),
     "nothing in it": (packed({}), "no URDF, MJCF, SDF or JSON"),
     "a zip in a zip": (packed({"robot.zip": ONE}), "no URDF, MJCF, SDF or JSON"),
     "a xacro in a zip": (packed({"a.urdf.xacro": "<robot/>"}), "expand it first"),
@@ -281,7 +288,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "blanks": (b" \n", "is empty"),
     "something else": (b"%PDF-1.7", "begins with"),
     "a page": (b"<html></html>", "root element is <html>"),
-    "more text than is read": (b'<robot name="a">' + b" " * 17 * 2**20, "the limit is 16"),
+    "more text than is read": (b'<robot name="a">' + b" " * 17 * 2**20, "the limit is 16 MB"),
     "an SDF that includes itself": (
         packed({"m/model.sdf": SDF.format("<include><uri>model://m</uri></include>")}),
         "nests models",
@@ -302,7 +309,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "a chain without end": (b"<robot>" + b"<link name='a'/>" * 6000 + b"</robot>", "6000 links and joints"),
     "a chain without end in UTF-16": (
         ("<robot>" + "<link name='a'/>" * 6000 + "</robot>").encode("utf-16"),
-        "6000 links",
+        "6000 links and joints",
     ),
     "an arm without end": (
         json.dumps({"mechanik": 1, "arm": {"lengths": [1] * 6000}}).encode(),
@@ -313,18 +320,21 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_what_is_hostile_is_refused_with_a_word(case: str) -> None:
-    data, said = HOSTILE[case]
+def test_hostile_data_raises_an_error_that_says_why(case: str) -> None:
+    data, message = HOSTILE[case]
     with pytest.raises(MechanikError) as refused:
         sealed("sent.zip", data)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 HOSTILE_MJCF = {
     "a plugin": ('<asset/><extension/><actuator><plugin plugin="x"/></actuator>', "runs code"),
     "a composite": ("<worldbody><composite count='1000 1000 1000'/></worldbody>", "generates bodies"),
     "a flexible body": ("<worldbody><flexcomp name='f' count='999 999 999'/></worldbody>", "flexible body"),
-    "replicates": ("<worldbody><replicate count='1000000000'><body/></replicate></worldbody>", "from 1 to 1000"),
+    "replicates": (
+        "<worldbody><replicate count='1000000000'><body/></replicate></worldbody>",
+        "from 1 to 1000",
+    ),
     "replicates of replicates": (
         "<worldbody><replicate count='999'><replicate count='999'><body/></replicate></replicate></worldbody>",
         "more than 10000 elements",
@@ -337,15 +347,15 @@ HOSTILE_MJCF = {
 
 
 @pytest.mark.parametrize("case", HOSTILE_MJCF)
-def test_what_mujoco_would_do_for_anyone_is_refused(case: str) -> None:
+def test_hostile_mjcf_raises_an_error_that_says_why(case: str) -> None:
     pytest.importorskip("mujoco")
-    head, said = HOSTILE_MJCF[case]
+    head, message = HOSTILE_MJCF[case]
     with pytest.raises(FormatError) as refused:
         load_bytes("sent.xml", MJCF.format(head=head, geom='size="1"').encode())
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
-def test_sizes_that_mujoco_would_believe_are_left_out() -> None:
+def test_excessive_sizes_in_mjcf_are_ignored() -> None:
     pytest.importorskip("mujoco")
     head = (
         '<size nuser_body="2000000000" memory="100G"/><custom><numeric name="n" size="2000000000"/></custom>'
@@ -357,14 +367,14 @@ def test_sizes_that_mujoco_would_believe_are_left_out() -> None:
     assert any("<hfield>" in warning for warning in mechanism.warnings)
 
 
-def test_what_comes_out_is_counted_whatever_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacked_bytes_are_counted_whatever_the_table_of_contents_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(FormatError, match="unpacked, the zip has"):
         load_bytes("a.zip", packed({"a.urdf": os.urandom(1001)}))
 
 
 @pytest.mark.parametrize("filler", [b"<!---->", b"<!A", b"<?a?>", b" "])
-def test_what_stands_before_the_first_element_is_read_in_one_pass(filler: bytes) -> None:
+def test_text_before_the_root_element_is_scanned_in_linear_time(filler: bytes) -> None:
     """Each of these once took a time that grew as the square of its length: here, hours."""
     with pytest.raises(MechanikError):
         load_bytes("a.urdf", filler * (2**20 // len(filler)))
@@ -374,14 +384,14 @@ def test_what_stands_before_the_first_element_is_read_in_one_pass(filler: bytes)
 @example(b"PK\x05\x06" + bytes(18), "a.zip")
 @example(b"\xff\xfe<", "a.urdf")
 @settings(max_examples=150, deadline=None)
-def test_random_bytes_are_refused(data: bytes, name: str) -> None:
+def test_random_bytes_raise_an_error(data: bytes, name: str) -> None:
     with pytest.raises(MechanikError):
         load_bytes(name, data)
 
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_damaged_zip_is_read_or_refused(data: st.DataObject) -> None:
+def test_damaged_zip_is_read_or_raises_an_error(data: st.DataObject) -> None:
     whole = bytearray(packed({"arm.urdf": ARM.format(mesh="wedge.stl"), "wedge.stl": WEDGE}))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -394,7 +404,7 @@ def test_a_damaged_zip_is_read_or_refused(data: st.DataObject) -> None:
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_a_damaged_description_is_read_or_refused(data: st.DataObject) -> None:
+def test_damaged_model_is_read_or_raises_an_error(data: st.DataObject) -> None:
     texts = (ARM.format(mesh="a.stl"), MJCF.format(head="", geom='size="1"'), SDF.format("<link name='l'/>"))
     whole = data.draw(st.sampled_from(texts))
     at = data.draw(st.integers(0, len(whole) - 1))

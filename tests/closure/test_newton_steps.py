@@ -1,4 +1,4 @@
-"""Small steps in one go: the same as a walk, wherever they are taken, and nothing is remembered that should not be."""
+"""Small steps by Newton iteration: equal to path following everywhere, and independent of previous calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from driven_linkages import four_bar, rocker_of, turned_off
+from driven_linkages import angle_difference, four_bar, rocker_angle_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -32,32 +32,34 @@ LINKAGES = {
     "stewart_platform": PLATFORM_LEGS,
     "gripper": (),
 }
-"""By name in the gallery, the joints that drive; those that the structure chooses where none are given."""
+"""Inputs by name in the gallery; empty: those that mk.structure chooses."""
 
 
 @functools.cache
-def driven(name: str) -> tuple[mk.Mechanism, tuple[str, ...], Array]:
-    """A linkage, its drives, and where it is shut."""
+def closed_linkage(name: str) -> tuple[mk.Mechanism, tuple[str, ...], Array]:
+    """Return a linkage, its inputs, and a closed configuration."""
     linkage = mk.gallery.make(name)
     return linkage, LINKAGES[name] or tuple(map(str, mk.structure(linkage).inputs)), linkage.assemble().require().q
 
 
-def moved(linkage: mk.Mechanism, names: tuple[str, ...], q: Array, far: float, seed: int) -> dict[str, Array]:
-    """Values of the drives that are `far` (m, rad) from those at q, in some direction."""
-    way = np.random.default_rng(seed).standard_normal(len(names))
+def inputs_at_distance(
+    linkage: mk.Mechanism, names: tuple[str, ...], q: Array, far: float, seed: int
+) -> dict[str, Array]:
+    """Return input values at the distance `far` (m, rad) from those at q, in a random direction."""
+    direction = np.random.default_rng(seed).standard_normal(len(names))
     here = np.array([linkage.values(q)[name] for name in names])
-    there = here + far * way / np.linalg.norm(way)
+    there = here + far * direction / np.linalg.norm(direction)
     return {name: np.array([x]) for name, x in zip(names, there, strict=True)}
 
 
 @pytest.mark.parametrize("name", LINKAGES)
-def test_a_small_step_ends_where_a_walk_does(name: str) -> None:
-    linkage, names, q = driven(name)
+def test_newton_step_equals_path_following(name: str) -> None:
+    linkage, names, q = closed_linkage(name)
     rng = np.random.default_rng(3)
     taken = 0
     with cached_loop_system(linkage, {}) as loops:
         for seed in range(12):
-            values = moved(linkage, names, q, 10 ** rng.uniform(-5, -1), seed)
+            values = inputs_at_distance(linkage, names, q, 10 ** rng.uniform(-5, -1), seed)
             step, still = newton_step_for(loops, values), np.zeros(linkage.nv)
             assert step is not None
             at_once, walked = step.solve(values, q, still), follow_branch_to(loops, values, StartState(q, still))
@@ -84,13 +86,13 @@ def test_a_small_step_ends_where_a_walk_does(name: str) -> None:
     st.sampled_from(["crank", "coupler", "rocker"]),
     st.booleans(),
 )
-def test_near_change_points_and_dead_points_it_is_the_walks_branch_too(
+def test_newton_step_takes_the_branch_of_path_following_near_singularities(
     lengths: tuple[float, ...], off: float, away: float, far: float, sign: float, drive: str, is_crossed: bool
 ) -> None:
     """Two branches cross where all bars lie on one line, or come as near as `off` to each other."""
     ground, crank, coupler, rocker = lengths
     linkage = four_bar(ground + off, crank, coupler, rocker, 10**away, is_crossed=is_crossed)
-    assume(max(float(np.abs(one.gap().position).max()) for one in linkage.closures.values()) < 1e-12)
+    assume(max(float(np.abs(closure.gap().position).max()) for closure in linkage.closures.values()) < 1e-12)
     values = {drive: np.array([float(linkage.values()[drive]) + sign * 10**far])}  # type: ignore[arg-type]
     with cached_loop_system(linkage, {}) as loops:
         step = newton_step_for(loops, values)
@@ -102,7 +104,7 @@ def test_near_change_points_and_dead_points_it_is_the_walks_branch_too(
             assert (at_once.success, at_once.message) == (walked.success, walked.message)
 
 
-def test_all_around_a_four_bar_no_walk_is_needed() -> None:
+def test_newton_steps_suffice_all_around_a_four_bar() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     q = linkage.q
     with cached_loop_system(linkage, {}) as loops:
@@ -113,12 +115,12 @@ def test_all_around_a_four_bar_no_walk_is_needed() -> None:
             assert there is not None
             q = there.q
             assert q[0] == angle
-            assert turned_off(q[2], rocker_of(*LENGTHS, angle)) < 1e-12
+            assert angle_difference(q[2], rocker_angle_of(*LENGTHS, angle)) < 1e-12
 
 
 @settings(max_examples=20)
 @given(st.floats(-0.2, 0.2).filter(lambda x: abs(x) > 1e-6), st.floats(0.0, 6.0))
-def test_its_heading_is_the_way_that_it_goes_on(far: float, angle: float) -> None:
+def test_heading_is_the_tangent_of_the_path(far: float, angle: float) -> None:
     linkage = four_bar(*LENGTHS, angle)
     there = linkage.assemble({"crank": angle + far})
     h = 1e-5
@@ -127,9 +129,9 @@ def test_its_heading_is_the_way_that_it_goes_on(far: float, angle: float) -> Non
     assert np.abs(there.heading - slope).max() < 1e-8
 
 
-def test_a_follower_that_would_leave_its_limits_stops_even_a_small_step() -> None:
+def test_passive_joint_at_its_limit_stops_a_newton_step() -> None:
     linkage = four_bar(*LENGTHS, 1.49)
-    limit = rocker_of(*LENGTHS, 1.5)
+    limit = rocker_angle_of(*LENGTHS, 1.5)
     linkage.joint("rocker").set_limits(-math.inf, limit)
     there = linkage.assemble({"crank": 1.51})
     assert not there.success
@@ -137,7 +139,7 @@ def test_a_follower_that_would_leave_its_limits_stops_even_a_small_step() -> Non
     assert linkage.assemble({"crank": 1.499}).success
 
 
-def test_a_small_step_over_the_drives_own_limit_ends_there() -> None:
+def test_newton_step_beyond_the_limit_of_the_input_ends_at_the_limit() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     linkage.joint("crank").set_limits(-1.0, 0.61)
     assert linkage.assemble({"crank": 0.61}).success
@@ -146,17 +148,17 @@ def test_a_small_step_over_the_drives_own_limit_ends_there() -> None:
     assert beyond.q[0] == 0.61
 
 
-def test_drives_that_do_not_fit_are_refused_however_small_the_step() -> None:
+def test_dependent_inputs_fail_even_for_small_steps() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     there = linkage.assemble({"crank": 0.601, "rocker": float(linkage.q[2])})
     assert not there.success
     assert "rocker depends on crank" in there.message
 
 
-# ---- what is kept -------------------------------------------------------------------------------
+# ---- caches -------------------------------------------------------------------------------
 
 
-def test_the_answer_does_not_depend_on_what_was_asked_before() -> None:
+def test_assembly_does_not_depend_on_previous_calls() -> None:
     used, values = four_bar(*LENGTHS, 0.6), {"crank": 0.63}
     for angle in (0.61, 0.7, 2.9, 0.63):
         used.assemble({"crank": angle})
@@ -164,7 +166,7 @@ def test_the_answer_does_not_depend_on_what_was_asked_before() -> None:
     assert np.array_equal(used.assemble(values).q, four_bar(*LENGTHS, 0.6).assemble(values).q)
 
 
-def test_an_edit_is_seen() -> None:
+def test_edit_of_the_mechanism_is_noticed() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     linkage.assemble({"crank": 0.62})
     linkage.joint("rocker").set_limits(-1.0, float(linkage.q[2]) + 1e-4)
@@ -176,7 +178,7 @@ def test_an_edit_is_seen() -> None:
     assert loose.q.tolist() == [0.7, *linkage.q[1:]]
 
 
-def test_weights_of_one_call_are_not_those_of_the_next() -> None:
+def test_weights_of_a_call_do_not_affect_the_next_call() -> None:
     robot, fresh = mk.gallery.five_bar(), mk.gallery.five_bar()
     drive, weights = {"left_crank_joint": 2.4}, {"left_rod_joint": 3.0}
     plain, weighted = robot.assemble(drive).q, robot.assemble(drive, weights=weights).q
@@ -185,7 +187,7 @@ def test_weights_of_one_call_are_not_those_of_the_next() -> None:
     assert np.array_equal(fresh.assemble(drive, weights=weights).q, weighted)
 
 
-def test_what_is_kept_goes_with_the_mechanism() -> None:
+def test_cache_does_not_keep_the_mechanism_alive() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     linkage.assemble({"crank": 0.62})
     seen = weakref.ref(linkage)
@@ -194,7 +196,7 @@ def test_what_is_kept_goes_with_the_mechanism() -> None:
     assert seen() is None
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_threads_can_assemble_the_same_mechanism() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
 
     def turn(sign: float) -> Array:

@@ -1,4 +1,4 @@
-"""Closures that stand beside a URDF, inside it, or in the names of its links."""
+"""Closures in a sidecar file, in the URDF, or by the names of links."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def check(mechanism: Mechanism) -> None:
     assert mechanism.space.q_names == ("a", "b", "c")
 
 
-def test_closures_may_be_given_as_data() -> None:
+def test_closures_are_read_from_python_data() -> None:
     check(four_bar(closures=[LOOP]))
     check(four_bar(closures={"closures": [LOOP]}))
     assert mobility(four_bar(closures=[LOOP])).gruebler == 3 - 5
 
 
 @pytest.mark.parametrize("ending", [".closures.json", ".closures.yaml", ".closures.yml"])
-def test_a_file_beside_the_urdf_is_found_by_its_name(ending: str, tmp_path: Path) -> None:
+def test_sidecar_file_is_found_by_its_name(ending: str, tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     path = tmp_path / "bars.urdf"
     path.write_text(f'<robot name="bars">{BARS}</robot>')
@@ -66,7 +66,7 @@ def test_a_file_beside_the_urdf_is_found_by_its_name(ending: str, tmp_path: Path
     check(read_urdf(path))
 
 
-def test_yaml_reads_as_people_write_it(tmp_path: Path) -> None:
+def test_yaml_sidecar_is_read(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     path = tmp_path / "loops.yaml"
     path.write_text(
@@ -81,7 +81,7 @@ def test_yaml_reads_as_people_write_it(tmp_path: Path) -> None:
     check(four_bar(closures=str(path)))
 
 
-def test_of_two_files_beside_the_urdf_the_second_is_warned_of(tmp_path: Path) -> None:
+def test_second_sidecar_file_is_ignored_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "bars.urdf"
     path.write_text(f'<robot name="bars">{BARS}</robot>')
     (tmp_path / "bars.closures.json").write_text(json.dumps([LOOP]))
@@ -91,14 +91,14 @@ def test_of_two_files_beside_the_urdf_the_second_is_warned_of(tmp_path: Path) ->
     assert mechanism.warnings == ["bars.closures.yml is ignored, because bars.closures.json exists."]
 
 
-def test_a_file_that_is_given_takes_the_place_of_the_one_beside(tmp_path: Path) -> None:
+def test_given_closure_file_replaces_the_sidecar_file(tmp_path: Path) -> None:
     path = tmp_path / "bars.urdf"
     path.write_text(f'<robot name="bars">{BARS}</robot>')
     (tmp_path / "bars.closures.json").write_text(json.dumps([LOOP]))
     assert not read_urdf(path, closures=[]).closures
 
 
-def test_a_block_in_the_urdf_closes_loops() -> None:
+def test_block_in_the_urdf_closes_loops() -> None:
     check(
         four_bar(
             '<mechanik><closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0 1">'
@@ -108,17 +108,17 @@ def test_a_block_in_the_urdf_closes_loops() -> None:
     check(four_bar('<mechanik><closure name="loop" free="EZ" link="coupler" onto_link="rocker" axis="z"/></mechanik>'))
 
 
-def test_frames_named_in_pairs_are_joined_by_a_ball() -> None:
+def test_frames_with_paired_names_are_closed_by_a_spherical_joint() -> None:
     frames = fixed("f1", "coupler", "closing_loop_1", 2) + fixed("f2", "rocker", "closing_loop_2")
     closure = four_bar(frames, trim=True).closures["loop"]
     assert closure.free_dof == (DoF.EX, DoF.EY, DoF.EZ)
     assert closure.gap().is_closed(1e-12)
-    told = four_bar(frames, closures=[LOOP])
-    check(told)
-    assert list(told.closures) == ["loop"]
+    mechanism = four_bar(frames, closures=[LOOP])
+    check(mechanism)
+    assert list(mechanism.closures) == ["loop"]
 
 
-def test_a_frame_without_its_partner_is_warned_of() -> None:
+def test_frame_without_its_pair_is_a_warning() -> None:
     lone = fixed("f", "rocker", "closing_x_2")
     assert any("'closing_x_2' has no partner 'closing_x_1'" in warning for warning in four_bar(lone).warnings)
 
@@ -134,25 +134,25 @@ def test_a_frame_without_its_partner_is_warned_of() -> None:
         ("cylindrical", "Z EZ"),
     ],
 )
-def test_each_kind_leaves_its_freedoms(kind: str, free: str) -> None:
+def test_each_kind_of_closure_has_its_free_dofs(kind: str, free: str) -> None:
     closure = four_bar(closures=[LOOP | {"kind": kind}]).closures["loop"]
     assert [dof.name for dof in closure.free_dof] == free.split()
 
 
-def test_without_onto_the_loop_is_shut_as_it_stands() -> None:
-    said = {key: value for key, value in LOOP.items() if key != "onto"} | {"at": [0.3, 0.4, 0.5]}
-    closure = four_bar(closures=[said]).closures["loop"]
+def test_closure_without_onto_is_closed_at_the_present_configuration() -> None:
+    closure_data = {key: value for key, value in LOOP.items() if key != "onto"} | {"at": [0.3, 0.4, 0.5]}
+    closure = four_bar(closures=[closure_data]).closures["loop"]
     assert closure.gap().is_closed(1e-12)
     assert np.abs(closure.at.position - [-1.7, 0.4, 0.5]).max() < 1e-12
 
 
-def test_an_axis_turns_the_freedoms() -> None:
+def test_axis_rotates_the_free_dofs() -> None:
     for axis in ("x", [1, 0, 0]):
         joint = four_bar(closures=[LOOP | {"kind": "slider", "axis": axis}]).closures["loop"].joint
         assert np.abs(joint.axis - [1, 0, 0]).max() < 1e-15  # type: ignore[union-attr]
 
 
-def test_a_closure_may_have_limits() -> None:
+def test_closures_can_have_limits() -> None:
     joint = four_bar(closures=[LOOP | {"lower": [-1], "upper": [None]}]).closures["loop"].joint
     assert joint.limits("EZ") == (-1, np.inf)  # type: ignore[union-attr]
 
@@ -192,18 +192,18 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_broken_closure_is_refused_and_named(case: str) -> None:
+def test_invalid_closure_raises_an_error_that_names_it(case: str) -> None:
     given, message = BAD[case]
     with pytest.raises(FormatError, match=f"(?s){message}"):
         four_bar(closures=given)
 
 
-def test_free_must_be_a_list_of_freedoms() -> None:
-    said = {key: value for key, value in LOOP.items() if key != "kind"}
+def test_free_must_be_a_list_of_dofs() -> None:
+    closure_data = {key: value for key, value in LOOP.items() if key != "kind"}
     cases = ((["EW"], "'EW' is not a degree"), (3, "free must be a list"), (["EZ", "X"], "the order must be"))
     for free, message in cases:
         with pytest.raises(FormatError, match=message):
-            four_bar(closures=[said | {"free": free}])
+            four_bar(closures=[closure_data | {"free": free}])
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,9 @@ def test_free_must_be_a_list_of_freedoms() -> None:
         ("c.yaml", "!!python/object:os.system x", r"c\.yaml: could not determine a constructor"),
     ],
 )
-def test_a_broken_closure_file_is_refused_with_its_name(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_closure_file_raises_an_error_that_names_the_file(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
     pytest.importorskip("yaml")
     path = tmp_path / name
     path.write_text(text)
@@ -225,7 +227,7 @@ def test_a_broken_closure_file_is_refused_with_its_name(name: str, text: str, me
         four_bar(closures=path)
 
 
-def test_a_closure_file_that_is_not_there_is_missed(tmp_path: Path) -> None:
+def test_missing_closure_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileMissing, match=r"loops\.json"):
         four_bar(closures=tmp_path / "loops.json")
 
@@ -244,12 +246,12 @@ def test_a_closure_file_that_is_not_there_is_missed(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broken_block_is_refused_with_its_line(block: str, message: str) -> None:
+def test_invalid_block_raises_an_error_that_names_the_line(block: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         four_bar(f"<mechanik>{block}</mechanik>")
 
 
-def test_without_yaml_the_way_to_get_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_yaml_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     imported = builtins.__import__
 
     def without_yaml(name: str, *rest: Any, **options: Any) -> Any:

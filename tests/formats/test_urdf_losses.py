@@ -1,4 +1,4 @@
-"""What a URDF cannot hold is said, and only that."""
+"""`save` reports exactly the content that a URDF does not hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rich() -> Mechanism:
     return mechanism
 
 
-def test_each_kind_of_loss_is_one_sentence() -> None:
+def test_each_kind_of_loss_is_one_message() -> None:
     assert urdf_losses(rich()) == [
         "a URDF cannot hold goals: there",
         "a URDF cannot hold named configurations: home",
@@ -40,7 +40,7 @@ def test_each_kind_of_loss_is_one_sentence() -> None:
     ]
 
 
-def test_what_was_read_loses_nothing() -> None:
+def test_urdf_round_trip_reports_no_losses() -> None:
     again = read_urdf(write_urdf(rich()))
     assert urdf_losses(again) == []
     assert again.extras == {"dynamics": {"shoulder": {"damping": 1.0}}}
@@ -56,7 +56,7 @@ def test_extras_of_a_fixed_joint_are_written() -> None:
 
 
 @pytest.mark.parametrize("extras", [{"limits": 3}, {"limits": {"j": None}}, {"limits": {"j": {"effort": True}}}])
-def test_extras_of_another_form_are_left_out_and_named(extras: dict[str, object]) -> None:
+def test_extras_without_urdf_form_are_reported_as_lost(extras: dict[str, object]) -> None:
     builder = Builder()
     builder.revolute("j", "a", "b", limits=(-1, 1))
     mechanism = builder.build()
@@ -65,7 +65,7 @@ def test_extras_of_another_form_are_left_out_and_named(extras: dict[str, object]
     assert len(urdf_losses(mechanism)) == 1
 
 
-def test_many_names_are_counted() -> None:
+def test_long_lists_of_names_are_abbreviated_with_their_count() -> None:
     builder = Builder()
     builder.revolute("j", "a", "b")
     mechanism = builder.build()
@@ -75,9 +75,11 @@ def test_many_names_are_counted() -> None:
 
 
 @pytest.mark.parametrize("name", gallery.names())
-def test_the_gallery_loses_its_named_configurations_unchecked_pairs_and_split_joints_only(name: str) -> None:
+def test_gallery_loses_only_configurations_allowed_collisions_and_split_joints(name: str) -> None:
     mechanism = gallery.make(name)
     mechanism.configurations.clear()
     mechanism.allowed_collisions = None
-    split = [joint for joint, one in mechanism.joints.items() if 1 < len(one.dof) < 6 and not one.is_closure]
+    split = [
+        joint_name for joint_name, joint in mechanism.joints.items() if 1 < len(joint.dof) < 6 and not joint.is_closure
+    ]
     assert len(urdf_losses(mechanism)) == (1 if split else 0)

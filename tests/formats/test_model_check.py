@@ -1,4 +1,4 @@
-"""Lint: each thing that is odd is found, and a sound mechanism has none."""
+"""Model check: each fault is reported, and a valid mechanism has no findings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def arm():
     return builder
 
 
-def codes(thing, severity=None):
-    return [finding.code for finding in check(thing) if severity in (None, finding.severity)]
+def codes(model, severity=None):
+    return [finding.code for finding in check(model) if severity in (None, finding.severity)]
 
 
 def with_joint(**options):
@@ -37,30 +37,30 @@ def with_shape(*shapes, inertial=None):
     return builder.build()
 
 
-def test_a_sound_mechanism_has_no_findings():
+def test_valid_mechanism_has_no_findings():
     assert check(arm().build()) == []
 
 
-def test_checking_changes_nothing():
+def test_check_does_not_change_the_mechanism():
     mechanism = with_shape(mk.Mesh("gone.stl"))
     before = mechanism.revision, write_json(mechanism)
     check(mechanism)
     assert (mechanism.revision, write_json(mechanism)) == before
 
 
-def test_a_finding_is_a_frozen_record():
+def test_findings_are_immutable():
     finding = Finding("note", "still", "mechanism", "has no joint that moves")
     with pytest.raises(dataclasses.FrozenInstanceError):
         finding.code = "other"  # type: ignore[misc]
 
 
-def test_limits_that_are_absent_are_a_note_for_turns_and_a_warning_for_slides():
+def test_missing_limits_are_a_note_for_revolute_and_a_warning_for_prismatic_joints():
     assert codes(with_joint(dof="EZ"), "note") == ["no-limits"]
     assert codes(with_joint(dof="Z"), "warning") == ["no-limits"]
     assert codes(with_joint(dof=["X", "EZ"]), "warning") == ["no-limits"]
 
 
-def test_balls_and_floating_bases_need_no_limits():
+def test_spherical_joints_and_floating_bases_need_no_limits():
     assert codes(with_joint(dof=["EX", "EY", "EZ"])) == []
     assert codes(with_joint(dof=["X", "Y", "Z", "EX", "EY", "EZ"])) == []
 
@@ -73,22 +73,22 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("limits", "severity", "code", "message"), LIMITS)
-def test_odd_limits_are_found(limits, severity, code, message):
+def test_suspicious_limits_are_reported(limits, severity, code, message):
     assert check(with_joint(dof="EZ", limits=limits)) == [Finding(severity, code, "joint 'j'", message)]
 
 
-def test_limits_too_large_for_degrees_are_none():
+def test_limits_too_large_for_degrees_count_as_no_limits():
     assert codes(with_joint(dof="EZ", limits=(-1e4, 1e4)), "note") == ["no-limits"]
     assert codes(with_joint(dof="Z", limits=(-1e16, 1e16)), "warning") == ["no-limits"]
     assert codes(with_joint(dof="EZ", limits=(-1, 1e4))) == []
 
 
-def test_a_joint_of_several_freedoms_says_which_is_meant():
+def test_findings_on_joints_with_several_dofs_name_the_dof():
     findings = check(with_joint(dof=["X", "EZ"], limits=([-1, 0.5], [1, 1])))
     assert [finding.message for finding in findings] == ["EZ cannot be 0, because its limits are 0.5 to 1"]
 
 
-def test_a_follower_outside_its_limits_contradicts_its_leader():
+def test_mimic_joint_outside_its_limits_is_an_error():
     builder = arm()
     builder.couple("elbow", "shoulder", 1.0, 5.0)
     (wrong, outside) = check(builder.build())
@@ -97,7 +97,7 @@ def test_a_follower_outside_its_limits_contradicts_its_leader():
     assert (outside.code, outside.severity) == ("value-outside", "warning")
 
 
-def test_a_follower_that_holds_its_leader_back_is_a_note():
+def test_mimic_joint_that_narrows_the_range_of_its_leader_is_a_note():
     builder = arm()
     builder.couple("elbow", "shoulder", 1.0)
     assert codes(builder.build(), "note") == ["coupling-narrows"]
@@ -106,7 +106,7 @@ def test_a_follower_that_holds_its_leader_back_is_a_note():
     assert codes(builder.build()) == []
 
 
-def test_a_ratio_of_zero_is_found():
+def test_coupling_ratio_of_zero_is_reported():
     builder = arm()
     builder.couple("elbow", "shoulder", 0.0)
     assert codes(builder.build()) == ["ratio-zero"]
@@ -126,14 +126,14 @@ def four_bar(crank):
     return mechanism
 
 
-def test_a_loop_that_stands_open_is_an_error_and_a_shut_one_is_none():
+def test_violated_closure_is_an_error_and_a_closed_one_is_not():
     assert codes(four_bar(0.0)) == []
     (finding,) = check(four_bar(0.5))
     assert (finding.severity, finding.code, finding.where) == ("error", "open-loop", "closure 'pin'")
     assert "m and 0 rad" in finding.message
 
 
-def test_a_gap_that_is_only_rounding_is_told_as_zero():
+def test_gap_of_rounding_size_is_printed_as_zero():
     mechanism = four_bar(0.0)
     mechanism.link("rocker").position = (0.1, 0, 0)
     mechanism.set_q([0, 1e-17, 0])
@@ -142,13 +142,13 @@ def test_a_gap_that_is_only_rounding_is_told_as_zero():
     assert (format_amount(1e-17), format_amount(-3e-7), format_amount(0.25)) == ("0", "-3e-07", "0.25")
 
 
-def test_a_law_that_is_broken_is_an_error_and_one_that_says_nothing_new_is_a_note():
+def test_violated_joint_constraint_is_an_error_and_a_redundant_one_a_note():
     builder = arm()
     law = builder.joint_constraint("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
     mechanism = builder.build()
-    (found,) = check(mechanism)
-    assert (found.severity, found.code, found.where) == ("error", "violated-constraint", "joint constraint 'cam'")
-    assert "an error of -0.3" in found.message
+    (finding,) = check(mechanism)
+    assert (finding.severity, finding.code, finding.where) == ("error", "violated-constraint", "joint constraint 'cam'")
+    assert "an error of -0.3" in finding.message
     mechanism.joint("shoulder").set_values(0.3)
     assert check(mechanism) == []
     law.undo()
@@ -157,19 +157,19 @@ def test_a_law_that_is_broken_is_an_error_and_one_that_says_nothing_new_is_a_not
     assert codes(mechanism) == ["redundant-constraint"]
 
 
-def test_a_joint_outside_its_cone_is_an_error():
+def test_joint_outside_its_swing_limit_is_an_error():
     builder = mk.Builder("ball")
     builder.spherical("neck", "body", "head")
     mechanism = builder.build()
     mechanism.joint("neck").set_cone(0.5)
     assert check(mechanism) == []
     mechanism.joint("neck").set_values(0.8, 0, 0)
-    (found,) = check(mechanism)
-    assert (found.severity, found.code) == ("error", "outside-cone")
-    assert "swings by 0.8 rad" in found.message
+    (finding,) = check(mechanism)
+    assert (finding.severity, finding.code) == ("error", "outside-cone")
+    assert "swings by 0.8 rad" in finding.message
 
 
-def test_links_that_nothing_leads_to_are_found():
+def test_unreachable_links_are_reported():
     second, joint = mk.Link("island"), mk.Joint("bridge", dof="EZ", lower=-1, upper=1)
     second.add_child(joint)
     joint.add_child(mk.Link("far"))
@@ -179,7 +179,7 @@ def test_links_that_nothing_leads_to_are_found():
     assert "links: island, far" in finding.message
 
 
-def test_links_that_a_closure_leads_to_are_reached():
+def test_links_connected_by_a_closure_are_reachable():
     first, second = arm().build(), mk.Link("island")
     closing = mk.Joint("pin", dof=["X", "Y", "Z", "EX", "EY", "EZ"])
     second.add_child(closing)
@@ -187,14 +187,14 @@ def test_links_that_a_closure_leads_to_are_reached():
     assert codes(mk.Mechanism(first.roots, name="two")) == []
 
 
-def test_joints_and_goals_that_hold_nothing_are_found():
+def test_joints_without_child_and_goals_without_effect_are_reported():
     mechanism = arm().build()
     mechanism.link("fore").add_child(mk.Joint("stub", dof="EZ", lower=-1, upper=1))
     mechanism.link("fore").add_child(mk.Goal("idle"))
     assert codes(mechanism) == ["no-child", "idle-goal"]
 
 
-def test_what_has_no_name_is_found():
+def test_missing_names_are_reported():
     mechanism = arm().build()
     mechanism.name = ""
     mechanism.link("fore").name = ""
@@ -204,18 +204,18 @@ def test_what_has_no_name_is_found():
     ]
 
 
-def test_two_links_of_one_name_are_an_error():
+def test_two_links_with_the_same_name_are_an_error():
     mechanism = arm().build()
     mechanism.link("fore").name = "upper"
     (finding,) = check(mechanism)
     assert (finding.severity, finding.code) == ("error", "duplicate-name")
 
 
-def test_a_mechanism_without_motion_is_a_note():
+def test_mechanism_without_dofs_is_a_note():
     assert codes(with_joint(dof=())) == ["no-motion"]
 
 
-def test_meshes_that_are_missing_are_found_once_a_link(tmp_path):
+def test_missing_meshes_are_reported_once_for_each_link(tmp_path):
     there = tmp_path / "a.stl"
     there.write_text("solid")
     assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == []
@@ -224,7 +224,7 @@ def test_meshes_that_are_missing_are_found_once_a_link(tmp_path):
     assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == ["mesh-missing"]
 
 
-def test_mirrored_meshes_are_told_once():
+def test_mirrored_meshes_are_reported_once():
     builder = arm()
     mirrored = [mk.ShapeInstance(mk.Mesh(__file__, (1, -1, 1), __file__))]
     builder.link("upper", visuals=mirrored)
@@ -250,9 +250,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "found"), SHAPES, ids=str)
-def test_shapes_without_extent_and_meshes_of_absurd_scale_are_found(shape, found):
-    assert codes(with_shape(shape)) == found
+@pytest.mark.parametrize(("shape", "expected_codes"), SHAPES, ids=str)
+def test_flat_shapes_and_implausible_mesh_scales_are_reported(shape, expected_codes):
+    assert codes(with_shape(shape)) == expected_codes
 
 
 INERTIALS = [
@@ -264,12 +264,12 @@ INERTIALS = [
 ]
 
 
-@pytest.mark.parametrize(("inertial", "found"), INERTIALS, ids=str)
-def test_masses_that_no_body_has_are_found(inertial, found):
-    assert codes(with_shape(inertial=inertial)) == found
+@pytest.mark.parametrize(("inertial", "expected_codes"), INERTIALS, ids=str)
+def test_impossible_inertias_are_reported(inertial, expected_codes):
+    assert codes(with_shape(inertial=inertial)) == expected_codes
 
 
-def test_millimetres_are_suspected():
+def test_positions_in_millimetres_are_reported():
     assert codes(with_joint(dof="EZ", limits=(-1, 1), at=(0, 0, 350))) == ["far"]
 
 
@@ -282,7 +282,7 @@ def urdf(type="revolute", child="b", axis="0 0 1", lower="-1"):
     return URDF.format(type=type, child=child, axis=axis, lower=lower)
 
 
-def test_what_the_reader_found_odd_is_told_once_with_its_line():
+def test_warnings_of_the_reader_are_reported_once_with_their_line():
     (finding,) = check(urdf())
     assert finding.severity == "warning"
     assert "gone.stl" in finding.message
@@ -294,13 +294,13 @@ def test_what_the_reader_found_odd_is_told_once_with_its_line():
     [urdf(axis="0 0 0"), urdf(lower="2"), urdf(child="c"), urdf(child="a"), urdf() + "<", "<mujoco/>", "{"],
     ids=["zero axis", "inverted limits", "unknown link", "loop", "truncated", "not read yet", "broken JSON"],
 )
-def test_a_file_that_cannot_be_read_is_an_error_with_the_message(text):
+def test_unreadable_file_is_an_error_with_the_message_of_the_reader(text):
     finding = check(text)[0]
     assert finding.severity == "error"
     assert len(finding.message) > 10
 
 
-def test_all_faults_of_a_file_are_named_at_once_each_with_its_line():
+def test_all_errors_of_a_urdf_are_reported_at_once_each_with_its_line():
     text = """<robot name="r">
 <link name="base"/>
 <link name="arm"><inertial><mass value="-1"/></inertial></link>
@@ -313,8 +313,12 @@ def test_all_faults_of_a_file_are_named_at_once_each_with_its_line():
 <joint name="c" type="fixed"><parent link="left"/><child link="right"/></joint>
 <joint name="d" type="fixed"><parent link="right"/><child link="left"/></joint>
 </robot>"""
-    found = {(one.code, int(re.search(r"line (\d+)", one.where)[1])) for one in check(text) if one.severity == "error"}
-    assert found == {
+    faults = {
+        (finding.code, int(re.search(r"line (\d+)", finding.where)[1]))
+        for finding in check(text)
+        if finding.severity == "error"
+    }
+    assert faults == {
         ("inertial", 3),
         ("duplicate-name", 4),
         ("visual", 5),
@@ -328,11 +332,11 @@ def test_all_faults_of_a_file_are_named_at_once_each_with_its_line():
         ("second-parent", 9),
         ("number", 9),
     }
-    assert ("warning", "no-limits") in {(one.severity, one.code) for one in check(text)}
-    assert [one.severity for one in check(text)] == sorted(one.severity for one in check(text))
+    assert ("warning", "no-limits") in {(finding.severity, finding.code) for finding in check(text)}
+    assert [finding.severity for finding in check(text)] == sorted(finding.severity for finding in check(text))
 
 
-def test_a_file_that_is_missing_is_one_error(tmp_path):
+def test_missing_file_is_one_error(tmp_path):
     (finding,) = check(tmp_path / "gone.urdf")
     assert (finding.severity, finding.code) == ("error", "file-missing")
     assert "gone.urdf" in finding.where
@@ -369,9 +373,9 @@ def test_structure_errors_carry_the_code_of_their_kind():
         child.add_child(parent)
     with pytest.raises(StructureError) as duplicate:
         mk.Mechanism([mk.Link("a"), mk.Link("a")])
-    with pytest.raises(StructureError) as other:
+    with pytest.raises(StructureError) as empty:
         mk.Builder().build()
-    errors = [second_parent.value, cycle.value, duplicate.value, other.value]
+    errors = [second_parent.value, cycle.value, duplicate.value, empty.value]
     codes = ["second-parent", "cycle", "duplicate-name", "unreadable"]
     assert [error.code for error in errors] == codes
     assert [pickle.loads(pickle.dumps(error)).code for error in errors] == codes

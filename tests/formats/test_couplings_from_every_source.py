@@ -1,4 +1,4 @@
-"""Every kind of closure, gears, racks and laws: by the builder, in the graph and from files they say the same."""
+"""Closures, gears, racks and joint constraints give the same residual from the builder, the graph and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAKEN = {
 
 
 def two_branches():
-    """A left branch that ends in link `a`, a right one that ends in `b`; turns and slides about odd axes."""
+    """A left branch that ends in link `a`, a right one in `b`; revolute and prismatic joints with skew axes."""
     builder = mk.Builder("branches")
     builder.revolute("left", "ground", "upper", at=(0, 1, 0), axis=(1, 1, 0))
     builder.revolute("elbow", "upper", "a", at=(0.5, 0, 0.1), axis="y")
@@ -66,76 +66,76 @@ def from_our_json(kind):
     return read_json(data)
 
 
-def from_a_file_beside(kind, tmp_path):
+def from_sidecar_file(kind, tmp_path):
     (tmp_path / "branches.urdf").write_text(write_urdf(two_branches().build()))
     ends = {
         key: {"position": pose.position.tolist(), "wxyz": pose.wxyz.tolist()}
         for key, pose in (("at", AT), ("onto", ONTO))
     }
-    said = {"name": "loop", "kind": kind, "link": "a", "onto_link": "b", "axis": AXIS, **ends}
-    (tmp_path / "branches.closures.json").write_text(json.dumps({"closures": [said]}))
+    closure = {"name": "loop", "kind": kind, "link": "a", "onto_link": "b", "axis": AXIS, **ends}
+    (tmp_path / "branches.closures.json").write_text(json.dumps({"closures": [closure]}))
     return read_urdf(tmp_path / "branches.urdf")
 
 
-def from_a_block(kind):
-    def numbers(some):
-        return " ".join(map(repr, map(float, some)))
+def from_urdf_block(kind):
+    def numbers(values):
+        return " ".join(map(repr, map(float, values)))
 
-    at, onto = (f'xyz="{numbers(one.position)}" wxyz="{numbers(one.wxyz)}"' for one in (AT, ONTO))
+    at, onto = (f'xyz="{numbers(pose.position)}" wxyz="{numbers(pose.wxyz)}"' for pose in (AT, ONTO))
     ends = f'link="a" onto_link="b" axis="{numbers(AXIS)}"'
     block = f'<mechanik><closure name="loop" kind="{kind}" {ends}><at {at}/><onto {onto}/></closure></mechanik>'
     return read_urdf(write_urdf(two_branches().build()).replace("</robot>", f"{block}</robot>"))
 
 
-def rows(mechanism, q):
+def residual_and_jacobian(mechanism, q):
     relations = closure_relations(mechanism, mechanism.closure("loop"))
-    found = [evaluate_relation(mechanism, relation, q) for relation in relations]
-    return np.concatenate([one for one, _ in found]), np.concatenate([J for _, J in found])
+    evaluations = [evaluate_relation(mechanism, relation, q) for relation in relations]
+    return np.concatenate([residual for residual, _ in evaluations]), np.concatenate([J for _, J in evaluations])
 
 
 @pytest.mark.parametrize("kind", CLOSURE_FREE_DOF)
-def test_a_kind_of_closure_is_the_same_rows_wherever_it_is_said(kind, tmp_path):
+def test_closure_has_the_same_residual_from_every_source(kind, tmp_path):
     first = by_the_builder(kind)
     others = {
         "graph": in_the_graph(kind),
         "JSON": from_our_json(kind),
         "JSON again": read_json(write_json(first)),
-        "file beside": from_a_file_beside(kind, tmp_path),
-        "block": from_a_block(kind),
+        "file beside": from_sidecar_file(kind, tmp_path),
+        "block": from_urdf_block(kind),
         "URDF again": read_urdf(write_urdf(first)),
     }
     rng = np.random.default_rng(0)
     assert first.closure("loop").free_dof == CLOSURE_FREE_DOF[kind]
     for _ in range(5):
         q = first.random(rng)
-        value, J = rows(first, q)
+        value, J = residual_and_jacobian(first, q)
         assert len(value) == TAKEN[kind]
-        for where, other in others.items():
-            assert other.space.q_names == first.space.q_names, where
-            again, J_again = rows(other, q)
+        for where, mechanism in others.items():
+            assert mechanism.space.q_names == first.space.q_names, where
+            again, J_again = residual_and_jacobian(mechanism, q)
             np.testing.assert_allclose(again, value, rtol=0, atol=1e-12, err_msg=where)
             np.testing.assert_allclose(J_again, J, rtol=0, atol=1e-12, err_msg=where)
 
 
-def test_a_point_on_a_line_is_off_by_its_way_to_the_line_and_on_a_plane_by_its_height():
+def test_residual_of_a_point_is_its_distance_from_the_line_or_plane():
     builder = mk.Builder()
     builder.free("base", "ground", "a")
     builder.fixed("rail", "ground", "b")
     builder.close("loop", "b", "a", "point_on_line", at=(1, 0, 0), onto=(0, 0, 0), axis="x")
     line = builder.build()
     q = line.configuration({"base": (7.0, 0.3, -0.4, 0.5, 0.2, 1.0)})
-    assert np.linalg.norm(rows(line, q)[0]) == pytest.approx(0.5, abs=1e-14)
+    assert np.linalg.norm(residual_and_jacobian(line, q)[0]) == pytest.approx(0.5, abs=1e-14)
     builder = mk.Builder()
     builder.free("base", "ground", "a")
     builder.fixed("rail", "ground", "b")
     builder.close("loop", "b", "a", "point_on_plane", at=(1, 0, 0), onto=(0, 0, 0), axis="y")
     plane = builder.build()
-    np.testing.assert_allclose(np.abs(rows(plane, q)[0]), [0.3], atol=1e-14)
+    np.testing.assert_allclose(np.abs(residual_and_jacobian(plane, q)[0]), [0.3], atol=1e-14)
     solution = mk.solve(plane, mk.PositionGoal("a", (5.0, 2.0, 1.0)))
     np.testing.assert_allclose(plane.pose("a", solution.q)[:3, 3], (5, 0, 1), atol=1e-6)
 
 
-# ---- gears, racks and laws ----------------------------------------------------------------------
+# ---- gears, racks and joint constraints ----------------------------------------------------------------------
 
 LAW = {"left": [1.0, 0.3, -0.2], "slide": -2.0}
 BESIDE = {
@@ -164,7 +164,7 @@ def bound_in_the_graph():
     return mechanism
 
 
-def test_gears_and_laws_bind_the_same_wherever_they_are_said(tmp_path):
+def test_gears_and_joint_constraints_have_the_same_residual_from_every_source(tmp_path):
     first, text = bound_by_the_builder(), write_urdf(two_branches().build())
     (tmp_path / "branches.urdf").write_text(text)
     (tmp_path / "branches.closures.json").write_text(json.dumps(BESIDE))
@@ -180,31 +180,31 @@ def test_gears_and_laws_bind_the_same_wherever_they_are_said(tmp_path):
     for _ in range(5):
         q = first.random(rng)
         value, J = evaluate_relation(first, joint_constraint_relations(first)["cam"], q)
-        for where, other in others.items():
-            assert other.space.q_names == first.space.q_names, where
-            again, J_again = evaluate_relation(other, joint_constraint_relations(other)["cam"], q)
+        for where, mechanism in others.items():
+            assert mechanism.space.q_names == first.space.q_names, where
+            again, J_again = evaluate_relation(mechanism, joint_constraint_relations(mechanism)["cam"], q)
             np.testing.assert_allclose(again, value, rtol=0, atol=1e-12, err_msg=where)
             np.testing.assert_allclose(J_again, J, rtol=0, atol=1e-12, err_msg=where)
-            np.testing.assert_allclose(other.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12, err_msg=where)
+            np.testing.assert_allclose(mechanism.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12, err_msg=where)
 
 
-def test_a_rack_slides_the_same_wherever_it_is_said():
+def test_rack_has_the_same_motion_from_every_source():
     builder = two_branches()
     builder.rack("slide", "elbow", radius=0.02, offset=0.3)
     first, text = builder.build(), write_urdf(two_branches().build())
     block = '<mechanik><rack rack="slide" pinion="elbow" radius="0.02" offset="0.3"/></mechanik>'
     beside = {"racks": [{"rack": "slide", "pinion": "elbow", "radius": 0.02, "offset": 0.3}]}
     q = first.random(np.random.default_rng(2))
-    for other in (
+    for mechanism in (
         read_json(write_json(first)),
         read_urdf(write_urdf(first)),
         read_urdf(text, closures=beside),
         read_urdf(text.replace("</robot>", f"{block}</robot>")),
     ):
-        np.testing.assert_allclose(other.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(mechanism.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12)
 
 
-def test_a_law_of_one_freedom_of_several_comes_back_from_a_urdf_under_the_names_of_the_file():
+def test_joint_constraint_on_one_of_several_dofs_survives_a_urdf():
     builder = mk.Builder("base")
     builder.planar("base", "ground", "body")
     builder.joint("arm", "body", "hand", ("X", "EY"), at=(0, 0, 1))
@@ -215,14 +215,14 @@ def test_a_law_of_one_freedom_of_several_comes_back_from_a_urdf_under_the_names_
     q = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     by_name = dict(zip(first.space.q_names, q, strict=True))
     there = np.array([by_name[name] for name in again.space.q_names])
-    one, other = (
+    expected, residual = (
         evaluate_relation(m, joint_constraint_relations(m)["cam"], at)[0] for m, at in ((first, q), (again, there))
     )
-    np.testing.assert_allclose(other, one, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(residual, expected, rtol=0, atol=1e-14)
     assert not any("law" in text for text in urdf_losses(first))
 
 
-def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lost():
+def test_swing_limits_of_closures_survive_a_urdf_and_those_of_tree_joints_are_reported_as_lost():
     builder = two_branches()
     closure = builder.close("loop", "a", "b", "ball", at=AT, onto=ONTO)
     builder.spherical("neck", "a", "head")
@@ -234,9 +234,9 @@ def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lo
     first.joint("neck").set_cone(0.4)
     assert swing_angles(read_json(write_json(first)), q) == pytest.approx(swing_angles(first, q), abs=1e-12)
     assert any("swing limits (cones) of joints: neck" in text for text in urdf_losses(first))
-    said = {"name": "loop", "kind": "ball", "link": "a", "onto_link": "b", "cone": 0.7, "cone_axes": "xz"}
+    closure_data = {"name": "loop", "kind": "ball", "link": "a", "onto_link": "b", "cone": 0.7, "cone_axes": "xz"}
     text = write_urdf(two_branches().build())
-    assert read_urdf(text, closures=[said]).joint("loop").cone == closure.joint.cone
+    assert read_urdf(text, closures=[closure_data]).joint("loop").cone == closure.joint.cone
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lo
         ({"gear": []}, r"the keys closures, laws, gears, racks, not \['gear'\]"),
     ],
 )
-def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
+def test_error_in_a_sidecar_file_names_the_entry(beside, says):
     with pytest.raises(FormatError, match=says):
         read_urdf(write_urdf(two_branches().build()), closures=beside)
 
@@ -273,7 +273,7 @@ def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
         ("<cam/>", "which may contain <base>, <closure>, <values>, <gear>, <rack>, <law>"),
     ],
 )
-def test_what_is_wrong_in_a_block_is_named_with_its_line(block, says):
+def test_error_in_a_urdf_block_names_the_line(block, says):
     text = write_urdf(two_branches().build()).replace("</robot>", f"<mechanik>{block}</mechanik></robot>")
     with pytest.raises(FormatError, match=says):
         read_urdf(text)
