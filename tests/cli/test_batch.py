@@ -397,7 +397,7 @@ def test_help_has_examples(capsys):
     assert "mechanik batch" in out.split("For example:", 1)[1]
 
 
-# ---- wrong use -------------------------------------------------------------------------------
+# ---- usage errors -----------------------------------------------------------------------------
 
 BROKEN = '<robot name="b"><link name="a"/><joint name="j" type="fixed"><parent link="a"/></joint></robot>'
 FILES = {

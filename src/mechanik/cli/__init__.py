@@ -1,7 +1,7 @@
 """The command line `mechanik`: inspect, check and convert mechanisms, compute poses, and solve for joint values.
 
 Exit codes: 0 success; 1 failure (not solved, a check failed, the file is not a mechanism, the result cannot be
-written); 2 wrong use (unknown command, option, joint or file; a folder instead of a file); 130 interrupted; 141 the
+written); 2 usage error (unknown command, option, joint or file; a folder instead of a file); 130 interrupted; 141 the
 reader of the pipe is closed. Results go to stdout, notes and errors to stderr. This is the top layer: it may import
 every other package.
 """

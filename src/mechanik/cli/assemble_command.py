@@ -190,8 +190,8 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
                 "redundant": modes.redundant,
                 "chance_of_more": modes.chance_of_more,
                 "modes": [
-                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(far), "hits": int(hits)}
-                    for q, far, hits in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
+                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(distance), "hits": int(hits)}
+                    for q, distance, hits in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
                 ],
             }
         )
@@ -208,10 +208,10 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
 
 
 def _show_columns(mechanism: Mechanism, q: Array, heads: list[str]) -> None:
-    made = make_table(["joint"], heads)
+    table = make_table(["joint"], heads)
     for k, name in enumerate(mechanism.space.q_names):
-        add_row(made, [name, *(format_number(float(x)) for x in q[:, k])])
-    print_table(made)
+        add_row(table, [name, *(format_number(float(x)) for x in q[:, k])])
+    print_table(table)
 
 
 def _text(mechanism: Mechanism, name: str, q: Array) -> str:

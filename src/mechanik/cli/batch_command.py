@@ -191,13 +191,13 @@ def _statuses() -> list[str]:
 def _summary(out: str, link: str, result: BatchResult) -> None:
     from mechanik.solver.solution import Status
 
-    many, seconds = len(result), result.seconds
-    print_out(f"wrote {out}: {many:,} {'target' if many == 1 else 'targets'} of {link}", style="green")
+    target_count, seconds = len(result), result.seconds
+    print_out(f"wrote {out}: {target_count:,} {'target' if target_count == 1 else 'targets'} of {link}", style="green")
     for status, times in result.counts.items():
-        head = f"{status.name:<10} {times:>12,} {100 * times / many:6.2f} %"
+        head = f"{status.name:<10} {times:>12,} {100 * times / target_count:6.2f} %"
         print_labelled(head, status.value, 2, style="green" if status is Status.CONVERGED else "yellow")
-    if many and seconds > 0:
-        print_out(f"{format_duration(seconds)}, {many / seconds:,.0f} targets a second")
+    if target_count and seconds > 0:
+        print_out(f"{format_duration(seconds)}, {target_count / seconds:,.0f} targets a second")
     for status, what in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
         rows = result.rows_with(status).tolist()
         if rows:

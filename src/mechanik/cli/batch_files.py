@@ -48,9 +48,9 @@ def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], wh
         where: file and line, for messages.
     """
     names = [name.strip() for name in header]
-    small = [name.lower() for name in names]
+    lower_names = [name.lower() for name in names]
     known = {name for choice in column_sets for name in choice}
-    places = {name: _place(name, names, small, where) for name in known}
+    places = {name: _place(name, names, lower_names, where) for name in known}
     present = {name for name, k in places.items() if k is not None}
     for choice in column_sets:
         if present == set(choice):
@@ -74,9 +74,9 @@ def check_column_count(count: int, column_sets: Sequence[Sequence[str]], where: 
     return count
 
 
-def _place(name: str, names: list[str], small: list[str], where: str) -> int | None:
+def _place(name: str, names: list[str], lower_names: list[str], where: str) -> int | None:
     matches = [k for k, column in enumerate(names) if column == name] or [
-        k for k, column in enumerate(small) if column == name.lower()
+        k for k, column in enumerate(lower_names) if column == name.lower()
     ]
     if len(matches) > 1:
         raise FormatError(f"{where}: {len(matches)} columns are called {name!r}")
@@ -107,15 +107,15 @@ def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callabl
             split = _splitter(mark)
             cells, where = split(first.removeprefix(COMMENT)), f"{path.name}, line {number}"
             if all(_is_number(cell) for cell in cells):
-                wanted, exact = list(range(check_column_count(len(cells), column_sets, where))), len(cells)
+                columns, exact = list(range(check_column_count(len(cells), column_sets, where))), len(cells)
                 lines = itertools.chain([(number, first)], lines)
             else:
-                wanted, exact = find_columns(cells, column_sets, where), None
+                columns, exact = find_columns(cells, column_sets, where), None
             while block := list(itertools.islice(lines, CSV_BLOCK_LINES)):
                 block = [(k, line) for k, line in block if _has_data(line)]
-                rows = _parse_fast([line for _, line in block], mark, wanted, exact)
-                on_block(rows if rows is not None else _parse_line_by_line(block, split, wanted, exact, path.name))
-            return len(wanted)
+                rows = _parse_fast([line for _, line in block], mark, columns, exact)
+                on_block(rows if rows is not None else _parse_line_by_line(block, split, columns, exact, path.name))
+            return len(columns)
     except UnicodeDecodeError:
         raise FormatError(f"{path.name} is no text in UTF-8; save it as CSV in UTF-8") from None
     except csv.Error as error:
@@ -141,13 +141,13 @@ def _separator(line: str) -> str | None:
     return next((mark for mark in ";\t," if mark in line), None)
 
 
-def _parse_fast(lines: list[str], mark: str | None, wanted: list[int], exact: int | None) -> Array | None:
+def _parse_fast(lines: list[str], mark: str | None, columns: list[int], exact: int | None) -> Array | None:
     """Parse lines with `numpy.loadtxt`; None if a line is malformed."""
     if not lines:
-        return np.empty((0, len(wanted)))
+        return np.empty((0, len(columns)))
     try:
         read = np.loadtxt(
-            lines, delimiter=mark, comments=None, ndmin=2, quotechar='"', usecols=wanted if exact is None else None
+            lines, delimiter=mark, comments=None, ndmin=2, quotechar='"', usecols=columns if exact is None else None
         )
     except ValueError:
         return None
@@ -155,16 +155,16 @@ def _parse_fast(lines: list[str], mark: str | None, wanted: list[int], exact: in
 
 
 def _parse_line_by_line(
-    block: list[tuple[int, str]], split: LineSplitter, wanted: list[int], exact: int | None, name: str
+    block: list[tuple[int, str]], split: LineSplitter, columns: list[int], exact: int | None, name: str
 ) -> Array:
     rows: list[list[float]] = []
     for number, line in block:
         cells = split(line)
-        if len(cells) <= max(wanted) or (exact is not None and len(cells) != exact):
-            needed = exact or max(wanted) + 1
-            raise FormatError(f"{name}, line {number}: {needed} columns are needed, and there are {len(cells)}")
-        rows.append([_number(cells[k], f"{name}, line {number}") for k in wanted])
-    return np.array(rows).reshape(-1, len(wanted))
+        if len(cells) <= max(columns) or (exact is not None and len(cells) != exact):
+            column_count = exact or max(columns) + 1
+            raise FormatError(f"{name}, line {number}: {column_count} columns are needed, and there are {len(cells)}")
+        rows.append([_number(cells[k], f"{name}, line {number}") for k in columns])
+    return np.array(rows).reshape(-1, len(columns))
 
 
 def _number(cell: str, where: str) -> float:
@@ -212,17 +212,17 @@ def read_parquet(path: Path, column_sets: Sequence[Sequence[str]], on_block: Cal
     require_pyarrow(path)
     pa, pq = _module("pyarrow"), _module("pyarrow.parquet")
     try:
-        with pq.ParquetFile(path) as opened:
-            schema = opened.schema_arrow
-            wanted = [schema.names[k] for k in find_columns(schema.names, column_sets, path.name)]
-            for name in wanted:
+        with pq.ParquetFile(path) as parquet_file:
+            schema = parquet_file.schema_arrow
+            column_names = [schema.names[k] for k in find_columns(schema.names, column_sets, path.name)]
+            for name in column_names:
                 kind = schema.field(name).type
                 if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
                     raise FormatError(f"{path.name}: column {name!r} holds {kind}, and numbers are needed")
-            for block in opened.iter_batches(batch_size=PARQUET_BLOCK_ROWS, columns=wanted):
-                columns = [block.column(name).to_numpy(zero_copy_only=False) for name in wanted]
+            for block in parquet_file.iter_batches(batch_size=PARQUET_BLOCK_ROWS, columns=column_names):
+                columns = [block.column(name).to_numpy(zero_copy_only=False) for name in column_names]
                 on_block(np.column_stack([np.asarray(column, dtype=np.float64) for column in columns]))
-            return len(wanted)
+            return len(column_names)
     except pa.ArrowException as error:
         raise FormatError(f"{path.name} cannot be read as Parquet: {' '.join(str(error).split())}") from None
 
@@ -234,9 +234,9 @@ def write_parquet(path: Path, blocks: Iterator[Mapping[str, Any]]) -> None:
     try:
         for block in blocks:
             arrays = {name: pa.array(column) for name, column in block.items()}
-            made = pa.table(arrays)
-            writer = pq.ParquetWriter(path, made.schema) if writer is None else writer
-            writer.write_table(made)
+            table = pa.table(arrays)
+            writer = pq.ParquetWriter(path, table.schema) if writer is None else writer
+            writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
@@ -327,21 +327,21 @@ def _read(path: Path, key: str, choices: Sequence[Sequence[str]], spool: Path, w
 
 def _open_array(path: Path, key: str) -> Array:
     try:
-        opened = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
         if path.stat().st_size == 0:
             raise FormatError(f"{path.name} is empty") from None
         if "pickle" in str(error):
             raise FormatError(f"{path.name} holds Python objects, or is no {path.suffix} file; save numbers") from None
         raise FormatError(f"{path.name} cannot be read: {error}") from None
-    if isinstance(opened, np.ndarray):
-        return cast("Array", opened)
-    with opened:
-        names = list(opened.files)
+    if isinstance(array, np.ndarray):
+        return cast("Array", array)
+    with array:
+        names = list(array.files)
         if key not in names and len(names) != 1:
             raise FormatError(f"{path.name} holds {', '.join(names) or 'nothing'}, and none is called {key!r}")
         try:
-            return opened[key if key in names else names[0]]
+            return array[key if key in names else names[0]]
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise FormatError(f"{path.name} cannot be read: {error}") from None
 

@@ -35,12 +35,13 @@ joint values.
 FILE is a URDF, MJCF, SDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for
 standard input.
 """
-HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is not a mechanism, 2 wrong use or missing file,
+HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is not a mechanism, 2 usage error or missing file,
 130 Ctrl-C.
 
 `--traceback` (or MECHANIK_TRACEBACK=1) shows the traceback of an error.
 """
 NEGATIVE_NUMBER_LIST = re.compile(r"-[\d.].*,.*")
+"""A comma list whose first number is negative, such as `-1,0,2`."""
 USAGE_ERRORS = (UsageError, FileMissing, UnknownName, InvalidArgument)
 
 
@@ -53,8 +54,8 @@ def make_app() -> App:
         version=f"mechanik {__version__}",
         default_parameter=Parameter(show_default=False, negative=""),
     )
-    first = (info, explain, check, convert, fk, solve, assemble, batch, reach)
-    for command in (*first, gallery, solvers, compare, studio, demo, warmup):
+    model_commands = (info, explain, check, convert, fk, solve, assemble, batch, reach)
+    for command in (*model_commands, gallery, solvers, compare, studio, demo, warmup):
         app.command(command)
     return app
 
@@ -65,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
         print_error("standard output is closed")
         return EXIT_FAILED
     try:
-        code = _answer(arguments)
+        code = _run_with_messages(arguments)
         sys.stdout.flush()
         return code
     except OSError as error:
@@ -78,12 +79,12 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_FAILED
 
 
-def _answer(arguments: Sequence[str]) -> int:
+def _run_with_messages(arguments: Sequence[str]) -> int:
     escape_unprintable()
-    tokens = [part for token in arguments if token != "--traceback" for part in _parts(token)]
+    tokens = [part for token in arguments if token != "--traceback" for part in _split_token(token)]
     shows_traceback = "--traceback" in arguments or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
     try:
-        return _run(make_app(), tokens)
+        return _run_command(make_app(), tokens)
     except MechanikError as error:
         if shows_traceback:
             traceback.print_exc()
@@ -91,27 +92,27 @@ def _answer(arguments: Sequence[str]) -> int:
         return EXIT_USAGE if isinstance(error, USAGE_ERRORS) else EXIT_FAILED
 
 
-def _parts(token: str) -> list[str]:
+def _split_token(token: str) -> list[str]:
     """Rewrite tokens that look like options but are values: `-`, and comma lists that start with a minus sign."""
     if token == "-":
         return [STANDARD_INPUT]
     return token.split(",") if NEGATIVE_NUMBER_LIST.fullmatch(token) else [token]
 
 
-def _run(app: App, tokens: Sequence[str]) -> int:
+def _run_command(app: App, tokens: Sequence[str]) -> int:
     try:
-        command, bound, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
+        command, bound_arguments, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
     except CycloptsError as error:
-        raise UsageError(f"{_plain(error)} See `mechanik {_command_in(app, tokens)}--help`.") from None
-    result: Any = command(*bound.args, **bound.kwargs)
+        raise UsageError(f"{_parser_message(error)} See `mechanik {_command_name(app, tokens)}--help`.") from None
+    result: Any = command(*bound_arguments.args, **bound_arguments.kwargs)
     return result if isinstance(result, int) else EXIT_OK
 
 
-def _plain(error: CycloptsError) -> str:
+def _parser_message(error: CycloptsError) -> str:
     """Format a parser error as one sentence on one line."""
     text = " ".join(str(error).split())
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _command_in(app: App, tokens: Sequence[str]) -> str:
+def _command_name(app: App, tokens: Sequence[str]) -> str:
     return next((f"{token} " for token in tokens[:1] if not token.startswith("-") and token in app), "")

@@ -48,14 +48,14 @@ def demo() -> None:
 
 def _print_tier_note() -> None:
     """Print a note if the times are those of plain Python and not of compiled kernels."""
-    used = kernel_states(only_used=True)
-    if all(kernel.tier != Tier.PLAIN for kernel in used):
+    states = kernel_states(only_used=True)
+    if all(kernel.tier != Tier.PLAIN for kernel in states):
         return
-    if any(kernel.state == "compiling" for kernel in used):
+    if any(kernel.state == "compiling" for kernel in states):
         print_out(
             "These times are of plain Python: kernels are being compiled in the background. Run it again in a minute."
         )
-    elif all(kernel.state == "ready" for kernel in used):
+    elif all(kernel.state == "ready" for kernel in states):
         print_out("These times are of plain Python, because MECHANIK_KERNELS selects it.")
     else:
         print_out(
@@ -100,9 +100,10 @@ def _solves() -> None:
     )
     last = outcomes[-1].solution
     if not last.success:
-        held = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
+        error_texts = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
         print_out(
-            f"position errors of the {outcomes[-1].task.mechanism} with the hand out of reach (m): {', '.join(held)}"
+            f"position errors of the {outcomes[-1].task.mechanism} with the hand out of reach (m): "
+            f"{', '.join(error_texts)}"
         )
 
 
@@ -119,12 +120,12 @@ def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], r
 
 
 def _filled(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> Table:
-    made = make_table(names, numbers)
+    table = make_table(names, numbers)
     for k in right:
-        made.columns[k].justify = "right"
+        table.columns[k].justify = "right"
     for cells in rows:
-        add_row(made, cells)
-    return made
+        add_row(table, cells)
+    return table
 
 
 def _microseconds(mechanism: Mechanism, tool: str) -> float:

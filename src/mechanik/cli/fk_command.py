@@ -68,18 +68,18 @@ def fk(
             name: {"position": p.tolist(), "wxyz": w.tolist()}
             for name, p, w in zip(names, positions, turns, strict=True)
         }
-        held = {name: np.asarray(value).tolist() for name, value in mechanism.values(place).items()}
-        print_json({"q": place.tolist(), "values": held, "links": poses})
+        joint_values = {name: np.asarray(value).tolist() for name, value in mechanism.values(place).items()}
+        print_json({"q": place.tolist(), "values": joint_values, "links": poses})
         return
-    made = _pose_table(names, np.hstack([positions, turns]), digits=6)
-    print_table(made if fits_terminal(made) else _pose_table(names, np.hstack([positions, turns]), digits=4))
+    table = _pose_table(names, np.hstack([positions, turns]), digits=6)
+    print_table(table if fits_terminal(table) else _pose_table(names, np.hstack([positions, turns]), digits=4))
 
 
 def _pose_table(names: list[str], poses: Array, digits: int) -> Table:
-    made = make_table(["link"], ["x", "y", "z", "qw", "qx", "qy", "qz"])
+    table = make_table(["link"], ["x", "y", "z", "qw", "qx", "qy", "qz"])
     for name, pose in zip(names, poses, strict=True):
-        add_row(made, [name, *(format_number(x, digits) for x in pose)])
-    return made
+        add_row(table, [name, *(format_number(x, digits) for x in pose)])
+    return table
 
 
 def parse_configuration(

@@ -72,12 +72,14 @@ def q_indices(mechanism: Mechanism, joint: Joint) -> dict[DoF, range]:
 
 def coupling_formula(mechanism: Mechanism, joint: Joint, dof: DoF) -> str:
     """Format the coupling of a mimic dof, such as `= -2 * elbow + 0.1`; empty for an independent dof."""
-    led = joint._couplings.get(dof)
-    if led is None:
+    coupling = joint._couplings.get(dof)
+    if coupling is None:
         return ""
-    leader = mechanism.name_of(led.leader) + (f".{led.leader_dof.name}" if len(led.leader.dof) > 1 else "")
-    ratio = "" if led.ratio == 1 else f"{led.ratio:g} * "
-    offset = "" if led.offset == 0 else f" {'-' if led.offset < 0 else '+'} {abs(led.offset):g}"
+    leader = mechanism.name_of(coupling.leader) + (
+        f".{coupling.leader_dof.name}" if len(coupling.leader.dof) > 1 else ""
+    )
+    ratio = "" if coupling.ratio == 1 else f"{coupling.ratio:g} * "
+    offset = "" if coupling.offset == 0 else f" {'-' if coupling.offset < 0 else '+'} {abs(coupling.offset):g}"
     return f"= {ratio}{leader}{offset}"
 
 
@@ -103,7 +105,7 @@ class CollisionSummary:
         if not self.shapes:
             return "no collision shapes"
         why = Counter(self.excluded_pairs.values())
-        reasons = f" ({', '.join(f'{many} {reason}' for reason, many in why.most_common())})" if why else ""
+        reasons = f" ({', '.join(f'{pair_count} {reason}' for reason, pair_count in why.most_common())})" if why else ""
         more = "" if self.is_complete or not self.checked_pairs else "; --pairs also finds pairs that always touch"
         return (
             f"{format_count(self.shapes, 'collision shape')} on {format_count(self.links, 'link')}; "
@@ -361,12 +363,12 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
 def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
     joints = {name: joint for name, joint in mechanism.joints.items() if not joint.is_closure}
     follows = ["follows"] if any(joint.couplings for joint in joints.values()) else []
-    made = make_table(["joint"], ["q"])
-    made.add_column("type", no_wrap=True)
+    table = make_table(["joint"], ["q"])
+    table.add_column("type", no_wrap=True)
     for column in ("dof", "axis", "lower", "upper", "value"):
-        made.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, justify="right", no_wrap=True)
     for column in ("unit", *follows):
-        made.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=True)
     for name, joint in joints.items():
         places, label, kind = q_indices(mechanism, joint), name, joint_type_name(joint) + _cone_text(joint)
         for dof in joint.dof:
@@ -375,7 +377,7 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
             cells = [format_number(x) for x in (*joint.limits(dof), joint.value(dof))]
             unit, law = "rad" if dof.is_rotation else "m", coupling_formula(mechanism, joint, dof)
             add_row(
-                made,
+                table,
                 [
                     label,
                     index,
@@ -391,24 +393,24 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
     if lists_fixed:
         for name, joint in joints.items():
             if not joint.dof:
-                add_row(made, [name, "", joint_type_name(joint)], style="dim")
-    return made
+                add_row(table, [name, "", joint_type_name(joint)], style="dim")
+    return table
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    made = make_table(["link"], ["mass (kg)", "shapes"], ["joint", "parent"])
+    table = make_table(["link"], ["mass (kg)", "shapes"], ["joint", "parent"])
     for name, link in mechanism.links.items():
         joint = link.parent
-        held = (
+        joint_and_parent = (
             [mechanism.name_of(joint), parent_name(mechanism, joint) or "world"] if joint is not None else ["", "world"]
         )
         mass = "" if link.inertial is None else format_number(link.inertial.mass)
-        add_row(made, [name, mass, str(len(link.visuals)) if link.visuals else "", *held])
-    return made
+        add_row(table, [name, mass, str(len(link.visuals)) if link.visuals else "", *joint_and_parent])
+    return table
 
 
 def _loop_table(mechanism: Mechanism) -> Table:
-    made = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free", "joins", "and"])
+    table = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free", "joins", "and"])
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         free = " ".join(dof.name for dof in closure.free_dof) or "none"
@@ -416,32 +418,32 @@ def _loop_table(mechanism: Mechanism) -> Table:
             free += _cone_text(closure.joint)
         ends = [parent_name(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
         style = "" if gap.is_closed(1e-6) else "red"
-        add_row(made, [name, format_amount(gap.distance), format_amount(gap.angle), free, *ends], style=style)
-    return made
+        add_row(table, [name, format_amount(gap.distance), format_amount(gap.angle), free, *ends], style=style)
+    return table
 
 
 def _constraint_table(mechanism: Mechanism) -> Table:
-    made = make_table(["joint constraint"], ["residual"], ["formula"])
+    table = make_table(["joint constraint"], ["residual"], ["formula"])
     for name, law in mechanism.joint_constraints.items():
         off = law.error()
         style = "" if abs(off) <= 1e-6 * law.scale else "red"
-        add_row(made, [name, format_amount(off), f"{law.formula} = {format_number(law.constant)}"], style=style)
-    return made
+        add_row(table, [name, format_amount(off), f"{law.formula} = {format_number(law.constant)}"], style=style)
+    return table
 
 
 def _goal_table(mechanism: Mechanism) -> Table:
-    made = make_table(["goal"], ["dof"], ["link"])
+    table = make_table(["goal"], ["dof"], ["link"])
     for name, goal in mechanism.goals.items():
         dof = " ".join(goal_dof.name for goal_dof in goal.goal_dof)
-        add_row(made, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
-    return made
+        add_row(table, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
+    return table
 
 
 def _pair_table(collisions: CollisionSummary | None) -> Table:
-    made = make_table(["excluded", "with", "reason"])
+    table = make_table(["excluded", "with", "reason"])
     for (a, b), why in () if collisions is None else collisions.excluded_pairs.items():
-        add_row(made, [a, b, why])
-    return made
+        add_row(table, [a, b, why])
+    return table
 
 
 def _cone_text(joint: Joint) -> str:

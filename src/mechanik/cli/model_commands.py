@@ -51,12 +51,12 @@ def gallery(*, json: bool = False) -> None:
     if json:
         print_json(list(shipped.names()))
         return
-    made = make_table(["name"], ["links", "dofs", "loops"])
+    table = make_table(["name"], ["links", "dofs", "loops"])
     for name in shipped.names():
         mechanism = shipped.make(name)
         loops = str(len(mechanism.closures)) if mechanism.closures else ""
-        add_row(made, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loops])
-    print_table(made)
+        add_row(table, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loops])
+    print_table(table)
 
 
 def explain(file: str, /, *, link: str | None = None) -> None:
@@ -112,7 +112,7 @@ def check(
         print_json({"ok": is_fine, "findings": [asdict(finding) for finding in findings]})
         return EXIT_OK if is_fine else EXIT_FAILED
     _show(findings)
-    counts = {severity: format_count(many, severity) for severity, many in numbers.items()}
+    counts = {severity: format_count(count, severity) for severity, count in numbers.items()}
     if is_fine and numbers["warning"]:
         print_out(f"no errors: {counts['warning']}, {counts['note']}", style="yellow")
     else:
@@ -123,16 +123,16 @@ def check(
 
 
 def _show(findings: list[Finding]) -> None:
-    made = make_table(["severity", "code", "where", "what"])
+    table = make_table(["severity", "code", "where", "what"])
     for finding in findings:
         add_row(
-            made,
+            table,
             [finding.severity, finding.code, finding.where, finding.message],
             style=SEVERITY_STYLES[finding.severity],
         )
-    if fits_terminal(made):
+    if fits_terminal(table):
         if findings:
-            print_table(made)
+            print_table(table)
         return
     for finding in findings:  # the table is wider than the terminal, so each message goes on its own line
         print_labelled(

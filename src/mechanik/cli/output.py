@@ -24,6 +24,7 @@ from rich.text import Text
 from mechanik.formats.json.writer import format_json
 
 MAX_TABLE_WIDTH = 100_000
+"""Characters; above the width of every table, so that tables are measured without a limit."""
 
 
 def escape_unprintable() -> None:
@@ -62,14 +63,14 @@ def make_table(
 
     Cells are never wrapped or cut.
     """
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in text_columns:
-        made.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=True)
     for column in number_columns:
-        made.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, justify="right", no_wrap=True)
     for column in last_columns:
-        made.add_column(column, no_wrap=True)
-    return made
+        table.add_column(column, no_wrap=True)
+    return table
 
 
 def add_row(table: Table, cells: Iterable[str], style: str = "") -> None:
@@ -79,15 +80,15 @@ def add_row(table: Table, cells: Iterable[str], style: str = "") -> None:
 def print_table(table: Table) -> None:
     """Print a table at its natural width; a narrow terminal breaks the lines, but no cell is cut."""
     out = console()
-    width = _natural(out, table)
+    width = _natural_width(out, table)
     lines = out.render_lines(table, out.options.update(width=width), pad=False)
     if out.is_terminal:  # the rule below the header may be cut
         lines[1] = Segment.adjust_line_length(lines[1], min(width, out.width), pad=False)
-    out.print(Segments([segment for line in lines for segment in (*_trimmed(line), Segment.line())]), end="")
+    out.print(Segments([segment for line in lines for segment in (*_trim_line(line), Segment.line())]), end="")
 
 
 def print_labelled(label: str, text: str, indent: int, style: str = "") -> None:
-    """Print a label and a text behind it, or wrapped and indented below it if the terminal is too narrow."""
+    """Print a label and a text after it, or the text wrapped and indented below it if the terminal is too narrow."""
     out = console()
     if not out.is_terminal or len(label) + 2 + len(text) <= out.width:
         print_out(f"{label}  {text}", style)
@@ -101,11 +102,11 @@ def print_labelled(label: str, text: str, indent: int, style: str = "") -> None:
 def fits_terminal(table: Table) -> bool:
     """Whether a table fits into the width of the terminal; always true in a pipe."""
     out = console()
-    return not out.is_terminal or _natural(out, table) <= out.width
+    return not out.is_terminal or _natural_width(out, table) <= out.width
 
 
 def format_number(x: float, digits: int = 4) -> str:
-    """Format a number with fixed digits, an infinity as `inf`, and no minus zero."""
+    """Format a number with fixed digits, an infinity as `inf`, and never as negative zero."""
     if not math.isfinite(x):
         return "-inf" if x < 0 else "inf"
     text = f"{x:.{digits}f}" if abs(x) < 1e6 else f"{x:.{digits}e}"
@@ -114,11 +115,11 @@ def format_number(x: float, digits: int = 4) -> str:
 
 def format_direction(values: Iterable[float]) -> str:
     """Format a direction (3,) as `z` or `-x` if it is along an axis, else as three numbers."""
-    parts = [float(x) for x in values]
+    components = [float(x) for x in values]
     for k, letter in enumerate("xyz"):
-        if abs(abs(parts[k]) - 1) < 1e-9:
-            return letter if parts[k] > 0 else f"-{letter}"
-    return " ".join(format_number(x, 3) for x in parts)
+        if abs(abs(components[k]) - 1) < 1e-9:
+            return letter if components[k] > 0 else f"-{letter}"
+    return " ".join(format_number(x, 3) for x in components)
 
 
 def format_count(number: int, noun: str) -> str:
@@ -126,11 +127,11 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _natural(out: Console, made: Table) -> int:
-    return Measurement.get(out, out.options.update(max_width=MAX_TABLE_WIDTH), made).maximum
+def _natural_width(out: Console, table: Table) -> int:
+    return Measurement.get(out, out.options.update(max_width=MAX_TABLE_WIDTH), table).maximum
 
 
-def _trimmed(line: list[Segment]) -> list[Segment]:
+def _trim_line(line: list[Segment]) -> list[Segment]:
     """Remove trailing spaces, which would wrap into extra lines on a narrow terminal."""
     while line and not line[-1].text.strip():
         line = line[:-1]
@@ -150,8 +151,8 @@ class ProgressBar:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
-            _Counted(),
-            _Rate(),
+            _CountColumn(),
+            _RateColumn(),
             TimeRemainingColumn(compact=True),
             console=out,
             transient=True,
@@ -163,7 +164,9 @@ class ProgressBar:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.stop()
 
     def start_stage(self, label: str, total: int | None = None) -> None:
@@ -177,15 +180,15 @@ class ProgressBar:
             self._progress.update(self._task, completed=done, total=total)
 
 
-class _Counted(ProgressColumn):
+class _CountColumn(ProgressColumn):
     """Column with the finished and total counts, such as `12,000/100,000`."""
 
     def render(self, task: Task) -> Text:
-        of = "" if task.total is None else f"/{int(task.total):,}"
-        return Text(f"{int(task.completed):,}{of}")
+        total_text = "" if task.total is None else f"/{int(task.total):,}"
+        return Text(f"{int(task.completed):,}{total_text}")
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     """Column with the recent rate in rows per second."""
 
     def render(self, task: Task) -> Text:

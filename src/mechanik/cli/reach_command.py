@@ -79,7 +79,7 @@ def reach(
     map_file = None if out is None else output_path(out, (".npz",))
     picture_file = None if picture is None else output_path(picture, IMAGE_SUFFIXES)
     mechanism = open_mechanism(file)
-    held = parse_locked_joints(mechanism, lock)
+    locked = parse_locked_joints(mechanism, lock)
     from mechanik.comparison.benchmark_robots import find_tip_link
     from mechanik.reach import reachability  # slow (kernels): imported after the arguments are checked
 
@@ -88,7 +88,7 @@ def reach(
         with ProgressBar(quiet) as bar:
             bar.start_stage(f"reach of {end}")
             reach_map = reachability(
-                mechanism, end, resolution, orientations=orientations, lock=held, threads=threads, progress=bar
+                mechanism, end, resolution, orientations=orientations, lock=locked, threads=threads, progress=bar
             )
     except (LimitsError, NotFinite) as error:
         raise UsageError(str(error)) from error
@@ -124,15 +124,15 @@ def _print(reach_map: ReachMap) -> None:
     )
     print_out(f"{'area' if reach_map.is_flat else 'volume'} {reach_map.size_text}")
     print_out()
-    made = make_table([""], ["x (m)", "y (m)", "z (m)"])
+    table = make_table([""], ["x (m)", "y (m)", "z (m)"])
     low, high = reach_map.extent
-    add_row(made, ["lowest", *(format_number(x) for x in low)])
-    add_row(made, ["highest", *(format_number(x) for x in high)])
+    add_row(table, ["lowest", *(format_number(x) for x in low)])
+    add_row(table, ["highest", *(format_number(x) for x in high)])
     add_row(
-        made,
+        table,
         ["best position" if len(reach_map.wxyz) else "middle", *(format_number(x) for x in reach_map.positions[best])],
     )
-    print_table(made)
+    print_table(table)
     print_out()
     if not len(reach_map.wxyz):
         print_out("orientations were not sampled, or are determined by the position")
@@ -142,15 +142,15 @@ def _print(reach_map: ReachMap) -> None:
         f"of {len(reach_map.wxyz)} {what}, {_percent(shares[best])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"
     )
-    made = make_table(["share"], ["voxels", "of all"])
+    table = make_table(["share"], ["voxels", "of all"])
     for label, chosen in (
         ("all", shares == 1.0),
         ("half or more", (shares >= 0.5) & (shares < 1.0)),
         ("less than half", (shares > 0.0) & (shares < 0.5)),
         ("none of these", shares == 0.0),
     ):
-        add_row(made, [label, f"{int(chosen.sum()):,}", _percent(chosen.mean())])
-    print_table(made)
+        add_row(table, [label, f"{int(chosen.sum()):,}", _percent(chosen.mean())])
+    print_table(table)
 
 
 def _draw(reach_map: ReachMap, path: Path) -> None:

@@ -80,7 +80,7 @@ def parse_collision_args(
         return CollisionArgs(Collider(mechanism, avoided, allow=_pairs(allow or ())), clearance)
     except StructureError as error:
         if not any(link.collisions for link in mechanism.links.values()):
-            raise  # the mechanism lacks shapes: a failure, not wrong use
+            raise  # the mechanism lacks shapes: a failure, not a usage error
         raise UsageError(str(error)) from error
 
 
@@ -116,10 +116,12 @@ def _shape(kind: str, sizes: str, word: str) -> Shape:
         return Mesh(sizes, path=str(Path(sizes).expanduser()))
     if kind not in SHAPE_SIZES:
         raise UsageError(f"--obstacle {word}: {kind!r} is no shape; there are {OBSTACLE_SYNTAX}")
-    wanted = SHAPE_SIZES[kind]
+    size_names = SHAPE_SIZES[kind]
     numbers = parse_numbers(sizes, f"--obstacle {word}: {kind}")
-    if len(numbers) != len(wanted):
-        raise UsageError(f"--obstacle {word}: a {kind} has {len(wanted)} sizes, {kind}:{','.join(wanted).upper()}")
+    if len(numbers) != len(size_names):
+        raise UsageError(
+            f"--obstacle {word}: a {kind} has {len(size_names)} sizes, {kind}:{','.join(size_names).upper()}"
+        )
     match kind, numbers:
         case "box", [x, y, z]:
             return Box((x, y, z))

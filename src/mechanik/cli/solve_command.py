@@ -90,8 +90,8 @@ def print_solution(link: str, solution: Solution, search_message: str = "", near
         search_message: message of a search for all solutions that found none.
         nearest: the nearest checked pair of bodies; None without collision avoidance.
     """
-    made = _value_table(solution, digits=6)
-    print_table(made if fits_terminal(made) else _value_table(solution, digits=4))
+    table = _value_table(solution, digits=6)
+    print_table(table if fits_terminal(table) else _value_table(solution, digits=4))
     print_out()
     if solution.success:
         print_out(f"solved: {link} reaches its target", style="green")
@@ -152,11 +152,11 @@ def angle_mask(mechanism: Mechanism) -> Array:
 def _value_table(solution: Solution, digits: int) -> Table:
     mechanism = solution.mechanism
     space, marks = mechanism.space, solution.active_limits
-    made = make_table(["joint"], ["value"])
-    made.add_column("unit", no_wrap=True)
+    table = make_table(["joint"], ["value"])
+    table.add_column("unit", no_wrap=True)
     for name in ("degrees", "lower", "upper"):
-        made.add_column(name, justify="right", no_wrap=True)
-    made.add_column("at a limit", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("at a limit", no_wrap=True)
     scalars = set(space.scalars_q.tolist())
     moves = np.ones(space.nq, dtype=bool)
     moves[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
@@ -166,8 +166,8 @@ def _value_table(solution: Solution, digits: int) -> Table:
         degrees = format_number(math.degrees(value), digits - 3) if turns else ""
         limits = [format_number(low), format_number(high)] if unit else ["", ""]
         cells = [name, format_number(value, digits), unit, degrees, *limits, marks.get(name, "")]
-        add_row(made, cells, style="yellow" if name in marks else "" if moves[k] else "dim")
-    return made
+        add_row(table, cells, style="yellow" if name in marks else "" if moves[k] else "dim")
+    return table
 
 
 def _groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
@@ -182,11 +182,11 @@ def _groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
 
 
 def _set_table(mechanism: Mechanism, solutions: SolutionSet, first: int, last: int) -> Table:
-    made = make_table(["joint"], [str(k + 1) for k in range(first, last)])
+    table = make_table(["joint"], [str(k + 1) for k in range(first, last)])
     for k, name in enumerate(mechanism.space.q_names):
-        add_row(made, [name, *(format_number(x) for x in solutions.q[first:last, k])])
-    add_row(made, ["distance", *(format_number(float(x)) for x in solutions.distance[first:last])], style="dim")
-    return made
+        add_row(table, [name, *(format_number(x) for x in solutions.q[first:last, k])])
+    add_row(table, ["distance", *(format_number(float(x)) for x in solutions.distance[first:last])], style="dim")
+    return table
 
 
 def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:

@@ -57,9 +57,9 @@ class CompileProgressBar:
         if not self._seconds:
             return
         self._progress.stop()
-        ready, count = len(self._seconds) - len(self._left), len(self._seconds)
+        ready_count, count = len(self._seconds) - len(self._left), len(self._seconds)
         took = max(0.0, time.monotonic() - self._begun)
-        self._out.print(f"{ready} of {count} kernel modules compiled in {took:.0f} s")
+        self._out.print(f"{ready_count} of {count} kernel modules compiled in {took:.0f} s")
 
     def _update(self) -> None:
         done = sum(self._seconds.values()) - sum(self._left.values())
@@ -79,16 +79,17 @@ AGE_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 def print_kernels() -> None:
     """Print tier, state and age of each kernel module."""
     states = kernel_states()
-    made = make_table(["kernels", "tier", "state", "age"], [])
+    table = make_table(["kernels", "tier", "state", "age"], [])
     for kernel in states:
         add_row(
-            made, [kernel.module, str(kernel.tier), kernel.state, "" if kernel.age is None else _format_age(kernel.age)]
+            table,
+            [kernel.module, str(kernel.tier), kernel.state, "" if kernel.age is None else _format_age(kernel.age)],
         )
-    print_table(made)
-    ready = sum(kernel.state == "ready" for kernel in states)
+    print_table(table)
+    ready_count = sum(kernel.state == "ready" for kernel in states)
     folder = cache_folder()
     cache_note = "" if folder is None else f"; compiled kernels are cached in {folder}"
-    print_out(f"{ready} of {len(states)} modules ready{cache_note}")
+    print_out(f"{ready_count} of {len(states)} modules ready{cache_note}")
     for kernel in states:
         if kernel.state == "failed" and kernel.reason:
             print_note(f"{kernel.module} cannot be compiled: {failure_summary(kernel.reason)}")

@@ -1,8 +1,8 @@
 """Search for all assembly modes of a mechanism whose driven joints have given values.
 
-The search starts from many seeds. A mode that few seeds lead to is also reached from other modes: the search releases
-one driven joint and follows the resulting closed curve, through dead points too. Each point of the curve at which that
-joint has its value again is a mode.
+The search starts from many seeds. A mode that is reached from few seeds may also be reached from other modes: the
+search releases one driven joint and follows the resulting closed curve, through dead points too. Each point of the
+curve at which that joint has its given value again is a mode.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ MIN_HITS = 2
 """Hits below which a mode is rare, and curves in a row without a new mode after which no more are followed."""
 MAX_MODES_WITHOUT_CURVES = 2
 """Number of modes up to which no curves are followed if none of the modes is rare."""
+MAX_MULTI_DOF_MODES = 64
+"""Number of configurations with two or more free dofs after which no more seeds are tried."""
 MAX_CURVE_STEPS = 2000
 """Maximum number of steps along a curve."""
 
@@ -48,7 +50,7 @@ class ModeSearch:
     """Search for assembly modes from seeds and along curves, and its counters.
 
     Attributes:
-        context: the seeds, the descents and the constraints.
+        context: generates seeds, solves from them (a descent) and holds the constraints.
         loops: the loop equations.
         values: values of the driven joints by name, m or rad.
         deadline: time of `time.perf_counter` after which the search stops, s.
@@ -73,7 +75,7 @@ class ModeSearch:
 
     def search_from_seeds(self, tries: int, rng: np.random.Generator) -> None:
         """Descend from up to `tries` seeds, in blocks, until new modes are unlikely."""
-        last_new = 0
+        descents_at_last_new_mode = 0
         while self.tries < tries and self._has_time():
             count = min(max(SEED_BLOCK, min(self.tries, 4 * SEED_BLOCK)), tries - self.tries)
             starts = self.context.starts(self.tries, count, rng)
@@ -83,29 +85,34 @@ class ModeSearch:
             self.tries += count
             self.descents += len(endpoints)
             if self.add(endpoints):
-                last_new = self.descents
-            if self.descents - last_new >= max(HITS_WITHOUT_NEW_MODE, last_new) or len(self.pool.multi_dof) > 64:
+                descents_at_last_new_mode = self.descents
+            if (
+                self.descents - descents_at_last_new_mode >= max(HITS_WITHOUT_NEW_MODE, descents_at_last_new_mode)
+                or len(self.pool.multi_dof) > MAX_MULTI_DOF_MODES
+            ):
                 break
 
     def follow_curves(self) -> None:
-        """Follow curves from rarely reached modes until each mode has been reached twice and curves bring no new mode.
+        """Follow curves from rarely reached modes until each mode has been reached twice and no new mode is found.
 
         No curve is followed if there are at most two modes and none of them is rare.
         """
-        names, used = list(self.values), set[tuple[int, str]]()
-        fruitless_curves = 0
+        names, used_starts = list(self.values), set[tuple[int, str]]()
+        curves_without_new_mode = 0
         while self._has_time() and (
-            self.rare_count or (len(self.hits) > MAX_MODES_WITHOUT_CURVES and fruitless_curves < MIN_HITS)
+            self.rare_count or (len(self.hits) > MAX_MODES_WITHOUT_CURVES and curves_without_new_mode < MIN_HITS)
         ):
-            unused = [(hits, k) for k, hits in enumerate(self.hits) if any((k, name) not in used for name in names)]
-            if not unused:
+            candidates = [
+                (hits, k) for k, hits in enumerate(self.hits) if any((k, name) not in used_starts for name in names)
+            ]
+            if not candidates:
                 break
-            k = min(unused)[1]
-            name = next(name for name in (*names[k % len(names) :], *names) if (k, name) not in used)
-            used.add((k, name))
+            k = min(candidates)[1]
+            name = next(name for name in (*names[k % len(names) :], *names) if (k, name) not in used_starts)
+            used_starts.add((k, name))
             self.curves += 1
-            fruitless_curves = (
-                0 if self.add(self._modes_on_curve(self.pool.isolated.q[k], name)) else fruitless_curves + 1
+            curves_without_new_mode = (
+                0 if self.add(self._modes_on_curve(self.pool.isolated.q[k], name)) else curves_without_new_mode + 1
             )
 
     def add(self, endpoints: Array) -> int:
@@ -131,6 +138,7 @@ class ModeSearch:
 
     def _modes_on_curve(self, q: Array, name: str) -> Array:
         """Return the modes (K, nq) on the curve through `q` along which the driven joint `name` is free."""
+        # s, the path parameter, is zero where the joint has its given value; the end of the path does not matter
         values = {**self.values, name: self.values[name] + 1.0}
         problem = ContinuationProblem(
             self.loops, DrivenJoints(self.loops, values, q, ignore_limits=True, closing_angles=self._closing_angles)
@@ -155,8 +163,10 @@ class ModeSearch:
         return time.perf_counter() < self.deadline
 
 
-TRIES, SAMPLES = 4000, 8
-"""Maximum number of seeds, and samples per self-motion if the driven joints leave dofs free."""
+DEFAULT_TRIES = 4000
+"""Maximum number of seeds."""
+SELF_MOTION_SAMPLES = 8
+"""Configurations returned of each self-motion, if the driven joints leave dofs free."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -175,7 +185,7 @@ class AssemblyModes:
         why: how the modes were found, or why there is none.
         tries: number of seeds.
         chance_of_more: estimated probability that the next seed that leads to a mode leads to a new one: the share of
-            modes seen once (I. J. Good 1953), at least 3 divided by the number of seeds that led to a mode.
+            modes reached once (I. J. Good 1953), at least 3 divided by the number of seeds that led to a mode.
 
     Example:
         >>> modes = mk.gallery.four_bar().assembly_modes({"crank_joint": 1.2})
@@ -236,29 +246,31 @@ def assembly_modes(
     loops = LoopSystem(mechanism)
     driven_joints = DrivenJoints(loops, values, start)
     if driven_joints.clamped:
-        why = f"outside the limits: {', '.join(driven_joints.clamped)}"
-        return _as_modes(mechanism, np.zeros((0, mechanism.nq)), start, np.zeros(0, dtype=np.int64), 0, why, 0, 0.0)
+        explanation = f"outside the limits: {', '.join(driven_joints.clamped)}"
+        return _as_modes(
+            mechanism, np.zeros((0, mechanism.nq)), start, np.zeros(0, dtype=np.int64), 0, explanation, 0, 0.0
+        )
     start = driven_joints.set_values(start, driven_joints.path_length)
     locked = [mechanism.space.v_names[v] for v in driven_joints.columns()]
     objective = JointValues(values, angle_mode="exact") if values else RestPose(start)
     solver = Solver(mechanism, objective, lock=locked or None)
     with solver._exclusive(), search_context(solver, None, start) as context:
         search = ModeSearch(context, loops, values, deadline)
-        search.search_from_seeds(tries or TRIES, generator)
+        search.search_from_seeds(tries or DEFAULT_TRIES, generator)
         if values and not search.pool.redundant and (limit is None or len(search.hits) < limit):
             search.follow_curves()
-        q, component, _ = collect_solutions(search.pool, start, SAMPLES)
+        q, component, _ = collect_solutions(search.pool, start, SELF_MOTION_SAMPLES)
         hits = np.array([_hit_count(search, mode) for mode in q], dtype=np.int64)
         order = np.argsort(context.constraints.distance(start, q), kind="stable")[:limit]
     chance = max(search.rare_count, 3) / max(search.descents, 3)
-    why = _explanation(search, len(q), len(set(component.tolist())))
-    return _as_modes(mechanism, q[order], start, hits[order], search.pool.redundant, why, search.tries, chance)
+    explanation = _explanation(search, len(q), len(set(component.tolist())))
+    return _as_modes(mechanism, q[order], start, hits[order], search.pool.redundant, explanation, search.tries, chance)
 
 
 def _hit_count(search: ModeSearch, q: Array) -> int:
-    known = search.pool.isolated
-    for hits, mode in zip(search.hits, known.q, strict=True):
-        if bool(known.is_same(q[None], mode)[0]):
+    isolated_modes = search.pool.isolated
+    for hits, mode in zip(search.hits, isolated_modes.q, strict=True):
+        if bool(isolated_modes.is_same(q[None], mode)[0]):
             return hits
     return 1
 
@@ -268,14 +280,21 @@ def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
         return f"none of {search.tries} starts closes the loops with these inputs inside the limits"
     text = f"from {search.tries} starts, of which {search.descents} led to a mode"
     if search.curves:
-        text += f", and along {format_count(search.curves, 'curve')} through these"
+        text += f", and along {format_count(search.curves, 'curve')} through these modes"
     if search.pool.redundant:
         return f"{text}; {format_count(component_count, 'connected self-motion')}"
-    return f"{text}; {search.rare_count} modes reached only once" if search.rare_count else text
+    return f"{text}; {format_count(search.rare_count, 'mode')} reached only once" if search.rare_count else text
 
 
 def _as_modes(
-    mechanism: Mechanism, q: Array, q0: Array, hits: Indices, redundant: int, why: str, tries: int, chance: float
+    mechanism: Mechanism,
+    q: Array,
+    q0: Array,
+    hits: Indices,
+    redundant: int,
+    explanation: str,
+    tries: int,
+    chance: float,
 ) -> AssemblyModes:
     distances = np.linalg.norm(mechanism.difference(q0, q), axis=-1) if len(q) else np.zeros(0)
-    return AssemblyModes(q, distances, hits, redundant, False, why, tries, chance)
+    return AssemblyModes(q, distances, hits, redundant, False, explanation, tries, chance)

@@ -144,10 +144,10 @@ def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count:
             if not closable:
                 continue
             for_real = np.array([closed[k] for k in closable])
-            new = _dexterity(robot, for_real, rank)
+            new_size = _dexterity(robot, for_real, rank)
             here = going[closable]
-            better = new < size[here]
-            q[here[better]], size[here[better]] = for_real[better], new[better]
+            better = new_size < size[here]
+            q[here[better]], size[here[better]] = for_real[better], new_size[better]
     return q if loops else _straightened(robot, rng, q, size, rank)
 
 
@@ -317,9 +317,9 @@ def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: Ca
         inside = replace(space, lower=lower, upper=upper).random(rng, 2 * count + RESTART_COUNT)
     names = [space.q_names[k] for k in space.scalars_q if np.isfinite(lower[k]) and np.isfinite(upper[k])]
     limits = {name: (lower[space.q_names.index(name)], upper[space.q_names.index(name)]) for name in names}
-    made = _placed(robot, "tight_limits", rng, sizes, inside[:count])
+    case = _placed(robot, "tight_limits", rng, sizes, inside[:count])
     return replace(
-        made,
+        case,
         starts=inside[count : 2 * count],
         restarts=inside[2 * count :],
         lower=lower,
@@ -335,22 +335,22 @@ def near_singular_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: C
 
 def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
     """Make a case with positions out of reach, which measures how close a solver comes."""
-    made = _placed(robot, "out_of_reach", rng, sizes, sample_configurations(robot, rng, sizes.targets), turns=False)
+    case = _placed(robot, "out_of_reach", rng, sizes, sample_configurations(robot, rng, sizes.targets), turns=False)
     base = np.array([robot.mechanism.link(end).root.world_position for end in robot.tip_links])
-    away = made.target_poses[:, :, :3, 3] - base
-    away /= np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-9)
-    far = robot_reach(robot) * rng.uniform(*UNREACHABLE_DISTANCE, (len(away), 1, 1))
-    solver, wanted = make_case_solver(made, "lm"), made.target_poses.copy()
-    for number, start in enumerate(made.starts):
+    directions = case.target_poses[:, :, :3, 3] - base
+    directions /= np.maximum(np.linalg.norm(directions, axis=-1, keepdims=True), 1e-9)
+    distances = robot_reach(robot) * rng.uniform(*UNREACHABLE_DISTANCE, (len(directions), 1, 1))
+    solver, target_poses = make_case_solver(case, "lm"), case.target_poses.copy()
+    for number, start in enumerate(case.starts):
         for _ in range(MAX_DISTANCE_INCREASES):
-            wanted[number, :, :3, 3] = base + far[number] * away[number]
-            target = _targets(wanted[number : number + 1], None, False)[0]
+            target_poses[number, :, :3, 3] = base + distances[number] * directions[number]
+            target = _targets(target_poses[number : number + 1], None, False)[0]
             # the reach of a mechanism with loops has no simple bound, so a few solves check the target
-            starts = (start, *made.restarts[:3]) if robot.mechanism.closures else ()
+            starts = (start, *case.restarts[:3]) if robot.mechanism.closures else ()
             if not any(solver.solve(target, np.array(q)).success for q in starts):
                 break
-            far[number] *= 1.5
-    return replace(made, target_poses=wanted, targets=_targets(wanted, None, False), is_reachable=False)
+            distances[number] *= 1.5
+    return replace(case, target_poses=target_poses, targets=_targets(target_poses, None, False), is_reachable=False)
 
 
 def path_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
@@ -375,8 +375,8 @@ def path_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettin
             starts += [start] * len(followed)
             numbers += [len(usual)] * len(followed)
             usual.append(max(float(max_joint_step(robot, a, b)) for a, b in pairwise(q)))
-    made = _placed(robot, "path", rng, sizes, np.array(configurations))
-    return replace(made, starts=np.array(starts), path_index=tuple(numbers), reference_step=tuple(usual))
+    case = _placed(robot, "path", rng, sizes, np.array(configurations))
+    return replace(case, starts=np.array(starts), path_index=tuple(numbers), reference_step=tuple(usual))
 
 
 TASKS: dict[str, Callable[[BenchmarkRobot, np.random.Generator, CaseSettings], BenchmarkCase]] = {
@@ -412,8 +412,8 @@ def max_joint_step(robot: BenchmarkRobot, q0: Array, q1: Array) -> Array:
 def start_targets(case: BenchmarkCase) -> Any:
     """Return targets that the first start of a case already meets, for `Solver.solve`."""
     robot = case.robot
-    wanted = robot.mechanism.poses(case.starts[:1], robot.tip_links)
-    return _targets(wanted, case.direction, case.uses_rotation)[0]
+    target_poses = robot.mechanism.poses(case.starts[:1], robot.tip_links)
+    return _targets(target_poses, case.direction, case.uses_rotation)[0]
 
 
 def make_case_solver(case: BenchmarkCase, solver: str) -> Solver:
@@ -438,12 +438,12 @@ def _placed(
         turns: whether the full rotation counts.
         along: (3,), axis of the tip link for direction goals; None: no direction goals.
     """
-    wanted = robot.mechanism.poses(configurations, robot.tip_links)
+    target_poses = robot.mechanism.poses(configurations, robot.tip_links)
     count = len(configurations)
     starts = sample_configurations(robot, rng, count + RESTART_COUNT)
     tolerances: Any = {"tolerance": sizes.tolerance, "angle_tolerance": sizes.angle_tolerance}
     goals: list[Objective] = []
-    for end, X in zip(robot.tip_links, wanted[0], strict=True):
+    for end, X in zip(robot.tip_links, target_poses[0], strict=True):
         if turns:
             goals.append(PoseGoal(end, X, **tolerances))
             continue
@@ -452,15 +452,15 @@ def _placed(
             goals.append(AxisGoal(end, X[:3, :3] @ along, along, **tolerances))
     space = robot.mechanism.space
     return BenchmarkCase(
-        robot, task, tuple(goals), _targets(wanted, along, turns), configurations, wanted, along, turns,
+        robot, task, tuple(goals), _targets(target_poses, along, turns), configurations, target_poses, along, turns,
         starts[:count], starts[count:], space.lower, space.upper,
     )  # fmt: skip
 
 
-def _targets(wanted: Array, along: Array | None, turns: bool) -> list[Any]:
+def _targets(target_poses: Array, along: Array | None, turns: bool) -> list[Any]:
     """Return targets in the form of `Solver.solve`: a single target by itself, several as a list."""
     targets: list[Any] = []
-    for poses in wanted:
+    for poses in target_poses:
         each: list[Array] = []
         for X in poses:
             each.append(np.array(X) if turns else np.array(X[:3, 3]))

@@ -216,9 +216,9 @@ def _carries_anything(link: Link) -> bool:
     return any(isinstance(child, Joint) and not child.is_closure for child in link.children)
 
 
-def _unique_name(name: str, taken: set[str] | Sequence[str]) -> str:
+def _unique_name(name: str, used_names: set[str] | Sequence[str]) -> str:
     number, unique = 1, name
-    while unique in taken:
+    while unique in used_names:
         number += 1
         unique = f"{name} {number}"
     return unique

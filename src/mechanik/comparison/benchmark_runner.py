@@ -183,7 +183,7 @@ def reference_distances(case: BenchmarkCase, settings: CaseSettings, seconds: fl
             start = case.restarts[k - 1] if k else case.starts[number]
             distance = _held(verify_solution(case, settings, number, solver.solve(target, np.array(start)).q))
             least[number] = min(least.get(number, np.inf), distance)
-    return [Trial(kind=REFERENCE, target=number, distance=far, **about) for number, far in least.items()]
+    return [Trial(kind=REFERENCE, target=number, distance=distance, **about) for number, distance in least.items()]
 
 
 class CaseRunner:
@@ -551,11 +551,11 @@ def _groups(
         settings.targets, settings.branch_targets, settings.branch_starts, settings.tolerance, settings.angle_tolerance
     )
     pace = TimeLimits(settings.budget, settings.longest, settings.patience, settings.seed)
-    there = {(trial.robot, trial.task) for trial in earlier_trials}
+    finished_groups = {(trial.robot, trial.task) for trial in earlier_trials}
     done, total = 0, len(robots) * len(tasks) * len(solvers)
     for robot in robots:
         for task in tasks:
-            if (robot.name, task) in there:
+            if (robot.name, task) in finished_groups:
                 done += len(solvers)
                 continue
             progress(done, total, f"{robot.title}, {task}: targets")
@@ -614,11 +614,11 @@ def _robots(
 
 
 def _names(kind: str, given: str | Iterable[str] | None, known: Iterable[str]) -> list[str]:
-    wanted = list(known) if given is None else [given] if isinstance(given, str) else list(dict.fromkeys(given))
-    for name in wanted:
+    names = list(known) if given is None else [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    for name in names:
         if name not in known:
             raise UnknownName(kind, name, known)
-    return wanted
+    return names
 
 
 def _whole(name: str, value: int) -> int:

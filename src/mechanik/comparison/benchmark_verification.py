@@ -60,14 +60,14 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     """Verify the solution q (nq,) of the target with this index."""
     if not np.isfinite(q).all():
         return NOT_FINITE
-    robot, wanted = case.robot, case.target_poses[index]
+    robot, target_poses = case.robot, case.target_poses[index]
     X = robot.mechanism.poses(q, robot.tip_links)
-    off = np.linalg.norm(X[:, :3, 3] - wanted[:, :3, 3], axis=-1)
+    off = np.linalg.norm(X[:, :3, 3] - target_poses[:, :3, 3], axis=-1)
     angle = np.full(len(X), np.nan)
     if case.uses_rotation:
-        angle = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], -1, -2) @ wanted[:, :3, :3]), axis=-1)
+        angle = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], -1, -2) @ target_poses[:, :3, :3]), axis=-1)
     elif case.direction is not None:
-        is_, should = X[:, :3, :3] @ case.direction, wanted[:, :3, :3] @ case.direction
+        is_, should = X[:, :3, :3] @ case.direction, target_poses[:, :3, :3] @ case.direction
         angle = np.arctan2(np.linalg.norm(np.cross(is_, should), axis=-1), np.sum(is_ * should, axis=-1))
     violation = float(max(0.0, np.max(case.lower - q, initial=0.0), np.max(q - case.upper, initial=0.0)))
     for name, tilt in swing_angles(robot.mechanism, q).items():
@@ -75,10 +75,16 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
         violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
     gap, loops_closed = _loops(case, settings, q)
     slack = 1 + ROUNDING
-    there = off.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
+    is_on_target = off.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
     holds = loops_closed and violation <= ROUNDING
     return CaseVerification(
-        float(off.max()), float(angle.max()), float(np.linalg.norm(off)), gap, violation, holds, bool(there and holds)
+        float(off.max()),
+        float(angle.max()),
+        float(np.linalg.norm(off)),
+        gap,
+        violation,
+        holds,
+        bool(is_on_target and holds),
     )
 
 

@@ -257,16 +257,16 @@ def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
     lines: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         filled = [row_cells(row) for row in block]
-        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
+        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
         names = list(TABLE_COLUMNS)
-        width = [max(len(names[k]), *(len(cells[k]) for cells in filled)) for k in used]
+        width = [max(len(names[k]), *(len(cells[k]) for cells in filled)) for k in columns]
         lines += ["", f"{titles.get(robot, robot)}, {task.replace('_', ' ')}"]
-        lines.append("  ".join(_aligned(names[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
+        lines.append("  ".join(_aligned(names[k], w, k) for k, w in zip(columns, width, strict=True)).rstrip())
         for row, cells in zip(block, filled, strict=True):
             if row.refused:
                 lines.append(f"{row.solver:<{width[0]}}  {row.refused}")
             else:
-                lines.append("  ".join(_aligned(cells[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
+                lines.append("  ".join(_aligned(cells[k], w, k) for k, w in zip(columns, width, strict=True)).rstrip())
     return "\n".join(lines[1:])
 
 
@@ -293,11 +293,11 @@ def overview_text(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> s
     solvers, robots, means = success_matrix(rows, titles)
     if not solvers:
         return ""
-    wide, first = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
-    lines = [" " * first + "  " + "  ".join(f"{robot:>{w}}" for robot, w in zip(robots, wide, strict=True))]
+    widths, first = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
+    lines = [" " * first + "  " + "  ".join(f"{robot:>{w}}" for robot, w in zip(robots, widths, strict=True))]
     for solver in solvers:
         marks = [format_percent(means[solver, robot]) for robot in robots]
-        lines.append(f"{solver:<{first}}  " + "  ".join(f"{m:>{w}}" for m, w in zip(marks, wide, strict=True)))
+        lines.append(f"{solver:<{first}}  " + "  ".join(f"{m:>{w}}" for m, w in zip(marks, widths, strict=True)))
     return "\n".join(lines)
 
 
@@ -306,11 +306,11 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         filled = [row_cells(row) for row in block if not row.refused]
-        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
+        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
         names = list(TABLE_COLUMNS)
         parts.append(f"{heading} {titles.get(robot, robot)}: {task.replace('_', ' ')}\n")
         if filled:
-            parts.append(markdown_lines([names[k] for k in used], [[cells[k] for k in used] for cells in filled]))
+            parts.append(markdown_lines([names[k] for k in columns], [[cells[k] for k in columns] for cells in filled]))
         refused: dict[str, list[str]] = {}
         for row in block:
             if row.refused:
@@ -441,8 +441,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         def count(what: str) -> str:
-            many = len({getattr(row, what) for row in self.rows})
-            return f"{many} {what}{'' if many == 1 else 's'}"
+            number = len({getattr(row, what) for row in self.rows})
+            return f"{number} {what}{'' if number == 1 else 's'}"
 
         what = f"{count('solver')}, {count('robot')}, {count('task')}; {len(self.trials)} records"
         return f"<comparison of {what}{'' if self.is_complete else '; interrupted'}>"
@@ -471,14 +471,14 @@ class Comparison:
         tasks: Iterable[str] | None = None,
     ) -> tuple[ComparisonRow, ...]:
         """Return the rows of the given solvers, robots and tasks; None: all."""
-        wanted = [None if names is None else {names} if isinstance(names, str) else set(names)
+        name_sets = [None if names is None else {names} if isinstance(names, str) else set(names)
                   for names in (solvers, robots, tasks)]  # fmt: skip
         return tuple(
             row
             for row in self.rows
             if all(
                 names is None or name in names
-                for names, name in zip(wanted, (row.solver, row.robot, row.task), strict=True)
+                for names, name in zip(name_sets, (row.solver, row.robot, row.task), strict=True)
             )
         )
 

@@ -62,22 +62,23 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
         >>> mk.load(text).nq
         2
     """
-    opened = open_source(source)
-    kind = detect_format(opened)
+    model_source = open_source(source)
+    kind = detect_format(model_source)
     reader = READERS[kind]
     known = list(inspect.signature(reader).parameters)[1:]
     if unknown := [name for name in options if name not in known]:
         names = ", ".join(f"{name}=" for name in unknown)
         raise InvalidArgument(
-            f"{opened.where}the reader of {kind} has no option {names}; its options are {', '.join(known) or 'none'}"
+            f"{model_source.where}the reader of {kind} has no option {names}; "
+            f"its options are {', '.join(known) or 'none'}"
         )
-    mechanism = reader(opened.path if opened.path is not None else str(source), **options)
+    mechanism = reader(model_source.path if model_source.path is not None else str(source), **options)
     if srdf is not None:
         apply_srdf(srdf, mechanism)
     return mechanism
 
 
-def detect_format(opened: Source) -> str:
+def detect_format(model_source: Source) -> str:
     """Detect the format of a model by its content.
 
     Returns:
@@ -86,18 +87,18 @@ def detect_format(opened: Source) -> str:
     Raises:
         FormatError: the content is none of these.
     """
-    start = opened.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        start = opened.text().lstrip("\ufeff \t\r\n")[:1].encode()
+    start = model_source.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if model_source.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        start = model_source.text().lstrip("\ufeff \t\r\n")[:1].encode()
     if start in (b"{", b"["):
         return "JSON"
     if start == b"<":
-        return _detect_xml_format(opened)
-    if opened.name.lower().endswith(".json"):
+        return _detect_xml_format(model_source)
+    if model_source.name.lower().endswith(".json"):
         return "JSON"  # the JSON reader names the faulty line
-    shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
+    shown = model_source.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise FormatError(
-        f"{opened.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
+        f"{model_source.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
         code="unknown-format",
     )
 
@@ -151,9 +152,9 @@ def _check_readable(data: bytes, file: Path, suffix: str) -> None:
         raise error_type(f"not written, because the file could not be read back: {error}") from error
 
 
-def _detect_xml_format(opened: Source) -> str:
-    encoding = "utf-16" if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    rest = opened.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
+def _detect_xml_format(model_source: Source) -> str:
+    encoding = "utf-16" if model_source.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    rest = model_source.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
     start = 0
     while (before := _BEFORE_ROOT.match(rest, start)) is not None:
         start = before.end()
@@ -161,12 +162,12 @@ def _detect_xml_format(opened: Source) -> str:
     tag = element.group(1) if element is not None else ""
     if tag == "COLLADA":
         raise FormatError(
-            f"{opened.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
+            f"{model_source.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
             code="unknown-format",
         )
     if tag and tag not in ROOT_ELEMENTS:
         raise FormatError(
-            f"{opened.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>",
+            f"{model_source.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>",
             code="unknown-format",
         )
     return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error

@@ -1,4 +1,4 @@
-"""Checks of a mechanism or model file for errors, probable mistakes and oddities, as `check` reports them.
+"""Checks of a mechanism or model file for errors, probable mistakes and unusual content, as `check` reports them.
 
 A rule is a generator that takes a mechanism and yields findings; `RULES` lists all rules. For a URDF that cannot be
 read, `check_urdf` lists all faults, while the reader stops at the first.
@@ -89,8 +89,10 @@ def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
     if mirrored:  # a single finding, because a robot with a mirrored side has many such meshes
         links = list(dict.fromkeys(mirrored))
         named = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
-        many = "a mesh that is" if len(mirrored) == 1 else f"{len(mirrored)} meshes that are"
-        yield Finding("note", "mesh-mirrored", "mechanism", f"has {many} mirrored by a negative scale (links: {named})")
+        mesh_count_text = "a mesh that is" if len(mirrored) == 1 else f"{len(mirrored)} meshes that are"
+        yield Finding(
+            "note", "mesh-mirrored", "mechanism", f"has {mesh_count_text} mirrored by a negative scale (links: {named})"
+        )
 
 
 def check_shapes(mechanism: Mechanism) -> Iterator[Finding]:
@@ -282,13 +284,13 @@ def _with_dof(label: str, text: str) -> str:
 def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
     """List all faults of a URDF that cannot be read; the list is empty if the source is not a URDF or not XML."""
     try:
-        opened = open_source(source)
-        robot = parse_xml(opened)
+        urdf_source = open_source(source)
+        robot = parse_xml(urdf_source)
         check_is_urdf(robot)
     except MechanikError:
         return []
     links = robot.all("link")
-    shapes = UrdfShapeReader(robot, file_resolver(opened))
+    shapes = UrdfShapeReader(robot, file_resolver(urdf_source))
     findings = [*_urdf_names(links), *_urdf_names(robot.all("joint"))]
     for link in links:
         findings += _urdf_link(link, shapes)
@@ -476,13 +478,13 @@ def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
         yield Finding("error", "no-links", "mechanism", "has no links")
         return
     connected: set[Frame] = set()
-    waiting = [roots[0]]
-    while waiting:
-        root = waiting.pop()
+    stack = [roots[0]]
+    while stack:
+        root = stack.pop()
         if root in connected:
             continue
         connected.add(root)
-        waiting += [
+        stack += [
             end.root
             for closure in mechanism.closures.values()
             for end, other_end in ((closure.joint, closure.link), (closure.link, closure.joint))

@@ -300,11 +300,11 @@ class DiskFileResolver:
             yield Path(entry, "share", name, *rest)
 
 
-def file_resolver(opened: Source, packages: Mapping[str, str | Path] | None = None) -> FileResolver:
+def file_resolver(model_source: Source, packages: Mapping[str, str | Path] | None = None) -> FileResolver:
     """Return the resolver of a source: its own for a source in memory, otherwise one for the disk."""
-    if opened.resolver is not None:
-        return opened.resolver
-    return DiskFileResolver(None if opened.path is None else opened.path.parent, packages)
+    if model_source.resolver is not None:
+        return model_source.resolver
+    return DiskFileResolver(None if model_source.path is None else model_source.path.parent, packages)
 
 
 def package_hint(uri: str) -> str:

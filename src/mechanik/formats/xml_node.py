@@ -90,13 +90,13 @@ class XmlNode:
 
     def walk(self, skip_children_of: Iterable[str] = ()) -> Iterator[XmlNode]:
         """Iterate over this node and all nodes below it, without the children of the tags in `skip_children_of`."""
-        waiting: list[XmlNode] = [self]
+        stack: list[XmlNode] = [self]
         skipped = set(skip_children_of)
-        while waiting:
-            node = waiting.pop()
+        while stack:
+            node = stack.pop()
             yield node
             if node.tag not in skipped:
-                waiting.extend(reversed(node.children))
+                stack.extend(reversed(node.children))
 
     def require(self, attribute: str) -> str:
         """Return an attribute that must exist and must not be blank."""

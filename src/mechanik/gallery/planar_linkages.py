@@ -112,14 +112,14 @@ def four_bar(
     check_finite_angles("four_bar", angle=angle)
     if elbow not in ("up", "down"):
         raise StructureError(f"four_bar: elbow must be 'up' or 'down', not {elbow!r}")
-    knee, far = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
+    knee, rocker_pivot = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
     up = elbow == "up"
     tip = (
-        intersect_circles("four_bar", knee, coupler, far, rocker)
+        intersect_circles("four_bar", knee, coupler, rocker_pivot, rocker)
         if up
-        else intersect_circles("four_bar", far, rocker, knee, coupler)
+        else intersect_circles("four_bar", rocker_pivot, rocker, knee, coupler)
     )
-    coupler_turn, rocker_angle = wrap_angle(direction_angle(knee, tip) - angle), direction_angle(far, tip)
+    coupler_turn, rocker_angle = wrap_angle(direction_angle(knee, tip) - angle), direction_angle(rocker_pivot, tip)
 
     r = 0.02 * ground
     loop = Builder("four_bar")
@@ -362,17 +362,17 @@ def stephenson_six_bar(
     return _hold(what, points, bars, fixed_bar)
 
 
-def _hold(what: str, points: Mapping[str, PlanarPoint], bars: Bars, held: str) -> Mechanism:
+def _hold(what: str, points: Mapping[str, PlanarPoint], bars: Bars, fixed_bar: str) -> Mechanism:
     """Build the linkage with the first pin of the fixed bar at the origin and its second on x."""
-    if held not in bars:
-        raise UnknownName(f"bar of {what}", held, bars)
-    first, second = (points[point] for point in bars[held][:2])
+    if fixed_bar not in bars:
+        raise UnknownName(f"bar of {what}", fixed_bar, bars)
+    first, second = (points[point] for point in bars[fixed_bar][:2])
     c, s = math.cos(direction_angle(first, second)), math.sin(direction_angle(first, second))
     moved = {
         name: (c * (x - first[0]) + s * (y - first[1]), c * (y - first[1]) - s * (x - first[0]))
         for name, (x, y) in points.items()
     }
-    return build_pinned_linkage(what, moved, bars, held)
+    return build_pinned_linkage(what, moved, bars, fixed_bar)
 
 
 def pantograph(

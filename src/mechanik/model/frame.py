@@ -243,11 +243,11 @@ class Frame:
 
     def traverse(self) -> Iterator[Frame]:
         """Iterate over this frame and all frames below it, breadth first."""
-        waiting: deque[Frame] = deque([self])
-        while waiting:
-            frame = waiting.popleft()
+        queue: deque[Frame] = deque([self])
+        while queue:
+            frame = queue.popleft()
             yield frame
-            waiting.extend(frame._children)
+            queue.extend(frame._children)
 
     def traverse_parents(self) -> Iterator[Frame]:
         """Iterate over the frames above this one, from the parent to the root."""

@@ -774,20 +774,20 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
     names: dict[Frame, str] = {}
     for kinds in (("link",), ("joint", "goal"), ("frame",)):
         group = [frame for frame in frames if frame.kind in kinds]
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for frame in group:
             if frame.name:
-                if frame.name in taken:
+                if frame.name in used_names:
                     raise StructureError(
                         f"two {frame.kind}s are called {frame.name!r}; names must be unique", code="duplicate-name"
                     )
-                taken.add(frame.name)
+                used_names.add(frame.name)
                 names[frame] = frame.name
         number = 0
         for frame in group:
             if not frame.name:
                 number += 1
-                while f"{frame.kind}{number}" in taken:
+                while f"{frame.kind}{number}" in used_names:
                     number += 1
                 names[frame] = f"{frame.kind}{number}"
     return names
@@ -799,10 +799,10 @@ def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstrain
         {constraint for joint in joints for constraint in joint.joint_constraints},
         key=lambda constraint: constraint._serial,
     )
-    taken, by_name, number = {constraint.name for constraint in constraints}, dict[str, JointConstraint](), 0
+    used_names, by_name, number = {constraint.name for constraint in constraints}, dict[str, JointConstraint](), 0
     for constraint in constraints:
         name = constraint.name
-        while not name or (not constraint.name and name in taken):
+        while not name or (not constraint.name and name in used_names):
             number += 1
             name = f"constraint{number}"
         if name in by_name:

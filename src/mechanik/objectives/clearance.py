@@ -27,11 +27,11 @@ queries."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clearance(Objective):
-    """Goal: links keep a clearance from each other and from obstacles; residual in m, 1 row for each nearby pair.
+    """Goal: links keep a clearance from each other and from obstacles; the residual rows are distances in m.
 
     At level 0, the default, lower levels cannot violate it: a goal behind a wall is approached as far as the wall
-    allows. At the level of the goals it is weighed against them. The number of rows is constant; see
-    `Collider.distances_and_jacobian`.
+    allows. At the same level as other goals it is weighed against them. The number of rows is constant;
+    `Collider.distances_and_jacobian` says which pairs they measure.
 
     Args:
         avoid: a `Collider` of the mechanism, which may be shared and whose obstacles may move; or the argument `avoid`
@@ -114,7 +114,7 @@ class Clearance(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearanceResidual:
-    """Residual function of the relation: distances and their Jacobian.
+    """Residual function of a `Clearance`: the distances and their Jacobian.
 
     Attributes:
         collider: collider of the mechanism.

@@ -39,7 +39,7 @@ from mechanik.solver.start_configurations import (
 from mechanik.spatial.array import Array
 
 STARTS_PER_BLOCK = 128
-"""Starts that are made at a time."""
+"""Number of starts that are generated at a time."""
 STARTS_BEFORE_CLOSING = 8
 """Starts with open loops that are tried before the loops of all remaining starts are closed. Closing costs as much as
 the attempts; only hard targets need it, and most targets are solved before.
@@ -64,7 +64,7 @@ class RestartRequest(Protocol):
 def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     """Yield blocks (n, nq) of restart configurations, `restart_count` in total; at least one block, which may be empty.
 
-    Each block is made when it is needed. Joints that the problem does not move keep their value in q.
+    Each block is generated when it is needed. Joints that the problem does not move keep their value in q.
     """
     remaining = request.options.restart_count
     if remaining == 0:
@@ -81,7 +81,7 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
 
 
 def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
-    """Return the starts (n, nq) whose loops are most nearly closed, for a path that tries a fixed set of starts."""
+    """Return the starts (n, nq) whose loops are most nearly closed, for solvers that try a fixed set of starts."""
     nq = problem.mechanism.nq
     table = seed_tables_of(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
     return np.ascontiguousarray(table.most_nearly_closed(min(max_count, STARTS_BEFORE_CLOSING)))
@@ -145,29 +145,32 @@ class AttemptRequest:
 def restart_in_kernel(
     request: AttemptRequest, method: LevenbergMarquardt, problem: LeastSquaresProblem, q: Array
 ) -> tuple[Array, Array]:
-    """Search in the kernel from q and then from further starts.
+    """Solve in the kernel from q and then, until a solve succeeds, from the restarts.
 
-    Starts are made block by block, since making all of them may take too long.
+    Starts are generated block by block, since generating all of them may take too long.
 
     Returns:
         q (nq,) and the kernel report.
     """
     subproblem, relations, options, monitor = problem.subproblem, problem.relations, request.options, request.monitor
-    attempts = iterations = first = 0
+    attempts = iterations = start_count = 0
     report = subproblem.packed.tables["report"]
     for starts in restart_sequence(request, problem, q):
         write_options(subproblem, options, method, problem.problem.length_unit)
         q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
-        attempts, iterations = attempts + report[ATTEMPTS_OUT] - (first > 0), iterations + report[ITERATIONS_OUT]
+        # later calls start with the q of the call before, which is not another attempt
+        attempts, iterations = attempts + report[ATTEMPTS_OUT] - (start_count > 0), iterations + report[ITERATIONS_OUT]
         report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
-        first += len(starts)
+        start_count += len(starts)
         if report[SUCCESS] == 1.0 or monitor.is_over():
             break
     return q, report.copy()
 
 
 def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
-    """Search attempt by attempt, for methods whose loop is in Python and for calls with `feasible`.
+    """Solve from q and then, until a solution is accepted, from the restarts, in a loop in Python.
+
+    Methods that are written in Python need it, and calls with `feasible`.
 
     Returns:
         q (nq,), a report in the kernel's format, and whether `feasible` rejected every solution.

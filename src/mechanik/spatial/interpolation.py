@@ -1,7 +1,7 @@
 """Interpolation of orientations and poses.
 
-The parameter `t` is 0 at the start and 1 at the end; values outside extrapolate. It is (...) and broadcasts against the
-batch axes of the ends: a single pair of ends and (n,) parameters give n results.
+The parameter `t` is 0 at the start and 1 at the end; values outside this range extrapolate. It has shape (...) and
+broadcasts against the batch axes of start and end: one start, one end and (n,) parameters give n results.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
     wxyz0, wxyz1 = np.asarray(wxyz0, dtype=np.float64), np.asarray(wxyz1, dtype=np.float64)
     t = np.asarray(t, dtype=np.float64)
     wxyz1 = np.where((dot(wxyz0, wxyz1) < 0.0)[..., None], -wxyz1, wxyz1)
-    # The angle is at most pi/2 after this choice, so the ratios below have no pole. Differences
-    # instead of arccos keep it exact for ends that are close.
+    # With this sign the angle is at most pi/2, so the ratios below have no pole. arctan2 of difference and sum is
+    # exact for nearly equal quaternions; arccos of the dot product is not.
     angle = 2.0 * np.arctan2(length(wxyz1 - wxyz0), length(wxyz1 + wxyz0))
-    full_ratio = series.sine_ratio(angle)
-    start_weight = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / full_ratio
-    end_weight = t * series.sine_ratio(t * angle) / full_ratio
+    ratio_at_angle = series.sine_ratio(angle)
+    start_weight = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / ratio_at_angle
+    end_weight = t * series.sine_ratio(t * angle) / ratio_at_angle
     return start_weight[..., None] * wxyz0 + end_weight[..., None] * wxyz1
 
 

@@ -214,20 +214,20 @@ def _serve_requests(folder: Path) -> None:
                         _finish(file, _exit_reason(process.returncode))
                         del requests[file]
             in_progress = {file for files in running.values() for file in files}
-            waiting: list[Path] = [file for file in requests if file not in in_progress]
-            if not running and not waiting:
+            waiting_files: list[Path] = [file for file in requests if file not in in_progress]
+            if not running and not waiting_files:
                 return
             cores = _cores()
             limit = cores if any(candidate.is_urgent for candidate in requests.values()) else max(1, cores - 1)
-            while waiting and len(running) < limit:
-                request = requests[waiting[0]]
-                group: list[Path] = [file for file in waiting if requests[file].goes_with(request)]
+            while waiting_files and len(running) < limit:
+                request = requests[waiting_files[0]]
+                group: list[Path] = [file for file in waiting_files if requests[file].goes_with(request)]
                 try:
                     running[_start_compiler(folder, group, request)] = group
                 except OSError as error:
                     for file in group:
                         _finish(file, f"{NOT_STARTED}: {error}")
-                waiting = [file for file in waiting if file not in group]
+                waiting_files = [file for file in waiting_files if file not in group]
             time.sleep(POLL_PAUSE)
     finally:
         for process in running:
@@ -239,7 +239,7 @@ def _read_requests(folder: Path) -> dict[Path, CompileRequest]:
 
     Fulfilled requests, those of removed installations and invalid request files are deleted.
     """
-    waiting: list[tuple[bool, float, Path, CompileRequest]] = []
+    requests: list[tuple[bool, float, Path, CompileRequest]] = []
     for path in folder.glob(REQUEST_PATTERN):
         try:
             request = CompileRequest.read(path)
@@ -247,11 +247,11 @@ def _read_requests(folder: Path) -> dict[Path, CompileRequest]:
             if file.is_file() or not request.is_installed:
                 path.unlink()
             else:
-                waiting.append((not request.is_urgent, path.stat().st_mtime, file, request))
+                requests.append((not request.is_urgent, path.stat().st_mtime, file, request))
         except (OSError, ValueError, TypeError, RecursionError):
             with suppress(OSError):
                 path.unlink()
-    return {file: request for _, _, file, request in sorted(waiting, key=lambda entry: entry[:3])}
+    return {file: request for _, _, file, request in sorted(requests, key=lambda entry: entry[:3])}
 
 
 def _start_compiler(folder: Path, files: list[Path], request: CompileRequest) -> subprocess.Popen[bytes]:

@@ -307,14 +307,14 @@ def read_json(
     if isinstance(source, Mapping):
         mechanism, files = _read(JsonValue(source)), DiskFileResolver(None, packages)
     else:
-        opened = source if isinstance(source, Source) else open_source(source)
-        files = file_resolver(opened, packages)
-        text = opened.text()
-        with _located(opened.where):
+        json_source = source if isinstance(source, Source) else open_source(source)
+        files = file_resolver(json_source, packages)
+        text = json_source.text()
+        with _located(json_source.where):
             data = parse_json(text)
-        if opened.resolver is not None:
-            opened.resolver.count(_max_part_count(data), opened.where)
-        with _located(opened.where):
+        if json_source.resolver is not None:
+            json_source.resolver.count(_max_part_count(data), json_source.where)
+        with _located(json_source.where):
             mechanism = _read(JsonValue(data))
     resolve_meshes(mechanism, files)
     return mechanism
@@ -426,9 +426,9 @@ class _MechanismReader:
         with value.error_context():
             mechanism.allowed_collisions = pairs
 
-    def check_new_name(self, record: JsonRecord, *taken: Mapping[str, Frame]) -> str:
+    def check_new_name(self, record: JsonRecord, *frames_by_name: Mapping[str, Frame]) -> str:
         name = record["name"].name()
-        for group in taken:
+        for group in frames_by_name:
             if name in group:
                 raise JsonPathError(f"{record['name'].path}: another {group[name].kind} has the name {name!r}")
         return name

@@ -63,11 +63,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(plain) == len(pairs):
         return plain
     marked = DuplicateKeyObject(plain)
-    seen: set[str] = set()
+    keys: set[str] = set()
     for key, _ in pairs:
-        if key in seen:
+        if key in keys:
             marked.key = key
-        seen.add(key)
+        keys.add(key)
     return marked
 
 

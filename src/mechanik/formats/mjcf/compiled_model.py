@@ -176,43 +176,43 @@ class SanitizedMjcf:
     omitted: dict[str, None] = field(default_factory=dict[str, None])
 
 
-def sanitize_mjcf(opened: Source, resolver: FileResolver) -> SanitizedMjcf:
+def sanitize_mjcf(mjcf_source: Source, resolver: FileResolver) -> SanitizedMjcf:
     """Return the sanitized text of a model in memory.
 
     Raises:
         FormatError: the text is not XML, has an element that is not allowed, or is too large.
     """
-    root = parse_xml(opened, FormatError)
-    _insert_includes(root, resolver, {opened.member})
+    root = parse_xml(mjcf_source, FormatError)
+    _insert_includes(root, resolver, {mjcf_source.member})
     _check_size(root)
     return _SanitizingWriter(root, resolver).write()
 
 
-def _insert_includes(root: XmlNode, resolver: FileResolver, seen: set[str]) -> None:
+def _insert_includes(root: XmlNode, resolver: FileResolver, included_files: set[str]) -> None:
     """Insert the content of included files; each file may be included once, as in MuJoCo."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    node_stack = [root]
+    while node_stack:
+        node = node_stack.pop()
         children, remaining = list[XmlNode](), node.children[::-1]
         while remaining:
             child = remaining.pop()
             child.parent = node
             if child.tag == "include":
-                remaining += _included_root(child, resolver, seen).children[::-1]
+                remaining += _included_root(child, resolver, included_files).children[::-1]
             else:
                 children.append(child)
         node.children = children
-        waiting += children
+        node_stack += children
 
 
-def _included_root(node: XmlNode, resolver: FileResolver, seen: set[str]) -> XmlNode:
+def _included_root(node: XmlNode, resolver: FileResolver, included_files: set[str]) -> XmlNode:
     uri = node.require("file")
     source = resolver.open(uri)
     if source is None:
         raise node.make_error(f"names the file {uri!r}, which does not exist{resolver.search_hint(uri)}")
-    if source.member in seen:
+    if source.member in included_files:
         raise node.make_error(f"includes {uri!r} a second time")
-    seen.add(source.member)
+    included_files.add(source.member)
     root = parse_xml(source, FormatError)
     if root.tag not in ("mujoco", "mujocoinclude"):
         raise node.make_error(f"names {uri!r}, whose root element is <{root.tag}>")
@@ -248,9 +248,9 @@ class _SanitizingWriter:
         self.strips_paths = options.get("strippath", "false").strip() == "true"
 
     def write(self) -> SanitizedMjcf:
-        waiting: list[XmlNode | str] = [self.root]
-        while waiting:
-            node = waiting.pop()
+        stack: list[XmlNode | str] = [self.root]
+        while stack:
+            node = stack.pop()
             if isinstance(node, str):
                 self.result.text.append(node)
                 self.result.lines.append("")
@@ -260,7 +260,7 @@ class _SanitizingWriter:
             self.result.text.append(f"<{node.tag}{attributes}{'>' if children else '/>'}")
             self.result.lines.append(node.where)
             if children:
-                waiting += [f"</{node.tag}>", *reversed(children)]
+                stack += [f"</{node.tag}>", *reversed(children)]
         return self.result
 
     def _is_allowed(self, node: XmlNode) -> bool:
@@ -356,8 +356,8 @@ class MjcfModel:
         self.bodies_without_mass: frozenset[int] = frozenset()
         self.sanitized: SanitizedMjcf | None = None
         body_names = [self.name_of("body", body) for body in range(raw.nbody)]
-        taken = set(body_names)
-        self.bodies = [name or unused_name(f"body{body}", taken) for body, name in enumerate(body_names)]
+        used_names = set(body_names)
+        self.bodies = [name or unused_name(f"body{body}", used_names) for body, name in enumerate(body_names)]
         joint_names = [self.name_of("joint", joint) for joint in range(raw.njnt)]
         self.joint_names = set(joint_names)
         self.joints = [
@@ -391,7 +391,7 @@ class MjcfModel:
         return bytes(self.raw.paths)[address:].split(b"\0")[0].decode(errors="replace")
 
 
-def compile_mjcf(opened: Source) -> MjcfModel:
+def compile_mjcf(mjcf_source: Source) -> MjcfModel:
     """Compile an MJCF file or text with MuJoCo.
 
     Raises:
@@ -404,14 +404,14 @@ def compile_mjcf(opened: Source) -> MjcfModel:
         raise MissingExtra("reading MJCF", "mjcf") from None
     module: Any = mujoco
 
-    sanitized = None if opened.resolver is None else sanitize_mjcf(opened, opened.resolver)
+    sanitized = None if mjcf_source.resolver is None else sanitize_mjcf(mjcf_source, mjcf_source.resolver)
 
     def compile_model(files: dict[str, bytes]) -> Any:
         if sanitized is not None:
             return module.MjModel.from_xml_string("\n".join(sanitized.text), files)
-        if opened.path is not None:
-            return module.MjModel.from_xml_path(str(opened.path), files)
-        return module.MjModel.from_xml_string(opened.text().lstrip("\ufeff"), files)
+        if mjcf_source.path is not None:
+            return module.MjModel.from_xml_path(str(mjcf_source.path), files)
+        return module.MjModel.from_xml_string(mjcf_source.text().lstrip("\ufeff"), files)
 
     try:
         with _collected_warnings(module) as messages:
@@ -421,13 +421,13 @@ def compile_mjcf(opened: Source) -> MjcfModel:
     except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
         if isinstance(error, FormatError):
             raise
-        parse_xml(opened)  # raises a better error if the text is not XML
+        parse_xml(mjcf_source)  # raises a better error if the text is not XML
         if sanitized is not None:
             raise FormatError(_explain(str(error), sanitized.lines)) from None
-        raise FormatError(f"{opened.where}{_explain(str(error))}") from None
+        raise FormatError(f"{mjcf_source.where}{_explain(str(error))}") from None
     if raw.nbody < 2:
-        raise FormatError(f"{opened.where}the MJCF has no <body> in its <worldbody>")
-    model = MjcfModel(module, raw, opened.where)
+        raise FormatError(f"{mjcf_source.where}the MJCF has no <body> in its <worldbody>")
+    model = MjcfModel(module, raw, mjcf_source.where)
     for text in dict.fromkeys(messages):
         model.warn(f"MuJoCo warns: {' '.join(text.split())}")
     if sanitized is not None:
@@ -460,13 +460,13 @@ def _collected_warnings(mujoco: Any) -> Generator[list[str]]:
             mujoco.set_mju_user_warning(previous_handler)
 
 
-def unused_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not in `taken`, if necessary with a number, and add it to `taken`."""
+def unused_name(name: str, used_names: set[str]) -> str:
+    """Return a name that is not in `used_names`, if necessary with a number, and add it to `used_names`."""
     candidate, number = name, 1
-    while candidate in taken:
+    while candidate in used_names:
         number += 1
         candidate = f"{name}{number}"
-    taken.add(candidate)
+    used_names.add(candidate)
     return candidate
 
 

@@ -349,16 +349,16 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
         >>> list(mk.formats.read_mjcf(text).joints)
         ['j']
     """
-    opened = source if isinstance(source, Source) else open_source(source)
-    model = compile_mjcf(opened)
-    folder = None if opened.path is None else opened.path.parent
+    mjcf_source = source if isinstance(source, Source) else open_source(source)
+    model = compile_mjcf(mjcf_source)
+    folder = None if mjcf_source.path is None else mjcf_source.path.parent
     tree = _BodyTree(model, GeomReader(model, folder))
     tree.build()
     if sites:
         tree.add_sites()
     EqualityReader(model, tree.links, tree.joints).read()
     _warn_of_ignored_parts(model)
-    name = model.name or opened.stem
+    name = model.name or mjcf_source.stem
     mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
     mechanism.extras.update(_extras(model))
     for key in range(model.raw.nkey):

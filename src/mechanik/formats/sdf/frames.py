@@ -273,9 +273,9 @@ class SdfContent:
     static_links: set[str] = field(default_factory=set[str])
 
 
-def collect_models(opened: Source, files: FileResolver) -> SdfContent:
+def collect_models(sdf_source: Source, files: FileResolver) -> SdfContent:
     """Collect the links, joints and frames of a file: of its single model, or of all models in its world."""
-    root = parse_xml(opened, FormatError)
+    root = parse_xml(sdf_source, FormatError)
     if root.tag != "sdf":
         raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SDF has <sdf>")
     version = _version(root)

@@ -1,8 +1,9 @@
 """SDF reader: builds a mechanism from an SDF. Joints have the order of the file.
 
-An SDF connects links by any graph. `spanning_tree` chooses the joints that form the tree; the other joints close loops.
-A link becomes the child of the first joint that names it as child. Joints that are the only connection to further links
-are used in reverse, from child to parent. A <gearbox> moves no link; it couples the rotations of two other joints.
+The links and joints of an SDF may form any graph. `spanning_tree` chooses the joints that form the tree; the
+other joints close loops. A link becomes the child of the first joint that names it as child. Joints that are the only
+connection to further links may be used in reverse, from child to parent. A <gearbox> moves no link; it couples the
+rotations of two other joints.
 
 Names inside nested and included models are full names, such as "gripper::finger"; names in the single model of a file
 are plain.
@@ -61,37 +62,37 @@ def spanning_tree(
     """Choose a spanning tree over all links.
 
     Args:
-        links: link names, with the world if a joint leads there.
+        links: link names, including the world if a joint connects to it.
         ends: parent and child link of each joint, in the order of the file.
         tree_joints: joints that should not close a loop: leaders, mimic joints and screws.
         world: name of the fixed link.
     """
     names, tree = list(links), SpanningTree(dict.fromkeys(ends, "closure"))
-    first: dict[str, str] = {}
+    first_joints: dict[str, str] = {}
     for joint, (_, child) in ends.items():
-        first.setdefault(child, joint)
-    order = sorted(ends, key=lambda joint: (joint not in tree_joints, first[ends[joint][1]] != joint))
+        first_joints.setdefault(child, joint)
+    order = sorted(ends, key=lambda joint: (joint not in tree_joints, first_joints[ends[joint][1]] != joint))
     neighbours: dict[str, list[str]] = {}
     for joint in _spanning_joints(names, ends, order):
         for link in ends[joint]:
             neighbours.setdefault(link, []).append(joint)
 
-    reached: set[str] = set()
-    for root in sorted(names, key=lambda name: (name != world, name in first)):  # stable: keeps the file order
-        if root in reached:
+    visited_links: set[str] = set()
+    for root in sorted(names, key=lambda name: (name != world, name in first_joints)):  # stable: keeps the file order
+        if root in visited_links:
             continue
         tree.roots.append(root)
-        reached.add(root)
-        waiting = [root]
-        while waiting:
-            link = waiting.pop()
+        visited_links.add(root)
+        link_stack = [root]
+        while link_stack:
+            link = link_stack.pop()
             for joint in neighbours.get(link, ()):
                 parent, child = ends[joint]
                 next_link = child if link == parent else parent
-                if next_link not in reached:
+                if next_link not in visited_links:
                     tree.roles[joint] = "forward" if link == parent else "reversed"
-                    reached.add(next_link)
-                    waiting.append(next_link)
+                    visited_links.add(next_link)
+                    link_stack.append(next_link)
     return tree
 
 
@@ -116,7 +117,7 @@ def _spanning_joints(names: Iterable[str], ends: Mapping[str, tuple[str, str]], 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "ball", "universal", "revolute2", "fixed", "screw")
 """Joint types of SDF that move or connect links."""
 UNLIMITED = 1e16
-"""m or rad; a limit of this size means no limit, as SDF itself writes it."""
+"""m or rad; values of this size or more mean "no limit", as in the SDF specification."""
 PERPENDICULAR_COSINE = 1e-9
 """Cosine of the angle between two axes below which they count as perpendicular."""
 
@@ -210,7 +211,7 @@ def axis_of(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
     xyz = node.first("xyz")
     axis = np.array(parse_numbers(xyz, 3) if xyz is not None else (0.0, 0.0, 1.0))
     if not 1e-12 < np.linalg.norm(axis) < 1e30:
-        raise (xyz or node).make_error("must not be zero or huge")
+        raise (xyz or node).make_error("must not be zero, nor longer than 1e30")
     axis = unit_axis(axis)
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
     flag = node.first("use_parent_model_frame")
@@ -344,8 +345,8 @@ def read_sdf(
         packages: folder of each package or model, by name, for `model://` and `package://`.
 
     Returns:
-        The mechanism. Its `warnings` list oddities, and its `extras` hold "limits" (effort, velocity) and "dynamics" by
-        joint name.
+        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` hold "limits" (effort,
+        velocity) and "dynamics" by joint name.
 
     Raises:
         FileMissing: the file does not exist.
@@ -361,12 +362,12 @@ def read_sdf(
     """
     if base not in ("fixed", "free"):
         raise FormatError(f"base must be 'fixed' or 'free', not {base!r}")
-    opened = source if isinstance(source, Source) else open_source(source)
-    files = file_resolver(opened, packages)
-    content = collect_models(opened, files)
+    sdf_source = source if isinstance(source, Source) else open_source(source)
+    files = file_resolver(sdf_source, packages)
+    content = collect_models(sdf_source, files)
     builder = _MechanismBuilder(content, files)
     roots = builder.build(base == "free")
-    name = content.name or opened.stem
+    name = content.name or sdf_source.stem
     mechanism = Mechanism(roots, name=name, warnings=content.root.document.warnings)
     mechanism.extras.update(builder.extras)
     return mechanism
@@ -401,7 +402,9 @@ class _MechanismBuilder:
         floating = [
             root for root in tree.roots if floating_base and root != WORLD and root not in self.content.static_links
         ]
-        floating_joints = {root: Joint(self._base_name(root, len(floating)), dof=ALL_DOFS) for root in floating}
+        floating_joints = {
+            root: Joint(self._floating_base_name(root, len(floating)), dof=ALL_DOFS) for root in floating
+        }
         for name, spec in self.specs.items():
             if tree.roles[name] == "closure" and name in tree_joints:
                 raise spec.node.make_error(
@@ -413,18 +416,18 @@ class _MechanismBuilder:
         for mimic in mimics:
             self._couple(mimic)
         self._warn_of_clamped_values()
-        tops: list[Frame] = []
+        root_frames: list[Frame] = []
         for root in tree.roots:
-            top: Frame = self.links[root]
+            frame: Frame = self.links[root]
             if root != WORLD:
-                top.matrix = self._pose(root)
+                frame.matrix = self._pose(root)
                 if root in floating_joints:  # at zero the base has the pose of the file
                     joint = floating_joints[root]
-                    joint.matrix, top.matrix = top.matrix, np.eye(4)
-                    joint.add_child(top)
-                    top = joint
-            tops.append(top)
-        return tops
+                    joint.matrix, frame.matrix = frame.matrix, np.eye(4)
+                    joint.add_child(frame)
+                    frame = joint
+            root_frames.append(frame)
+        return root_frames
 
     def _warn_of_clamped_values(self) -> None:
         """Warn of joints that limits have moved away from zero, the value of all joints in the poses of the file."""
@@ -471,7 +474,7 @@ class _MechanismBuilder:
             raise mimic.node.make_error(f"is not possible: {error}") from None
 
     def _joint_with_axis(self, name: str, axis: str) -> Joint:
-        """Return the joint for that axis if two joints represent one."""
+        """Return the joint that has an axis of the file; a joint with two axes may have become two joints."""
         joints = self.joints[name]
         return next((joint for joint in joints if axis == "axis2" and joint.name != name), joints[0])
 
@@ -484,8 +487,8 @@ class _MechanismBuilder:
                 if mimic is None:
                     continue
                 if mimic.leader not in self.specs:
-                    near = did_you_mean(mimic.leader, self.specs)
-                    raise mimic.node.make_error(f"mimics {mimic.leader!r}; there is no such joint{near}")
+                    hint = did_you_mean(mimic.leader, self.specs)
+                    raise mimic.node.make_error(f"mimics {mimic.leader!r}; there is no such joint{hint}")
                 for name, axis in ((mimic.joint, mimic.axis), (mimic.leader, mimic.leader_axis)):
                     if not has_axis(self.specs[name], axis):
                         raise mimic.node.make_error(f"refers to the {axis} of joint {name!r}, which does not have one")
@@ -493,7 +496,7 @@ class _MechanismBuilder:
         return mimics
 
     def _end_links(self, spec: SdfJoint) -> tuple[str, str]:
-        """Return the links at both ends; a frame stands for the link with which it moves."""
+        """Return the parent and the child link; a frame is replaced by the link to which it is attached."""
         ends = [self.frames.body(self.frames.key(spec.scope, name, spec.node)) for name in (spec.parent, spec.child)]
         if ends[0] == ends[1]:
             raise spec.node.make_error(f"connects {ends[0]!r} to itself")
@@ -502,7 +505,7 @@ class _MechanismBuilder:
     def _pose(self, link: str) -> Array:
         return np.eye(4) if link == WORLD else self.frames.pose(FrameKey("link", link))
 
-    def _base_name(self, root: str, count: int) -> str:
+    def _floating_base_name(self, root: str, count: int) -> str:
         name = "floating_base" if count == 1 else f"{root}_floating_base"
         while name in self.content.joints:
             name += "_"

@@ -1,4 +1,4 @@
-"""URDF reader: builds a mechanism from a URDF. Links and joints keep the order of the file; oddities become warnings.
+"""URDF reader: builds a mechanism from a URDF. Links and joints keep the order of the file.
 
 Numbers that only simulators and controllers use are stored in `extras`, and the writer writes them back. Besides the
 elements of the format, a file may hold a block that other tools ignore:
@@ -196,13 +196,13 @@ def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
     children: dict[str, list[str]] = {}
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)
-    reached: set[str] = set()
-    waiting = list(roots)
-    while waiting:
-        name = waiting.pop()
-        reached.add(name)
-        waiting.extend(children.get(name, ()))
-    unreached = [name for name in links if name not in reached]
+    visited_links: set[str] = set()
+    link_stack = list(roots)
+    while link_stack:
+        name = link_stack.pop()
+        visited_links.add(name)
+        link_stack.extend(children.get(name, ()))
+    unreached = [name for name in links if name not in visited_links]
     if unreached:
         chain = [unreached[0]]
         while parents[chain[-1]] not in chain:
@@ -441,8 +441,8 @@ def read_urdf(
             file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.
 
     Returns:
-        The mechanism. Its `warnings` list oddities, and its `extras` hold the data that only simulators and controllers
-        use, by subject ("limits", "safety", "dynamics", "calibration") and joint name.
+        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` hold the data that only
+        simulators and controllers use, by subject ("limits", "safety", "dynamics", "calibration") and joint name.
 
     Raises:
         FileMissing: the file does not exist.
@@ -459,11 +459,11 @@ def read_urdf(
     """
     if base not in (None, "fixed", "free"):
         raise FormatError(f"base must be 'fixed' or 'free', not {base!r}")
-    opened = source if isinstance(source, Source) else open_source(source)
-    robot = parse_xml(opened)
+    urdf_source = source if isinstance(source, Source) else open_source(source)
+    robot = parse_xml(urdf_source)
     check_is_urdf(robot)
 
-    shapes = UrdfShapeReader(robot, file_resolver(opened, packages))
+    shapes = UrdfShapeReader(robot, file_resolver(urdf_source, packages))
     link_nodes = nodes_by_name(robot, "link")
     specs = read_joints(robot, link_nodes)
     if not link_nodes:  # a failed xacro expansion leaves such files, also in published packages
@@ -487,13 +487,13 @@ def read_urdf(
     if mimic:
         apply_mimic(specs, joints)
     joints |= floating
-    sidecar = read_sidecar(opened, robot, closures)
+    sidecar = read_sidecar(urdf_source, robot, closures)
     couplings = read_couplings(sidecar, robot)
     add_couplings(couplings, joints, ("gear", "rack"))
     _set_values_and_close_loops(robot, joints, links, read_closures(sidecar, robot, links))
     add_couplings(couplings, joints, ("law",))
 
-    name = robot.attributes.get("name", "").strip() or opened.stem
+    name = robot.attributes.get("name", "").strip() or urdf_source.stem
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
     mechanism.extras.update(extras)
     if trim:
@@ -528,8 +528,8 @@ def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> 
                 raise child.make_error(f"is unknown in the block <mechanik>, which may contain {known}")
     if base != "free":
         return None
-    taken = {spec.name for spec in specs}
-    while name in taken:
+    used_names = {spec.name for spec in specs}
+    while name in used_names:
         name += "_"
     return name
 
@@ -579,7 +579,7 @@ def _axis(node: XmlNode) -> Array:
         node.warn("has no axis; the default is 1 0 0")
         return np.array([1.0, 0.0, 0.0])
     if not 1e-12 < math.hypot(*xyz) < UNLIMITED:
-        raise axis.make_error(f"is {axis.attributes['xyz']!r}; it must not be zero or huge")
+        raise axis.make_error(f"is {axis.attributes['xyz']!r}; it must not be zero, nor longer than {UNLIMITED:g}")
     return unit_axis(np.array(xyz))
 
 

@@ -12,13 +12,14 @@ URDF. CAD exporters also leave link pairs `closing_NAME_1` and `closing_NAME_2`,
 
 A closure has `free`, a list of dofs, instead of `kind` if no kind fits. Without `onto` the loop is closed at the
 present joint values. Further keys of a closure are `axes_wxyz`, the rotation to its axes if `axis` is not enough,
-`lower` and `upper`, the limits of its dofs, and `cone` and `cone_axes`, the swing limit. In the block the others are:
+`lower` and `upper`, the limits of its dofs, and `cone` and `cone_axes`, the swing limit. In the block <mechanik>,
+gears, racks and joint constraints are:
 
     <gear follower="wheel" leader="pinion" teeth="60 20" inside="true" offset="0"/>
     <rack rack="slide" pinion="pinion" radius="0.02" offset="0"/>
     <law name="cam" constant="0.3"> <term joint="left" factors="1"/> <term joint="base" dof="X" factors="1 0.5"/> </law>
 
-`Builder.gear`, `Builder.rack` and `Builder.joint_constraint` explain the numbers.
+`Builder.gear`, `Builder.rack` and `Builder.joint_constraint` describe these values.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_axes_wxyz, as_vector
 
 SIDECAR_SUFFIXES = (".closures.json", ".closures.yaml", ".closures.yml")
-"""Endings of the file names, in the order of priority."""
+"""Endings of the name of the file beside a URDF; the first that exists is read."""
 SECTIONS = ("closures", "laws", "gears", "racks")
-"""Keys of the file."""
+"""Keys of that file: closures, joint constraints, gears and racks."""
 
 SidecarInput = str | Path | Mapping[str, Any] | Sequence[Any] | None
 """A file, its content, or None for the file beside the URDF."""
@@ -83,28 +84,28 @@ class Sidecar:
 
     def entries(self, section: str) -> list[SidecarEntry]:
         """Return the entries of a section, each with its location."""
-        single = section.rstrip("s")
+        kind = section.rstrip("s")
         entries: list[SidecarEntry] = []
         for number, data in enumerate(self.sections.get(section, ()), 1):
             if not isinstance(data, Mapping):
-                raise FormatError(f"{self.where}: {single} {number} is {data!r}; it must be an object with keys")
+                raise FormatError(f"{self.where}: {kind} {number} is {data!r}; it must be an object with keys")
             data = cast("Mapping[str, Any]", data)
-            label = f"{single} {data['name']!r}" if data.get("name") else f"{single} {number}"
+            label = f"{kind} {data['name']!r}" if data.get("name") else f"{kind} {number}"
             entries.append(SidecarEntry(f"{self.where}: {label}", data))
         return entries
 
 
-def read_sidecar(opened: Source, robot: XmlNode, source: SidecarInput = None) -> Sidecar:
+def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = None) -> Sidecar:
     """Read the file beside a URDF.
 
     Args:
-        opened: the source of the URDF.
+        urdf_source: the source of the URDF.
         robot: its root node, which collects the warnings.
         source: a file, or its content, that replaces the file beside the URDF.
     """
-    if source is None and opened.resolver is not None:
-        return _sidecar_in_memory(opened, opened.resolver, robot)
-    if source is None and (path := opened.path) is not None:
+    if source is None and urdf_source.resolver is not None:
+        return _sidecar_in_memory(urdf_source, urdf_source.resolver, robot)
+    if source is None and (path := urdf_source.path) is not None:
         files = [path.with_name(path.stem + suffix) for suffix in SIDECAR_SUFFIXES]
         files = [file for file in files if file.is_file()]
         source = files[0] if files else None
@@ -113,16 +114,16 @@ def read_sidecar(opened: Source, robot: XmlNode, source: SidecarInput = None) ->
     if source is None:
         return Sidecar("closures", {})
     if isinstance(source, str | Path):
-        return _parse_sections(Path(source).name, _content(Path(source)))
+        return _parse_sections(Path(source).name, _read_content(Path(source)))
     return _parse_sections("closures", source)
 
 
-def _sidecar_in_memory(opened: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
+def _sidecar_in_memory(urdf_source: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
     """Read the file that came with a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
     sources: dict[str, Source] = {}
     for suffix in SIDECAR_SUFFIXES:
-        source = resolver.open(opened.stem + suffix)
-        if source is not None and PurePosixPath(source.member).parent == PurePosixPath(opened.member).parent:
+        source = resolver.open(urdf_source.stem + suffix)
+        if source is not None and PurePosixPath(source.member).parent == PurePosixPath(urdf_source.member).parent:
             sources[suffix] = source
     for suffix in SIDECAR_SUFFIXES[1:]:
         if suffix in sources:
@@ -130,7 +131,7 @@ def _sidecar_in_memory(opened: Source, resolver: FileResolver, robot: XmlNode) -
     json_source = sources.get(SIDECAR_SUFFIXES[0])
     if json_source is None:
         return Sidecar("closures", {})
-    return _parse_sections(json_source.name, _json(json_source.text(), json_source.name))
+    return _parse_sections(json_source.name, _parse_json(json_source.text(), json_source.name))
 
 
 def _parse_sections(where: str, content: Any) -> Sidecar:
@@ -149,17 +150,17 @@ def _parse_sections(where: str, content: Any) -> Sidecar:
     return Sidecar(where, {section: sections[section] for section in SECTIONS if section in sections})
 
 
-def _content(path: Path) -> Any:
+def _read_content(path: Path) -> Any:
     try:
         text = open_source(path).text()
     except FileMissing:
         raise
     except MechanikError as error:
         raise FormatError(str(error)) from None
-    return _yaml(text, path.name) if path.suffix.lower() in (".yaml", ".yml") else _json(text, path.name)
+    return _parse_yaml(text, path.name) if path.suffix.lower() in (".yaml", ".yml") else _parse_json(text, path.name)
 
 
-def _json(text: str, name: str) -> Any:
+def _parse_json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -169,7 +170,7 @@ def _json(text: str, name: str) -> Any:
         raise FormatError(f"{name}: {reason}") from None
 
 
-def _yaml(text: str, name: str) -> Any:
+def _parse_yaml(text: str, name: str) -> Any:
     try:
         import yaml
     except ImportError:
@@ -214,11 +215,11 @@ def _closure_from_node(node: XmlNode) -> SidecarEntry:
     return SidecarEntry(f"{node.where}: closure {node.attributes.get('name', '')!r}", data)
 
 
-def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], taken: set[str]) -> list[SidecarEntry]:
+def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], used_names: set[str]) -> list[SidecarEntry]:
     specs: list[SidecarEntry] = []
     for link in links:
         match = CLOSING_LINK.fullmatch(link)
-        if match is None or match[1] in taken:
+        if match is None or match[1] in used_names:
             continue
         partner = f"closing_{match[1]}_{'2' if match[2] == '1' else '1'}"
         if partner not in links:
@@ -229,21 +230,21 @@ def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], taken: set[st
     return specs
 
 
-# ---- making closures --------------------------------------------------------------------------
+# ---- creating closures ------------------------------------------------------------------------
 
 
 def close_loops(specs: Sequence[SidecarEntry], links: Mapping[str, Link], joint_names: set[str]) -> list[Closure]:
-    """Make the closures; the name of each closing joint must differ from `joint_names` and from the others."""
+    """Create the closures; the name of each closing joint must differ from `joint_names` and from the others."""
     closures: list[Closure] = []
-    taken = set(joint_names)
+    used_names = set(joint_names)
     for spec in specs:
         try:
             closure = _make_closure(spec.data, links)
         except MechanikError as error:
             raise FormatError(f"{spec.where}: {error}") from None
-        if closure.name in taken:
+        if closure.name in used_names:
             raise FormatError(f"{spec.where}: another joint is called {closure.name!r}; names must be unique")
-        taken.add(closure.name)
+        used_names.add(closure.name)
         closures.append(closure)
     return closures
 
@@ -303,30 +304,30 @@ def _free_dofs(data: Mapping[str, Any]) -> tuple[DoF, ...]:
     return CLOSURE_FREE_DOF[data["kind"]]
 
 
-def _position_wxyz(value: Any, what: str) -> tuple[Array, Array]:
+def _position_wxyz(value: Any, label: str) -> tuple[Array, Array]:
     """Return position (3,), m, and wxyz (4,) from None, a point, or {xyz or position, rpy or wxyz}."""
     if value is None:
         return np.zeros(3), quaternion.identity()
     if not isinstance(value, Mapping):
-        return as_vector(value, 3, what), quaternion.identity()
+        return as_vector(value, 3, label), quaternion.identity()
     pose_data = cast("Mapping[str, Any]", value)
     for key in pose_data:
         if key not in ("xyz", "position", "rpy", "wxyz"):
-            raise UnknownName(f"key of {what}", key, ("xyz", "position", "rpy", "wxyz"))
+            raise UnknownName(f"key of {label}", key, ("xyz", "position", "rpy", "wxyz"))
     if ("xyz" in pose_data and "position" in pose_data) or ("rpy" in pose_data and "wxyz" in pose_data):
-        raise FormatError(f"{what} has keys that exclude each other: {', '.join(pose_data)}")
-    position = as_vector(pose_data.get("xyz", pose_data.get("position", (0, 0, 0))), 3, what)
+        raise FormatError(f"{label} has keys that exclude each other: {', '.join(pose_data)}")
+    position = as_vector(pose_data.get("xyz", pose_data.get("position", (0, 0, 0))), 3, label)
     if "rpy" in pose_data:
-        return position, wxyz_from_rpy(tuple(as_vector(pose_data["rpy"], 3, f"rpy of {what}")))
+        return position, wxyz_from_rpy(tuple(as_vector(pose_data["rpy"], 3, f"rpy of {label}")))
     pose = Pose(position, pose_data.get("wxyz", (1, 0, 0, 0)))
     return position, pose.wxyz
 
 
-def _number(value: Any, what: str) -> float:
+def _number(value: Any, label: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise FormatError(f"{what} must be a number, not {value!r}") from None
+        raise FormatError(f"{label} must be a number, not {value!r}") from None
 
 
 def _limits(limits: Any, default: float, size: int) -> list[float]:
@@ -345,7 +346,7 @@ def _limits(limits: Any, default: float, size: int) -> list[float]:
 def describe_closures(
     closures: Mapping[str, Closure], names: Mapping[Any, str], world: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield each closure as plain data with all digits, as it is written to a file.
+    """Yield each closure as JSON data at full precision, as it is written to a file.
 
     Args:
         closures: the closures by name.
@@ -387,7 +388,7 @@ OPTIONAL_KEYS = {"gear": ("inside", "offset"), "rack": ("offset",), "law": ("con
 
 
 def read_couplings(sidecar: Sidecar, robot: XmlNode) -> dict[str, list[SidecarEntry]]:
-    """Return gears, racks and joint constraints of a URDF: those of the file beside it and those in its blocks."""
+    """Return gears, racks and joint constraints of a URDF: from the file beside it and from its blocks."""
     blocks = robot.all("mechanik")
     return {
         kind: [

@@ -391,10 +391,10 @@ class _UrdfWriter:
         return _unused_name(name, self._joint_names)
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _unused_name(name: str, used_names: set[str]) -> str:
+    while name in used_names:
         name += "_"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 

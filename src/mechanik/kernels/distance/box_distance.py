@@ -1,4 +1,4 @@
-"""Distances of a box to a point, a segment or another box, in closed form and in the frame of the box.
+"""Distances from a box to a point, a segment or another box, in closed form and in the frame of the box.
 
 The Minkowski sum of a box and a segment has twelve faces. Their normals are the three of the box, and the three that
 are perpendicular to the segment and an edge. For overlaps, the nearest face is the shortest translation out. For
@@ -50,7 +50,7 @@ def clip_to_slab(c, u, limit, start, end):
 
 @subroutine
 def box_point(B, hx, hy, hz, A):
-    """Distance of the box at B, with half edges hx, hy, hz, and the point A."""
+    """Distance between the box at B, with half edges hx, hy, hz, and the point A."""
     x, y, z = to_local(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
     ex, ey, ez = excess(x, hx), excess(y, hy), excess(z, hz)
     d = math.sqrt(ex * ex + ey * ey + ez * ez)
@@ -168,7 +168,7 @@ def normal_to_segment(e, p, u, h, rounding):
 
 @subroutine
 def box_segment(B, hx, hy, hz, A, length):
-    """Distance of the box at B, with half edges hx, hy, hz, and the segment along z of A, with half length `length`."""
+    """Distance between the box at B, with half edges hx, hy, hz and the segment along z of A, half length `length`."""
     x, y, z = to_local(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
     u, v, w = to_local(B, A[2], A[5], A[8])
     size = abs(x) + abs(y) + abs(z) + hx + hy + hz + length
@@ -516,7 +516,7 @@ def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance):
 
 @subroutine
 def separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, tolerance):
-    """Distance of separated boxes of which at least one has a corner as its nearest point.
+    """Distance between separated boxes of which at least one has a corner as its nearest point.
 
     Args:
         result: the result of the nearest face, a lower bound.
@@ -537,7 +537,7 @@ def separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, tolerance):
 
 @subroutine
 def box_box(A, a, B, b):
-    """Distance of the boxes at A and at B, with half edges a and b (3,)."""
+    """Distance between the boxes at A and at B, with half edges a and b (3,)."""
     c = to_local(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])  # B in the frame of A
     u, v, w = to_local(A, B[0], B[3], B[6]), to_local(A, B[1], B[4], B[7]), to_local(A, B[2], B[5], B[8])
     e = inverse_box_frame(c, u, v, w)

@@ -1,6 +1,6 @@
 """Layout of the tables of the distance and collision kernels: shapes, points, bodies, pairs and the bounding box tree.
 
-The distance of two shapes A and B is negative if they overlap: then its magnitude is the length of the shortest
+The distance between two shapes A and B is negative if they overlap: then its magnitude is the length of the shortest
 translation that separates them. It comes with the unit normal n from A to B and a point on each surface: b - a =
 distance * n, overlapping or not. A translation of B by s along n increases the distance by s.
 

@@ -1,4 +1,4 @@
-"""Distance of two convex cores, with a normal that is accurate at distance 0 too, and special cases of cylinders.
+"""Distance between two convex cores, with a normal that is accurate at distance 0 too, and special cases of cylinders.
 
 Separated cores use GJK (`gjk_epa.py`), overlapping cores a polytope. Both lose the normal near distance 0, and a
 polytope converges slowly on round shapes. So the normal is refined by another distance computation, after B was
@@ -389,7 +389,7 @@ NO_EXIT = (-math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @subroutine
 def core_distance(a, U, b, V, T, W):
-    """Return the distance of two cores: (distance, normal, point of A, point of B), in the frame of A.
+    """Return the distance between two cores: (distance, normal, point of A, point of B), in the frame of A.
 
     Args:
         a, U, b, V: the cores and their points.
@@ -410,7 +410,7 @@ def core_distance(a, U, b, V, T, W):
 
 @subroutine
 def penetration_depth(a, U, b, V, T, W):
-    """Return the distance of two overlapping cores, as `core_distance`.
+    """Return the distance between two overlapping cores, as `core_distance`.
 
     A polytope converges slowly on a round surface. So it grows only until its faces bound the depth to
     FIRST_DEPTH_RATIO. A shorter exit than the one found is then within sqrt(2 FIRST_DEPTH_RATIO) rad of the normal

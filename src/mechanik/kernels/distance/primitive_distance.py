@@ -103,7 +103,7 @@ def point_point(A, B):
 
 @subroutine
 def point_segment(A, B, length):
-    """Distance of the point A and the segment along z of B, `length` to each side."""
+    """Distance between the point A and the segment along z of B, `length` to each side."""
     u, v, w = B[2], B[5], B[8]
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     size = abs(x) + abs(y) + abs(z) + length
@@ -123,7 +123,7 @@ def point_segment(A, B, length):
 
 @subroutine
 def segment_segment(A, length_a, B, length_b):
-    """Distance of two segments along z of A and of B, with half their lengths."""
+    """Distance between two segments along z of A and of B, with half their lengths."""
     ux, uy, uz, vx, vy, vz = A[2], A[5], A[8], B[2], B[5], B[8]
     wx, wy, wz = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     size = abs(wx) + abs(wy) + abs(wz) + length_a + length_b
@@ -176,7 +176,7 @@ INFINITE_DEPTH = 1e9
 
 @inline
 def point_above_plane(H, x, y, z):
-    """Distance of the point (x, y, z), which becomes the first point, to the half-space H."""
+    """Distance from the point (x, y, z), which becomes the first point, to the half-space H."""
     nx, ny, nz = H[2], H[5], H[8]
     d = nx * (x - H[9]) + ny * (y - H[10]) + nz * (z - H[11])
     return d, -nx, -ny, -nz, x, y, z, x - d * nx, y - d * ny, z - d * nz
@@ -214,7 +214,7 @@ def box_half_space(A, h, H):
 
 @subroutine
 def half_space_half_space(A, B):
-    """Distance of two half-spaces that face each other, else -INFINITE_DEPTH."""
+    """Distance between two half-spaces that face each other, else -INFINITE_DEPTH."""
     nx, ny, nz = A[2], A[5], A[8]
     if nx * B[2] + ny * B[5] + nz * B[8] > -1.0 + TIE_RATIO:
         d = -INFINITE_DEPTH

@@ -1,14 +1,16 @@
-"""Distance of any two shapes: closed forms for primitives, else as convex cores or height fields.
+"""Distance between any two shapes: closed forms for primitives, GJK and EPA for other convex shapes and height fields.
+
+A core is a convex shape without its rounding radius: the core of a sphere is a point, that of a capsule a segment.
 
 A height field is a grid of cells, each of two triangles, and solid down to its bottom. A cell is split from its
 corner at low x, low y to that at high x, high y, as in MuJoCo; half 0 is the triangle at low y, half 1 that at high y.
 `field` is (first row in `points`, cells along x, cells along y).
 
-Below each triangle is a convex prism. The distance to the field is that to the nearest prism; prisms whose bounds
-are farther than the best distance are skipped. For overlaps the deepest prism counts. The shortest translation out
-of a prism may lead through a wall into the next prism. So these directions are tried: the normal of the triangle,
-the normal of the last separating plane when the core is lifted, and those through the bottom and the outer walls of
-the field.
+Below each triangle is a convex prism. The distance to the field is that to the nearest prism; prisms whose bounds are
+farther than the best distance are skipped. For overlaps the deepest prism gives the result. The shortest translation
+out of a prism may lead through a wall into the next prism. So these directions are tried: the normal of the triangle,
+the normal of the last separating plane when the core is lifted, and those through the bottom and the outer walls of the
+field.
 """
 
 from __future__ import annotations
@@ -92,9 +94,9 @@ def extent_along(b, V, T, x, y, z):
 
 @inline
 def cells_near(points, field, box, reach):
-    """Return the cells within `reach` of a box, seen from above: columns c0 to c1, rows r0 to r1, ends excluded.
+    """Return the cells within `reach` of a box, projected to x and y: first column, end column, first row, end row.
 
-    At least the nearest cell is included.
+    The ends are excluded. At least the nearest cell is included.
     """
     k, l = grid_corner(field, 0, 0), grid_corner(field, field[1], field[2])
     dx, dy = (points[l, 0] - points[k, 0]) / field[1], (points[l, 1] - points[k, 1]) / field[2]
@@ -105,7 +107,7 @@ def cells_near(points, field, box, reach):
 
 @inline
 def cell_range(low, high, step, count):
-    # clipped as floats first, since an infinite reach has no integer
+    # clipped as floats first, since infinity cannot be converted to an integer
     first = int(min(max(low / step - 1e-9, 0.0), count - 1.0))
     last = int(min(max(high / step + 1e-9, 0.0), count - 1.0))
     return first, last + 1
@@ -124,14 +126,16 @@ def cell_distance_bound(points, field, c, r, box):
 PRISM_CORE = (HULL, 0.0, 0.0, 0.0, 0, 6)
 NO_CONTACT = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 MAX_LIFTS = 60
+"""Maximum number of iterations of `depth_by_lifting`."""
 CLOSE_RATIO = 1e-9
+"""Ratio to the size of the prism, or to the distance: smaller lengths are zero."""
 SAME_PLANE_COSINE = 1.0 - 1e-10
 """Cosine of the largest rotation of a plane while its normal is refined; beyond it the plane has passed an edge."""
 
 
 @subroutine
 def height_field_distance(points, field, b, V, T):
-    """Distance of a height field and a core: (d, normal, point of the field, point of the core), in the field's frame.
+    """Distance between a height field and a core, in the field's frame: d, normal, points of the field and of the core.
 
     Args:
         points, field: the height field.
@@ -151,7 +155,7 @@ def height_field_distance(points, field, b, V, T):
 
 @subroutine
 def nearest_prism(points, field, b, V, T, box, Q, W):
-    """Return the distance of a height field and a core, 0 on contact, and the nearest prism: column, row and half."""
+    """Return the distance between a height field and a core, 0 on contact, and column, row and half of its prism."""
     c0, c1, r0, r1 = cells_near(points, field, box, 0.0)
     smallest, column, row, half = math.inf, c0, r0, 0
     for r in range(r0, r1):  # a near cell first, so that its distance excludes most others
@@ -178,7 +182,7 @@ def nearest_prism(points, field, b, V, T, box, Q, W):
 
 @subroutine
 def prism_distance(points, field, c, r, half, b, V, T, Q, W, max_distance):
-    """Return the distance of a prism and a core: 0 on contact, any value above `max_distance` if it is larger."""
+    """Return the distance between a prism and a core: 0 on contact, any value above `max_distance` if it is larger."""
     x, y, z = write_prism(points, field, c, r, half, Q)
     vx, vy, vz, _, _, _, size = gjk_distance(
         PRISM_CORE, Q, b, V, translated(T, -x, -y, -z), W, max_distance, 0.0, 0.0, 1.0
@@ -261,7 +265,7 @@ def depth_along_normal(b, V, T, Q, nx, ny, nz):
 def depth_by_lifting(b, V, T, Q, W):
     """Distance result of a core in a prism, by the last separating plane when the core is lifted.
 
-    Newton's method from above: each plane that separates the two bounds the height of the lift.
+    Newton's method from above: each plane that separates core and prism gives an upper bound of the smallest lift.
     """
     _, _, height, _, _, _ = difference_support(PRISM_CORE, Q, b, V, T, 0.0, 0.0, 1.0)
     size = height + abs(Q[2, 0]) + abs(Q[2, 1])
@@ -291,7 +295,7 @@ def depth_by_lifting(b, V, T, Q, W):
 def result_from_corners(W, lift, x, y, z, depth):
     """Distance result along a normal, with points on the planes or edges of the corners where core and prism meet.
 
-    The segment between the points may end beside both shapes: at these points the distance has its derivative.
+    The points may lie outside the shapes. They are the points at which the derivative of the distance is correct.
 
     Args:
         W: the simplex after GJK with the core lifted by `lift`.
@@ -321,7 +325,7 @@ def translate_result(result, x, y, z):
 
 @subroutine
 def convex_distance(shapes, i, A, j, B, points):
-    """Distance of two shapes of which one is a cylinder, a hull or a height field, as `shape_distance`."""
+    """Distance between two shapes of which one is a cylinder, a hull or a height field, as `shape_distance`."""
     kind, other_kind = int(shapes[i, SHAPE_KIND]), int(shapes[j, SHAPE_KIND])
     if other_kind == HALF_SPACE:
         return distance_to_half_space(shapes, i, A, B, points)
@@ -356,7 +360,7 @@ def core_result_in_world(A, result, r, s):
 
 @subroutine
 def distance_to_height_field(shapes, i, A, j, B, points):
-    """Distance of a height field and another shape; of two fields, the smallest over the prisms of the second."""
+    """Distance between a height field and another shape; for two fields, the smallest over the prisms of the second."""
     field = int(shapes[i, SHAPE_SIZE]), int(shapes[i, SHAPE_SIZE + 1]), int(shapes[i, SHAPE_SIZE + 2])
     T = relative_to(A, B)
     if int(shapes[j, SHAPE_KIND]) != HEIGHT_FIELD:
@@ -378,7 +382,7 @@ def distance_to_height_field(shapes, i, A, j, B, points):
 
 @subroutine
 def distance_to_half_space(shapes, i, A, B, points):
-    """Distance of a shape and the half-space below z = 0 of B: the height of the lowest point of the shape."""
+    """Distance between a shape and the half-space below z = 0 of B: the height of the lowest point of the shape."""
     x, y, z = -B[2], -B[5], -B[8]
     u, v, w = A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
     r = 0.0
@@ -413,7 +417,7 @@ def height_field_support(points, field, x, y, z):
 
 @inline
 def cylinder_sphere(radius, half, A, r, B):
-    """Distance of a cylinder and a sphere: that of a point and a rectangle in the plane through the axis."""
+    """Distance between a cylinder and a sphere: that between a point and a rectangle in the plane through the axis."""
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     x, y, z = A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
     radial = math.sqrt(x * x + y * y)
@@ -432,7 +436,7 @@ def cylinder_sphere(radius, half, A, r, B):
 
 @subroutine
 def shape_distance(shapes, i, A, j, B, points):
-    """Distance of the shapes of rows i and j, whose world poses are A and B (12 numbers: R row by row, p).
+    """Distance between the shapes of rows i and j, whose world poses are A and B (12 numbers: R row by row, p).
 
     Returns:
         d, nx, ny, nz, ax, ay, az, bx, by, bz: see `collision_layout.py`; m, world frame.

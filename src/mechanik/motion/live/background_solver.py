@@ -538,10 +538,10 @@ class BackgroundSolver:
         """Store the state, resolve futures and notify the listeners."""
         with self._condition:
             self.state, self._is_busy = state, False
-            waiting: list[Future[LiveState]] = []
+            futures: list[Future[LiveState]] = []
             if not self._has_work():
-                waiting, self._futures = self._futures, []
-        for future in waiting:
+                futures, self._futures = self._futures, []
+        for future in futures:
             if not future.set_running_or_notify_cancel():
                 continue
             if problem is None:

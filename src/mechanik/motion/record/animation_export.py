@@ -98,12 +98,12 @@ def parent_indices(mechanism: Mechanism) -> list[int]:
 def bone_names(names: list[str]) -> list[str]:
     """Unique bone names without blanks and characters that end a word in BVH."""
     bones: list[str] = []
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for name in names:
         bone = re.sub(r"[^\w.\-]+", "_", name) or "link"
-        while bone in taken:
+        while bone in used_names:
             bone += "_"
-        taken.add(bone)
+        used_names.add(bone)
         bones.append(bone)
     return bones
 

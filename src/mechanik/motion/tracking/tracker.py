@@ -258,12 +258,12 @@ def separation_rates(
         recovery_rate: 1/s, share of the missing distance that is recovered per second.
         dt: s.
     """
-    max_rate, missing = MAX_STEP_SHARE / dt, clearance - distances
-    approach_rates = min(0.5 / stop_time, max_rate) * missing
-    wanted = np.maximum(min(recovery_rate, max_rate) * missing, np.minimum(MIN_SEPARATION_RATE, max_rate * missing))
-    wanted = np.where(missing > 0.0, wanted, approach_rates)
+    max_rate, shortfall = MAX_STEP_SHARE / dt, clearance - distances
+    approach_rates = min(0.5 / stop_time, max_rate) * shortfall
+    rates = np.maximum(min(recovery_rate, max_rate) * shortfall, np.minimum(MIN_SEPARATION_RATE, max_rate * shortfall))
+    rates = np.where(shortfall > 0.0, rates, approach_rates)
     smallest = min(clearance - CLEARANCE_SLACK, float(distances.min(initial=np.inf)))
-    return wanted, max_rate * (smallest - distances)
+    return rates, max_rate * (smallest - distances)
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -538,12 +538,12 @@ class Tracker:
         reach = self._clearance + max(ALWAYS_NEAR, STOP_DISTANCE_RATIO * stop_time * motion / self.dt)
         distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=reach)
         count, bounds = len(distances), problem.extra_bounds
-        wanted, smallest = separation_rates(
+        rates, smallest = separation_rates(
             distances, self._clearance, stop_time, float(problem.options[layout.LIMIT_APPROACH_RATE]), self.dt
         )
         bounds[:count, 1], bounds[:count, layout.WANTED_RATE], bounds[:count, layout.MIN_RATE] = (
             np.inf,
-            wanted,
+            rates,
             smallest,
         )
         problem.extra_jacobian[:count] = 0.0

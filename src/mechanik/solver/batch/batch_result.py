@@ -228,9 +228,9 @@ class BatchResult:
         of_all = f"{done:,}" if done == self.count else f"{done:,} of {self.count:,}"
         lines = [f"{solved:,} of {of_all} rows solved{share} in {self.seconds:.3g} s{speed}"]
         width = len(f"{max(counts.values(), default=0):,}")
-        wide = max((len(status.name) for status in counts), default=0)
+        name_width = max((len(status.name) for status in counts), default=0)
         lines += [
-            f"  {row_count:>{width},} {status.name:<{max(wide, 10)}} {status.value}"
+            f"  {row_count:>{width},} {status.name:<{max(name_width, 10)}} {status.value}"
             for status, row_count in counts.items()
         ]
         return "\n".join(lines)

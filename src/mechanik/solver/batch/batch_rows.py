@@ -82,7 +82,7 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
     """Return the shapes that a target of an objective may have; empty if its targets are not arrays."""
     if isinstance(objective, JointValues | RestPose):
         return ()
-    shapes = [shape for shape, probe in SAMPLE_TARGETS.items() if accepts_target(objective, probe)]
+    shapes = [shape for shape, sample_target in SAMPLE_TARGETS.items() if accepts_target(objective, sample_target)]
     if POSE in shapes:
         shapes.insert(1, POSITION_WXYZ)
     return tuple(shapes)
@@ -103,19 +103,19 @@ def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array
         if shape == POSE:
             if skip_pose_check:
                 return rows, np.ones(len(rows), dtype=np.bool_)
-            has_last_row = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
-            return rows, has_last_row & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _finite(rows)
+            has_valid_last_row = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
+            return rows, has_valid_last_row & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _is_finite(rows)
         if shape == POSITION_WXYZ:
-            valid = _finite(rows) & _is_unit(rows[:, 3:])
+            valid = _is_finite(rows) & _is_unit(rows[:, 3:])
             return from_position_wxyz(rows[:, :3], rows[:, 3:]), valid
         if shape == ROTATION:
-            return rows, is_rotation(rows, POSE_TOLERANCE) & _finite(rows)
+            return rows, is_rotation(rows, POSE_TOLERANCE) & _is_finite(rows)
         if shape == WXYZ:
-            return rows, _finite(rows) & _is_unit(rows)
-    return rows, _finite(rows)
+            return rows, _is_finite(rows) & _is_unit(rows)
+    return rows, _is_finite(rows)
 
 
-def _finite(rows: Array) -> Mask:
+def _is_finite(rows: Array) -> Mask:
     return np.asarray(np.isfinite(rows).all(axis=tuple(range(1, rows.ndim))))
 
 
@@ -126,6 +126,7 @@ def _is_unit(wxyz: Array) -> Mask:
 RowNumbers = npt.NDArray[np.int64]
 """Row indices, (M,), ascending."""
 NumberArray = npt.NDArray[Any]
+"""An array of any numeric type."""
 
 
 class TargetColumn(Protocol):
@@ -263,7 +264,7 @@ class TargetRows:
     """Targets of several rows.
 
     Attributes:
-        columns: targets of each objective; None where the target stays.
+        columns: targets of each objective; None where the objective keeps its target.
         values: targets of each column, as its `take` returns them.
         count: number of rows.
     """
@@ -278,13 +279,13 @@ class TargetRows:
         return targets[0] if len(targets) == 1 else targets if any(target is not None for target in targets) else None
 
     def target(self, k: int, i: int) -> Any:
-        """Return the target of objective `k` in row `i`; None if it stays."""
+        """Return the target of objective `k` in row `i`; None if the objective keeps its target."""
         column = self.columns[k]
         return None if column is None else column.row(self.values[k], i)
 
     def subset(self, rows: Mask) -> TargetRows:
         """Return the rows of a mask."""
-        selected = tuple(_select(column_values, rows) for column_values in self.values)
+        selected = tuple(_select_rows(column_values, rows) for column_values in self.values)
         return TargetRows(self.columns, selected, int(np.count_nonzero(rows)))
 
 
@@ -293,7 +294,7 @@ class BatchTargets:
     """Targets of a whole batch.
 
     Attributes:
-        columns: targets of each objective; None where the target stays.
+        columns: targets of each objective; None where the objective keeps its target.
         count: number of rows.
     """
 
@@ -317,14 +318,15 @@ class BatchTargets:
                 column.release()
 
 
-def as_batch_targets(objectives: Sequence[Objective], targets: Any, starts: int | None, nq: int) -> BatchTargets:
+def as_batch_targets(objectives: Sequence[Objective], targets: Any, start_count: int | None, nq: int) -> BatchTargets:
     """Validate the targets of a batch.
 
     Args:
         objectives: the objectives.
         targets: for a single objective an array (N, ...), or N targets that its `with_target` takes. For several, one
-            of these each, by name or in order; None where a target stays. None: all targets stay.
-        starts: number of starts, if each row has its own.
+            of these each, by name or in order; None where an objective keeps its target. None: all objectives
+            keep their targets.
+        start_count: number of starts, if each row has its own.
         nq: size of q.
 
     Raises:
@@ -332,20 +334,21 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, starts: int 
         UnknownName: for an unknown objective.
     """
     columns = tuple(
-        None if values is None else _column(objective, values, nq)
+        None if values is None else _as_column(objective, values, nq)
         for objective, values in zip(objectives, _targets_by_objective(objectives, targets), strict=True)
     )
     counts = {column.count for column in columns if column is not None}
     if len(counts) > 1:
         column_counts = ", ".join("-" if column is None else str(column.count) for column in columns)
         raise ShapeError(f"all objectives must have the same number of targets, but they have {column_counts}")
-    if not counts and starts is None:
+    if not counts and start_count is None:
         raise ShapeError("a batch needs targets, or a start for each row: q0 of shape (N, nq)")
-    count = counts.pop() if counts else starts
+    count = counts.pop() if counts else start_count
     assert count is not None
-    if starts is not None and starts != count:
+    if start_count is not None and start_count != count:
         raise ShapeError(
-            f"the batch has {count} targets and {starts} starts; q0 must have shape (nq,), or a row for each target"
+            f"the batch has {count} targets and {start_count} starts; "
+            "q0 must have shape (nq,), or a row for each target"
         )
     return BatchTargets(columns, count)
 
@@ -372,7 +375,7 @@ def _targets_by_objective(objectives: Sequence[Objective], targets: Any) -> Sequ
     return cast("Sequence[Any]", targets)
 
 
-def _column(objective: Objective, values: Any, nq: int) -> TargetColumn:
+def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
     label = f"targets of {objective._label}"
     if isinstance(values, str | bytes):
         raise InvalidArgument(
@@ -431,8 +434,8 @@ def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int,
     if array.shape[1:] != (total,) and not (total == 1 and array.ndim == 1):
         names = ", ".join(sizes)
         raise ShapeError(f"{label} must be (N, {total}), in the order {names}, not an array of shape {array.shape}")
-    table, last = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
-    entries = zip(sizes.items(), last, strict=True)
+    table, column_ends = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
+    entries = zip(sizes.items(), column_ends, strict=True)
     return NamedColumn(
         {name: table[:, end - 1] if size == 1 else table[:, end - size : end] for (name, size), end in entries}
     )
@@ -442,7 +445,7 @@ def _join_alternatives(alternatives: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1] if alternatives else ""]))
 
 
-def _select(values: Any, rows: Mask) -> Any:
+def _select_rows(values: Any, rows: Mask) -> Any:
     if isinstance(values, list):
         return [
             value for value, is_selected in zip(cast("list[Any]", values), rows.tolist(), strict=True) if is_selected
@@ -451,7 +454,7 @@ def _select(values: Any, rows: Mask) -> Any:
 
 
 MIN_QUATERNION_COMPONENT = 1e-6
-"""As in `ConfigurationSpace.check_q`: a quaternion with all components below this has no direction."""
+"""As in `ConfigurationSpace.check_q`: a quaternion with all components below this cannot be normalized."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -512,8 +515,8 @@ def as_batch_starts(space: ConfigurationSpace, q0: ArrayLike | None, default_q: 
     return BatchStarts(space.check_q(starts) if starts.ndim == 1 else starts, default_q, space)
 
 
-Codes = npt.NDArray[np.int64]
-RowMask = npt.NDArray[np.bool_]
+RowIntegers = npt.NDArray[np.int64]
+"""An integer for each row, (M,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -528,9 +531,9 @@ class RowResults:
     """
 
     q: Array
-    code: Codes
+    code: RowIntegers
     errors: Array
-    iterations: Codes
+    iterations: RowIntegers
 
     @staticmethod
     def unsolved(q: Array, objectives: int) -> RowResults:
@@ -539,11 +542,11 @@ class RowResults:
         code, iterations = np.full(rows, BATCH_PENDING, dtype=np.int64), np.zeros(rows, dtype=np.int64)
         return RowResults(q, code, np.full((rows, objectives, 2), np.nan), iterations)
 
-    def take(self, rows: RowMask) -> RowResults:
+    def take(self, rows: Mask) -> RowResults:
         """Return a copy of the rows of a mask."""
         return RowResults(self.q[rows], self.code[rows], self.errors[rows], self.iterations[rows])
 
-    def put(self, rows: RowMask, results: RowResults) -> None:
+    def put(self, rows: Mask, results: RowResults) -> None:
         """Write a copy back to the rows of a mask."""
         self.q[rows], self.code[rows] = results.q, results.code
         self.errors[rows], self.iterations[rows] = results.errors, results.iterations
@@ -553,7 +556,7 @@ class BatchBackend(Protocol):
     """Backend that solves rows independently: a result depends only on target, start and seed of its row.
 
     Attributes:
-        chunk: number of rows that take a few milliseconds.
+        chunk: number of rows that are solved in a few milliseconds.
         checks_poses: whether the backend detects invalid poses (4, 4) itself.
         kernels: names of the kernel modules in which it spends its time.
     """

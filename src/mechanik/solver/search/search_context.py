@@ -170,10 +170,10 @@ def search_context(
     form, X_world_link = _find_closed_form(solver, constraints, cache)
     if descents is None or lock is not None or limits is not None:
         descents = make_descents(solver, (lower, upper), locked)
-    wide = _limits_without_angles(constraints)
+    wide_limits = _limits_without_angles(constraints)
     angle_columns = constraints.columns[constraints.is_angle]
-    is_wider = bool(((wide[0] < lower) | (wide[1] > upper))[angle_columns].any())
-    descents_beyond = make_descents(solver, wide, locked) if is_wider else None
+    is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
+    descents_beyond = make_descents(solver, wide_limits, locked) if is_wider else None
     try:
         yield SearchContext(constraints, start, _fixed_mask(constraints), form, X_world_link, descents, descents_beyond)
     finally:
