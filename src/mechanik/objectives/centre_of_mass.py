@@ -16,8 +16,7 @@ import numpy as np
 from mechanik.errors import DoFError, NotFinite, ObjectiveError, ShapeError
 from mechanik.model import DoF, Link, Mechanism
 from mechanik.model.dof import TRANSLATIONS, DoFLike, as_dofs
-from mechanik.objectives.link_reference import check_link, link_name
-from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial import make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike

@@ -13,8 +13,7 @@ from mechanik.errors import DoFError, InvalidArgument, LimitsError, ObjectiveErr
 from mechanik.model import DoF, Link, Mechanism
 from mechanik.model.dof import ALL_DOFS, DoFLike, as_dofs
 from mechanik.model.kinematics import joint_and_dofs
-from mechanik.objectives.link_reference import check_link, link_name
-from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_point, read_only

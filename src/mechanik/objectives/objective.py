@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, ObjectiveError
+from mechanik.errors import InvalidArgument, ObjectiveError, UnknownName
+from mechanik.model.frame import Link
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
@@ -259,3 +260,20 @@ def length_row_mask(
     if relation.kind is RelationKind.FUNCTION:
         return np.zeros(row_count, dtype=np.bool_)
     return np.array(relation.is_length, dtype=np.bool_)
+
+
+def link_name(link: str | Link, what: str = "link") -> str:
+    """Return the name of a link that is given by name or as a `Link`; objectives store names."""
+    name = link.name if isinstance(link, Link) else link
+    if not isinstance(name, str):
+        raise InvalidArgument(f"{what} must be the name of a link or a Link, not {link!r}")
+    if not name:
+        raise ObjectiveError(f"{what} has no name; name the link first, since objectives store the names of links")
+    return name
+
+
+def check_link(mechanism: Mechanism, name: str) -> str:
+    """Return `name` if the mechanism has a link of that name, else raise `UnknownName`."""
+    if name not in mechanism.links:
+        raise UnknownName("link", name, mechanism.links)
+    return name

@@ -15,8 +15,7 @@ import numpy as np
 from mechanik.errors import DoFError, InvalidArgument, NotFinite, ObjectiveError, ShapeError
 from mechanik.model.dof import ALL_DOFS, ROTATIONS, TRANSLATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.frame import Link
-from mechanik.objectives.link_reference import check_link, link_name
-from mechanik.objectives.objective import Objective, ObjectiveOptions, ResidualDefinition
+from mechanik.objectives.objective import Objective, ObjectiveOptions, ResidualDefinition, check_link, link_name
 from mechanik.objectives.pose_constraints import (
     PERPENDICULAR_PAIRS,
     AlignedAxes,

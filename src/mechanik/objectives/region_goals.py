@@ -14,8 +14,7 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, UnknownName
 from mechanik.model import Link, Mechanism
-from mechanik.objectives.link_reference import check_link, link_name
-from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
 from mechanik.objectives.pose_constraints import axes_from_z
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.objectives.terrain import Terrain

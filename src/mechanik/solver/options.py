@@ -37,6 +37,8 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
 
 if TYPE_CHECKING:
+    from mechanik.collision import Collider
+    from mechanik.collision.collision_pairs import Avoid
     from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 
 
@@ -125,6 +127,35 @@ def check_avoid_arguments(
         raise InvalidArgument("clearance, allow and forbid need avoid, as in avoid=['self']")
     if avoid is not None and not isinstance(mechanism, Mechanism):
         raise StructureError("avoid needs a mechanism; Mechanism(roots) makes one from frames")
+
+
+def as_collider(
+    mechanism: Mechanism,
+    avoid: Avoid | Collider | None,
+    allow: Iterable[tuple[str, str]],
+    forbid: Iterable[tuple[str, str]],
+) -> Collider | None:
+    """The collider given as `avoid`, or a new one for the obstacles in it; None if nothing is avoided.
+
+    Args:
+        allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
+            default.
+
+    Raises:
+        StructureError: `avoid` is a collider of another mechanism.
+        InvalidArgument: `avoid` is a collider, and there are pairs in `allow` or `forbid`.
+    """
+    if avoid is None:
+        return None
+    from mechanik.collision import Collider
+
+    if not isinstance(avoid, Collider):
+        return Collider(mechanism, avoid, allow=allow, forbid=forbid)
+    if avoid.mechanism is not mechanism:
+        raise StructureError("avoid is a collider of another mechanism; build one for this mechanism")
+    if tuple(allow) or tuple(forbid):
+        raise InvalidArgument("allow and forbid have no effect on a collider; give them to Collider(...)")
+    return avoid
 
 
 INITIAL_DAMPING = 0.04

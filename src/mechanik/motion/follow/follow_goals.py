@@ -15,7 +15,6 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, NotSolved, ShapeError
 from mechanik.model import Mechanism
-from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.follow.branch_tracing import TracedBranch, branches_at, refine_branch_end
 from mechanik.motion.follow.follow_problem import (
     FEASIBLE,
@@ -29,6 +28,7 @@ from mechanik.motion.follow.follow_problem import (
 )
 from mechanik.motion.follow.joint_path import Path
 from mechanik.motion.follow.roadmap import Roadmap, RouteTable, best_routes, build_roadmap, waypoints_to
+from mechanik.solver.options import as_collider
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
 

@@ -17,7 +17,6 @@ from mechanik.collision import Collider
 from mechanik.collision.collision_pairs import Avoid
 from mechanik.errors import InvalidArgument, LimitsError, PlanningError, StructureError
 from mechanik.model import Mechanism
-from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.follow import Path
 from mechanik.motion.plan.path_certificate import PathCertificate, certify_path
 from mechanik.motion.plan.path_postprocessing import (
@@ -38,7 +37,7 @@ from mechanik.motion.plan.tree_planners import (
     plan_rrt_connect,
 )
 from mechanik.processor_clock import seconds_since
-from mechanik.solver.options import DofNames, as_bounds, as_dof_mask, check_avoid_arguments
+from mechanik.solver.options import DofNames, as_bounds, as_collider, as_dof_mask, check_avoid_arguments
 from mechanik.solver.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import wait_for_kernels

@@ -21,7 +21,6 @@ from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, Struct
 from mechanik.kernels.tracking import level_qp as layout
 from mechanik.kernels.tracking.level_qp import BY_ACCELERATION, BY_POSITION, BY_VELOCITY
 from mechanik.model import Frame, Mechanism
-from mechanik.motion.avoid_argument import as_collider
 from mechanik.motion.rate_limits import RateLimits, as_rate_limits
 from mechanik.motion.tracking.tracking_problem import (
     TaskTargets,
@@ -34,7 +33,7 @@ from mechanik.objectives.constraint_relations import closure_relations, joint_co
 from mechanik.objectives.objective import ErrorNorms
 from mechanik.objectives.relation import evaluate_relation
 from mechanik.solver.kernel_driver import evaluate_python_residuals
-from mechanik.solver.options import DofNames, as_bounds, as_dof_mask, check_avoid_arguments
+from mechanik.solver.options import DofNames, as_bounds, as_collider, as_dof_mask, check_avoid_arguments
 from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import kernel_module
