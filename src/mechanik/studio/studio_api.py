@@ -446,4 +446,4 @@ class Studio:
 
     def _check_open(self) -> None:
         if not self.is_open:
-            raise StudioError("this studio was closed; make another with mk.Studio(mechanism)")
+            raise StudioError("this studio is closed; open a new one with mk.Studio(mechanism)")

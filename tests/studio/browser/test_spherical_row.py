@@ -37,7 +37,7 @@ def test_three_numbers_and_three_sliders_turn_a_ball(open_studio):
     studio.wait(f"{TURN}[2] > 0.45")
     turned = studio.eval(TURN)
     assert turned[:2] == pytest.approx([0.2, -0.3], abs=1e-3)
-    studio.wait("m.store.history.undo.startsWith('turn')")
+    studio.wait("m.store.history.undo.startsWith('rotate')")
     for _ in range(4):
         studio.ask({"do": "Undo"})
     studio.wait(f"{TURN}.every((one, k) => Math.abs(one - a[k]) < 1e-9)", before)
@@ -51,7 +51,8 @@ def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     studio.page.select_option(named("solver"), "dls")
     studio.wait("m.store.solving.solver === 'dls'")
     assert (
-        message.inner_text() == "Damped least squares supports no levels: pins count 30 times as much as other goals."
+        message.inner_text()
+        == "Damped least squares does not support priority levels: pins have 30 times the weight of other goals."
     )
     studio.page.select_option(named("solver"), "lm")
     studio.wait("m.store.solving.solver === 'lm'")

@@ -30,7 +30,7 @@ def test_all_wheels_of_the_rover_touch_wherever_it_drives(height):
             centres = player.mechanism.poses(player.q, WHEELS)[:, :3, 3]
             rolling = player.scene.axle_terrain
             assert np.abs(centres[:, 2] - rolling.height(centres[:, 0], centres[:, 1])).max() < 1e-6
-            assert player.scene.readouts()[0] == "wheels touch: 6 of 6"
+            assert player.scene.readouts()[0] == "wheels on the ground: 6 of 6"
 
 
 @pytest.mark.parametrize("seed", [1.0, 7.0, 77.0])
@@ -47,7 +47,7 @@ def test_a_rover_that_is_dropped_settles_on_its_wheels_however_few_iterations_it
             assert player.mechanism.pose("body", player.q)[2, 3] > stood[2, 3] - 1e-3
             player.rest()
             player.check()
-            assert player.scene.readouts()[0] == "wheels touch: 6 of 6"
+            assert player.scene.readouts()[0] == "wheels on the ground: 6 of 6"
             np.testing.assert_allclose(player.mechanism.pose("body", player.q), stood, atol=1e-4)
 
 

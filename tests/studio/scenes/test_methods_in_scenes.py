@@ -81,7 +81,7 @@ def test_where_something_is_pinned_methods_without_levels_follow_and_say_how(nam
             player.session.handle_request(SetSolver(method, {}))
             solving = next(event for event in reversed(player.events) if isinstance(event, Solving))
             assert solving.solver == method
-            assert "30 times as much" in solving.message
+            assert "30 times the weight" in solving.message
         player.session.handle_request(SetSolver("lm", {}))
         assert next(event for event in reversed(player.events) if isinstance(event, Solving)).message == ""
 
@@ -117,5 +117,5 @@ def test_a_comparison_runs_beside_pins_and_says_how_in_its_rows():
         assert [name for name, row in rows.items() if row.refusal] == ["ccd"]
         assert_needs_no_code(rows["ccd"].refusal)
         assert rows["lm"].message == ""
-        assert "pins count 30 times as much" in rows["dls"].message
-        assert "pins count 30 times as much" in rows["lbfgsb"].message
+        assert "pins have 30 times the weight" in rows["dls"].message
+        assert "pins have 30 times the weight" in rows["lbfgsb"].message

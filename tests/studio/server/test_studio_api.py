@@ -202,7 +202,7 @@ def test_a_closed_studio_says_so_and_leaves_no_thread_behind(page):
     studio.close()
     with pytest.raises(httpx.TransportError):
         fetch(link)
-    with pytest.raises(StudioError, match="make another"):
+    with pytest.raises(StudioError, match="open a new one"):
         studio.handle("tool")
     until = time.monotonic() + PATIENCE
     while (left := set(threading.enumerate()) - before) and time.monotonic() < until:

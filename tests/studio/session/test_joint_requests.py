@@ -37,7 +37,7 @@ def test_a_joint_is_where_the_hand_has_it_and_goals_come_along() -> None:
         assert np.abs(harness.session.q[1:] - before[1:]).max() < 1e-9, "the others stay"
         assert frame.goals[0][7:].max() < 1e-6, "the goal is where its link is"
         assert harness.session.goals[0].pose != goal.pose
-        assert harness.last(History).undo == "turn panda_joint1"
+        assert harness.last(History).undo == "rotate panda_joint1"
         harness.ask(Undo())
         assert np.array_equal(harness.session.q, before)
         assert harness.session.goals[0].pose == goal.pose
@@ -136,7 +136,7 @@ def test_a_follower_moves_its_leader() -> None:
         values = harness.rest().values
         assert values[harness.model.dofs[follower].value] == pytest.approx(0.01, abs=1e-9)
         assert values[harness.model.dofs[leader].value] == pytest.approx(0.01, abs=1e-9)
-        with pytest.raises(InvalidOperation, match="follows"):
+        with pytest.raises(InvalidOperation, match="mimic"):
             harness.ask(SetLocked(follower, True))
 
 
@@ -215,5 +215,5 @@ def test_rejected_limits_are_reported_in_both_units_that_pages_show() -> None:
         with pytest.raises(MechanikError, match=r"2\.0944 rad \(120°\).*1\.74533 rad \(100°\)"):
             harness.ask(SetLimits(0, np.radians(120.0), np.radians(100.0)))
         finger = next(k for k, dof in enumerate(harness.model.dofs) if dof.kind == "translation" and dof.mimics < 0)
-        with pytest.raises(MechanikError, match=r"0\.03 m, is above the upper, 0\.01 m"):
+        with pytest.raises(MechanikError, match=r"0\.03 m, is above the upper limit, 0\.01 m"):
             harness.ask(SetLimits(finger, 0.03, 0.01))

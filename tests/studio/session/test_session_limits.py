@@ -57,7 +57,7 @@ def tied(bodies: int) -> str:
     ("text", "what"),
     [
         (chain(sizes.MAX_UPLOAD_LINKS + 1, "fixed"), "links"),
-        (chain(sizes.MAX_UPLOAD_DOFS // 6 + 2, "floating"), "dofs"),
+        (chain(sizes.MAX_UPLOAD_DOFS // 6 + 2, "floating"), "degrees of freedom"),
     ],
 )
 def test_a_text_of_too_large_a_mechanism_is_refused_and_changes_nothing(text, what) -> None:

@@ -59,13 +59,13 @@ def test_nothing_but_levels_and_weights_is_different_for_a_method_without_levels
             assert goal is adapted
 
 
-def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
+def test_rest_value_is_ignored_with_a_message_by_a_method_without_soft_objectives() -> None:
     with SessionHarness("panda") as harness:
         harness.ask(SetRest(0, 0.3))
         harness.ask(SetSolver("dls", {}))
         assert harness.last(Solving).message == ""
         harness.ask(SetSolver("sdls", {}))
-        assert "soft objectives: they are left out" in harness.last(Solving).message
+        assert "soft objectives: they are ignored" in harness.last(Solving).message
         harness.rest()
         harness.ask(Undo())
         harness.ask(Undo())

@@ -77,14 +77,14 @@ def test_the_turn_of_a_body_that_floats_leaves_its_place_alone() -> None:
     with SessionHarness() as harness:
         harness.session.open(body)
         harness.rest()
-        harness.ask(SetJointRotation(harness.dof_index("float.turn"), (0.3, -0.2, 0.5)))
-        np.testing.assert_allclose(turn_of(harness, "float.turn"), (0.3, -0.2, 0.5), atol=1e-9)
+        harness.ask(SetJointRotation(harness.dof_index("float.rotation"), (0.3, -0.2, 0.5)))
+        np.testing.assert_allclose(turn_of(harness, "float.rotation"), (0.3, -0.2, 0.5), atol=1e-9)
         np.testing.assert_allclose(harness.session.q[:3], (0.1, 0.2, 0.3), atol=1e-9)
 
 
 def test_loops_stay_closed_while_a_platform_is_rotated_by_numbers() -> None:
     with SessionHarness("stewart_platform") as harness:
-        name = "platform_joint.turn"
+        name = "platform_joint.rotation"
         wanted = turn_of(harness, name) + np.array([0.05, 0.04, 0.1])
         harness.ask(SetJointRotation(harness.dof_index(name), (float(wanted[0]), float(wanted[1]), float(wanted[2]))))
         np.testing.assert_allclose(turn_of(harness, name), wanted, atol=1e-6)

@@ -167,7 +167,7 @@ class ClosureInfo(Struct, frozen=True):
     """A loop closure: the frame `pose_a` on link a coincides with the frame `pose_b` on link b, up to the free dofs.
 
     Attributes:
-        kind: kind of the closing joint: pin, slider, ball, universal, weld and others.
+        kind: kind of the closing joint: revolute, prismatic, spherical, universal, fixed and others.
         link_a, link_b: indices of links; -1: the world.
     """
 

@@ -41,15 +41,24 @@ class PlanarArmScene(AnimatedScene):
     title = "Arms in the plane"
     about = (
         "A planar arm: links in a row, all joints about parallel axes. With two links, a point has two solutions; "
-        "with three links one dof is redundant, and with more the arm moves like a snake. Edit the list of lengths in "
-        "the Model panel."
+        "with three links one degree of freedom is redundant, and with more the arm moves like a snake. Edit the list "
+        "of lengths in the Model panel."
     )
 
     def make_controls(self) -> list[ControlInfo]:
         return [
             slider("joints", "Links", 3.0, 1.0, 40.0, 1.0, "Arm"),
             choice("motion", "Motion", ("drag", "circle", "line"), "Target", "What moves the target."),
-            slider("size", "Size, m", 0.4, 0.0, 1.0, 0.02, "Target", "Radius of the circle, half the line."),
+            slider(
+                "size",
+                "Size, m",
+                0.4,
+                0.0,
+                1.0,
+                0.02,
+                "Target",
+                "Radius of the circle, or half the length of the line.",
+            ),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
         ]
 
@@ -363,7 +372,7 @@ class CcdArmScene(AnimatedScene):
     name = "ccd_arm"
     title = "Arm by cyclic coordinate descent"
     about = (
-        "Cyclic coordinate descent: each joint in turn points the tip at the goal, from the tip to the base. "
+        "Cyclic coordinate descent: one joint at a time points the tip at the goal, from the tip to the base. "
         "Spherical joints rotate in all directions, revolute joints about one axis and within limits. With direction "
         "on, the tip also points along the blue axis of the goal. Let the goal orbit, or drag it."
     )
@@ -371,9 +380,9 @@ class CcdArmScene(AnimatedScene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            switch("free", "Free", False, "Joints", "All joints are spherical."),
-            switch("hinges", "Hinges", True, "Joints", "All joints are revolute."),
-            switch("limits", "Limits", True, "Joints", "Revolute joints have limits, spherical joints a cone."),
+            switch("free", "Spherical", False, "Joints", "All joints are spherical."),
+            switch("hinges", "Revolute", True, "Joints", "All joints are revolute."),
+            switch("limits", "Limits", True, "Joints", "Limits for revolute joints, a cone for spherical joints."),
             switch("orbit", "Orbit", True, "Goal", "The goal moves on a circle."),
             switch("direction", "Direction", False, "Goal", "The tip matches the direction of the goal too."),
             slider("speed", "Speed, orbits/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
@@ -415,9 +424,9 @@ class CcdArmScene(AnimatedScene):
         off = self.objective_error(GOAL)
         if off is None:
             return []
-        lines = [f"tip to goal: {1000 * off.position:.2f} mm"]
+        lines = [f"distance from tip to goal: {1000 * off.position:.2f} mm"]
         if self.is_on("direction"):
-            lines.append(f"off its direction: {math.degrees(off.rotation):.2f} degrees")
+            lines.append(f"direction error: {math.degrees(off.rotation):.2f} degrees")
         return lines
 
     def _put(self, goal: Array) -> None:

@@ -188,7 +188,7 @@ class TableScene(AnimatedScene):
                 "Arm",
                 "Minimum distance between links and to obstacles.",
             ),
-            slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Things"),
+            slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Obstacles"),
             switch("circle", "Move the goal on a circle", False, "Goal"),
             slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
         ]

@@ -27,7 +27,7 @@ class PartialGoalScene(AnimatedScene):
     """Pose goal with selectable directions on a KUKA iiwa."""
 
     name = "partial_goals"
-    title = "Goals in some directions"
+    title = "Partial pose goals"
     about = (
         "Choose which of the six directions of the goal are constrained, along and about its own axes. Directions "
         "that are not constrained are free, and the arm moves less. Drag the goal, or let it move by itself."
@@ -69,13 +69,16 @@ class PartialGoalScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         constrained = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
-        return [f"constrained: {', '.join(constrained) or 'nothing'}", f"free dofs: {7 - len(constrained)}"]
+        return [
+            f"constrained: {', '.join(constrained) or 'nothing'}",
+            f"degrees of freedom left: {7 - len(constrained)}",
+        ]
 
 
 FORWARD = (1.0, 0.0, 0.0)
 EYES_MIDPOINT = (0.09, 0.0, 0.12)
 """Point between the eyes, in the frame of the head, m."""
-LEFT_EYE_GOAL, RIGHT_EYE_OBJECTIVE = "target", "right eye looks"
+LEFT_EYE_GOAL, RIGHT_EYE_OBJECTIVE = "target", "right eye gaze"
 """Names of the objectives of the eyes."""
 
 
@@ -106,7 +109,7 @@ class LookAtScene(AnimatedScene):
     """Head whose eyes converge on a target, with help of the neck."""
 
     name = "look_at"
-    title = "A head that looks"
+    title = "Head and eyes"
     about = (
         "Drag the target: both eyes look at it at any distance, and the neck follows. The eyes have priority; the "
         "head turns in about the same direction, as a soft goal of lower priority. Switch that off, and the neck "
@@ -127,7 +130,7 @@ class LookAtScene(AnimatedScene):
                 "Target",
                 "Distance of the moving target from the head.",
             ),
-            switch("head", "Turn the head too", True, "Head"),
+            switch("head", "Rotate the head too", True, "Head"),
         ]
 
     def build(self) -> None:
@@ -140,10 +143,10 @@ class LookAtScene(AnimatedScene):
 
     def on_control_changed(self, name: str) -> None:
         if name == "head":
-            self.remove_objective("head looks")
+            self.remove_objective("head gaze")
             if self.is_on("head"):
                 self.add_objective(
-                    LookAt("head", self.target_position, FORWARD, at=EYES_MIDPOINT, level=2, name="head looks")
+                    LookAt("head", self.target_position, FORWARD, at=EYES_MIDPOINT, level=2, name="head gaze")
                 )
         elif name in ("motion", "distance"):
             self._draw()
@@ -162,7 +165,7 @@ class LookAtScene(AnimatedScene):
             seen = self.goal_pose(self.target)[:3, 3]
             if not np.array_equal(seen, self.target_position):
                 self.target_position = seen
-                self.set_targets({RIGHT_EYE_OBJECTIVE: seen} | ({"head looks": seen} if self.is_on("head") else {}))
+                self.set_targets({RIGHT_EYE_OBJECTIVE: seen} | ({"head gaze": seen} if self.is_on("head") else {}))
 
     def make_readouts(self) -> list[str]:
         errors = [
@@ -170,7 +173,9 @@ class LookAtScene(AnimatedScene):
             for error in (self.objective_error(LEFT_EYE_GOAL), self.objective_error(RIGHT_EYE_OBJECTIVE))
             if error is not None
         ]
-        return ["eyes off the target, degrees: " + "  ".join(f"{math.degrees(error.rotation):.2f}" for error in errors)]
+        return [
+            "gaze error of the eyes, degrees: " + "  ".join(f"{math.degrees(error.rotation):.2f}" for error in errors)
+        ]
 
     def _draw(self) -> None:
         points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])

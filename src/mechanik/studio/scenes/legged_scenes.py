@@ -37,12 +37,12 @@ class WalkerScene(AnimatedScene):
     stopped_value = "stand"
 
     def make_controls(self) -> list[ControlInfo]:
-        feet = [switch(foot, f"Foot {foot[-1]} is held", True, "Feet") for foot in FEET]
+        feet = [switch(foot, f"Foot {foot[-1]} is pinned", True, "Feet") for foot in FEET]
         return [
             choice("motion", "Motion", ("stand", "walk", "sway"), "Motion", "It walks on the spot, as on a treadmill."),
             slider("speed", "Speed, strides/s", 0.5, 0.0, 2.0, 0.05, "Motion"),
-            slider("stride", "Stride, m", 0.4, 0.0, 0.8, 0.02, "Motion", "How far a foot goes ahead."),
-            slider("lift", "Lift, m", 0.25, 0.0, 0.6, 0.02, "Motion", "How high a foot is lifted."),
+            slider("stride", "Stride, m", 0.4, 0.0, 0.8, 0.02, "Motion", "Length of one step."),
+            slider("lift", "Lift, m", 0.25, 0.0, 0.6, 0.02, "Motion", "Height of the feet in a step."),
             *feet,
         ]
 
@@ -141,8 +141,8 @@ class HumanoidScene(AnimatedScene):
                 "Goals",
                 "Keep the centre of mass above the feet, with priority over other goals.",
             ),
-            switch("left_foot", "Left foot is held", True, "Goals"),
-            switch("right_foot", "Right foot is held", True, "Goals"),
+            switch("left_foot", "Left foot is pinned", True, "Goals"),
+            switch("right_foot", "Right foot is pinned", True, "Goals"),
             switch("gaze", "Look at the gaze goal", True, "Goals"),
         ]
 
@@ -225,10 +225,10 @@ class HumanoidScene(AnimatedScene):
 
     def _balance(self) -> None:
         """Keep the centre of mass over the soles of the pinned feet."""
-        self.remove_objective("stay in balance")
+        self.remove_objective("balance")
         if self.is_on("balance") and self.feet:
             corners = [apply(self.homes[f"{side}_foot"], corner)[:2] for side in self.feet for corner in SOLE_CORNERS]
-            self.add_objective(CentreOfMass(support=corners, margin=0.01, level=0, name="stay in balance"))
+            self.add_objective(CentreOfMass(support=corners, margin=0.01, level=0, name="balance"))
 
 
 FOOT_PATH_SAMPLES = 180
@@ -314,10 +314,10 @@ class JansenScene(AnimatedScene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("legs", "Legs", ("three pairs", "a pair", "one"), "Animal"),
-            switch("walks", "Walk", True, "Animal", "Off: the body is fixed, and only the legs move."),
+            choice("legs", "Legs", ("three pairs", "a pair", "one"), "Walker"),
+            switch("walks", "Walk", True, "Walker", "Off: the body is fixed, and only the legs move."),
             switch("turns", "Rotate the crank", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Below zero it walks backwards."),
+            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Negative: it walks backwards."),
         ]
 
     def build(self) -> None:
@@ -332,7 +332,7 @@ class JansenScene(AnimatedScene):
         elif name == "walks":
             self.x = 0.0
             self._show_foot_paths()
-            self.set_targets({"place of the chassis": {"ride": self._ride()}})
+            self.set_targets({"position of the chassis": {"ride": self._ride()}})
         elif name == "turns":
             if self.is_moving:
                 self.angle = self.phase = self.joint_value("crank_joint1")
@@ -354,14 +354,16 @@ class JansenScene(AnimatedScene):
             if abs(self.x) > MAX_TRAVEL and self.x * self.direction * self.number("speed") > 0:
                 self.direction = -self.direction
         self.angle = self.phase
-        self.set_targets({"crank drive": {"crank_joint1": self.angle}, "place of the chassis": {"ride": self._ride()}})
+        self.set_targets(
+            {"crank drive": {"crank_joint1": self.angle}, "position of the chassis": {"ride": self._ride()}}
+        )
 
     def make_readouts(self) -> list[str]:
         _, heights = self._feet(self.angle)
         standing = int((heights < heights.min() + 0.02).sum())
         if len(heights) == 1:
-            return ["1 leg, which stands on the ground" if self.is_on("walks") else "1 leg, in the air"]
-        return [f"{len(heights)} legs, {standing} of them within 20 mm of the lowest foot"]
+            return ["1 leg, on the ground" if self.is_on("walks") else "1 leg, in the air"]
+        return [f"{len(heights)} legs, feet within 20 mm of the lowest foot: {standing}"]
 
     # ---- internals --------------------------------------------------------------------------
 
@@ -377,7 +379,7 @@ class JansenScene(AnimatedScene):
         self._show_foot_paths()
 
     def _drives(self) -> list[JointValues]:
-        ride = JointValues({"ride": self._ride()}, level=0, name="place of the chassis")
+        ride = JointValues({"ride": self._ride()}, level=0, name="position of the chassis")
         crank = JointValues({"crank_joint1": self.angle}, angle_mode="exact", name="crank drive")
         return [ride, crank] if self.is_moving else [ride]
 

@@ -30,12 +30,12 @@ FULL_ROTATION_RANGE = 2 * math.pi - FLAT_TOLERANCE
 SWING_SHARE = 0.999
 """Share of its range that a crank without full rotation uses; at the very end both branches meet."""
 KIND_TEXTS = {
-    "crank-rocker": "the crank turns all around, the rocker swings",
-    "double-crank": "crank and rocker both turn all around",
-    "rocker-crank": "the rocker could turn all around, the crank swings",
-    "double-rocker": "both swing; only the coupler could turn all around",
-    "change-point": "it can lie flat, and go on in two ways from there",
-    "triple-rocker": "no bar turns all around",
+    "crank-rocker": "the crank rotates fully, the rocker swings",
+    "double-crank": "crank and rocker both rotate fully",
+    "rocker-crank": "the rocker can rotate fully, the crank swings",
+    "double-rocker": "both swing; only the coupler can rotate fully",
+    "change-point": "all bars can be in one line; there the assembly mode can change",
+    "triple-rocker": "no bar rotates fully",
 }
 
 
@@ -116,8 +116,8 @@ class FourBarScene(AnimatedScene):
     name = "four_bar"
     title = "Four-bar and its coupler curve"
     about = (
-        "A four-bar linkage has one dof. Change the lengths and see which bars can rotate fully; move the pen on the "
-        "coupler and see its coupler curve. Drag the crank or the pen: the loop stays closed."
+        "A four-bar linkage has one degree of freedom. Change the lengths and see which bars can rotate fully; move "
+        "the pen on the coupler and see its coupler curve. Drag the crank or the pen: the loop stays closed."
     )
     motion_control, stopped_value = "turns", False
 
@@ -131,7 +131,7 @@ class FourBarScene(AnimatedScene):
                 "elbow", "Elbow", ("up", "down"), "Lengths", "Assembly mode: the side on which coupler and rocker meet."
             ),
             slider("along", "Pen along the coupler, m", 0.9, -1.0, 3.0, 0.02, "Pen"),
-            slider("across", "Pen across it, m", 0.6, -1.5, 1.5, 0.02, "Pen"),
+            slider("across", "Pen across the coupler, m", 0.6, -1.5, 1.5, 0.02, "Pen"),
             switch("turns", "Rotate the crank", True, "Drive"),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Drive"),
         ]
@@ -162,9 +162,9 @@ class FourBarScene(AnimatedScene):
         speed = rate * float(np.linalg.norm(ends[1] - ends[0])) / 2e-5
         lines = [f"{self.kind}: {KIND_TEXTS[self.kind]}"]
         if high - low < FULL_ROTATION_RANGE:
-            lines.append(f"the crank goes from {math.degrees(low):.0f} to {math.degrees(high):.0f} degrees")
+            lines.append(f"range of the crank: {math.degrees(low):.0f} to {math.degrees(high):.0f} degrees")
         elif rate:
-            lines.append(f"the pen goes at {speed:.2f} m/s")
+            lines.append(f"speed of the pen: {speed:.2f} m/s")
         return lines
 
     # ---- internals --------------------------------------------------------------------------
@@ -225,14 +225,16 @@ class CrankLinkage:
 
 
 CRANK_LINKAGES = {
-    "Klann leg": CrankLinkage("klann_leg", "foot", (0.0, 0.0, 0.0), "a foot that steps high, on six bars"),
+    "Klann leg": CrankLinkage("klann_leg", "foot", (0.0, 0.0, 0.0), "six bars and a foot with a high step"),
     "slider crank": CrankLinkage(
-        "slider_crank", "rod", (0.5, 0.0, 0.0), "a piston; the middle of its rod draws an egg"
+        "slider_crank", "rod", (0.5, 0.0, 0.0), "a piston; the middle of its rod draws an oval"
     ),
     "Watt": CrankLinkage("watt_six_bar", "rod", (0.2, 0.0, 0.0), "two four-bars in a row"),
     "Stephenson": CrankLinkage("stephenson_six_bar", "rod", (0.2, 0.0, 0.0), "a four-bar whose coupler drives a lever"),
-    "Peaucellier": CrankLinkage("peaucellier", "pen", (0.0, 0.0, 0.0), "a circle made into an exactly straight line"),
-    "Bennett": CrankLinkage("bennett", "coupler", (0.0, 0.0, 0.0), "four hinges askew that move all the same"),
+    "Peaucellier": CrankLinkage("peaucellier", "pen", (0.0, 0.0, 0.0), "converts a circle into an exact straight line"),
+    "Bennett": CrankLinkage(
+        "bennett", "coupler", (0.0, 0.0, 0.0), "four skew revolute joints with one degree of freedom"
+    ),
 }
 
 
@@ -271,8 +273,8 @@ class CrankScene(AnimatedScene):
     name = "cranks"
     title = "Linkages on a crank"
     about = (
-        "Six classic linkages with one dof: choose one, and a point draws its curve while the crank rotates. Drag any "
-        "bar, and the others follow: the loops stay closed."
+        "Six classic linkages with one degree of freedom: choose one, and a point draws its curve while the crank "
+        "rotates. Drag any bar, and the others follow: the loops stay closed."
     )
     motion_control, stopped_value = "turns", False
 
@@ -308,7 +310,9 @@ class CrankScene(AnimatedScene):
     def make_readouts(self) -> list[str]:
         low, high = (math.degrees(end) for end in self.crank_limits)
         swing = (
-            "the crank turns all around" if self.rotates_fully else f"it swings from {low:.0f} to {high:.0f} degrees"
+            "the crank rotates fully"
+            if self.rotates_fully
+            else f"the crank swings from {low:.0f} to {high:.0f} degrees"
         )
         return [CRANK_LINKAGES[self.text("linkage")].description, swing]
 

@@ -69,14 +69,28 @@ class RoverScene(AnimatedScene):
             choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "What moves the rover."),
             slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive"),
             slider(
-                "height", "Terrain height, m", 0.6, 0.0, 1.5, 0.05, "Ground", "From the lowest place to the highest."
+                "height",
+                "Terrain height, m",
+                0.6,
+                0.0,
+                1.5,
+                0.05,
+                "Ground",
+                "Height from the lowest point to the highest.",
             ),
             slider("roughness", "Roughness", 0.4, 0.0, 1.0, 0.05, "Ground", "Share of short waves in the terrain."),
             slider("seed", "Terrain seed", 1.0, 0.0, 99.0, 1.0, "Ground", "Seed of the random terrain."),
             slider(
-                "iterations", "Settle iterations", 30.0, MIN_ITERATIONS, 100.0, 1.0, "Settle", "Maximum of one solve."
+                "iterations",
+                "Settle iterations",
+                30.0,
+                MIN_ITERATIONS,
+                100.0,
+                1.0,
+                "Settle",
+                "Maximum number of iterations in one solve.",
             ),
-            button("settle", "Drop the rover", "Settle", "Lift it up, level, and let it settle."),
+            button("settle", "Drop the rover", "Settle", "Lift the rover, level it, and let it settle on the ground."),
         ]
 
     def build(self) -> None:
@@ -86,9 +100,9 @@ class RoverScene(AnimatedScene):
         self.load_mechanism(rover)
         self._lay(ground)
         self.body = self.add_goal(
-            "pose", "body", self._place(), name="place and heading", free=("Z", "EX", "EY"), pinned=True
+            "pose", "body", self._place(), name="position and heading", free=("Z", "EX", "EY"), pinned=True
         )
-        self.add_objective(JointValues(dict.fromkeys(AXLES, 0.0), angle_mode="exact", level=3, name="wheels roll"))
+        self.add_objective(JointValues(dict.fromkeys(AXLES, 0.0), angle_mode="exact", level=3, name="rolling wheels"))
         self.on_control_changed("iterations")
 
     def on_control_changed(self, name: str) -> None:
@@ -110,14 +124,14 @@ class RoverScene(AnimatedScene):
 
     def apply_phase(self) -> None:
         self.move_goals({self.body: self._place()})
-        self.set_targets({"wheels roll": dict.fromkeys(AXLES, DRIVE_RADIUS * self.phase / WHEEL_RADIUS)})
+        self.set_targets({"rolling wheels": dict.fromkeys(AXLES, DRIVE_RADIUS * self.phase / WHEEL_RADIUS)})
 
     def make_readouts(self) -> list[str]:
         q, mechanism = self.q, self.session.mechanism
         centres = mechanism.poses(q, WHEELS)[:, :3, 3]
         off = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
         lean = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
-        return [f"wheels touch: {int((off < 1e-4).sum())} of 6", f"the body leans by {lean:.1f} degrees"]
+        return [f"wheels on the ground: {int((off < 1e-4).sum())} of 6", f"tilt of the body: {lean:.1f} degrees"]
 
     def _make_ground(self) -> Terrain:
         ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
@@ -165,8 +179,8 @@ class ExcavatorScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             switch("digs", "Dig", True, "Work"),
-            slider("speed", "Speed, buckets/s", 0.12, 0.0, 0.6, 0.02, "Work"),
-            slider("depth", "Depth, m", 1.0, 0.0, 2.5, 0.1, "Work", "Below the ground."),
+            slider("speed", "Speed, cycles/s", 0.12, 0.0, 0.6, 0.02, "Work"),
+            slider("depth", "Depth, m", 1.0, 0.0, 2.5, 0.1, "Work", "Depth below the ground."),
         ]
 
     def build(self) -> None:
@@ -222,7 +236,7 @@ class GripperScene(OscillatingScene):
         return [
             slider("closing", "Closing", 0.5, 0.0, 1.0, 0.01, "Fingers", "0 open, 1 closed."),
             switch("moves", "Open and close", True, "Fingers"),
-            slider("speed", "Speed, times/s", 0.3, 0.0, 2.0, 0.05, "Fingers"),
+            slider("speed", "Speed, cycles/s", 0.3, 0.0, 2.0, 0.05, "Fingers"),
         ]
 
     def build(self) -> None:
@@ -238,7 +252,7 @@ class GripperScene(OscillatingScene):
 
     def make_readouts(self) -> list[str]:
         left, right = (self.link_pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))
-        return [f"between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
+        return [f"distance between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
 
     def _angle(self) -> float:
         return CLOSED_ANGLE * self.number("closing")
@@ -256,8 +270,8 @@ class ScissorLiftScene(OscillatingScene):
     name = "scissor_lift"
     title = "Scissor lift"
     about = (
-        "Four loops and one dof: the slider at the base moves in, and the platform moves straight up. Set the height, "
-        "let it move up and down, or drag any bar."
+        "Four loops and one degree of freedom: the slider at the base moves in, and the platform moves straight up. "
+        "Set the height, let it move up and down, or drag any bar."
     )
     slider_name, midpoint, amplitude = "height", 1.6, 1.1
 
@@ -265,7 +279,7 @@ class ScissorLiftScene(OscillatingScene):
         return [
             slider("height", "Height, m", 1.4, MIN_HEIGHT, MAX_HEIGHT, 0.02, "Platform"),
             switch("moves", "Move up and down", True, "Platform"),
-            slider("speed", "Speed, times/s", 0.15, 0.0, 1.0, 0.05, "Platform"),
+            slider("speed", "Speed, cycles/s", 0.15, 0.0, 1.0, 0.05, "Platform"),
         ]
 
     def build(self) -> None:
@@ -281,7 +295,7 @@ class ScissorLiftScene(OscillatingScene):
         self.set_targets({"slider drive": {"slider_joint": self._slide()}})
 
     def make_readouts(self) -> list[str]:
-        return [f"the platform is {float(self.link_pose('platform')[2, 3]):.3f} m above the base"]
+        return [f"height of the platform: {float(self.link_pose('platform')[2, 3]):.3f} m"]
 
     def _slide(self) -> float:
         """Return the slider position for the height, m."""

@@ -109,7 +109,7 @@ class DeltaScene(AnimatedScene):
             slider(
                 "size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius of the motion; it is limited to the reach."
             ),
-            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Above the middle of its space."),
+            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Height above the centre of the workspace."),
             slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
         ]
 
@@ -162,9 +162,11 @@ class TwoArmScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "What moves the box."),
-            slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 the arms cannot follow everywhere."),
+            slider(
+                "amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 parts of the motion are out of reach."
+            ),
             slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
-            choice("joints", "Joints of an arm", ("7", "6"), "Arms", "With 6 joints per arm there is no redundancy."),
+            choice("joints", "Joints per arm", ("7", "6"), "Arms", "With 6 joints per arm there is no redundancy."),
             slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),
         ]
 
@@ -182,7 +184,7 @@ class TwoArmScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         ends = [self.link_pose(link)[:3, 3] for link in ("left_hand", "right_hand")]
-        return [f"hand to hand: {1000 * float(np.linalg.norm(ends[0] - ends[1])):.6f} mm"]
+        return [f"distance between the hands: {1000 * float(np.linalg.norm(ends[0] - ends[1])):.6f} mm"]
 
     def _put(self) -> None:
         arms = gallery.two_arms(7 if self.text("joints") == "7" else 6, self.number("box"))

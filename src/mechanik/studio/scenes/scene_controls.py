@@ -44,21 +44,23 @@ def check_control_value(control: ControlInfo, value: Value) -> Value:
     match control.kind:
         case "slider" | "number":
             if isinstance(value, bool | str) or not math.isfinite(value):
-                raise InvalidOperation(f"{control.title} is a number, not {value!r}")
+                raise InvalidOperation(f"{control.title} must be a number, not {value!r}")
             if not control.low <= value <= control.high:
-                raise InvalidOperation(f"{control.title} is from {control.low:g} to {control.high:g}, not {value:g}")
+                raise InvalidOperation(
+                    f"{control.title} must be from {control.low:g} to {control.high:g}, not {value:g}"
+                )
             return float(round(value)) if control.step >= 1.0 else float(value)
         case "switch":
             if not isinstance(value, bool):
-                raise InvalidOperation(f"{control.title} is on or off, not {value!r}")
+                raise InvalidOperation(f"{control.title} must be on or off, not {value!r}")
             return value
         case "choice":
             if value not in control.choices:
-                raise InvalidOperation(f"{control.title} is one of {', '.join(control.choices)}, not {value!r}")
+                raise InvalidOperation(f"{control.title} must be one of {', '.join(control.choices)}, not {value!r}")
             return value
         case "text":
             if not isinstance(value, str):
-                raise InvalidOperation(f"{control.title} is a text, not {value!r}")
+                raise InvalidOperation(f"{control.title} must be a text, not {value!r}")
             return value
         case "button":
             return False

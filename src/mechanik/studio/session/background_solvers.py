@@ -113,7 +113,7 @@ class AlternativeSearch:
             except MechanikError as error:
                 answer = Alternatives([], str(error))
             except Exception:
-                answer = Alternatives([], "alternative solutions cannot be searched here")
+                answer = Alternatives([], "other solutions cannot be searched for this mechanism")
             with self._lock:
                 if search.number == self._number:
                     self._result = search.number, answer
@@ -124,14 +124,15 @@ def _find_alternatives(search: _Search) -> Alternatives:
     mechanism.q = search.q
     if not can_analyse(mechanism):
         return Alternatives(
-            [], f"with {mechanism.nv} dofs and loops it is too large for a search of alternative solutions"
+            [],
+            f"this mechanism is too large to search for other solutions: {mechanism.nv} degrees of freedom, with loops",
         )
     if mechanism.closures or mechanism.joint_constraints:
         configurations, why = _find_assembly_modes(mechanism, search)
     elif not search.spec.goals:
         return Alternatives([], "there is no goal, so every configuration is a solution")
     elif mechanism.nv > MAX_SEARCHED_DOFS:
-        return Alternatives([], f"with {mechanism.nv} dofs there are too many solutions to search")
+        return Alternatives([], f"this mechanism has too many solutions to search: {mechanism.nv} degrees of freedom")
     else:
         spec = search.spec
         avoidance: dict[str, Any] = {}

@@ -65,7 +65,7 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
         if any(isinstance(instance.shape, Mesh) for instance in link.collisions):
             raise InvalidOperation(
                 f"link {name!r} has an uploaded mesh as collision shape: its collisions are shown, but can be avoided "
-                "only from a program, or with boxes and capsules instead"
+                "only from a Python program; replace the mesh with boxes and capsules to avoid them here"
             )
 
 
@@ -100,13 +100,13 @@ NEW_MODEL_DELAY_SECONDS = 0.1
 The solver starts first, and a model that is edited as text changes often.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
-CHECK_FAILED = "collisions cannot be checked here"
+CHECK_FAILED = "collisions cannot be checked for this mechanism"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
 """Kernel module of the check, and interval between two queries whether it is compiled, s.
 
 In plain Python the first check of a hexapod takes 7 s of processor time, which would halve the rate of a drag.
 """
-KERNELS_COMPILING = "collisions are shown when their kernels are compiled"
+KERNELS_COMPILING = "collisions are shown as soon as the collision kernels are compiled"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

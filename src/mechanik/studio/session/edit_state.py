@@ -67,9 +67,9 @@ def numbers_to_pose(numbers: Sequence[float]) -> Array:
         NotARotation: the quaternion is zero.
     """
     if len(numbers) != 7:
-        raise ShapeError(f"a pose has 7 numbers, position and wxyz, not {len(numbers)}")
+        raise ShapeError(f"a pose has 7 numbers (x, y, z and the quaternion w, x, y, z), not {len(numbers)}")
     if not all(math.isfinite(number) and abs(number) <= MAX_MAGNITUDE for number in numbers):
-        raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
+        raise NotFinite(f"every number of a pose must be finite, with a magnitude of at most {MAX_MAGNITUDE:g}")
     length = math.hypot(*numbers[3:])
     if length < 1e-6:
         raise NotARotation("the quaternion of a pose is zero; the identity rotation is (1, 0, 0, 0)")
@@ -96,9 +96,9 @@ def parse_pose(pose: PoseLike, default_rotation: Array | None = None, label: str
             pose = X
     X = as_pose_matrix(pose, label)
     if X.shape != (4, 4):
-        raise ShapeError(f"one pose is needed, not an array of shape {X.shape}")
+        raise ShapeError(f"a pose has the shape (4, 4), not {X.shape}")
     if np.abs(X).max() > MAX_MAGNITUDE:
-        raise NotFinite(f"every number of a pose is finite and within {MAX_MAGNITUDE:g}")
+        raise NotFinite(f"every number of a pose must be finite, with a magnitude of at most {MAX_MAGNITUDE:g}")
     return read_only(X.copy())
 
 

@@ -45,12 +45,16 @@ def _get_dof(session: Session, number: int) -> IndexedDof:
     return dofs[number]
 
 
-def _scalar_dof(session: Session, number: int, does: str) -> IndexedDof:
-    """Return the dof with an index; reject a spherical joint, which has no single value."""
+def _scalar_dof(session: Session, number: int, advice: str) -> IndexedDof:
+    """Return the dof with an index; reject a spherical joint, which has no single value, with the advice."""
     dof = _get_dof(session, number)
     if dof.is_spherical:
-        raise InvalidOperation(f"{dof.name} is a spherical joint, which has no single value; {does} a goal")
+        raise InvalidOperation(f"{dof.name} is a spherical joint, which has no single value; {advice}")
     return dof
+
+
+def _leader_name(session: Session, dof: IndexedDof) -> str:
+    return session.active.model.index.dofs[dof.leader].name
 
 
 def _movable_dof(session: Session, number: int) -> IndexedDof:
@@ -77,7 +81,7 @@ def start_joint_drag(session: Session, request: requests.StartJointDrag) -> None
 
 
 def _drag_label(dof: IndexedDof) -> str:
-    return f"{'turn' if dof.is_rotational else 'slide'} {dof.name}"
+    return f"{'rotate' if dof.is_rotational else 'move'} {dof.name}"
 
 
 def set_dof_value(session: Session, request: requests.SetDofValue) -> None:
@@ -125,12 +129,14 @@ def _configuration_with_value(session: Session, number: int, dof: IndexedDof, va
         seconds_left = deadline - time.monotonic()
         if seconds_left <= 0.0:
             raise InvalidOperation(
-                f"moving {dof.name} to {_value_text(dof, *values)} takes too long here; use smaller steps"
+                f"moving {dof.name} to {_value_text(dof, *values)} takes too long; use smaller steps"
             )
         objective = drag_objective(dofs, number, _interpolate(dof, start, values, k / step_count))
         q = solver.solve(spec.format_targets({DRAG_OBJECTIVE: drag_target(objective)}), q, max_seconds=seconds_left).q
     if _has_open_loops(session, q):
-        raise InvalidOperation(f"with {dof.name} at {_value_text(dof, *values)} the loops cannot be closed")
+        raise InvalidOperation(
+            f"the loops cannot be closed with {dof.name} at {_value_text(dof, *values)}; try another value"
+        )
     return q
 
 
@@ -165,19 +171,21 @@ def _value_text(dof: IndexedDof, value: float, *more: float) -> str:
 
 
 def set_limits(session: Session, request: requests.SetLimits) -> None:
-    dof = _scalar_dof(session, request.dof, "limit it by")
+    dof = _scalar_dof(session, request.dof, "use a goal to limit it")
     if dof.leader >= 0:
-        raise InvalidOperation(f"{dof.name} follows another joint; limit that one")
+        raise InvalidOperation(f"{dof.name} is a mimic joint; set the limits of {_leader_name(session, dof)}")
     lower = -math.inf if request.lower is None else request.lower
     upper = math.inf if request.upper is None else request.upper
     if lower > upper:
         lower_text, upper_text = (_value_text(dof, side) for side in (lower, upper))
-        raise LimitsError(f"limits of {dof.name}: the lower, {lower_text}, is above the upper, {upper_text}")
+        raise LimitsError(
+            f"limits of {dof.name}: the lower limit, {lower_text}, is above the upper limit, {upper_text}"
+        )
     active = session.active
     bounds = list(active.edit_state.bounds)
     bounds[request.dof] = lower, upper
     _check_not_spherical(session, dof, bounds)
-    with session.undo.step(f"limit {dof.name}"):
+    with session.undo.step(f"set limits of {dof.name}"):
         session.editor.apply_edit(replace(active.edit_state, bounds=tuple(bounds)))
 
 
@@ -201,7 +209,7 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
     if dof.closure >= 0:
         raise InvalidOperation(f"{dof.joint} closes a loop and has no coordinate to lock; lock a neighbouring joint")
     if dof.leader >= 0:
-        raise InvalidOperation(f"{dof.name} follows another joint; lock that one")
+        raise InvalidOperation(f"{dof.name} is a mimic joint; lock {_leader_name(session, dof)}")
     if dof.is_spherical and dof.other_dofs:
         raise InvalidOperation(
             f"the rotation of {dof.joint} cannot be locked without its translations; pin the link instead"
@@ -214,9 +222,9 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
 
 
 def set_rest(session: Session, request: requests.SetRest) -> None:
-    dof = _scalar_dof(session, request.dof, "hold it by")
+    dof = _scalar_dof(session, request.dof, "use a goal to hold it")
     if dof.leader >= 0:
-        raise InvalidOperation(f"{dof.name} follows another joint; give that one a rest")
+        raise InvalidOperation(f"{dof.name} is a mimic joint; set the rest value of {_leader_name(session, dof)}")
     active = session.active
     rest = request.value
     if rest is not None:
@@ -224,7 +232,7 @@ def set_rest(session: Session, request: requests.SetRest) -> None:
         rest = min(max(rest, lower), upper)
     rests = list(active.edit_state.rest_values)
     rests[request.dof] = rest
-    with session.undo.step(f"{'rest' if rest is not None else 'free'} {dof.name}"):
+    with session.undo.step(f"{'set' if rest is not None else 'remove'} rest value of {dof.name}"):
         session.editor.apply_edit(replace(active.edit_state, rest_values=tuple(rests)))
 
 
@@ -268,5 +276,5 @@ def _close_loops(session: Session, q: Array) -> Array:
         near = Solver(mechanism, RestPose(q, angle_mode="exact"), lock=spec.lock, restarts=0)
         q = near.solve(q0=q, max_seconds=0.3).q
         if _has_open_loops(session, q):
-            raise InvalidOperation("its loops cannot be closed from there; try another configuration")
+            raise InvalidOperation("the loops cannot be closed near this configuration; try another one")
     return q

@@ -47,13 +47,14 @@ def check_upload_size(mechanism: Mechanism) -> None:
     """
     counted = (
         ("links", len(mechanism.links), MAX_UPLOAD_LINKS),
-        ("dofs", mechanism.nv, MAX_UPLOAD_DOFS),
+        ("degrees of freedom", mechanism.nv, MAX_UPLOAD_DOFS),
         ("loops", len(mechanism.closures), MAX_UPLOAD_LOOPS),
     )
     for label, count, limit in counted:
         if count > limit:
             raise FormatError(
-                f"this has {count} {label}; at most {limit} can be uploaded. In Python, mk.Studio opens larger ones"
+                f"this mechanism has {count} {label}; at most {limit} can be uploaded. "
+                "mk.Studio in Python opens larger mechanisms"
             )
 
 
@@ -361,8 +362,8 @@ def joint_kind(free: tuple[DoF, ...]) -> str:
     """Return the common name of a joint with these dofs."""
     turns = sum(dof.is_rotation for dof in free)
     names = {
-        (0, 0): "weld", (0, 1): "pin", (1, 0): "slider", (0, 2): "universal", (0, 3): "ball", (1, 1): "cylinder",
-        (2, 1): "planar", (3, 0): "gantry", (3, 3): "floating",
+        (0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic", (0, 2): "universal", (0, 3): "spherical",
+        (1, 1): "cylindrical", (2, 1): "planar", (3, 0): "translational", (3, 3): "floating",
     }  # fmt: skip
     return names.get((len(free) - turns, turns), " ".join(dof.name for dof in free))
 
@@ -373,7 +374,7 @@ def describe(mechanism: Mechanism) -> list[str]:
         first = mechanism.explain(next(iter(mechanism.links), None)).split("\n\n")[0].replace("\n", " ")
     else:
         name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
-        first = f"{name} has {mechanism.nv} dofs and {loops} loops: too many to compute its mobility here."
+        first = f"{name} has {mechanism.nv} degrees of freedom and {loops} loops: too many to compute its mobility."
     warnings = [str(warning) for warning in mechanism.warnings]
     more = [f"And {len(warnings) - MAX_WARNINGS} more warnings."] if len(warnings) > MAX_WARNINGS else []
     return [first, *warnings[:MAX_WARNINGS], *more]

@@ -91,7 +91,7 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
             )
             value_count += 1
         if is_spherical:
-            label = name if not singles else f"{name}.turn"
+            label = name if not singles else f"{name}.rotation"
             x, y, z = axes[:, 2].tolist()
             q_index = -1 if slot is None or slot.quaternion_q is None else slot.quaternion_q
             dofs.append(

@@ -63,7 +63,7 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
         needed = (
             "a JSON object, which begins with '{'" if FIRST_CHARACTER[kind] == "{" else "XML, which begins with '<'"
         )
-        raise FormatError(f"this text has to be {needed}")
+        raise FormatError(f"this text must be {needed}")
     mechanism, _ = load_bytes("text.urdf" if kind == "urdf" else "text.json", text.encode())
     check_upload_size(mechanism)
     return mechanism if kind in ("json", "urdf") else add_bodies(mechanism)

@@ -224,7 +224,7 @@ def export_file(
     times, states = recorder.motion()
     if kind in POSE_FORMATS and len(times) * len(loaded_model.index.link_names) > MAX_POSES:
         raise InvalidOperation(
-            f"this recording is too long for a .{kind} file; record a shorter one, or take csv, json or npz"
+            f"this recording is too long for a .{kind} file; record a shorter one, or choose csv, json or npz"
         )
     recorded = record.Motion(loaded_model.mechanism, times, states, loaded_model.mechanism.name)
     return ExportedFile(_file_bytes(kind, recorded, loaded_model, model_event, recorder.events()), media, name + ending)
@@ -248,7 +248,7 @@ def _file_bytes(
             script, meshes = player_script(), loaded_model.meshes.all_files()
             timed_events = [(when, event_to_dict(event)) for when, event in events]
             if sum(map(len, meshes.values())) > MAX_MESH_BYTES:
-                raise InvalidOperation("the meshes are too large for a page that plays by itself; take glb or json")
+                raise InvalidOperation("the meshes are too large for an HTML player; choose glb or json")
             return record.to_html(motion, script, event_to_dict(model), meshes, timed_events)
 
 

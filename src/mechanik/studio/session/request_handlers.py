@@ -171,10 +171,12 @@ def set_control(session: Session, request: requests.SetControl) -> None:
 
 
 def _control_label(control: ControlInfo) -> str:
-    """Return the label of the undo step: the title without unit, in lower case."""
+    """Return the label of the undo step: the title without unit; of a switch in quotes, since it may be a sentence."""
     title = control.title.partition(",")[0]
+    if control.kind == "switch":
+        return f"switch '{title}'"
     title = title[:1].lower() + title[1:]
-    return title if control.kind == "button" else f"{'switch' if control.kind == 'switch' else 'set'} {title}"
+    return title if control.kind == "button" else f"set {title}"
 
 
 def add_goal(session: Session, request: requests.AddGoal) -> None:
@@ -245,7 +247,7 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     active = session.active
     session.mechanism.link(request.link)
     if any(goal.number == LINK_DRAG_GOAL for goal in active.edit_state.goals):
-        raise InvalidOperation("a link is being dragged already; end that drag first")
+        raise InvalidOperation("another link is being dragged; end that drag first")
     X_link = active.model.index.link_poses(active.q)[active.model.index.link_numbers[request.link]]
     frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
     drag_goal = InteractiveGoal(

@@ -38,14 +38,17 @@ def status_text(solver_session: SolverSession, collision_text: str = "") -> tupl
 
 def _solver_status(solver_session: SolverSession) -> tuple[str, str]:
     if not solver_session.running:
-        return "PAUSED", "Paused: goals can be moved, and the mechanism stays. One step makes one iteration."
+        return (
+            "PAUSED",
+            "Paused: goals can be moved, but the mechanism does not follow. Single step runs one iteration.",
+        )
     state = solver_session.latest_state
     if state is None:
         return "IDLE", ""
     if state.problem:
         return "PROBLEM", f"This cannot be solved: {state.problem}"
     if not solver_session.solve_spec.goals:
-        return "IDLE", "There is no goal: right click on a link to add one."
+        return "IDLE", "There is no goal. Right-click a link to add one."
     return status_name(state), _solution_text(state)
 
 

@@ -111,7 +111,7 @@ class SessionEditor:
         if link not in index.link_numbers:
             raise UnknownName("link", link, index.link_names)
         if len(edit_state.goals) >= MAX_GOALS:
-            raise InvalidOperation(f"there are {MAX_GOALS} goals already, which is the maximum; remove a goal first")
+            raise InvalidOperation(f"there are {MAX_GOALS} goals, which is the maximum; remove a goal first")
         X_link = X[index.link_numbers[link]]
         sizes = default_sizes(kind, X_link, model_radius) if template.sizes is None else template.sizes
         centre = index.centre_of_mass(X) if kind == "centre_of_mass" else None
@@ -156,9 +156,11 @@ class SessionEditor:
         by_name = dict(edit_state.objectives)
         for objective in objectives:
             if not objective.name:
-                raise InvalidOperation(f"{objective!r} needs a name here, such as name='balance'")
+                raise InvalidOperation(f"{objective!r} needs a name, such as name='balance'")
             if objective.name in {goal.name for goal in edit_state.goals}:
-                raise InvalidOperation(f"a goal is called {objective.name!r} already; give the objective another name")
+                raise InvalidOperation(
+                    f"a goal already has the name {objective.name!r}; give the objective another name"
+                )
             by_name[objective.name] = objective
         self.apply_edit(replace(edit_state, objectives=by_name))
 

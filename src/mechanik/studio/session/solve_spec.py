@@ -80,7 +80,7 @@ def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Obj
     options: ObjectiveOptions = {"weight": goal.weight, "level": goal.effective_level, "name": goal.name}
     if goal.kind == "on_terrain":
         if terrain is None:
-            raise ObjectiveError("there is no terrain to stand on; open a scene with terrain, such as the rover")
+            raise ObjectiveError("there is no terrain; open a scene with terrain, such as the rover")
         return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **options)
     return _MAKERS[goal.kind](goal, options)
 
@@ -187,7 +187,7 @@ class SphericalJointValue(JointObjective):
     def __init__(self, joint: str, wxyz: ArrayLike, **options: Unpack[ObjectiveOptions]) -> None:
         JointObjective.__init__(self, "exact", **options)
         object.__setattr__(self, "joint", joint)
-        object.__setattr__(self, "wxyz", as_quaternion(wxyz, f"turn of {joint!r}"))
+        object.__setattr__(self, "wxyz", as_quaternion(wxyz, f"rotation of {joint!r}"))
 
     def __repr__(self) -> str:
         return f"<{self._label}: {self.joint} at {self.wxyz.tolist()}>"
@@ -197,7 +197,7 @@ class SphericalJointValue(JointObjective):
 
     def with_target(self, target: ArrayLike) -> Self:
         changed = copy(self)
-        object.__setattr__(changed, "wxyz", as_quaternion(target, f"turn of {self.joint!r}"))
+        object.__setattr__(changed, "wxyz", as_quaternion(target, f"rotation of {self.joint!r}"))
         return changed
 
 
@@ -345,7 +345,7 @@ def leading_dof(dofs: tuple[IndexedDof, ...], number: int, value: float) -> tupl
     if dof.leader < 0:
         return dof, value
     if dof.ratio == 0.0:
-        raise InvalidOperation(f"{dof.name} follows another joint by a ratio of 0 and cannot be moved")
+        raise InvalidOperation(f"{dof.name} is a mimic joint with a multiplier of 0 and cannot be moved")
     return dofs[dof.leader], (value - dof.offset) / dof.ratio
 
 
@@ -397,7 +397,7 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     soft = [goal for goal in spec.goals if not goal.required]
     if not required and kind.supports_loops and not kind.supports_soft_objectives:
         full_method = find_method(FULL_METHOD).title
-        text = f"{kind.title} supports no soft objectives, and there are no others: {full_method} is used"
+        text = f"{kind.title} does not support soft objectives, and there are no other goals: {full_method} is used"
         return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft or spec.rest else "")
     levels = sorted({goal.level for goal in required})
     texts: list[str] = []
@@ -405,14 +405,14 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
         ratio = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
         factors = {level: ratio**k for k, level in enumerate(reversed(levels))}
         required = [_with_priority(goal, 0, goal.weight * factors[goal.level]) for goal in required]
-        texts.append(f"{kind.title} supports no levels: {_levels_text(levels, ratio)}")
+        texts.append(f"{kind.title} does not support priority levels: {_levels_text(levels, ratio)}")
     lowest = max((goal.level for goal in required), default=0)
     soft = [_with_priority(goal, lowest, goal.weight) if goal.level < lowest else goal for goal in soft]
     rest = spec.rest
     if not kind.supports_soft_objectives and (soft or rest):
         soft, rest = [], False
         texts.append(
-            f"{'it' if texts else kind.title} supports no rest values or other soft objectives: they are left out"
+            f"{'it' if texts else kind.title} does not support rest values or other soft objectives: they are ignored"
         )
     return replace(spec, goals=(*required, *soft), rest=rest, adaptation_text="; ".join(texts))
 
@@ -426,8 +426,8 @@ def _with_priority(objective: Objective, level: int, weight: float) -> Objective
 
 def _levels_text(levels: list[int], ratio: float) -> str:
     if len(levels) == 2 and levels[0] == 0:
-        return f"pins count {ratio:.3g} times as much as other goals"
-    return f"each level counts {ratio:.3g} times as much as the next"
+        return f"pins have {ratio:.3g} times the weight of other goals"
+    return f"each level has {ratio:.3g} times the weight of the next"
 
 
 MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
@@ -449,18 +449,18 @@ def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> di
     check_option_names(options, option_names(kind))
     given = {name: value for name, value in options.items() if value is not None}
     if "max_seconds" in given:
-        raise InvalidOperation("each tick has a time of its own here, so max_seconds cannot be set")
+        raise InvalidOperation("max_seconds cannot be set: the studio sets the time of each solve")
     for name, value in given.items():
         if isinstance(value, float) and value.is_integer() and _is_integer_option(kind, name):
             given[name] = value = int(value)
         limit = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
         if isinstance(value, int) and not isinstance(value, bool) and value > limit:
-            raise LimitsError(f"{name} is at most {limit} here, not {value}")
+            raise LimitsError(f"{name} can be at most {limit} in the studio, not {value}")
     try:
         _, common = make_method(solver, dict(given))
         Options(**common)  # type: ignore[arg-type]
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InvalidOperation(f"{solver} cannot take these options: {error}") from None
+        raise InvalidOperation(f"{kind.title} does not accept these options: {error}") from None
     return dict(given)
 
 
