@@ -43,7 +43,7 @@ def test_three_numbers_and_three_sliders_turn_a_ball(open_studio):
     studio.wait(f"{TURN}.every((one, k) => Math.abs(one - a[k]) < 1e-9)", before)
 
 
-def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
+def test_solve_panel_says_that_pins_have_more_weight(open_studio):
     studio = open_studio("scene", "humanoid")
     open_tab(studio, "solve")
     message = studio.page.locator(named("solver-message"))
@@ -60,4 +60,4 @@ def test_the_solve_panel_says_that_pins_only_count_more(open_studio):
     studio.ask({"do": "Compare", "solvers": ["lm", "dls"]})
     open_tab(studio, "compare")
     studio.wait("document.querySelectorAll('.is-message').length === 1")
-    assert "pins count 30 times" in studio.page.locator(".is-message").inner_text()
+    assert "pins have 30 times the weight" in studio.page.locator(".is-message").inner_text()
