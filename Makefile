@@ -39,7 +39,7 @@ test: lint types layers unit
 lint: $(VENV)/.test-installed
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
-	$(BIN)/python tools/retired_words.py --files src
+	$(BIN)/python tools/retired_words.py
 
 types: $(VENV)/.test-installed
 	$(BIN)/python $(WEB)/one_core.py $(RUN) pyright --pythonpath $(BIN)/python
