@@ -62,7 +62,7 @@ class StateCallbacks:
 
     def _drop(self, callback: StateCallback) -> None:
         with self._lock:
-            self._all = tuple(one for one in self._all if one is not callback)
+            self._all = tuple(other_callback for other_callback in self._all if other_callback is not callback)
 
 
 class GoalHandle:
@@ -111,14 +111,14 @@ class GoalHandle:
         """
         last = self.pose
 
-        def look(_: LiveState) -> None:
+        def notify_if_moved(_: LiveState) -> None:
             nonlocal last
             if self.exists:
                 before, last = last, self.pose
                 if last is not before and (last != before).any():
                     callback(last)
 
-        return self._callbacks.add(look)
+        return self._callbacks.add(notify_if_moved)
 
     def remove(self) -> None:
         """Remove the goal; a second call does nothing."""
@@ -186,9 +186,9 @@ class Studio:
         page: Path | None = None,
     ) -> None:
         self._server: Server = serve(mechanism, host=host, port=port, page=page, is_shared=True)
-        room = self._server.pool.shared_host
-        assert room is not None
-        self.session: Session = room.session
+        shared_host = self._server.pool.shared_host
+        assert shared_host is not None
+        self.session: Session = shared_host.session
         self._callbacks = StateCallbacks(self.session)
         self._first_goals = tuple(goal.number for goal in self.session.goals)
         if avoid is not None:
@@ -359,13 +359,13 @@ class Studio:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             with self.session.lock:
-                live, stage = self.session.live, self.session.solver_session_count
+                live, solver_session_count = self.session.live, self.session.solver_session_count
                 if self.session.running and not live.running:  # an undo has restored a state at rest
                     return replace(live.state, q=self.session.q, is_at_rest=True)
-                asked = live.solve()
+                future = live.solve()
             try:
-                state = asked.result(left)
-                self.session.state_subscribers.wait((stage, state.sequence), until - time.monotonic())
+                state = future.result(left)
+                self.session.state_subscribers.wait((solver_session_count, state.sequence), until - time.monotonic())
                 if live is self.session.live:
                     return state
             except CancelledError:  # a goal was moved or another mechanism was opened during the wait
@@ -440,8 +440,8 @@ class Studio:
         self._check_open()
         number = self.session.add_goal(kind, link, **options)
         first, self._first_goals = self._first_goals, ()
-        for one in first:
-            GoalHandle(self.session, self._callbacks, one).remove()
+        for first_number in first:
+            GoalHandle(self.session, self._callbacks, first_number).remove()
         return GoalHandle(self.session, self._callbacks, number)
 
     def _check_open(self) -> None:
