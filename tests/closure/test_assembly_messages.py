@@ -9,7 +9,7 @@ import pytest
 from driven_linkages import four_bar, rocker_angle_of
 
 import mechanik as mk
-from mechanik.closure.continuation import MOST_STEPS
+from mechanik.closure.continuation import MAX_STEPS
 from mechanik.errors import NotFinite, ObjectiveError, ShapeError, StructureError
 
 LENGTHS = 2.0, 0.5, 1.8, 1.2
@@ -102,7 +102,7 @@ def test_a_hundred_turns_are_followed() -> None:
 
 
 def test_assembly_beyond_the_step_limit_continues_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mechanik.closure.assemble_loops.MOST_STEPS", 50)
+    monkeypatch.setattr("mechanik.closure.assemble_loops.MAX_STEPS", 50)
     goal = 0.6 + 8 * math.pi
     there = FOUR_BAR.assemble({"crank": goal})
     assert there.status is mk.Status.TIMEOUT
@@ -117,8 +117,8 @@ def test_assembly_beyond_the_step_limit_continues_from_its_end(monkeypatch: pyte
 
 
 def test_requested_steps_can_exceed_the_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mechanik.closure.assemble_loops.MOST_STEPS", 50)
-    assert MOST_STEPS > 50
+    monkeypatch.setattr("mechanik.closure.assemble_loops.MAX_STEPS", 50)
+    assert MAX_STEPS > 50
     assert FOUR_BAR.assemble({"crank": 0.8}, steps=120).success
 
 

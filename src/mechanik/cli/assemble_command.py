@@ -166,8 +166,8 @@ def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> N
     else:
         print_labelled(f"not assembled ({assembly.status.name}):", assembly.message, 2, style="red")
     for singularity in assembly.singularities:
-        near = ", ".join(f"{name} at {_text(mechanism, name, singularity.q)}" for name in assembly.inputs)
-        print_out(f"{singularity.kind} on the path, at {near}" if near else singularity.kind)
+        input_texts = ", ".join(f"{name} at {_text(mechanism, name, singularity.q)}" for name in assembly.inputs)
+        print_out(f"{singularity.kind} on the path, at {input_texts}" if input_texts else singularity.kind)
     if assembly.singular:
         print_labelled("the pose is singular:", ", ".join(assembly.singular.kinds), 2)
     errors = assembly.closure_errors.values()

@@ -198,10 +198,10 @@ def _summary(out: str, link: str, result: BatchResult) -> None:
         print_labelled(head, status.value, 2, style="green" if status is Status.CONVERGED else "yellow")
     if target_count and seconds > 0:
         print_out(f"{format_duration(seconds)}, {target_count / seconds:,.0f} targets a second")
-    for status, what in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
+    for status, noun in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
         rows = result.rows_with(status).tolist()
         if rows:
-            print_note(f"note: no usable {what} in {_row_list(rows)} (the first row is 0)")
+            print_note(f"note: no usable {noun} in {_row_list(rows)} (the first row is 0)")
 
 
 def _row_list(rows: Sequence[int]) -> str:

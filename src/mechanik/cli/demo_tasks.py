@@ -98,7 +98,7 @@ def _loops() -> list[DemoTask]:
 
 def _body() -> list[DemoTask]:
     body = gallery.humanoid()
-    near, far = (0.35, 0.30, 0.15), (1.5, 0.6, 1.2)
+    reachable_point, unreachable_point = (0.35, 0.30, 0.15), (1.5, 0.6, 1.2)
     feet = [PoseGoal(foot, body.pose(foot), level=0, name=foot) for foot in ("left_foot", "right_foot")]
     balance = CentreOfMass((0.02, 0.0, 0.0), dof=["X", "Y"], level=0, name="balance")
 
@@ -107,6 +107,6 @@ def _body() -> list[DemoTask]:
         return [*feet, balance, hand, LookAt("eyes", target, axis=(1, 0, 0), level=2, name="gaze")]
 
     return [
-        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", body, reach(near)),
-        DemoTask("humanoid", "the same with the hand out of reach", body, reach(far)),
+        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", body, reach(reachable_point)),
+        DemoTask("humanoid", "the same with the hand out of reach", body, reach(unreachable_point)),
     ]

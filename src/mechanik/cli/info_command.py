@@ -425,9 +425,9 @@ def _loop_table(mechanism: Mechanism) -> Table:
 def _constraint_table(mechanism: Mechanism) -> Table:
     table = make_table(["joint constraint"], ["residual"], ["formula"])
     for name, law in mechanism.joint_constraints.items():
-        off = law.error()
-        style = "" if abs(off) <= 1e-6 * law.scale else "red"
-        add_row(table, [name, format_amount(off), f"{law.formula} = {format_number(law.constant)}"], style=style)
+        residual = law.error()
+        style = "" if abs(residual) <= 1e-6 * law.scale else "red"
+        add_row(table, [name, format_amount(residual), f"{law.formula} = {format_number(law.constant)}"], style=style)
     return table
 
 

@@ -204,6 +204,6 @@ def _additions(before: Mechanism, after: Mechanism) -> Iterator[str]:
     parts = {f"{name}.{dof.name}" for name, joint in before.joints.items() for dof in joint.dof}
     links = [name for name in after.links if name not in before.links]
     joints = [name for name in after.joints if name not in before.joints and name not in parts]
-    for what, names in (("link", links), ("joint", joints)):
+    for noun, names in (("link", links), ("joint", joints)):
         if names:
-            yield f"{format_count(len(names), what)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+            yield f"{format_count(len(names), noun)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

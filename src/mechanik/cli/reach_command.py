@@ -137,9 +137,9 @@ def _print(reach_map: ReachMap) -> None:
     if not len(reach_map.wxyz):
         print_out("orientations were not sampled, or are determined by the position")
         return
-    what = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z"
+    noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z"
     print_out(
-        f"of {len(reach_map.wxyz)} {what}, {_percent(shares[best])} are reachable at the best position, "
+        f"of {len(reach_map.wxyz)} {noun}, {_percent(shares[best])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"
     )
     table = make_table(["share"], ["voxels", "of all"])

@@ -89,9 +89,9 @@ def _obstacle(word: str, degrees: bool) -> Obstacle:
     from mechanik.collision import Obstacle
     from mechanik.spatial import quaternion
 
-    what, _, place = word.rpartition("@") if "@" in word else (word, "", "0,0,0")
-    name, equals, rest = what.partition("=")
-    kind, _, sizes = (rest if equals else what).partition(":")
+    named_shape, _, place = word.rpartition("@") if "@" in word else (word, "", "0,0,0")
+    name, equals, rest = named_shape.partition("=")
+    kind, _, sizes = (rest if equals else named_shape).partition(":")
     numbers = parse_numbers(place, f"--obstacle {word}: behind @")
     if len(numbers) not in (3, 6):
         raise UsageError(f"--obstacle {word}: behind @ stand X,Y,Z or X,Y,Z,ROLL,PITCH,YAW, not {len(numbers)} numbers")

@@ -121,13 +121,13 @@ def print_solution_set(mechanism: Mechanism, solutions: SolutionSet, limit: int 
     for first, last in _groups(mechanism, solutions.q):
         print_table(_set_table(mechanism, solutions, first, last))
         print_out()
-    what = "all solutions that exist" if solutions.complete else "all solutions that were found"
+    description = "all solutions that exist" if solutions.complete else "all solutions that were found"
     if solutions.redundant:
-        what = f"samples of self-motions with {format_count(solutions.redundant, 'dof')}"
+        description = f"samples of self-motions with {format_count(solutions.redundant, 'dof')}"
     if limit is not None and len(solutions) == limit:
-        what = "as many as --limit allows"
+        description = "as many as --limit allows"
     print_labelled(
-        f"{format_count(len(solutions), 'solution')}:", f"{what}, nearest to the start first", 2, style="green"
+        f"{format_count(len(solutions), 'solution')}:", f"{description}, nearest to the start first", 2, style="green"
     )
     print_labelled("found:", solutions.why, 2)
 

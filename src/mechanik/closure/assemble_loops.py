@@ -28,7 +28,7 @@ from mechanik.closure.assembly import (
 from mechanik.closure.bifurcation import solve_at_change_point, start_continuation
 from mechanik.closure.continuation import (
     MAX_STEP,
-    MOST_STEPS,
+    MAX_STEPS,
     NEAR_SINGULAR,
     RESIDUAL_TOLERANCE,
     Continuation,
@@ -350,7 +350,9 @@ def _follow(problem: ContinuationProblem, q: Array, start: StartState, steps: in
         return make_assembly(problem, Continuation(problem, [point], [problem.end], point.rank), point, start.heading)
     continuation = start_continuation(problem, q, _as_direction(problem, q, start.heading))
     continuation.advance_to(
-        inputs.path_length, longest=min(MAX_STEP, inputs.path_length / steps), most=max(MOST_STEPS, 2 * steps)
+        inputs.path_length,
+        max_step_length=min(MAX_STEP, inputs.path_length / steps),
+        max_steps=max(MAX_STEPS, 2 * steps),
     )
     if continuation.stop_reason == "stuck" and is_immobile(continuation):
         return immobile_assembly(problem, q)

@@ -193,7 +193,7 @@ def solve_at_change_point(continuation: Continuation, s: float) -> tuple[Continu
     sides: list[Continuation] = []
     for sign in (-1.0, 1.0):
         side = Continuation(problem, [start], [sign * heading], continuation.rank, sign=sign, ignore_limits=True)
-        side.advance_to(s + sign * 4.5 * SAMPLE_DISTANCE, longest=0.1)
+        side.advance_to(s + sign * 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
         if side.stop_reason:
             return None
         sides.append(side)
@@ -225,6 +225,6 @@ def _regular_point(continuation: Continuation, s: float) -> tuple[ContinuationPo
         is_at_change_point=True,
         ignore_limits=True,
     )
-    ahead.advance_to(s + 4.5 * SAMPLE_DISTANCE, longest=0.1)
+    ahead.advance_to(s + 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
     is_regular = not ahead.stop_reason and ahead.here.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE
     return (ahead.here, ahead.heading) if is_regular else None

@@ -240,7 +240,7 @@ DEAD_POINT_TOLERANCE = 1e-9
 """Shares of a unit direction along s below this count as zero."""
 LIMIT_TOLERANCE = 1e-11
 """Scaled units; violation of a limit that a continuation may have."""
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """Maximum number of steps: about 400 rotations of a four-bar's crank, a few seconds. Longer paths take several."""
 STORED_POINTS = 200
 """Number of last points to store, besides the first."""
@@ -296,18 +296,18 @@ class Continuation:
         """Number of dofs that the driven joints leave free."""
         return self.problem.n + 1 - int(self.problem.frozen.sum()) - self.rank - 1
 
-    def advance_to(self, goal: float, longest: float = MAX_STEP, most: int = MOST_STEPS) -> None:
+    def advance_to(self, goal: float, max_step_length: float = MAX_STEP, max_steps: int = MAX_STEPS) -> None:
         """Follow the curve until s reaches `goal`, or it stops; `at` gives the point exactly at `goal`.
 
         Args:
-            longest: maximum step length, scaled units.
-            most: maximum number of steps.
+            max_step_length: maximum step length, scaled units.
+            max_steps: maximum number of steps.
         """
-        self.step_length = min(self.step_length, longest)
-        for _ in range(most):
+        self.step_length = min(self.step_length, max_step_length)
+        for _ in range(max_steps):
             if self.stop_reason or self.sign * (self.here.s - goal) >= -RESIDUAL_TOLERANCE:
                 return
-            self._advance(goal, longest)
+            self._advance(goal, max_step_length)
             self.step_count += 1
             if len(self.points) > 2 * STORED_POINTS:
                 del self.points[1:-STORED_POINTS], self.headings[1:-STORED_POINTS]
@@ -336,13 +336,15 @@ class Continuation:
 
     # ---- steps ------------------------------------------------------------------------------
 
-    def _advance(self, goal: float, longest: float) -> None:
+    def _advance(self, goal: float, max_step_length: float) -> None:
         here, t = self.here, self.heading
         distance = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
         shortest = (
             MIN_FIRST_STEP if self.is_at_change_point else 0.0
         )  # a short step would end where tangents are inaccurate
-        result = self._step(max(min(self.step_length, longest, 1.02 * distance + 1e-6), shortest), longest)
+        result = self._step(
+            max(min(self.step_length, max_step_length, 1.02 * distance + 1e-6), shortest), max_step_length
+        )
         if result is None:
             return
         next_point, tangent, h = result
@@ -362,18 +364,18 @@ class Continuation:
             self._release_frozen_dofs()
 
     def trace_closed_curve(
-        self, most: int, longest: float = MAX_STEP, period: float = math.inf
+        self, max_steps: int, max_step_length: float = MAX_STEP, period: float = math.inf
     ) -> list[ContinuationPoint]:
         """Follow the curve, also where s turns back, until it closes; return the points at which s is zero again.
 
         Args:
-            most: maximum number of steps.
-            longest: maximum step length, scaled units.
+            max_steps: maximum number of steps.
+            max_step_length: maximum step length, scaled units.
             period: values of s that differ by this are equivalent.
         """
         start, zeros = self.here, list[ContinuationPoint]()
-        for _ in range(most):
-            result = self._step(min(self.step_length, longest), longest)
+        for _ in range(max_steps):
+            result = self._step(min(self.step_length, max_step_length), max_step_length)
             if result is None:
                 break
             before, (after, tangent, _) = self.here, result
@@ -389,7 +391,7 @@ class Continuation:
                     zeros.append(point)
         return zeros
 
-    def _step(self, h: float, longest: float) -> tuple[ContinuationPoint, Array, float] | None:
+    def _step(self, h: float, max_step_length: float) -> tuple[ContinuationPoint, Array, float] | None:
         """Take a step of length `h` or less along the branch; return the new point, its tangent and the length."""
         here, t = self.here, self.heading
         while True:
@@ -421,7 +423,7 @@ class Continuation:
         if crossing is not None:
             self.change_points.append(crossing)
         self.is_at_change_point = False
-        self.step_length = min(1.7 * h, longest) if h >= 0.99 * self.step_length else max(self.step_length, h)
+        self.step_length = min(1.7 * h, max_step_length) if h >= 0.99 * self.step_length else max(self.step_length, h)
         return end, tangent, h
 
     def _try_step(self, here: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:

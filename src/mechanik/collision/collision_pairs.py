@@ -102,12 +102,12 @@ def parse_avoid(avoid: Avoid, links: Collection[str]) -> AvoidedObjects:
     return AvoidedObjects(SELF in item_list, _name_obstacles(obstacles, links))
 
 
-def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], what: str) -> set[Pair]:
+def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], label: str) -> set[Pair]:
     """Parse pairs of names; each pair is returned in both orders.
 
     Args:
         known: names of links and obstacles.
-        what: name of the argument, for messages.
+        label: name of the argument, for messages.
 
     Raises:
         InvalidArgument: an item is not a pair.
@@ -115,17 +115,17 @@ def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], what: st
         StructureError: a name is paired with itself.
     """
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InvalidArgument(f"{what} must be pairs of names, such as [('hand', 'cup')], not {pairs!r}")
+        raise InvalidArgument(f"{label} must be pairs of names, such as [('hand', 'cup')], not {pairs!r}")
     both_orders: set[Pair] = set()
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidArgument(f"{what} must be pairs of names, such as [('hand', 'cup')]; {pair!r} is not a pair")
+            raise InvalidArgument(f"{label} must be pairs of names, such as [('hand', 'cup')]; {pair!r} is not a pair")
         for name in pair:
             if name not in known:
                 raise UnknownName("link or obstacle", name, known)
         a, b = pair
         if a == b:
-            raise StructureError(f"{what}: {a!r} is paired with itself")
+            raise StructureError(f"{label}: {a!r} is paired with itself")
         both_orders |= {(a, b), (b, a)}
     return both_orders
 

@@ -62,7 +62,7 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
         return NOT_FINITE
     robot, target_poses = case.robot, case.target_poses[index]
     X = robot.mechanism.poses(q, robot.tip_links)
-    off = np.linalg.norm(X[:, :3, 3] - target_poses[:, :3, 3], axis=-1)
+    position_errors = np.linalg.norm(X[:, :3, 3] - target_poses[:, :3, 3], axis=-1)
     angle = np.full(len(X), np.nan)
     if case.uses_rotation:
         angle = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], -1, -2) @ target_poses[:, :3, :3]), axis=-1)
@@ -75,12 +75,14 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
         violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
     gap, loops_closed = _loops(case, settings, q)
     slack = 1 + ROUNDING
-    is_on_target = off.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
+    is_on_target = (
+        position_errors.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
+    )
     holds = loops_closed and violation <= ROUNDING
     return CaseVerification(
-        float(off.max()),
+        float(position_errors.max()),
         float(angle.max()),
-        float(np.linalg.norm(off)),
+        float(np.linalg.norm(position_errors)),
         gap,
         violation,
         holds,
@@ -98,9 +100,11 @@ def _loops(exercise: BenchmarkCase, sizes: CaseSettings, q: Array) -> tuple[floa
             worst = max(worst, apart, turned)
             all_closed &= apart <= sizes.tolerance and turned <= sizes.angle_tolerance
     for name, relation in joint_constraint_relations(mechanism).items():
-        off = abs(float(joint_constraint_residuals(mechanism, relation, q))) / mechanism.joint_constraint(name).scale
-        worst = max(worst, off)
-        all_closed &= off <= min(sizes.tolerance, sizes.angle_tolerance)
+        residual = (
+            abs(float(joint_constraint_residuals(mechanism, relation, q))) / mechanism.joint_constraint(name).scale
+        )
+        worst = max(worst, residual)
+        all_closed &= residual <= min(sizes.tolerance, sizes.angle_tolerance)
     return worst, all_closed
 
 

@@ -419,7 +419,9 @@ def _plots(comparison: Comparison, numbers: dict[str, int]) -> str:
 
 
 def _meanings() -> str:
-    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(what)}</dd>" for name, what in TABLE_COLUMNS.items() if what)
+    lines = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(meaning)}</dd>" for name, meaning in TABLE_COLUMNS.items() if meaning
+    )
     return f"<details><summary>What the columns mean</summary><dl>{lines}</dl></details>"
 
 

@@ -131,8 +131,8 @@ def summarise(trials: Iterable[Trial]) -> tuple[ComparisonRow, ...]:
             cells.setdefault(trial.case_key, []).append(trial)
         if trial.task == OUT_OF_REACH and trial.target >= 0:
             at = (trial.robot, trial.task, trial.target)
-            near = [x for x in (trial.distance, trial.budget_distance) if not math.isnan(x)]
-            least[at] = min([least.get(at, math.inf), *near])
+            distances = [x for x in (trial.distance, trial.budget_distance) if not math.isnan(x)]
+            least[at] = min([least.get(at, math.inf), *distances])
         if trial.kind == BRANCH and trial.branch >= 0:
             known.setdefault((trial.robot, trial.task, trial.target), set()).add(trial.branch)
     return tuple(_row(cell, cell_trials, least, known) for cell, cell_trials in cells.items())

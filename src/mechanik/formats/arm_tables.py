@@ -159,8 +159,8 @@ def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     names = tuple(columns.replace(",", " ").split()) if isinstance(columns, str) else tuple(columns)
     for name in names:
         if name not in COLUMNS:
-            near = difflib.get_close_matches(str(name).lower(), COLUMNS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "the columns are d, a, alpha and theta"
+            similar_names = difflib.get_close_matches(str(name).lower(), COLUMNS, n=1)
+            hint = f"did you mean {similar_names[0]!r}?" if similar_names else "the columns are d, a, alpha and theta"
             raise FormatError(f"columns={columns!r}: {name!r} is not a column of a DH table; {hint}")
         if names.count(name) > 1:
             raise FormatError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
@@ -248,32 +248,32 @@ def _read_values(
     return starts
 
 
-def _check_names(requested: Sequence[str] | None, default: list[str], what: str) -> list[str]:
+def _check_names(requested: Sequence[str] | None, default: list[str], label: str) -> list[str]:
     if requested is None:
         return default
     names = [requested] if isinstance(requested, str) else list(requested)
     if len(names) != len(default):
-        raise FormatError(f"{what}: {len(names)} names instead of {len(default)}")
+        raise FormatError(f"{label}: {len(names)} names instead of {len(default)}")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise FormatError(f"{what}: {name!r} is not a name")
+            raise FormatError(f"{label}: {name!r} is not a name")
         if names.count(name) > 1:
-            raise FormatError(f"{what}: {name!r} occurs {names.count(name)} times; names must be unique")
+            raise FormatError(f"{label}: {name!r} occurs {names.count(name)} times; names must be unique")
     return names
 
 
-def _check_count(values: object, table: Sequence[DhRow], what: str) -> None:
+def _check_count(values: object, table: Sequence[DhRow], label: str) -> None:
     try:
         count = len(values)  # type: ignore[arg-type]
     except TypeError:
-        raise FormatError(f"{what} must have one entry for each row, not be {values!r}") from None
+        raise FormatError(f"{label} must have one entry for each row, not be {values!r}") from None
     if count != len(table):
-        raise FormatError(f"{what} has {count} entries, but the table has {len(table)} rows")
+        raise FormatError(f"{label} has {count} entries, but the table has {len(table)} rows")
 
 
-def _as_pose(value: ArrayLike | Pose | None, what: str) -> Array:
+def _as_pose(value: ArrayLike | Pose | None, label: str) -> Array:
     try:
-        return as_point_or_pose(value, what)
+        return as_point_or_pose(value, label)
     except MechanikError as error:
         raise FormatError(str(error)) from error
 
@@ -432,11 +432,11 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
     return bounds
 
 
-def _numbers(values: Any, what: str) -> list[float]:
+def _numbers(values: Any, label: str) -> list[float]:
     try:
         items = list(values)
         if any(isinstance(item, str | bytes) for item in items):
             raise TypeError
         return [float(item) for item in items]
     except (TypeError, ValueError):
-        raise FormatError(f"{what} must be a list of numbers, not {values!r}") from None
+        raise FormatError(f"{label} must be a list of numbers, not {values!r}") from None

@@ -172,9 +172,13 @@ def _missing_file(path: Path) -> FileMissing:
     if folder != path.parent:
         return FileMissing(f"there is no file {path}: the folder {path.parent} does not exist")
     names = sorted(path.name for path in folder.iterdir())
-    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else _examples(_models_in(folder)) + "."
-    return FileMissing(f"there is no file {path.name!r} in {folder.resolve()}{'.' if near else ''}{hint}")
+    similar_names = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    hint = (
+        f" Did you mean {' or '.join(repr(name) for name in similar_names)}?"
+        if similar_names
+        else _examples(_models_in(folder)) + "."
+    )
+    return FileMissing(f"there is no file {path.name!r} in {folder.resolve()}{'.' if similar_names else ''}{hint}")
 
 
 def _models_in(folder: Path) -> list[str]:

@@ -90,9 +90,9 @@ def _check_root(root: XmlNode) -> None:
 def _warn_of_misspelt_tags(root: XmlNode) -> None:
     """Warn of elements that look like misspelt known ones; other programs may have elements of their own."""
     for node in root.children:
-        near = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
-        if near and node.tag not in KNOWN_TAGS:
-            node.warn(f"is unknown and ignored; did you mean <{near[0]}>?")
+        similar_tags = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
+        if similar_tags and node.tag not in KNOWN_TAGS:
+            node.warn(f"is unknown and ignored; did you mean <{similar_tags[0]}>?")
 
 
 def _allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool) -> dict[LinkPair, str]:

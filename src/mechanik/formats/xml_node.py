@@ -227,11 +227,11 @@ class _Collector(ContentHandler):
         line, column = self.skipped + (error.getLineNumber() or 1), error.getColumnNumber()
         at = f"{self.document.file or 'the text'}, line {line}, column {column}"
         inside = f" inside {self.open[-1].subject} (line {self.open[-1].line})" if self.open else ""
-        what = error.getMessage()
-        if "no element found" in what or "unclosed" in what:
+        message = error.getMessage()
+        if "no element found" in message or "unclosed" in message:
             return (
                 f"{at}: the XML ends{inside} with open elements; the file seems truncated"
                 if inside
                 else f"{at}: there is no XML element"
             )
-        return f"{at}: not well-formed XML{inside}: {what}"
+        return f"{at}: not well-formed XML{inside}: {message}"

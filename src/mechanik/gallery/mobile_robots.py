@@ -346,9 +346,11 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
             ("ankle_pitch", "shank", "ankle", (shank, 0.0, 0.0), "y", 2.7, -HOME_HIP_PITCH - HOME_KNEE_PITCH),
             ("ankle_roll", "ankle", "tarsus", (0.0, 0.0, 0.0), "x", 1.6, 0.0),
         )
-        for joint, above, below, at, axis, most, value in legs:
+        for joint, above, below, at, axis, max_angle, value in legs:
             parent = above if above == "body" else f"{above}{n}"
-            robot.revolute(f"{joint}{n}", parent, f"{below}{n}", at=at, axis=axis, limits=(-most, most), value=value)
+            robot.revolute(
+                f"{joint}{n}", parent, f"{below}{n}", at=at, axis=axis, limits=(-max_angle, max_angle), value=value
+            )
         robot.fixed(f"sole{n}", f"tarsus{n}", f"foot{n}", at=(0.0, 0.0, -sole))
         robot.link(
             f"hip{n}",

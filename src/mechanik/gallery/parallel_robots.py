@@ -291,18 +291,20 @@ def planar_3rrr(
         >>> mk.mobility(mk.gallery.planar_3rrr()).dof
         3
     """
-    what = "planar_3rrr"
-    check_positive_lengths(what, base_radius=base_radius, platform_radius=platform_radius, arm=arm, forearm=forearm)
-    check_planar_point(what, "position", position)
-    check_finite_angles(what, angle=angle)
+    gallery_name = "planar_3rrr"
+    check_positive_lengths(
+        gallery_name, base_radius=base_radius, platform_radius=platform_radius, arm=arm, forearm=forearm
+    )
+    check_planar_point(gallery_name, "position", position)
+    check_finite_angles(gallery_name, angle=angle)
     points = {"middle": position}
     bars = {"ground": tuple(f"motor{k}" for k in (1, 2, 3))}
     for k in (1, 2, 3):
         spoke = math.radians(120 * k - 30)
         motor = points[f"motor{k}"] = polar_point((0.0, 0.0), base_radius, spoke)
         pin = points[f"pin{k}"] = polar_point(position, platform_radius, spoke + angle)
-        points[f"elbow{k}"] = intersect_circles(what, motor, arm, pin, forearm)
+        points[f"elbow{k}"] = intersect_circles(gallery_name, motor, arm, pin, forearm)
         bars[f"arm{k}"] = (f"motor{k}", f"elbow{k}")
         bars[f"forearm{k}"] = (f"elbow{k}", f"pin{k}")
     bars["platform"] = ("pin1", "pin2", "pin3")
-    return build_pinned_linkage(what, points, bars, tools={"tool": ("platform", "middle", angle)})
+    return build_pinned_linkage(gallery_name, points, bars, tools={"tool": ("platform", "middle", angle)})

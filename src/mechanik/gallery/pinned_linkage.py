@@ -43,11 +43,11 @@ def direction_angle(start: PlanarPoint, end: PlanarPoint) -> float:
     return math.atan2(end[1] - start[1], end[0] - start[0])
 
 
-def intersect_circles(what: str, a: PlanarPoint, reach_a: float, b: PlanarPoint, reach_b: float) -> PlanarPoint:
+def intersect_circles(gallery_name: str, a: PlanarPoint, reach_a: float, b: PlanarPoint, reach_b: float) -> PlanarPoint:
     """Return the intersection of two circles that is on the left of the line from `a` to `b`.
 
     Args:
-        what: name of the mechanism, for the error message.
+        gallery_name: name of the mechanism, for the error message.
         a, b: centres; m.
         reach_a, reach_b: radii; m.
 
@@ -59,7 +59,8 @@ def intersect_circles(what: str, a: PlanarPoint, reach_a: float, b: PlanarPoint,
     along = (distance**2 + reach_a**2 - reach_b**2) / (2 * distance) if distance > 0 else math.inf
     if not abs(along) <= reach_a:
         raise StructureError(
-            f"{what} cannot be assembled: links of {reach_a:g} and {reach_b:g} do not meet over a gap of {distance:g}"
+            f"{gallery_name} cannot be assembled: links of {reach_a:g} and {reach_b:g} do not meet "
+            f"over a gap of {distance:g}"
         )
     height = math.sqrt(reach_a**2 - along**2)
     return a[0] + (along * x - height * y) / distance, a[1] + (along * y + height * x) / distance

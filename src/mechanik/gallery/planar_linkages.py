@@ -268,13 +268,15 @@ def watt_six_bar(
         >>> mk.mobility(mk.gallery.watt_six_bar(fixed_bar="coupler")).dof
         1
     """
-    what = "watt_six_bar"
-    check_positive_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
-    check_positive_lengths(what, reach=reach)
-    check_finite_angles(what, angle=angle, bend=bend)
+    gallery_name = "watt_six_bar"
+    check_positive_lengths(
+        gallery_name, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever
+    )
+    check_positive_lengths(gallery_name, reach=reach)
+    check_finite_angles(gallery_name, angle=angle, bend=bend)
     start, middle, end = (0.0, 0.0), (base, 0.0), (base + reach, 0.0)
     knee = polar_point(start, crank, angle)
-    elbow = intersect_circles(what, knee, coupler, middle, rocker)
+    elbow = intersect_circles(gallery_name, knee, coupler, middle, rocker)
     tip = polar_point(middle, arm, direction_angle(middle, elbow) + bend)
     points = {
         "start": start,
@@ -283,7 +285,7 @@ def watt_six_bar(
         "knee": knee,
         "elbow": elbow,
         "tip": tip,
-        "wrist": intersect_circles(what, tip, rod, end, lever),
+        "wrist": intersect_circles(gallery_name, tip, rod, end, lever),
     }
     bars = {
         "base": ("start", "middle", "end"),
@@ -293,7 +295,7 @@ def watt_six_bar(
         "lever": ("end", "wrist"),
         "rod": ("tip", "wrist"),
     }
-    return _hold(what, points, bars, fixed_bar)
+    return _hold(gallery_name, points, bars, fixed_bar)
 
 
 def stephenson_six_bar(
@@ -334,13 +336,15 @@ def stephenson_six_bar(
         >>> mk.mobility(mk.gallery.stephenson_six_bar()).dof
         1
     """
-    what = "stephenson_six_bar"
-    check_positive_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
-    check_finite_angles(what, angle=angle, bend=bend)
-    check_planar_point(what, "pivot", pivot)
+    gallery_name = "stephenson_six_bar"
+    check_positive_lengths(
+        gallery_name, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever
+    )
+    check_finite_angles(gallery_name, angle=angle, bend=bend)
+    check_planar_point(gallery_name, "pivot", pivot)
     start, middle = (0.0, 0.0), (base, 0.0)
     knee = polar_point(start, crank, angle)
-    elbow = intersect_circles(what, knee, coupler, middle, rocker)
+    elbow = intersect_circles(gallery_name, knee, coupler, middle, rocker)
     tip = polar_point(knee, arm, direction_angle(knee, elbow) + bend)
     points = {
         "start": start,
@@ -349,7 +353,7 @@ def stephenson_six_bar(
         "knee": knee,
         "elbow": elbow,
         "tip": tip,
-        "wrist": intersect_circles(what, tip, rod, pivot, lever),
+        "wrist": intersect_circles(gallery_name, tip, rod, pivot, lever),
     }
     bars = {
         "base": ("start", "middle", "end"),
@@ -359,20 +363,20 @@ def stephenson_six_bar(
         "lever": ("end", "wrist"),
         "rod": ("tip", "wrist"),
     }
-    return _hold(what, points, bars, fixed_bar)
+    return _hold(gallery_name, points, bars, fixed_bar)
 
 
-def _hold(what: str, points: Mapping[str, PlanarPoint], bars: Bars, fixed_bar: str) -> Mechanism:
+def _hold(gallery_name: str, points: Mapping[str, PlanarPoint], bars: Bars, fixed_bar: str) -> Mechanism:
     """Build the linkage with the first pin of the fixed bar at the origin and its second on x."""
     if fixed_bar not in bars:
-        raise UnknownName(f"bar of {what}", fixed_bar, bars)
+        raise UnknownName(f"bar of {gallery_name}", fixed_bar, bars)
     first, second = (points[point] for point in bars[fixed_bar][:2])
     c, s = math.cos(direction_angle(first, second)), math.sin(direction_angle(first, second))
     moved = {
         name: (c * (x - first[0]) + s * (y - first[1]), c * (y - first[1]) - s * (x - first[0]))
         for name, (x, y) in points.items()
     }
-    return build_pinned_linkage(what, moved, bars, fixed_bar)
+    return build_pinned_linkage(gallery_name, moved, bars, fixed_bar)
 
 
 def pantograph(
@@ -521,13 +525,13 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
         1
     """
     n = _numbers("jansen_leg", JANSEN_LENGTHS, numbers, scale, angle)
-    what, shaft, pivot = "jansen_leg", (0.0, 0.0), (-n["a"], -n["l"])
+    gallery_name, shaft, pivot = "jansen_leg", (0.0, 0.0), (-n["a"], -n["l"])
     pin = polar_point(shaft, n["m"], angle)
-    shoulder = intersect_circles(what, pivot, n["b"], pin, n["j"])
-    back = intersect_circles(what, pivot, n["d"], shoulder, n["e"])
-    knee = intersect_circles(what, pin, n["k"], pivot, n["c"])
-    ankle = intersect_circles(what, knee, n["g"], back, n["f"])
-    foot = intersect_circles(what, knee, n["i"], ankle, n["h"])
+    shoulder = intersect_circles(gallery_name, pivot, n["b"], pin, n["j"])
+    back = intersect_circles(gallery_name, pivot, n["d"], shoulder, n["e"])
+    knee = intersect_circles(gallery_name, pin, n["k"], pivot, n["c"])
+    ankle = intersect_circles(gallery_name, knee, n["g"], back, n["f"])
+    foot = intersect_circles(gallery_name, knee, n["i"], ankle, n["h"])
     points = {
         "shaft": shaft,
         "pivot": pivot,
@@ -548,7 +552,7 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
         "tie": ("back", "ankle"),
         "shin": ("knee", "ankle", "foot"),
     }
-    return build_pinned_linkage(what, points, bars, tools={"foot": ("shin", "foot", 0.0)}, upright=True)
+    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("shin", "foot", 0.0)}, upright=True)
 
 
 def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mechanism:
@@ -575,13 +579,13 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
         1
     """
     n = _numbers("klann_leg", KLANN_LENGTHS, numbers, scale, angle)
-    what, shaft = "klann_leg", (0.0, 0.0)
+    gallery_name, shaft = "klann_leg", (0.0, 0.0)
     lower, upper = (-n["lower_x"], -n["lower_y"]), (-n["upper_x"], n["upper_y"])
     pin = polar_point(shaft, n["crank"], angle)
-    elbow = intersect_circles(what, lower, n["lower_rocker"], pin, n["pin_elbow"])
-    knee = intersect_circles(what, elbow, n["elbow_knee"], pin, n["pin_knee"])
-    hip = intersect_circles(what, knee, n["knee_hip"], upper, n["upper_rocker"])
-    foot = intersect_circles(what, hip, n["hip_foot"], knee, n["knee_foot"])
+    elbow = intersect_circles(gallery_name, lower, n["lower_rocker"], pin, n["pin_elbow"])
+    knee = intersect_circles(gallery_name, elbow, n["elbow_knee"], pin, n["pin_knee"])
+    hip = intersect_circles(gallery_name, knee, n["knee_hip"], upper, n["upper_rocker"])
+    foot = intersect_circles(gallery_name, hip, n["hip_foot"], knee, n["knee_foot"])
     points = {
         "shaft": shaft,
         "lower": lower,
@@ -600,17 +604,17 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
         "upper_rocker": ("upper", "hip"),
         "leg": ("knee", "hip", "foot"),
     }
-    return build_pinned_linkage(what, points, bars, tools={"foot": ("leg", "foot", 0.0)}, upright=True)
+    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("leg", "foot", 0.0)}, upright=True)
 
 
 def _numbers(
-    what: str, known: Mapping[str, float], given: Mapping[str, float], scale: float, angle: float
+    gallery_name: str, known: Mapping[str, float], given: Mapping[str, float], scale: float, angle: float
 ) -> dict[str, float]:
     """Return the known lengths, with the given ones in their place, times the scale; m."""
     for name in given:
         if name not in known:
-            raise UnknownName(f"number of {what}", name, known)
+            raise UnknownName(f"number of {gallery_name}", name, known)
     numbers = {**known, **given}
-    check_positive_lengths(what, scale=scale, **numbers)
-    check_finite_angles(what, angle=angle)
+    check_positive_lengths(gallery_name, scale=scale, **numbers)
+    check_finite_angles(gallery_name, angle=angle)
     return {name: scale * number for name, number in numbers.items()}

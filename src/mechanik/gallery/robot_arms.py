@@ -383,8 +383,8 @@ def rail_arm() -> Mechanism:
         ("pitch", "wrist", "palm", 0.2, "y", 120),
         ("spin", "palm", "flange", 0.0, "z", 350),
     ):
-        most = math.radians(degrees)
-        arm.revolute(joint, parent, link, at=(0.0, 0.0, height), axis=axis, limits=(-most, most))
+        max_angle = math.radians(degrees)
+        arm.revolute(joint, parent, link, at=(0.0, 0.0, height), axis=axis, limits=(-max_angle, max_angle))
     arm.fixed("mount", "flange", "tool", at=(0.0, 0.0, 0.1))
     return set_home(add_default_shapes(arm.build(), 0.05, 0.04, BLUE, DARK), [0.0, 0.0, 0.4, 0.9, 0.0, 0.8, 0.0])
 
@@ -559,10 +559,16 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
         for joint, link, above, axis, degrees, value in rows:
             if joints == 6 and joint == "upper_arm_roll":
                 continue
-            most = math.radians(degrees)
+            max_angle = math.radians(degrees)
             child = f"{side}_{link}"
             robot.revolute(
-                f"{side}_{joint}", parent, child, at=(0.0, 0.0, above), axis=axis, limits=(-most, most), value=value
+                f"{side}_{joint}",
+                parent,
+                child,
+                at=(0.0, 0.0, above),
+                axis=axis,
+                limits=(-max_angle, max_angle),
+                value=value,
             )
             parent = child
     # the hand's z points to the box and its x down

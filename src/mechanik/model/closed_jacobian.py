@@ -83,8 +83,8 @@ class ClosedJacobian:
 
     def __repr__(self) -> str:
         text = f"{', '.join(self.inputs) or 'no input'} to {self.link!r}, condition {self.condition:.3g}"
-        for what, names in (("dependent", self.dependent), ("undetermined", self.undetermined)):
-            text += f"; {what}: {', '.join(names)}" if names else ""
+        for label, names in (("dependent", self.dependent), ("undetermined", self.undetermined)):
+            text += f"; {label}: {', '.join(names)}" if names else ""
         return f"<closed Jacobian: {text}>"
 
     @property

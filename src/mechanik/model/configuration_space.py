@@ -129,18 +129,18 @@ class ConfigurationSpace:
         """Validate velocities: (..., nv), finite."""
         return self._check(v, self.nv, "v", self.v_names)
 
-    def _check(self, vector: ArrayLike, size: int, what: str, names: tuple[str, ...]) -> Array:
+    def _check(self, vector: ArrayLike, size: int, label: str, names: tuple[str, ...]) -> Array:
         try:
             if np.iscomplexobj(vector):
                 raise TypeError
             values = np.asarray(vector, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} must be an array of real numbers, not {vector!r}") from None
+            raise ShapeError(f"{label} must be an array of real numbers, not {vector!r}") from None
         if values.ndim < 1 or values.shape[-1] != size:
-            raise ShapeError(f"{what} must have {size} numbers along its last axis, but its shape is {values.shape}")
+            raise ShapeError(f"{label} must have {size} numbers along its last axis, but its shape is {values.shape}")
         if not np.isfinite(values).all():
             bad = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise NotFinite(f"{what} is not finite at {names[bad]!r} (index {bad})")
+            raise NotFinite(f"{label} is not finite at {names[bad]!r} (index {bad})")
         return values
 
     def _zero_configuration(self) -> Array:

@@ -360,14 +360,14 @@ class JointConstraint:
 
     def _checked_factors(self, coefficients: Coefficients, joint: Joint) -> tuple[float, ...]:
         """Validate factors and remove trailing zeros."""
-        what = f"factors of {joint} in {self}"
+        label = f"factors of {joint} in {self}"
         try:
             array = np.atleast_1d(np.array(coefficients, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} must be a number or a list of numbers, not {coefficients!r}") from None
+            raise ShapeError(f"{label} must be a number or a list of numbers, not {coefficients!r}") from None
         if array.ndim != 1:
-            raise ShapeError(f"{what} must be a number or a list of numbers, not an array of shape {array.shape}")
-        factors = [as_number(value, what) for value in array.tolist()]
+            raise ShapeError(f"{label} must be a number or a list of numbers, not an array of shape {array.shape}")
+        factors = [as_number(value, label) for value in array.tolist()]
         while factors and factors[-1] == 0.0:
             factors.pop()
         return tuple(factors)

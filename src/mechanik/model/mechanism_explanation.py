@@ -157,9 +157,11 @@ def _sentences(texts: tuple[str, ...]) -> str:
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
-def _short_list(names: Sequence[str], most: int = 8) -> str:
+def _short_list(names: Sequence[str], max_count: int = 8) -> str:
     """Format a list of names; a long list is cut."""
-    return _list(list(names) if len(names) <= most else [*names[: most - 2], f"{len(names) - most + 2} more"])
+    return _list(
+        list(names) if len(names) <= max_count else [*names[: max_count - 2], f"{len(names) - max_count + 2} more"]
+    )
 
 
 def _list(names: list[str]) -> str:

@@ -162,8 +162,8 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
         column = int(row[FIRST_Q])
         name = space.q_names[column]
         if row[NODE_KIND] != REVOLUTE:
-            what = "is spherical" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "is prismatic"
-            raise NoClosedForm(f"joint {name!r} {what}: closed forms exist only for revolute joints")
+            reason = "is spherical" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "is prismatic"
+            raise NoClosedForm(f"joint {name!r} {reason}: closed forms exist only for revolute joints")
         if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:

@@ -41,11 +41,11 @@ class PolygonEdge:
     band: tuple[float, float] | None
 
 
-def as_polygon(points: ArrayLike, what: str) -> Array:
+def as_polygon(points: ArrayLike, label: str) -> Array:
     """Return the corners (n, 2) of the convex hull of points (m, 2) or (m, 3), counter-clockwise; z is ignored.
 
     Args:
-        what: label of the polygon, for messages.
+        label: label of the polygon, for messages.
 
     Raises:
         ShapeError: the points have the wrong shape.
@@ -54,11 +54,11 @@ def as_polygon(points: ArrayLike, what: str) -> Array:
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be points (n, 2) or (n, 3), not {points!r}") from None
+        raise ShapeError(f"{label} must be points (n, 2) or (n, 3), not {points!r}") from None
     if array.ndim != 2 or array.shape[1] not in (2, 3) or not len(array):
-        raise ShapeError(f"{what} must be points (n, 2) or (n, 3), not an array of shape {array.shape}")
+        raise ShapeError(f"{label} must be points (n, 2) or (n, 3), not an array of shape {array.shape}")
     if not np.isfinite(array).all():
-        raise NotFinite(f"{what} has a point that is not finite")
+        raise NotFinite(f"{label} has a point that is not finite")
     return read_only(_convex_hull(array[:, :2]))
 
 

@@ -42,29 +42,29 @@ class JointTarget:
     period: float = math.inf
 
 
-def as_values_by_name(values: Mapping[str, ArrayLike], what: str) -> dict[str, Array]:
+def as_values_by_name(values: Mapping[str, ArrayLike], label: str) -> dict[str, Array]:
     """Validate a mapping from names to one or more finite numbers; return read-only arrays (n,).
 
     Args:
-        what: label of the mapping, for messages.
+        label: label of the mapping, for messages.
 
     Raises:
         ShapeError: it is not a mapping, or a value is not a number or a list of numbers.
     """
     if not isinstance(values, Mapping):
-        raise ShapeError(f"{what} must be given by name, as in {{'elbow': 0.5}}, not {values!r}")
+        raise ShapeError(f"{label} must be given by name, as in {{'elbow': 0.5}}, not {values!r}")
     arrays: dict[str, Array] = {}
     for name, value in values.items():
         try:
             array = np.atleast_1d(np.array(value, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} at {name!r}: {value!r} is neither a number nor a list of numbers") from None
+            raise ShapeError(f"{label} at {name!r}: {value!r} is neither a number nor a list of numbers") from None
         if array.ndim != 1:
             raise ShapeError(
-                f"{what} at {name!r} must be a number or a list of numbers, not an array of shape {array.shape}"
+                f"{label} at {name!r} must be a number or a list of numbers, not an array of shape {array.shape}"
             )
         for number in array:
-            as_number(number, f"{what} at {name!r}")
+            as_number(number, f"{label} at {name!r}")
         arrays[str(name)] = read_only(array)
     return arrays
 

@@ -730,18 +730,18 @@ def _coincide(points: Array, centred: Array) -> bool:
     return bool(np.abs(centred).max() <= COINCIDENT_SHARE * np.abs(points).max())
 
 
-def _as_points(points: ArrayLike, what: str) -> Array:
+def _as_points(points: ArrayLike, label: str) -> Array:
     """Return finite points (n, 3)."""
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be numbers of shape (n, 3), not {points!r}") from None
+        raise ShapeError(f"{label} must be numbers of shape (n, 3), not {points!r}") from None
     if array.size == 0:
         return np.zeros((0, 3))
     if array.shape == (3,):
         array = array[None]
     if array.ndim != 2 or array.shape[1] != 3:
-        raise ShapeError(f"{what} must have shape (n, 3), not {array.shape}")
+        raise ShapeError(f"{label} must have shape (n, 3), not {array.shape}")
     if not np.isfinite(array).all():
-        raise NotFinite(f"{what} have an entry that is not finite")
+        raise NotFinite(f"{label} have an entry that is not finite")
     return array

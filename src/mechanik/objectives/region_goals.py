@@ -373,12 +373,12 @@ class Distance(Objective):
         object.__setattr__(changed, bounds[0], self._length(target, bounds[0]))
         return changed
 
-    def _length(self, length: object, what: str) -> float | None:
+    def _length(self, length: object, label: str) -> float | None:
         if length is None:
             return None
-        number = as_number(length, f"{what} of {self._label}")
+        number = as_number(length, f"{label} of {self._label}")
         if number < 0.0:
-            raise ObjectiveError(f"{what} of {self._label} is {number:g} m; it must not be negative")
+            raise ObjectiveError(f"{label} of {self._label} is {number:g} m; it must not be negative")
         return number
 
     def _check_order(self) -> None:

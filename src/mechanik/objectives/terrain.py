@@ -140,15 +140,15 @@ class Terrain:
         return indices, np.stack([np.stack(row, axis=-1) for row in powers], axis=-2) @ CATMULL_ROM.T
 
 
-def _as_float_array(values: ArrayLike, what: str) -> Array:
+def _as_float_array(values: ArrayLike, message: str) -> Array:
     """Return a float64 copy; text and complex numbers are refused, which NumPy would convert or truncate."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "USc":
-            raise ShapeError(what)
+            raise ShapeError(message)
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(what) from None
+        raise ShapeError(message) from None
 
 
 def _as_coordinates(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:

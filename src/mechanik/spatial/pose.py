@@ -337,17 +337,17 @@ def as_pose_matrix(pose: Pose | ArrayLike, what: str = "pose", *, tolerance: flo
     return X
 
 
-def _as_finite_array(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    array = _as_float_array(numbers, what)
+def _as_finite_array(numbers: ArrayLike, shape: tuple[int, ...], label: str) -> Array:
+    array = _as_float_array(numbers, label)
     if array.shape != shape:
-        raise ShapeError(f"{what} must have the shape {shape}, not {array.shape}")
+        raise ShapeError(f"{label} must have the shape {shape}, not {array.shape}")
     if not np.isfinite(array).all():
-        raise NotFinite(f"{what} has an entry that is not finite: {array.tolist()}")
+        raise NotFinite(f"{label} has an entry that is not finite: {array.tolist()}")
     return array
 
 
-def _as_float_array(values: ArrayLike, what: str) -> Array:
+def _as_float_array(values: ArrayLike, label: str) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ShapeError(f"{what} is not an array of numbers: {error}") from error
+        raise ShapeError(f"{label} is not an array of numbers: {error}") from error

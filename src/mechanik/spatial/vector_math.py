@@ -49,11 +49,11 @@ def rotate_vector(R: Array, v: Array) -> Array:
     return np.einsum("...ij,...j->...i", R, v)
 
 
-def unit(v: Array, what: str) -> Array:
-    """Scale vectors to unit length; a zero vector raises `NotARotation` with `what` as its subject."""
+def unit(v: Array, label: str) -> Array:
+    """Scale vectors to unit length; a zero vector raises `NotARotation` with `label` as its subject."""
     # Dividing by the largest component first avoids that 1e-200 squares to zero.
     largest = np.abs(v).max(axis=-1, keepdims=True)
     if (largest == 0.0).any():
-        raise NotARotation(f"{what} is zero, so it has no direction")
+        raise NotARotation(f"{label} is zero, so it has no direction")
     scaled = v / largest
     return scaled / length(scaled)[..., None]

@@ -228,11 +228,11 @@ def set_targets(joint: Joint, record: JsonRecord) -> None:
             stored[dof] = number
 
 
-def _check_limits(joint: Joint, dof: DoF, value: JsonValue, what: str) -> None:
+def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
     lower, upper = joint.limits(dof)
     number = value.number()
     if not lower <= number <= upper:
-        raise JsonPathError(f"{value.path}: the {what} {number:g} is outside the limits {lower:g} to {upper:g}")
+        raise JsonPathError(f"{value.path}: the {label} {number:g} is outside the limits {lower:g} to {upper:g}")
 
 
 def read_dh(value: JsonValue) -> Mechanism:

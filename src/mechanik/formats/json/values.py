@@ -105,8 +105,12 @@ class JsonValue:
         fields = self.fields()
         for key, value in fields.items():
             if key not in required and key not in optional:
-                near = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
-                hint = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join([*required, *optional])}"
+                similar_keys = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
+                hint = (
+                    f"did you mean {similar_keys[0]!r}?"
+                    if similar_keys
+                    else f"the keys are {', '.join([*required, *optional])}"
+                )
                 raise JsonPathError(f"{value.path}: unknown key {key!r}; {hint}")
         for key in required:
             if key not in fields:

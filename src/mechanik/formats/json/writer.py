@@ -109,8 +109,8 @@ def write_json(mechanism: Mechanism) -> str:
         text = format_json(compact, 0) + "\n"
         text.encode()
     except UnicodeEncodeError as error:
-        near = error.object[max(error.start - 8, 0) : error.end]
-        raise FormatError(f"a name contains half of a surrogate pair: {near!r}") from None
+        excerpt = error.object[max(error.start - 8, 0) : error.end]
+        raise FormatError(f"a name contains half of a surrogate pair: {excerpt!r}") from None
     except ValueError as error:
         raise FormatError(f"{mechanism!r} contains a number that is not finite: {error}") from None
     except (TypeError, RecursionError) as error:

@@ -329,8 +329,8 @@ class _NestedModelReader:
         canonical = body.attributes.get("canonical_link")
         own_links = [link for link in self.content.links if link not in outer_links]
         if canonical is not None and scope + canonical not in own_links:
-            near = did_you_mean(canonical, [link.removeprefix(scope) for link in own_links])
-            raise body.make_error(f"has canonical_link={canonical!r}; there is no such link{near}")
+            hint = did_you_mean(canonical, [link.removeprefix(scope) for link in own_links])
+            raise body.make_error(f"has canonical_link={canonical!r}; there is no such link{hint}")
         if own_links:
             self.content.frames.canonical[name] = scope + canonical if canonical is not None else own_links[0]
         if not self.content.name and not scope:

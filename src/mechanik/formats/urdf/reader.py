@@ -221,8 +221,8 @@ def list_names(names: Sequence[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the most similar known name as a question, for the end of a message; empty if none is similar."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    similar_names = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {similar_names[0]!r}?" if similar_names else ""
 
 
 def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None:

@@ -294,8 +294,8 @@ def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
         for decimals in (6, 9, 12, 14, 15):
             # multiples of 45 degrees keep all digits, because rounding them loses the exact rotation
             multiples = np.round(triple / eighth)
-            near = np.abs(triple - multiples * eighth) < 10.0**-decimals
-            yield np.where(near, multiples * eighth, np.round(triple, decimals)) + 0.0
+            is_multiple = np.abs(triple - multiples * eighth) < 10.0**-decimals
+            yield np.where(is_multiple, multiples * eighth, np.round(triple, decimals)) + 0.0
         yield triple
 
 

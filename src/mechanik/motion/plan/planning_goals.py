@@ -158,17 +158,17 @@ def _goal_list(goal: PlanningGoal) -> list[object]:
     return items
 
 
-def _as_configuration(space: PlanningSpace, configuration: ArrayLike | Solution, what: str) -> Array:
+def _as_configuration(space: PlanningSpace, configuration: ArrayLike | Solution, label: str) -> Array:
     if isinstance(configuration, Solution):
         if not configuration.success:
-            raise PlanningError(f"the {what} is a solution without success: {configuration.message}")
+            raise PlanningError(f"the {label} is a solution without success: {configuration.message}")
         configuration = configuration.q
     try:
         q = np.array(space.mechanism.space.check_q(configuration))
     except ShapeError as error:
-        raise ShapeError(f"the {what}: {error}") from None
+        raise ShapeError(f"the {label}: {error}") from None
     if q.ndim != 1:
-        raise ShapeError(f"the {what} must be one configuration, ({space.mechanism.nq},), not of shape {q.shape}")
+        raise ShapeError(f"the {label} must be one configuration, ({space.mechanism.nq},), not of shape {q.shape}")
     for k in space.mechanism.space.quaternions_q:
         q[k : k + 4] = quaternion.normalize(q[k : k + 4])
     return q

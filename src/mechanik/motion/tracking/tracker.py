@@ -64,11 +64,11 @@ class Task:
             object.__setattr__(self, "gain", as_gain(self.gain, f"gain of {self.objective._label}"))
 
 
-def as_gain(gain: float, what: str) -> float:
+def as_gain(gain: float, label: str) -> float:
     """Validate a gain: finite and above 0, 1/s."""
-    number = as_number(gain, what)
+    number = as_number(gain, label)
     if number <= 0.0:
-        raise ObjectiveError(f"{what} must be above 0 (1/s), not {number:g}")
+        raise ObjectiveError(f"{label} must be above 0 (1/s), not {number:g}")
     return number
 
 

@@ -177,8 +177,8 @@ def _search_between(pool: SolutionPool, q0: Array) -> int:
     c, known = pool.constraints, pool.isolated.q
     i, j = np.triu_indices(len(known), 1)
     step = c.wrapped_difference(known[i], known[j])
-    near = np.flatnonzero(np.abs(step).max(axis=1, initial=0.0) < NEIGHBOUR_DISTANCE)
-    starts = [c.step(known[i[near]], share * step[near]) for share in (0.25, 0.5, 0.75)]
+    close_pairs = np.flatnonzero(np.abs(step).max(axis=1, initial=0.0) < NEIGHBOUR_DISTANCE)
+    starts = [c.step(known[i[close_pairs]], share * step[close_pairs]) for share in (0.25, 0.5, 0.75)]
     polished, holds = c.polish(np.concatenate(starts), q0)
     return pool.add(polished[holds])
 
