@@ -12,6 +12,7 @@ import pytest
 import mechanik.model as mk
 from mechanik.errors import CannotSave, FileMissing, FormatError, InvalidArgument, MechanikError
 from mechanik.formats import describe, load, save, source, write_json, write_urdf
+from mechanik.formats.load import WRITERS
 
 URDF = """<robot name="one"><link name="a"/><link name="b"/>
 <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
@@ -304,6 +305,16 @@ def test_saved_text_is_that_of_the_writers(tmp_path):
     save(arm(), tmp_path / "a.urdf")
     assert (tmp_path / "a.json").read_text(encoding="utf-8") == write_json(arm())
     assert (tmp_path / "a.urdf").read_text(encoding="utf-8") == write_urdf(arm())
+
+
+def test_a_writer_of_a_new_suffix_is_checked_by_the_reader_of_its_format(tmp_path, monkeypatch):
+    """Every suffix but .urdf was read back as JSON, so a new format could not be saved."""
+    monkeypatch.setitem(WRITERS, ".robot", write_urdf)
+    assert save(arm(), tmp_path / "a.robot") == []
+    assert list(load(tmp_path / "a.robot").joints) == ["j"]
+    monkeypatch.setitem(WRITERS, ".robot", lambda mechanism: "prose")
+    with pytest.raises(FormatError, match=r"could not be read back: a\.robot: the content begins with 'prose'"):
+        save(arm(), tmp_path / "a.robot")
 
 
 def test_home_folder_in_a_path_is_expanded(tmp_path, monkeypatch):

@@ -28,6 +28,8 @@ READERS = {"URDF": read_urdf, "MJCF": read_mjcf, "SDF": read_sdf, "JSON": read_j
 """The reader of each format, by the name that `detect_format` returns."""
 WRITERS = {".urdf": write_urdf, ".json": write_json}
 """The writer of each file suffix."""
+LOSSES = {".urdf": urdf_losses}
+"""For each suffix whose format cannot hold every mechanism: a function that lists what a file would lose."""
 ROOT_ELEMENTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
 """The XML format of each root element."""
 
@@ -138,18 +140,17 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which chooses the format")
     target = _target(file)
     data = WRITERS[suffix](mechanism).encode()
-    _check_readable(data, file.expanduser(), suffix)
+    _check_readable(Source(data, file.expanduser()))
     _replace(target, data)
-    return urdf_losses(mechanism) if suffix == ".urdf" else []
+    return LOSSES[suffix](mechanism) if suffix in LOSSES else []
 
 
-def _check_readable(data: bytes, file: Path, suffix: str) -> None:
+def _check_readable(written: Source) -> None:
     """Read the data as `load` will, so that an unreadable file never replaces a good one."""
-    reader, error_type = (read_urdf, FormatError) if suffix == ".urdf" else (read_json, FormatError)
     try:
-        reader(Source(data, file))
+        READERS[detect_format(written)](written)
     except MechanikError as error:
-        raise error_type(f"not written, because the file could not be read back: {error}") from error
+        raise FormatError(f"not written, because the file could not be read back: {error}") from error
 
 
 def _detect_xml_format(model_source: Source) -> str:
