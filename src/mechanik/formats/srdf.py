@@ -1,4 +1,4 @@
-"""Reader of SRDF files, which list for a URDF the link pairs without collision checks and the named group states."""
+"""Reader of SRDF files: link pairs that need no collision check, and named configurations (group states)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from mechanik.spatial.array import Array
 
 LinkPair = tuple[str, str]
 DEFAULT_REASON = "by SRDF"
-"""Reason of an allowed pair for which the file states none."""
+"""Reason of an allowed pair if the file gives none."""
 KNOWN_TAGS = ("disable_collisions", "enable_collisions", "disable_default_collisions", "group_state")
-"""Elements of an SRDF that are read."""
+"""Names of the elements that this module reads; others are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class SrdfContent:
-    """Content of an SRDF that a mechanism uses.
+    """Allowed collisions and configurations of an SRDF.
 
     Attributes:
         allowed_collisions: reason in lower case for each link pair that is not checked for collisions.
-        configurations: q (nq,) by state name; joints outside the group keep the present value of the mechanism.
+        configurations: q (nq,) by state name; joints that the state does not name keep the mechanism's present value.
         warnings: messages about content that is ignored.
     """
 
@@ -39,21 +39,27 @@ class SrdfContent:
 def read_srdf(
     source: str | os.PathLike[str], mechanism: Mechanism, *, missing: Literal["error", "ignore"] = "error"
 ) -> dict[LinkPair, str]:
-    """Read the link pairs that need no collision check, with reasons; assign them to `mechanism.allowed_collisions`.
+    """Return the link pairs that need no collision check, with reasons; the mechanism is not changed.
+
+    Use `apply_srdf`, or assign the result to `mechanism.allowed_collisions`.
 
     Args:
         source: a path, or the text itself.
         mechanism: the mechanism whose links the file names.
-        missing: "ignore" skips links that the mechanism does not have, for example because parts were removed.
+        missing: "ignore" skips links that the mechanism does not have, for example because links were removed.
 
     Raises:
         FormatError: a link does not exist; the message names the link and the line.
+        UnknownName: `missing` is neither "error" nor "ignore".
     """
     return parse_srdf(source, mechanism, missing=missing).allowed_collisions
 
 
 def apply_srdf(source: str | os.PathLike[str], mechanism: Mechanism) -> None:
-    """Set `allowed_collisions` of the mechanism and add the group states to its configurations and warnings."""
+    """Set `allowed_collisions` of the mechanism, and add the group states to its `configurations`.
+
+    Messages about ignored content are added to its `warnings`.
+    """
     content = parse_srdf(source, mechanism)
     mechanism.allowed_collisions = content.allowed_collisions
     for name, q in content.configurations.items():
@@ -75,9 +81,9 @@ def parse_srdf(
         raise UnknownName("value of missing=", missing, ("error", "ignore"))
     root = parse_xml(open_source(source), FormatError)
     _check_root(root)
-    _warn_of_misspelt_tags(root)
-    allowed_collisions = _allowed_pairs(root, mechanism, missing == "ignore")
-    return SrdfContent(allowed_collisions, _group_states(root, mechanism), root.document.warnings)
+    _warn_about_misspelled_tags(root)
+    allowed_collisions = _read_allowed_pairs(root, mechanism, missing == "ignore")
+    return SrdfContent(allowed_collisions, _read_group_states(root, mechanism), root.document.warnings)
 
 
 def _check_root(root: XmlNode) -> None:
@@ -87,24 +93,30 @@ def _check_root(root: XmlNode) -> None:
         raise FormatError(f"{root.where}: this seems to be a URDF; an SRDF contains <disable_collisions> and groups")
 
 
-def _warn_of_misspelt_tags(root: XmlNode) -> None:
-    """Warn of elements that look like misspelt known ones; other programs may have elements of their own."""
+def _warn_about_misspelled_tags(root: XmlNode) -> None:
+    """Warn about elements that look like misspelled known ones.
+
+    Other unknown elements are ignored silently, because programs add their own.
+    """
     for node in root.children:
         similar_tags = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
         if similar_tags and node.tag not in KNOWN_TAGS:
             node.warn(f"is unknown and ignored; did you mean <{similar_tags[0]}>?")
 
 
-def _allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool) -> dict[LinkPair, str]:
-    """Collect the allowed pairs. Defaults come first, so that entries for a single pair override them."""
-    reasons: dict[frozenset[str], tuple[LinkPair, str]] = {}
+def _read_allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool) -> dict[LinkPair, str]:
+    """Collect the allowed pairs.
+
+    <disable_default_collisions> is read first, so that elements for a single pair override it.
+    """
+    pairs_and_reasons: dict[frozenset[str], tuple[LinkPair, str]] = {}
     for node in root.all("disable_default_collisions"):
         for name in _link_names(node, ("link",), mechanism, skip_unknown):
             for other_name in mechanism.links:
                 if other_name != name:
-                    reasons[frozenset((name, other_name))] = (name, other_name), "default"
+                    pairs_and_reasons[frozenset((name, other_name))] = (name, other_name), "default"
     for node in root.all("enable_collisions"):
-        reasons.pop(frozenset(_link_names(node, ("link1", "link2"), mechanism, skip_unknown)), None)
+        pairs_and_reasons.pop(frozenset(_link_names(node, ("link1", "link2"), mechanism, skip_unknown)), None)
     for node in root.all("disable_collisions"):
         names = list(_link_names(node, ("link1", "link2"), mechanism, skip_unknown))
         if len(names) < 2:
@@ -114,8 +126,8 @@ def _allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool) -> d
             node.warn(f"pairs link {a!r} with itself; it is ignored")
             continue
         reason = node.attributes.get("reason", "").strip().lower()
-        reasons[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
-    return dict(reasons.values())
+        pairs_and_reasons[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
+    return dict(pairs_and_reasons.values())
 
 
 def _link_names(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, skip_unknown: bool) -> Iterator[str]:
@@ -124,28 +136,28 @@ def _link_names(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism
         if name in mechanism.links:
             yield name
         elif not skip_unknown:
-            reason = UnknownName("link", name, mechanism.links)
-            raise node.make_error(f"has {attribute}={name!r}: {reason}")
+            error = UnknownName("link", name, mechanism.links)
+            raise node.make_error(f"has {attribute}={name!r}: {error}")
 
 
-def _group_states(root: XmlNode, mechanism: Mechanism) -> dict[str, Array]:
+def _read_group_states(root: XmlNode, mechanism: Mechanism) -> dict[str, Array]:
     configurations: dict[str, Array] = {}
     names = [node.attributes.get("name", "").strip() for node in root.all("group_state")]
     for node, name in zip(root.all("group_state"), names, strict=True):
         if not name:
             raise node.make_error("has no 'name'")
         group = node.attributes.get("group", "").strip()
-        label = f"{group}/{name}" if names.count(name) > 1 and group else name
-        values = {joint: value for child in node.all("joint") for joint, value in _joint_value(child, mechanism)}
+        configuration_name = f"{group}/{name}" if names.count(name) > 1 and group else name
+        values = {joint: value for child in node.all("joint") for joint, value in _read_joint_value(child, mechanism)}
         try:
-            configurations[label] = mechanism.configuration(values)
+            configurations[configuration_name] = mechanism.configuration(values)
         except MechanikError as error:
             node.warn(f"{name!r} is ignored: {error}")
     return configurations
 
 
-def _joint_value(node: XmlNode, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
-    """Yield name and value of a joint with one dof; warn of other joints."""
+def _read_joint_value(node: XmlNode, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
+    """Yield the name and value of a joint with one dof; for other joints, warn and yield nothing."""
     name = node.require("name").strip()
     joint = mechanism.joints.get(name)
     if joint is None or len(joint.dof) != 1:

@@ -1,7 +1,7 @@
 """Relations between joint values: `Coupling` (mimic joints, gears) and `JointConstraint` (sums of polynomials).
 
 A coupling removes an entry from q. A joint constraint, sum of p_k(q_k) = constant, is a residual that solvers keep at
-zero; it is scaled by the slope of its terms in the range of the joints.
+zero; it is divided by the largest change of the sum per unit of a joint, estimated over the joint limits.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_number
 
 MIN_RATIO = 1e-12
-"""Smallest absolute ratio at which the mimic's limits bound the leader; below it the mimic does not move."""
+"""Couplings with a smaller absolute ratio do not limit the leader: the mimic joint practically does not move."""
 
 
 class Coupling:
     """A linear coupling of a mimic joint to its leader: mimic's value = ratio * leader's value + offset.
 
-    `Joint.mimic` creates it. It always holds, and the mimic's dof is not part of q.
+    `Joint.mimic` creates it. It cannot be violated, and the mimic's dof is not part of q.
 
     Args:
-        mimic: the joint that follows.
-        dof: its coupled dof.
-        leader: the leading joint.
+        mimic: the mimic joint.
+        dof: coupled dof of the mimic joint.
+        leader: the joint that determines its value.
         leader_dof: the leader's coupled dof.
-        ratio: factor of the leader's value.
+        ratio: coefficient of the leader's value.
         offset: m or rad.
 
     Attributes:
         mimic, dof, leader, leader_dof, ratio, offset: as in Args.
 
     Raises:
-        CouplingError: the dof has a leader, follows itself, closes a loop or is part of a spherical joint.
+        CouplingError: the mimic dof already has a leader or would be its own leader, a joint closes a loop, or a dof is
+            an angle of a spherical joint.
 
     Example:
         >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")
@@ -61,16 +62,16 @@ class Coupling:
                 )
         self.mimic, self.dof, self.leader, self.leader_dof = mimic, dof, leader, leader_dof
         self.ratio, self.offset = ratio, offset
-        first_leader, first_dof, _, _ = self.resolve()
-        if first_leader is mimic and first_dof is dof:
+        root_leader, root_dof, _, _ = self.resolve()
+        if root_leader is mimic and root_dof is dof:
             raise CouplingError(f"{dof.name} of {mimic} would be its own leader through {leader}")
         mimic._couplings[dof] = self
         leader._mimic_couplings.append(self)
         mimic._targets.pop(dof, None)
         mimic._rest_pose.pop(dof, None)
         self._changed()
-        first_leader._clamp_targets()
-        first_leader._assign({first_dof: float(first_leader._values[first_dof])})
+        root_leader._clamp_targets()
+        root_leader._assign({root_dof: float(root_leader._values[root_dof])})
 
     def __repr__(self) -> str:
         formula = f"{self.ratio:g} * {self.leader.name}.{self.leader_dof.name} + {self.offset:g}"
@@ -87,7 +88,7 @@ class Coupling:
             self.mimic._assign({self.dof: float(self.mimic._values[self.dof])})
 
     def resolve(self) -> tuple[Joint, DoF, float, float]:
-        """Return the joint and dof at the head of a chain of couplings, with the total ratio and offset."""
+        """Return the independent joint and dof that determine the mimic's value, with the total ratio and offset."""
         ratio, offset, leader, dof = self.ratio, self.offset, self.leader, self.leader_dof
         while dof in leader._couplings and not (leader is self.mimic and dof is self.dof):
             coupling = leader._couplings[dof]
@@ -101,11 +102,11 @@ class Coupling:
         lower, upper = self.mimic.effective_limits(self.dof)
         if abs(self.ratio) < MIN_RATIO:
             return -math.inf, math.inf
-        ends = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio
-        return min(ends) + 0.0, max(ends) + 0.0  # adding zero turns -0 to 0
+        bounds = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio
+        return min(bounds) + 0.0, max(bounds) + 0.0  # adding zero turns -0 to 0
 
     def update_mimic(self) -> None:
-        """Set the mimic's value from the leader's value, along all couplings that depend on it."""
+        """Set the mimic's value from the leader's value, and then all dofs that mimic this one."""
         mimic = self.mimic
         mimic._values[self.dof] = self.ratio * float(self.leader._values[self.leader_dof]) + self.offset
         mimic._invalidate()
@@ -119,57 +120,62 @@ class Coupling:
 
 
 MIN_RANGE = 1e-6
-"""Smallest range, m or rad, that limits give a dof in `term_scales`; it keeps the scale of high powers above zero."""
+"""Lower bound, m or rad, of the range that `term_scales` takes from joint limits. Without it the scale of high powers
+could be zero."""
 MIN_BALANCED_RANGE = 1e-3
-"""Smallest range, m or rad, that the other terms give a dof; larger, since that range is less certain."""
+"""Lower bound, m or rad, of the range that `term_scales` derives from the other terms; larger than `MIN_RANGE`, since
+that estimate is less accurate."""
 
 
 def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: float) -> list[float]:
     """Estimate, for each dof of a joint constraint, how much a unit of the dof changes the sum of the terms.
 
-    The factor of a high power alone says little: 1e9 times the fifth power of a lift of up to 0.02 m changes the sum as
-    much as 160 times the lift. So the factor of power n is multiplied by range^(n - 1). The range of a dof is bounded
-    by its limits, by what the other terms can balance, and by 1 (m or rad).
+    The coefficient of a high power does not show its effect: for |q| up to 0.02 m, 1e9 q^5 changes the sum as much as
+    160 q. So the coefficient of power n is multiplied by range^(n - 1). The range of a dof is bounded by its limits, by
+    the largest value at which the other terms can cancel its term, and by 1 (m or rad).
 
     Args:
-        terms: for each dof the factors of its powers 1 to n, and its limits.
-        constant: the sum of all terms.
+        terms: for each dof the coefficients of its powers 1 to n, and its limits.
+        constant: required value of the sum of all terms.
 
     Returns:
-        A scale for each dof.
+        For each dof the change of the sum per unit of the dof.
     """
     ranges = [min(max(abs(lower), abs(upper), MIN_RANGE), 1.0) for _, (lower, upper) in terms]
-    max_terms = [
-        float(_power_sizes(factors, dof_range).sum()) * dof_range
-        for (factors, _), dof_range in zip(terms, ranges, strict=True)
+    max_term_values = [
+        float(_power_slopes(coefficients, dof_range).sum()) * dof_range
+        for (coefficients, _), dof_range in zip(terms, ranges, strict=True)
     ]
     scales: list[float] = []
-    for k, (factors, _) in enumerate(terms):
-        dof_range, balance = ranges[k], abs(constant) + sum(max_terms[:k]) + sum(max_terms[k + 1 :])
+    for k, (coefficients, _) in enumerate(terms):
+        dof_range, max_other_terms = ranges[k], abs(constant) + sum(max_term_values[:k]) + sum(max_term_values[k + 1 :])
         if len(terms) > 1:
-            powers = np.flatnonzero(factors)
-            balanced_range = float(((balance / np.abs(factors[powers])) ** (1.0 / (powers + 1.0))).min())
-            dof_range = min(dof_range, max(balanced_range, MIN_BALANCED_RANGE))
-        scales.append(float(_power_sizes(factors, dof_range).max()))
+            powers = np.flatnonzero(coefficients)
+            range_from_other_terms = float(
+                ((max_other_terms / np.abs(coefficients[powers])) ** (1.0 / (powers + 1.0))).min()
+            )
+            dof_range = min(dof_range, max(range_from_other_terms, MIN_BALANCED_RANGE))
+        scales.append(float(_power_slopes(coefficients, dof_range).max()))
     return scales
 
 
 def add_coefficients(coefficients: Array | None, summand: Array) -> Array:
-    """Add two arrays of factors of the powers 1 to n, which may differ in length; None is zero."""
-    padded = np.zeros(0) if coefficients is None else coefficients
-    total = np.zeros(max(len(padded), len(summand)))
-    total[: len(padded)] += padded
+    """Add two arrays of coefficients of the powers 1 to n, which may differ in length; None is zero."""
+    first_coefficients = np.zeros(0) if coefficients is None else coefficients
+    total = np.zeros(max(len(first_coefficients), len(summand)))
+    total[: len(first_coefficients)] += first_coefficients
     total[: len(summand)] += summand
     return total
 
 
-def _power_sizes(factors: Array, dof_range: float) -> Array:
-    """Return the change by each power for a unit of the dof, at the end of its range."""
-    return np.abs(factors) * np.power(dof_range, np.arange(len(factors), dtype=np.float64))
+def _power_slopes(coefficients: Array, dof_range: float) -> Array:
+    """Return |coefficient| * range^(n - 1) for each power n: the change of the sum per unit of the dof."""
+    return np.abs(coefficients) * np.power(dof_range, np.arange(len(coefficients), dtype=np.float64))
 
 
 CANCELLATION_TOLERANCE = 1e-14
-"""Share of a factor below which the rest after cancellation with a coupling is rounding."""
+"""Ratio to the sum of magnitudes; a smaller coefficient after substitution of couplings is rounding and counts as
+zero."""
 
 JointDof = Joint | tuple[Joint, DoFLike]
 Coefficients = float | Sequence[float] | Array
@@ -182,9 +188,8 @@ class PolynomialTerm:
     """A polynomial of a dof: coefficients[0] * value + coefficients[1] * value^2 + ..., value in m or rad.
 
     Attributes:
-        joint: the joint.
-        dof: its dof.
-        coefficients: factors of the powers 1 to n.
+        joint, dof: the variable.
+        coefficients: coefficients of the powers 1 to n.
     """
 
     joint: Joint
@@ -205,15 +210,16 @@ class JointConstraint:
     removes an entry from q.
 
     Args:
-        terms: for a joint of one dof, or for (joint, dof), the factor of its value; or a list of the factors of its
-            powers 1, 2, 3 and so on. Values are in m or rad.
-        constant: the sum of the terms.
+        terms: for a joint of one dof, or for (joint, dof), the coefficient of its value; or a list of the coefficients
+            of its powers 1, 2, 3 and so on. Values are in m or rad.
+        constant: required value of the sum of the terms.
         name: name of the constraint; unnamed constraints are numbered.
 
     Raises:
         InvalidArgument: a key is not a joint, or the name is not a string.
         ShapeError: `terms` is not a mapping to numbers.
-        CouplingError: a dof is named twice, closes a loop or is part of a spherical joint; or all factors are zero.
+        CouplingError: a dof occurs twice or is an angle of a spherical joint, a joint closes a loop, or all
+            coefficients are zero.
 
     Example:
         >>> left, right = mk.Joint("left", dof="EZ", values=0.2), mk.Joint("right", dof="EZ")
@@ -236,9 +242,9 @@ class JointConstraint:
             joint, dof = self._joint_and_dof(joint_or_dof)
             if (joint, dof) in polynomials:
                 raise CouplingError(f"{self} names {dof.name} of {joint} twice; add the factors")
-            factors = self._checked_factors(coefficients, joint)
-            if factors:
-                polynomials[joint, dof] = PolynomialTerm(joint, dof, factors)
+            valid_coefficients = self._validate_coefficients(coefficients, joint)
+            if valid_coefficients:
+                polynomials[joint, dof] = PolynomialTerm(joint, dof, valid_coefficients)
         if not polynomials:
             raise CouplingError(f"{self} has no effect: at least one factor must not be zero")
         self._terms = tuple(polynomials.values())
@@ -265,17 +271,17 @@ class JointConstraint:
 
     @property
     def constant(self) -> float:
-        """The sum of the terms."""
+        """Required value of the sum of the terms."""
         return self._constant
 
     @property
     def formula(self) -> str:
         """The terms as text: `1 left.EZ + 0.5 left.EZ^2 + -2 slide.Z`."""
         return " + ".join(
-            f"{factor:g} {term.joint.name}.{term.dof.name}{f'^{power}' if power > 1 else ''}"
+            f"{coefficient:g} {term.joint.name}.{term.dof.name}{f'^{power}' if power > 1 else ''}"
             for term in self._terms
-            for power, factor in enumerate(term.coefficients, start=1)
-            if factor
+            for power, coefficient in enumerate(term.coefficients, start=1)
+            if coefficient
         )
 
     @property
@@ -285,25 +291,34 @@ class JointConstraint:
 
     @property
     def scale(self) -> float:
-        """The largest of `term_scales`, with mimic dofs replaced by their leaders.
+        """Largest change of the sum per unit of a dof, with mimic dofs replaced by their leaders.
 
         Residuals are measured relative to it.
         """
-        factors, constant = self.resolve_couplings()
-        factors_by_dof = factors or {(term.joint, term.dof): np.array(term.coefficients) for term in self._terms}
+        resolved_coefficients, constant = self.resolve_couplings()
+        coefficients_by_dof = resolved_coefficients or {
+            (term.joint, term.dof): np.array(term.coefficients) for term in self._terms
+        }
         return max(
             term_scales(
-                [(dof_factors, joint.effective_limits(dof)) for (joint, dof), dof_factors in factors_by_dof.items()],
+                [
+                    (dof_coefficients, joint.effective_limits(dof))
+                    for (joint, dof), dof_coefficients in coefficients_by_dof.items()
+                ],
                 constant,
             )
         )
 
     def error(self) -> float:
-        """Return the sum of the terms minus the constant at the present joint values, in the constraint's own unit."""
+        """Return the sum of the terms minus the constant at the present joint values, in the unit of the terms."""
         return sum(term.value for term in self._terms) - self._constant
 
     def undo(self) -> None:
-        """Remove the constraint. Raises `CouplingError` the second time."""
+        """Remove the constraint.
+
+        Raises:
+            CouplingError: the constraint is already removed.
+        """
         if not self._is_active:
             raise CouplingError(f"{self} is already undone")
         self._is_active = False
@@ -315,30 +330,32 @@ class JointConstraint:
         """Express the constraint in dofs that are not mimic dofs.
 
         Returns:
-            The factors of the powers 1 to n of each dof, and the constant. There are no dofs if the constraint repeats
-            a coupling.
+            The coefficients of the powers 1 to n of each dof, and the constant. The mapping is empty if all
+            coefficients cancel: then the couplings alone decide whether the constraint holds.
         """
-        sums: dict[tuple[Joint, DoF], Array] = {}
-        sizes: dict[tuple[Joint, DoF], Array] = {}  # sums of absolute values, to detect cancellation
+        coefficients_by_dof: dict[tuple[Joint, DoF], Array] = {}
+        magnitudes_by_dof: dict[tuple[Joint, DoF], Array] = {}  # sums of absolute values, to detect cancellation
         constant = self._constant
         for term in self._terms:
-            joint, dof, factors = term.joint, term.dof, np.array(term.coefficients)
+            joint, dof, coefficients = term.joint, term.dof, np.array(term.coefficients)
             if dof in joint._couplings:
                 joint, dof, ratio, offset = joint._couplings[dof].resolve()
-                line = np.polynomial.Polynomial([offset, ratio])
-                powers = np.zeros(len(factors) + 1)
-                for k, factor in enumerate(factors, start=1):
-                    powers[: k + 1] += factor * (line**k).coef
-                constant, factors = constant - float(powers[0]), powers[1:]
-            sums[joint, dof] = add_coefficients(sums.get((joint, dof)), factors)
-            sizes[joint, dof] = add_coefficients(sizes.get((joint, dof)), np.abs(factors))
-        rounded = {
-            key: np.where(np.abs(dof_factors) > CANCELLATION_TOLERANCE * sizes[key], dof_factors, 0.0)
-            for key, dof_factors in sums.items()
+                leader_polynomial = np.polynomial.Polynomial([offset, ratio])
+                substituted_coefficients = np.zeros(len(coefficients) + 1)
+                for k, coefficient in enumerate(coefficients, start=1):
+                    substituted_coefficients[: k + 1] += coefficient * (leader_polynomial**k).coef
+                constant, coefficients = constant - float(substituted_coefficients[0]), substituted_coefficients[1:]
+            coefficients_by_dof[joint, dof] = add_coefficients(coefficients_by_dof.get((joint, dof)), coefficients)
+            magnitudes_by_dof[joint, dof] = add_coefficients(magnitudes_by_dof.get((joint, dof)), np.abs(coefficients))
+        nonzero_coefficients = {
+            key: np.where(
+                np.abs(dof_coefficients) > CANCELLATION_TOLERANCE * magnitudes_by_dof[key], dof_coefficients, 0.0
+            )
+            for key, dof_coefficients in coefficients_by_dof.items()
         }
-        return {key: dof_factors for key, dof_factors in rounded.items() if dof_factors.any()}, constant
-
-    # ---- inside -----------------------------------------------------------------------------
+        return {
+            key: dof_coefficients for key, dof_coefficients in nonzero_coefficients.items() if dof_coefficients.any()
+        }, constant
 
     def _joint_and_dof(self, joint_or_dof: JointDof) -> tuple[Joint, DoF]:
         pair = joint_or_dof if isinstance(joint_or_dof, tuple) else (joint_or_dof, None)
@@ -358,8 +375,8 @@ class JointConstraint:
             )
         return joint, dof
 
-    def _checked_factors(self, coefficients: Coefficients, joint: Joint) -> tuple[float, ...]:
-        """Validate factors and remove trailing zeros."""
+    def _validate_coefficients(self, coefficients: Coefficients, joint: Joint) -> tuple[float, ...]:
+        """Validate coefficients and remove trailing zeros."""
         label = f"factors of {joint} in {self}"
         try:
             array = np.atleast_1d(np.array(coefficients, dtype=np.float64))
@@ -367,10 +384,10 @@ class JointConstraint:
             raise ShapeError(f"{label} must be a number or a list of numbers, not {coefficients!r}") from None
         if array.ndim != 1:
             raise ShapeError(f"{label} must be a number or a list of numbers, not an array of shape {array.shape}")
-        factors = [as_number(value, label) for value in array.tolist()]
-        while factors and factors[-1] == 0.0:
-            factors.pop()
-        return tuple(factors)
+        numbers = [as_number(value, label) for value in array.tolist()]
+        while numbers and numbers[-1] == 0.0:
+            numbers.pop()
+        return tuple(numbers)
 
     def _changed(self) -> None:
         for joint in self.joints:

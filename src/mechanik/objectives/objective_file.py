@@ -1,4 +1,4 @@
-"""Objectives as dicts and JSON files: `LinkGoal` with its subclasses, and `OnTerrain`.
+"""Conversion of objectives to dicts and JSON files, and back: `LinkGoal` with its subclasses, and `OnTerrain`.
 
 Numbers are exact after a round trip. A terrain that several goals share is stored once in a file.
 """
@@ -46,18 +46,19 @@ ON_TERRAIN_KEYS = ("link", "relative_to", "terrain", "at", "radius")
 
 
 def terrain_to_dict(terrain: Terrain) -> dict[str, Any]:
-    """Return heights, cell and origin of a terrain as JSON values."""
+    """Return heights, cell size and origin of a terrain as JSON values."""
     return {"heights": terrain.heights.tolist(), "cell": terrain.cell, "origin": terrain.origin.tolist()}
 
 
 def terrain_from_dict(data: object, where: str) -> Terrain:
-    """Return the terrain of a dict made by `terrain_to_dict`.
+    """Convert a dict of `terrain_to_dict` back to a terrain.
 
     Args:
-        where: position in the file, for messages.
+        data: the dict.
+        where: path of the value in the file, such as `terrains[0]`, for messages.
 
     Raises:
-        FormatError: the data is not that of a terrain.
+        FormatError: the data does not describe a terrain.
     """
     if not isinstance(data, Mapping):
         raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
@@ -75,24 +76,24 @@ def terrain_from_dict(data: object, where: str) -> Terrain:
 
 
 def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
-    """Return the keys of an `OnTerrain` goal that other goals do not have."""
-    own_keys = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
-    return {**own_keys, "at": goal.point.tolist(), "radius": goal.radius}
+    """Return an `OnTerrain` goal as a dict, without the options that all objectives have."""
+    terrain_fields = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
+    return {**terrain_fields, "at": goal.point.tolist(), "radius": goal.radius}
 
 
 def on_terrain_from_dict(
     table: Mapping[str, Any], options: Mapping[str, Any], terrains: Sequence[Terrain], where: str
 ) -> OnTerrain:
-    """Return the `OnTerrain` goal of a dict.
+    """Convert a dict of `on_terrain_to_dict` back to an `OnTerrain` goal.
 
     Args:
         table: dict made by `on_terrain_to_dict`, whose terrain may be an index into `terrains`.
         options: arguments that every objective takes.
         terrains: terrains of the file.
-        where: position in the file, for messages.
+        where: path of the value in the file, such as `objectives[0]`, for messages.
 
     Raises:
-        FormatError: the data is not that of a goal on a terrain.
+        FormatError: the data does not describe a goal on a terrain.
     """
     terrain_data = table.get("terrain")
     if isinstance(terrain_data, int) and not isinstance(terrain_data, bool):
@@ -103,9 +104,9 @@ def on_terrain_from_dict(
         terrain = terrains[terrain_data]
     else:
         terrain = terrain_from_dict(terrain_data, f"{where}.terrain")
-    own_arguments = {key: table[key] for key in ON_TERRAIN_KEYS if key in table and key != "terrain"}
+    arguments = {key: table[key] for key in ON_TERRAIN_KEYS if key in table and key != "terrain"}
     try:
-        return OnTerrain(terrain=terrain, **own_arguments, **options)
+        return OnTerrain(terrain=terrain, **arguments, **options)
     except MechanikError as error:
         raise FormatError(f"{where}: {error}") from error
 
@@ -118,18 +119,18 @@ def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terr
         terrains: terrain of each objective, or None.
 
     Returns:
-        Dict of each terrain, once.
+        The dicts of the distinct terrains, in order of their indices.
     """
-    index_by_id: dict[int, int] = {}
-    tables: list[dict[str, Any]] = []
+    index_by_id: dict[int, int] = {}  # terrains have no equality, so objects are compared
+    terrain_dicts: list[dict[str, Any]] = []
     for item, terrain in zip(items, terrains, strict=True):
         if terrain is None:
             continue
         if id(terrain) not in index_by_id:
-            index_by_id[id(terrain)] = len(tables)
-            tables.append(item["terrain"])
+            index_by_id[id(terrain)] = len(terrain_dicts)
+            terrain_dicts.append(item["terrain"])
         item["terrain"] = index_by_id[id(terrain)]
-    return tables
+    return terrain_dicts
 
 
 FORMAT = "mechanik objectives"
@@ -152,7 +153,8 @@ KINDS: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
         (PoseGoal, PointConstraint, FixedRotation),
     )
 }
-"""Named classes with their position and rotation constraint; a `LinkGoal` may have any."""
+"""Subclasses of `LinkGoal` by name, with the classes of their position and rotation constraints; a plain `LinkGoal`
+takes any constraint."""
 
 OPTION_KEYS = tuple(field.name for field in fields(Objective))
 POSE_CONSTRAINT_KEYS = ("kind", "link", "relative_to", "position", "rotation", *OPTION_KEYS)
@@ -183,21 +185,25 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
 def objective_from_dict(
     data: object, where: str = "objective", terrains: Sequence[Terrain] = ()
 ) -> LinkGoal | OnTerrain:
-    """Return the objective of a dict made by `objective_to_dict`.
+    """Convert a dict of `objective_to_dict` back to an objective.
 
     Args:
-        where: position in the file, for messages.
+        data: the dict.
+        where: path of the value in the file, such as `objectives[0]`, for messages.
         terrains: terrains of the file, to which goals refer by index.
 
     Raises:
-        FormatError: the data is not that of an objective.
+        FormatError: the data does not describe an objective.
     """
     table = _as_table(data, where)
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *KINDS):
         raise FormatError(f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *KINDS])}")
-    extra = {"PoseGoal": (*POSE_CONSTRAINT_KEYS, "dof", "axes"), "OnTerrain": ("kind", *ON_TERRAIN_KEYS, *OPTION_KEYS)}
-    _check_keys(table, extra.get(kind, POSE_CONSTRAINT_KEYS), where)
+    keys_by_kind = {
+        "PoseGoal": (*POSE_CONSTRAINT_KEYS, "dof", "axes"),
+        "OnTerrain": ("kind", *ON_TERRAIN_KEYS, *OPTION_KEYS),
+    }
+    _check_keys(table, keys_by_kind.get(kind, POSE_CONSTRAINT_KEYS), where)
     if "link" not in table:
         raise FormatError(f"{where}: the key 'link' is missing")
     options = {key: table[key] for key in OPTION_KEYS if key in table}
@@ -213,13 +219,15 @@ def objective_from_dict(
             names = [None if constraint is None else constraint.__name__ for constraint in expected]
             raise FormatError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
         if goal_class is PoseGoal:
-            target, tool = (
+            target, tool_offset = (
                 make_pose(constraints[1].target, constraints[0].target),
                 make_pose(constraints[1].local, constraints[0].local),
             )
             pose_options = {key: table[key] for key in ("dof", "axes") if key in table}
-            return PoseGoal(links["link"], target, at=tool, relative_to=links["relative_to"], **pose_options, **options)
-        # the constructors of the named classes take other arguments than constraints
+            return PoseGoal(
+                links["link"], target, at=tool_offset, relative_to=links["relative_to"], **pose_options, **options
+            )
+        # the constructors of the subclasses take targets instead of constraints, so they are bypassed
         goal = object.__new__(goal_class)
         LinkGoal.__init__(goal, **links, position=constraints[0], rotation=constraints[1], **options)
         return goal
@@ -232,7 +240,7 @@ def objective_from_dict(
 def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.PathLike[str]) -> None:
     """Write objectives to a JSON file.
 
-    The file is written under a temporary name and then renamed, so an old file is replaced as a whole or stays.
+    The file is written under a temporary name and then renamed, so a failed write leaves an existing file unchanged.
 
     Args:
         objectives: one objective or several: `LinkGoal` with its subclasses, and `OnTerrain`.
@@ -250,28 +258,29 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
         ...     print(mk.objectives.load_objectives(path))
         [<PositionGoal of link 'tool': PointConstraint>]
     """
-    goals = as_objectives(objectives)
-    tables = [objective_to_dict(goal) for goal in goals]
+    objective_list = as_objectives(objectives)
+    objective_dicts = [objective_to_dict(objective) for objective in objective_list]
     terrains = extract_shared_terrains(
-        tables, [goal.terrain if isinstance(goal, OnTerrain) else None for goal in goals]
+        objective_dicts,
+        [objective.terrain if isinstance(objective, OnTerrain) else None for objective in objective_list],
     )
-    terrain_table = {"terrains": terrains} if terrains else {}
-    data = {"format": FORMAT, "version": VERSION, **terrain_table, "objectives": tables}
+    terrain_section = {"terrains": terrains} if terrains else {}
+    data = {"format": FORMAT, "version": VERSION, **terrain_section, "objectives": objective_dicts}
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
     try:
-        target = Path(path).expanduser().resolve()  # a symbolic link stays a link
-        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+        target_path = Path(path).expanduser().resolve()  # a symbolic link stays; its file is replaced
+        temporary_path = target_path.with_name(f".{secrets.token_hex(8)}.part")
         try:
-            with open(temporary, "x", encoding="utf-8") as stream:
+            with open(temporary_path, "x", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            if target.exists():
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
+            if target_path.exists():
+                shutil.copymode(target_path, temporary_path)
+            os.replace(temporary_path, target_path)
         except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                temporary_path.unlink()
             raise
     except (OSError, TypeError, ValueError, RuntimeError) as error:
         raise CannotSave(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -285,7 +294,7 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
 
     Raises:
         FileMissing: there is no such file.
-        FormatError: the file is not a file of objectives.
+        FormatError: the content is not a valid objective file.
 
     Example:
         >>> import tempfile
@@ -312,8 +321,8 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
     if table.get("version") != VERSION:
         raise FormatError(f"{file.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}")
     _check_keys(table, ("format", "version", "terrains", "objectives"), file.name)
-    goal_data, terrain_data = table.get("objectives"), table.get("terrains", [])
-    for key, value in (("objectives", goal_data), ("terrains", terrain_data)):
+    objective_data, terrain_data = table.get("objectives"), table.get("terrains", [])
+    for key, value in (("objectives", objective_data), ("terrains", terrain_data)):
         if not isinstance(value, list):
             raise FormatError(f"{file.name}: {key} must be a list")
     terrains = [
@@ -321,7 +330,7 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
     ]
     return [
         objective_from_dict(entry, f"objectives[{k}]", terrains)
-        for k, entry in enumerate(cast("list[object]", goal_data))
+        for k, entry in enumerate(cast("list[object]", objective_data))
     ]
 
 
@@ -359,7 +368,7 @@ def _raise_not_object(where: str, data: object) -> NoReturn:
     raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
 
 
-def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], allowed_keys: Sequence[str], where: str) -> None:
     for key in table:
-        if key not in known:
-            raise FormatError(f"{where}: {UnknownName('key', key, known)}")
+        if key not in allowed_keys:
+            raise FormatError(f"{where}: {UnknownName('key', key, allowed_keys)}")

@@ -1,7 +1,8 @@
-"""Compilation of a mechanism and its objectives into independent subproblems, and writing of new targets.
+"""Compilation of a mechanism and its objectives into independent subproblems, and update of targets.
 
-Closures, joint constraints and cones are hard constraints in a first stage; objectives follow in stages by level.
-Residual blocks that share columns, directly or through others, form a subproblem.
+Closures, joint constraints and swing cones of spherical joints are hard constraints in a first stage; objectives
+follow, one stage for each priority level. Residual blocks that share columns, directly or through other blocks, form a
+subproblem.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from mechanik.problem.residual_block import ResidualBlock, WeightedRelation
 from mechanik.spatial.array import Array
 
 CLOSURE_ROUNDING_SHARE = 1e-13
-"""Smallest closure tolerance that rounding allows, as a share of the unit of length."""
+"""Lower bound of the closure tolerance, as a ratio to the length unit; smaller gaps are rounding."""
 LENGTH_UNIT_SHARE = 1 / 3
-"""Unit of length as a share of the reach; it weighs lengths against angles. Tuned on random targets of a Panda and a
-UR5."""
+"""Length unit as a ratio to the reach; larger values give more weight to angles and less to lengths. Tuned on random
+targets of a Panda and a UR5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subproblem:
-    """Objectives and constraints that share dofs, directly or through each other.
+    """Independent part of a problem: objectives and constraints that are connected by common dofs.
 
     Attributes:
         packed: the flat arrays for the kernel.
@@ -51,10 +52,10 @@ class Subproblem:
             come first, then joint constraints, then cones.
         relation_indices: for each block the index among its owner's relations.
         levels: for each stage the level of its objectives; -1 for constraints.
-        is_optional: for each stage whether success does not depend on it.
-        moving_dofs: (nv,), mask of the dofs that it may move.
-        passive_spherical_v: first index in v of each spherical joint without columns, whose rotation follows from a
-            closure.
+        is_optional: for each stage whether it is optional: success does not depend on it.
+        moving_dofs: (nv,), mask of the dofs that the subproblem may change.
+        passive_spherical_v: first index in v of each passive spherical joint, whose rotation is computed from a
+            closure after the solve.
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem
@@ -75,10 +76,10 @@ class Subproblem:
     def columns_moving(
         self, dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return the mask of the problem's columns that move a dof of the mask `dofs` (nv,)."""
+        """Return the mask of the columns of this subproblem that belong to the dofs of the mask `dofs` (nv,)."""
         columns = self.packed.columns
-        known = (columns >= 0) & (columns < len(dofs))
-        return known & np.append(dofs, False)[np.where(known, columns, -1)]
+        is_dof_column = (columns >= 0) & (columns < len(dofs))
+        return is_dof_column & np.append(dofs, False)[np.where(is_dof_column, columns, -1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +88,9 @@ class Problem:
 
     Attributes:
         objectives, closures: the compiled objectives and closures, in order.
-        subproblems: solved independently.
+        subproblems: independent parts, each with its packed tables.
         tree: kinematic tree of the mechanism, with nodes of closing joints.
-        length_unit: m.
+        length_unit: m; residuals of lengths are divided by it.
         extra_values: start values (m and rad) of the closing joints with their own nodes; in x they follow q.
         joint_constraints: by name, in order.
         cones: names of the joints in the tree with a swing cone.
@@ -119,10 +120,11 @@ class ProblemSettings:
     Attributes:
         active: (nv,), mask of the dofs that may move.
         objective_weights: factor of the residual by index of the objective; default 1.
-        dof_weights: (nv,), mobility of each dof: a dof with 0.1 moves less than one with 1, the default.
+        dof_weights: (nv,), weight of the motion of each dof: a dof with weight 0.1 moves less than a dof with weight 1,
+            the default.
         position_weight, rotation_weight: factor of all lengths and of all angles of the objectives.
-        eliminate_passive_sphericals: whether spherical joints whose rotation follows from a closure have no columns;
-            for the default solver only.
+        eliminate_passive_sphericals: whether spherical joints whose rotation follows from a closure are eliminated; for
+            the default solver only.
 
     Example:
         >>> from mechanik.problem import ProblemSettings
@@ -148,9 +150,13 @@ def compile_problem(
 
     Args:
         mechanism: its closures, joint constraints and cones become hard constraints.
-        objectives: in order; other functions refer to them by index.
-        relations: relations of each objective, given since angles may mean the nearest equivalent.
+        objectives: the order is kept; `write_targets` and `Subproblem.owners` use the index.
+        relations: relations of each objective. The caller evaluates them, because angle targets may depend on the
+            present configuration (nearest equivalent angle).
         settings: weights, and the dofs that may move.
+
+    Returns:
+        The compiled problem.
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem
@@ -166,7 +172,7 @@ def compile_problem(
     length_unit = reach * LENGTH_UNIT_SHARE if reach > 1e-9 else 1.0
     entries: list[tuple[int, bool, int, int, WeightedRelation]] = []  # level, optional, owner, index of the relation
     for owner, closure in enumerate(closures):
-        for i, relation in enumerate(_closure_relations(mechanism, closure, closure in closures_with_nodes)):
+        for i, relation in enumerate(_make_closure_relations(mechanism, closure, closure in closures_with_nodes)):
             entries.append(
                 (
                     -1,
@@ -185,27 +191,30 @@ def compile_problem(
     for owner, cone in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
         for i, relation in enumerate(cone):
             entries.append((-1, False, -1 - owner, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
-    for owner, (objective, own_relations) in enumerate(zip(objectives, relations, strict=True)):
+    for owner, (objective, objective_relations) in enumerate(zip(objectives, relations, strict=True)):
         factor = settings.objective_weights.get(owner, 1.0)
-        for i, relation in enumerate(own_relations):
-            weighted = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
-            entries.append((objective.level, not objective.required, owner, i, weighted))
-    active = [*settings.active, *[True] * (len(tree.rotates) - tree.nv)]
+        for i, relation in enumerate(objective_relations):
+            weighted_relation = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
+            entries.append((objective.level, not objective.required, owner, i, weighted_relation))
+    active_dofs = [*settings.active, *[True] * (len(tree.rotates) - tree.nv)]
     dof_weights = [*settings.dof_weights, *[1.0] * (len(tree.rotates) - tree.nv)]
     weights = settings.position_weight, settings.rotation_weight
     passive_sphericals: dict[int, PassiveSpherical] = {}
     if settings.eliminate_passive_sphericals:
         all_relations = [entry[4].relation for entry in entries]
-        welds = {k: all_relations[k] for k, entry in enumerate(entries) if entry[2] < 0}
+        constraint_relations = {k: all_relations[k] for k, entry in enumerate(entries) if entry[2] < 0}
         passive_sphericals = find_passive_sphericals(
-            tree, welds, all_relations, [a and w == 1.0 for a, w in zip(active, dof_weights, strict=True)]
+            tree,
+            constraint_relations,
+            all_relations,
+            [a and w == 1.0 for a, w in zip(active_dofs, dof_weights, strict=True)],
         )
         tree = with_spherical_frames(tree, passive_sphericals)
         for k, joint in passive_sphericals.items():
             entries[k] = (*entries[k][:4], replace(entries[k][4], relation=joint.relation))
-    # the weights of goals do not apply to closures and joint constraints, whose tolerances are in m and rad
+    # objective weights do not apply to closures, joint constraints and cones, whose tolerances are in m and rad
     blocks = [
-        ResidualBlock(tree, entry[4], active, length_unit, weights if entry[2] >= 0 else (1.0, 1.0))
+        ResidualBlock(tree, entry[4], active_dofs, length_unit, weights if entry[2] >= 0 else (1.0, 1.0))
         for entry in entries
     ]
     subproblems: list[Subproblem] = []
@@ -223,10 +232,10 @@ def compile_problem(
             dof_weights,
             group_sphericals,
         )
-        moving = np.zeros(tree.nv, dtype=np.bool_)
-        moving[[v for v in packed.columns if 0 <= v < tree.nv]] = True
+        moving_dofs = np.zeros(tree.nv, dtype=np.bool_)
+        moving_dofs[[v for v in packed.columns if 0 <= v < tree.nv]] = True
         for joint in group_sphericals:
-            moving[joint.v : joint.v + 3] = True
+            moving_dofs[joint.v : joint.v + 3] = True
         subproblems.append(
             Subproblem(
                 packed=packed,
@@ -234,7 +243,7 @@ def compile_problem(
                 relation_indices=tuple(entries[k][3] for k in ordered),
                 levels=tuple(level for level, _ in stages),
                 is_optional=tuple(is_optional for _, is_optional in stages),
-                moving_dofs=moving,
+                moving_dofs=moving_dofs,
                 passive_spherical_v=tuple(joint.v for joint in group_sphericals),
             )
         )
@@ -255,7 +264,10 @@ def compile_problem(
 
 
 def _needs_nodes(closure: Closure) -> bool:
-    """Whether the closing joint has limits on one of several rotations, which no relation can express."""
+    """Return whether a closing joint needs nodes in the tree.
+
+    It needs them if it has several rotations and a limit on one of them, which a relation cannot express.
+    """
     joint = closure.joint
     if not isinstance(joint, Joint):
         return False
@@ -263,16 +275,18 @@ def _needs_nodes(closure: Closure) -> bool:
     return len(rotations) > 1 and bool(np.isfinite([joint.limits(dof) for dof in rotations]).any())
 
 
-def _closure_relations(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
+def _make_closure_relations(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
     if not has_nodes:
         return (*closure_relations(mechanism, closure), *closure_limit_relations(mechanism, closure))
-    end = f"closing {mechanism.name_of(closure.joint)}"
-    weld = Relation(RelationKind.POSE, tuple(range(6)), end, mechanism.name_of(closure.link), X_b=closure.at.matrix)
+    closing_frame = f"closing {mechanism.name_of(closure.joint)}"
+    weld = Relation(
+        RelationKind.POSE, tuple(range(6)), closing_frame, mechanism.name_of(closure.link), X_b=closure.at.matrix
+    )
     return (weld, *closure_cone_relations(mechanism, closure))
 
 
 def _closing_joint_values(closure: Closure) -> list[float]:
-    """Return the values in the order of the tree's nodes: translations, then rotations from the last to the first."""
+    """Return the values of a closing joint in the order of its nodes: translations, then rotations in reverse order."""
     joint = closure.joint
     assert isinstance(joint, Joint)
     translations = [dof for dof in joint.dof if not dof.is_rotation]
@@ -281,22 +295,24 @@ def _closing_joint_values(closure: Closure) -> list[float]:
 
 
 def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
-    """Group the indices of blocks that share columns; each group and the list of groups are sorted."""
+    """Group the indices of blocks that share columns; groups are ascending and ordered by first block."""
     groups: list[tuple[set[int], set[int]]] = []
     for k, block in enumerate(blocks):
-        members, columns = {k}, set(block.columns)
-        separate: list[tuple[set[int], set[int]]] = []
+        group_blocks, columns = {k}, set(block.columns)
+        disjoint_groups: list[tuple[set[int], set[int]]] = []
         for group in groups:
             if group[1] & columns:
-                members, columns = members | group[0], columns | group[1]
+                group_blocks, columns = group_blocks | group[0], columns | group[1]
             else:
-                separate.append(group)
-        groups = [*separate, (members, columns)]
-    return sorted((sorted(members) for members, _ in groups), key=lambda members: members[0])
+                disjoint_groups.append(group)
+        groups = [*disjoint_groups, (group_blocks, columns)]
+    return sorted((sorted(group_blocks) for group_blocks, _ in groups), key=lambda group_blocks: group_blocks[0])
 
 
 def same_structure(old: Relation, new: Relation) -> bool:
-    """Whether two relations differ in frames, targets or functions only, so that nothing must be compiled again.
+    """Return whether two relations differ only in poses, targets, bounds or functions.
+
+    Then a compiled problem can be updated in place.
 
     Args:
         old, new: relations to compare.
@@ -327,7 +343,7 @@ def same_structure(old: Relation, new: Relation) -> bool:
 
 
 def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -> None:
-    """Write the targets of an objective's new relations into a compiled problem.
+    """Write new targets of an objective into a compiled problem, without compiling it again.
 
     Args:
         problem: changed in place.
@@ -343,28 +359,28 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
         [0.4, 0.3, 0.0]
     """
     for subproblem in problem.subproblems:
-        for b, (block_owner, relation_index) in enumerate(
+        for block_index, (block_owner, relation_index) in enumerate(
             zip(subproblem.owners, subproblem.relation_indices, strict=True)
         ):
             if block_owner == owner:
-                _write_block(problem, subproblem, b, relations[relation_index])
+                _write_block(problem, subproblem, block_index, relations[relation_index])
 
 
-def _write_block(compiled: Problem, subproblem: Subproblem, b: int, relation: Relation) -> None:
+def _write_block(compiled: Problem, subproblem: Subproblem, block_index: int, relation: Relation) -> None:
     tables = subproblem.packed.tables
-    data = tables["block_data"][b * problem.BLOCK_FLOATS : (b + 1) * problem.BLOCK_FLOATS]
+    block_floats = tables["block_data"][block_index * problem.BLOCK_FLOATS : (block_index + 1) * problem.BLOCK_FLOATS]
     if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
-        data[: len(relation.target)] = relation.target
+        block_floats[: len(relation.target)] = relation.target
     elif relation.kind is not RelationKind.FUNCTION:
-        data[problem.FRAME_A : problem.FRAME_B] = flat_pose(compiled.tree.frames[relation.a][1] @ relation.X_a)
-        data[problem.FRAME_B : problem.AXES_C] = flat_pose(compiled.tree.frames[relation.b][1] @ relation.X_b)
+        block_floats[problem.FRAME_A : problem.FRAME_B] = flat_pose(compiled.tree.frames[relation.a][1] @ relation.X_a)
+        block_floats[problem.FRAME_B : problem.AXES_C] = flat_pose(compiled.tree.frames[relation.b][1] @ relation.X_b)
     if relation.world_axes is not None:
-        data[problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
-    block = tables["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
-    if block[problem.HAS_BANDS]:
-        first, slack = int(block[problem.FIRST_ROW]), tables["slack"].reshape(-1, 2)
-        members = tables["block_columns"][block[problem.FIRST_COLUMN] :]
+        block_floats[problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
+    block_ints = tables["blocks"][block_index * problem.BLOCK_INTS : (block_index + 1) * problem.BLOCK_INTS]
+    if block_ints[problem.HAS_BANDS]:
+        first, slack = int(block_ints[problem.FIRST_ROW]), tables["slack"].reshape(-1, 2)
+        block_columns = tables["block_columns"][block_ints[problem.FIRST_COLUMN] :]
         for r in range(len(relation.rows)):
-            column = members[slack[first + r, 1]]
+            column = block_columns[slack[first + r, 1]]
             tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[r]
             tables["upper"][column] = np.inf if relation.upper is None else relation.upper[r]

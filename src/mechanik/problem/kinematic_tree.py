@@ -1,11 +1,13 @@
-"""Kinematic tree of a problem: the nodes of the mechanism, and of closing joints that need their own.
+"""Kinematic tree of a problem, with nodes for some closing joints, and elimination of passive spherical joints.
 
-The dofs of a closing joint are not part of q. Usually its closure has fewer residual rows instead. A closing joint with
-limits that no relation can express gets nodes and values behind q, and its end is welded to the link.
+The dofs of a closing joint are not part of q. Normally, its closure leaves these dofs out of the residual. A closing
+joint with limits that no relation can express has nodes in the tree and values in x after q; a fixed closure (weld)
+connects its last node to the link.
 
-Passive spherical joints: a leg that ends in a spherical joint, welded to a platform, is equivalent to a leg whose
-spherical joint closes the loop. If nothing else depends on this joint, its rotation follows from the weld. So the weld
-keeps its position rows only, three dofs are eliminated, and the rotation is computed after the solve.
+Consider a leg of a parallel mechanism whose last joint is spherical and welded to the platform. It is equivalent to a
+leg whose spherical joint closes the loop. If no other relation depends on this joint, its rotation follows from the
+weld, and the joint is passive: the weld keeps its position rows only, three dofs are eliminated, and the rotation is
+computed after the solve.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from mechanik.validation import read_only
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KinematicTree:
-    """Nodes, frames, limits and indices of everything that can move in a problem.
+    """Node table of a problem, with the frames of the links, the limits, and the index maps between x and v.
 
     x is q, followed by the values of closing joints that have nodes.
 
@@ -37,7 +39,7 @@ class KinematicTree:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
         frames: for each link its node and its pose in it (4, 4); also for closing joints with nodes, as "closing NAME".
         lower, upper: (nx,), limits, m and rad.
-        v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 in quaternions.
+        v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 for entries of quaternions.
         spherical_joints: first index of each spherical joint in x and in v.
         rotates: for each entry of v whether it is a rotation.
         x_of: index in x of a scalar dof (as in `q_names`), a spherical joint (by joint name), or a closing joint's dof.
@@ -61,24 +63,29 @@ class KinematicTree:
 
     @property
     def reach(self) -> float:
-        """Longest path from the world along the links, m, with prismatic joints at their farthest finite limit."""
+        """Largest distance from the world to a frame along the links, m.
+
+        Prismatic joints are at their farthest finite limit.
+        """
         longest = np.zeros(len(self.nodes))
         for i, node in enumerate(self.nodes):
-            longest[i] = np.linalg.norm(node[9:12]) + self._slide(node)
+            longest[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_travel(node)
             if node[PARENT] >= 0:
                 longest[i] += longest[int(node[PARENT])]
-        ends = [np.linalg.norm(X[:3, 3]) + (longest[node] if node >= 0 else 0.0) for node, X in self.frames.values()]
-        return float(max([0.0, *ends]))
+        frame_distances = [
+            np.linalg.norm(X[:3, 3]) + (longest[node] if node >= 0 else 0.0) for node, X in self.frames.values()
+        ]
+        return float(max([0.0, *frame_distances]))
 
-    def _slide(self, node: Array) -> float:
+    def _max_prismatic_travel(self, node: Array) -> float:
         if node[NODE_KIND] != 1:
             return 0.0
         k = int(node[FIRST_Q])
-        ends = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
-        return float(np.max(ends, where=np.isfinite(ends), initial=0.0))
+        travels = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
+        return float(np.max(travels, where=np.isfinite(travels), initial=0.0))
 
     def is_rotational(self, dof_name: str) -> bool:
-        """Whether a scalar dof is a rotation; else it is a translation."""
+        """Return whether a scalar dof is a rotation (otherwise a translation)."""
         return bool(self.rotates[self.v_of_x[self.x_of[dof_name]]])
 
     def limits(self, dof_name: str) -> tuple[float, float]:
@@ -87,14 +94,14 @@ class KinematicTree:
         return float(self.lower[k]), float(self.upper[k])
 
     def columns_of(self, node: Array) -> list[tuple[int, int, bool]]:
-        """Return (index in v, axis of the node, whether it rotates) for each column of a node."""
+        """Return (index in v, axis of the node, whether the column is a rotation) for each column of a node."""
         kind, v = int(node[NODE_KIND]), int(node[FIRST_V])
         if kind in (TRANSLATION, SPHERICAL):
             return [(v + axis, axis, kind == SPHERICAL) for axis in range(3)]
         return [(v, 2, kind == 0)]
 
     def path(self, frame: str | None) -> list[int]:
-        """Return the nodes from the world to a frame."""
+        """Return the indices of the nodes from the world to a frame."""
         node = self.frames[frame][0]
         nodes: list[int] = []
         while node >= 0:
@@ -109,8 +116,8 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
     space = kinematics.space
     rows = [row.copy() for row in kinematics.nodes]
     frames: dict[str | None, tuple[int, Array]] = {None: (-1, np.eye(4))}
-    for name, end in zip(kinematics.links, kinematics.link_nodes, strict=True):
-        frames[name] = int(end[PARENT]), make_pose(end[:9].reshape(3, 3), end[9:12])
+    for name, link_node in zip(kinematics.links, kinematics.link_nodes, strict=True):
+        frames[name] = int(link_node[PARENT]), make_pose(link_node[:9].reshape(3, 3), link_node[9:12])
     lower, upper = space.lower.tolist(), space.upper.tolist()
     v_of_x = [-1] * space.nq
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
@@ -118,18 +125,18 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
     rotates = space.rotates.tolist()
     x_of = {name: k for k, name in enumerate(space.q_names)}
     x_of |= {
-        mechanism.name_of(joint): slot.quaternion_q
-        for joint, slot in kinematics.joint_indices.items()
-        if slot.quaternion_q is not None
+        mechanism.name_of(joint): indices.quaternion_q
+        for joint, indices in kinematics.joint_indices.items()
+        if indices.quaternion_q is not None
     }
     for closure in node_closures:
         joint = closure.joint
         assert isinstance(joint, Joint)
         name = mechanism.name_of(joint)
-        base = None if joint.parent is None else mechanism.name_of(joint.parent)
-        node, X = frames[base]
-        A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
-        X = X @ joint.matrix @ A
+        parent_link = None if joint.parent is None else mechanism.name_of(joint.parent)
+        node, X = frames[parent_link]
+        X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        X = X @ joint.matrix @ X_joint_axes
         for dof in (*TRANSLATIONS, *reversed(ROTATIONS)):
             if dof not in joint.dof:
                 continue
@@ -143,10 +150,10 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
             x_of[name if len(joint.dof) == 1 else f"{name}.{dof.name}"] = len(lower)
             v_of_x.append(len(rotates))
             rotates.append(dof.is_rotation)
-            low, high = joint.effective_limits(dof)
-            lower.append(low)
-            upper.append(high)
-        frames[f"closing {name}"] = node, X @ A.T
+            dof_lower, dof_upper = joint.effective_limits(dof)
+            lower.append(dof_lower)
+            upper.append(dof_upper)
+        frames[f"closing {name}"] = node, X @ X_joint_axes.T
     return KinematicTree(
         nodes=np.array(rows, dtype=np.float64).reshape(-1, NODE_FLOATS),
         frames=frames,
@@ -166,14 +173,14 @@ WELD_ROWS = (0, 1, 2, 3, 4, 5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassiveSpherical:
-    """Spherical joint whose rotation follows from a weld.
+    """Spherical joint whose rotation is computed from the poses of two nodes, since a weld determines it.
 
     Attributes:
-        relation: remaining relation of the weld: the position of the joint's centre.
+        relation: relation that replaces the weld: the joint centre coincides on both sides.
         node: index of the joint among the nodes of the tree.
-        carrier, weld_node: nodes that carry the joint and the other end of the weld; -1 is the world.
-        R_carrier_joint: (3, 3), axes of the joint in its carrier at zero rotation.
-        R_weld_joint: (3, 3), axes of the joint in the weld node as the weld requires them.
+        carrier, weld_node: parent node of the joint, and the node at the other end of the weld; -1 is the world.
+        R_carrier_joint: (3, 3), axes of the joint in its parent node at zero rotation.
+        R_weld_joint: (3, 3), axes of the joint in the weld node if the weld is closed.
         x, v: first index of the joint in x and in v.
     """
 
@@ -193,18 +200,19 @@ def find_passive_sphericals(
     """Return the spherical joints whose rotation follows from a weld, by index of the weld in `relations`.
 
     Args:
-        welds: relations of closures, by index in `relations`.
+        welds: relations of closures, joint constraints and cones, by index in `relations`; relations that are not
+            welds (all six rows of a pose) are skipped.
         relations: all relations of the problem.
         movable: for each entry of v whether the dof may move and has the default weight.
     """
     if any(relation.kind is RelationKind.FUNCTION for relation in relations):
         return {}
-    uses = np.zeros(len(tree.nodes), dtype=np.int64)
+    relation_counts = np.zeros(len(tree.nodes), dtype=np.int64)
     for relation in relations:
         links = {relation.a, relation.b, *(link for link, _, _ in relation.masses)}
         for node in {node for link in links for node in tree.path(link)}:
-            uses[node] += 1
-    targeted = {
+            relation_counts[node] += 1
+    x_with_targets = {
         tree.x_of.get(relation.dof_name) for relation in relations if relation.kind is RelationKind.SPHERICAL_JOINT
     }
     passive_sphericals: dict[int, PassiveSpherical] = {}
@@ -213,19 +221,19 @@ def find_passive_sphericals(
             continue
         for side in ("a", "b"):
             node = tree.frames[relation.a if side == "a" else relation.b][0]
-            if node < 0 or tree.nodes[node, NODE_KIND] != SPHERICAL or uses[node] != 1:
+            if node < 0 or tree.nodes[node, NODE_KIND] != SPHERICAL or relation_counts[node] != 1:
                 continue
             if node in tree.path(relation.b if side == "a" else relation.a):
-                continue  # it carries both ends, so it cannot move them relative to each other
+                continue  # an ancestor of both frames does not change their relative pose
             x, v = int(tree.nodes[node, FIRST_Q]), int(tree.nodes[node, FIRST_V])
-            if x not in targeted and all(movable[v : v + 3]):
-                passive_sphericals[index] = _passive_spherical(tree, relation, side, node, x, v)
+            if x not in x_with_targets and all(movable[v : v + 3]):
+                passive_sphericals[index] = _make_passive_spherical(tree, relation, side, node, x, v)
                 break
     return passive_sphericals
 
 
 def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, PassiveSpherical]) -> KinematicTree:
-    """Return the tree with additional frames: those of passive spherical joints at zero rotation."""
+    """Return the tree with a frame for each passive spherical joint at zero rotation."""
     frames = dict(tree.frames)
     for joint in passive_sphericals.values():
         frames[_zero_rotation_frame(joint.node)] = (
@@ -235,14 +243,14 @@ def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, 
     return replace(tree, frames=frames)
 
 
-def _passive_spherical(
+def _make_passive_spherical(
     tree: KinematicTree, relation: Relation, side: str, node: int, x: int, v: int
 ) -> PassiveSpherical:
-    ends = {"a": (relation.a, relation.X_a), "b": (relation.b, relation.X_b)}
-    link, X_link_end = ends[side]
-    other_link, X_other_end = ends["b" if side == "a" else "a"]
-    X_joint_end = tree.frames[link][1] @ X_link_end
-    X_other_joint = read_only(X_other_end @ inverse(X_joint_end))
+    frames = {"a": (relation.a, relation.X_a), "b": (relation.b, relation.X_b)}
+    link, X_link_weld = frames[side]
+    other_link, X_other_weld = frames["b" if side == "a" else "a"]
+    X_joint_weld = tree.frames[link][1] @ X_link_weld
+    X_other_joint = read_only(X_other_weld @ inverse(X_joint_weld))
     joint_frame, other_frame = (_zero_rotation_frame(node), read_only(np.eye(4))), (other_link, X_other_joint)
     (a, X_a), (b, X_b) = (joint_frame, other_frame) if side == "a" else (other_frame, joint_frame)
     other_node, X_node_other = tree.frames[other_link]

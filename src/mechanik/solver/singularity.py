@@ -1,13 +1,13 @@
-"""Singularity analysis of a configuration: which kind, how near, and which joints move there without effect.
+"""Singularity analysis of a configuration: kind of singularity, distance measure, and the joint motion without effect.
 
-A configuration is singular where a matrix loses rank relative to nearby configurations with closed loops. Lengths are
-divided by the characteristic length of the mechanism. The kinds are those of C. Gosselin and J. Angeles, "Singularity
-analysis of closed-loop kinematic chains", IEEE Transactions on Robotics and Automation 6(3) (1990), and the change
-points of linkages:
+A configuration is singular if one of the three matrices below has a lower rank than at nearby configurations with
+closed loops. Lengths are divided by the characteristic length of the mechanism. The kinds are types 1 and 2 of
+C. Gosselin and J. Angeles, "Singularity analysis of closed-loop kinematic chains", IEEE Transactions on Robotics and
+Automation 6(3) (1990), and the change points of linkages:
 
-    change point     the loop constraints lose rank: several branches of motion meet here
-    dead point       the inputs do not determine the rest: links move while the inputs are fixed (their type 2)
-    lost direction   the goals lose rank: a direction in which the goals usually can move is lost (their type 1)
+    change point     the loop constraints lose rank: several branches of motion meet at this configuration
+    dead point       the inputs do not determine the other joints: links move while the inputs are fixed (type 2)
+    lost direction   the Jacobian of the goals loses rank: the links of the goals cannot move in one direction (type 1)
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from mechanik.spatial.array import Array
 SingularityKind = Literal["change point", "dead point", "lost direction"]
 
 SINGULAR_RATIO = 2e-3
-"""Singular values below this share of the largest count as zero. At a stretched arm or a dead point the error of a goal
-grows with the square of the motion, so a goal that is met within 1e-6 determines the pose only to 1e-3.
+"""Ratio to the largest singular value; smaller values count as zero. At a stretched arm or a dead point the error of a
+goal grows with the square of the motion, so a goal that is met within 1e-6 determines the configuration only to 1e-3.
 """
 MIN_REPORTED_MOTION = 0.05
-"""Motions below this share of the largest are not shown in messages."""
+"""Ratio to the largest joint motion; smaller motions are not shown in messages."""
 
 _DESCRIPTIONS: dict[SingularityKind, str] = {
     "change point": "the loop constraints lose rank, and several branches of motion meet here",
@@ -52,13 +52,14 @@ _DESCRIPTIONS: dict[SingularityKind, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SingularDirection:
-    """A direction in which a pose is singular or nearly singular.
+    """Joint motion that belongs to the smallest relevant singular value of a configuration, for a kind of singularity.
 
     Attributes:
         kind: kind of singularity.
-        nearness: the singular value that vanishes at a singular pose, divided by the largest.
-        motion: velocity by dof, rad and m. Change point: the additional motion. Dead point: the motion with fixed
-            inputs. Lost direction: the motion that does not change the goals.
+        nearness: this singular value divided by the largest: 0 at a singular configuration, larger far from it.
+        motion: velocity of each dof by name, rad/s and m/s, with arbitrary scale. Change point: the motion that the
+            loops allow only there. Dead point: the motion with fixed inputs. Lost direction: the motion that does
+            not change the goals.
     """
 
     kind: SingularityKind
@@ -67,18 +68,22 @@ class SingularDirection:
 
     def __repr__(self) -> str:
         threshold = MIN_REPORTED_MOTION * max(map(abs, self.motion.values()), default=0.0)
-        moves = ", ".join(f"{name} {amount:+.2g}" for name, amount in self.motion.items() if abs(amount) >= threshold)
-        return f"<{self.kind}: {_DESCRIPTIONS[self.kind]} (nearness {self.nearness:.2g}); moves {moves}>"
+        motion_text = ", ".join(
+            f"{name} {amount:+.2g}" for name, amount in self.motion.items() if abs(amount) >= threshold
+        )
+        return f"<{self.kind}: {_DESCRIPTIONS[self.kind]} (nearness {self.nearness:.2g}); moves {motion_text}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Singularity:
-    """Singularities of a pose; False in a boolean context if the pose is regular.
+    """Result of a singularity analysis; true if the configuration is singular.
+
+    It is false for regular configurations, and also if the configuration could not be analysed (see `unknown`).
 
     Attributes:
-        directions: an entry for each kind that applies, also where the pose is regular.
-        tolerance: a direction with a nearness below this is singular.
-        unknown: why the pose cannot be analysed, for example because its loops are open; else empty.
+        directions: an entry for each kind that was analysed, also if the configuration is regular.
+        tolerance: values of `nearness` below it count as singular.
+        unknown: why the configuration cannot be analysed, for example because its loops are open; else empty.
     """
 
     directions: tuple[SingularDirection, ...] = ()
@@ -90,16 +95,16 @@ class Singularity:
 
     @property
     def kinds(self) -> tuple[SingularityKind, ...]:
-        """Kinds of singularity of the pose."""
+        """Kinds of singularity of the configuration."""
         return tuple(direction.kind for direction in self.directions if direction.nearness < self.tolerance)
 
     @property
     def nearness(self) -> float:
-        """Smallest nearness of all directions; 1 if there are none."""
+        """Smallest `nearness` of all directions: 0 at a singular configuration; 1 if there are no directions."""
         return min((direction.nearness for direction in self.directions), default=1.0)
 
     def direction(self, kind: SingularityKind) -> SingularDirection | None:
-        """Return the direction of a kind, or None."""
+        """Return the entry for a kind of singularity, or None if that kind was not analysed."""
         return next((direction for direction in self.directions if direction.kind == kind), None)
 
     def __repr__(self) -> str:
@@ -112,12 +117,12 @@ class Singularity:
 
 
 def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: Array, active: Mask) -> Singularity:
-    """Analyse the singularities of a configuration.
+    """Return the kinds of singularity of a configuration, and how far it is from each kind.
 
     Args:
-        mechanism: the mechanism.
-        objectives: required joint values are inputs, and all other required objectives are goals. Without joint values
-            the inputs are those that `mk.structure` chooses.
+        mechanism: the mechanism, with its closures.
+        objectives: required `JointValues` objectives define the inputs, and all other required objectives are goals.
+            Without `JointValues` the inputs are those that `mk.structure` selects.
         q: configuration, (nq,).
         active: mask of the dofs that may move, (nv,).
     """
@@ -130,53 +135,59 @@ def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: A
     required = [objective for objective in objectives if objective.required]
     inputs = [objective for objective in required if isinstance(objective, JointValues)]
     goals = [objective for objective in required if not isinstance(objective, JointValues)]
-    directions = [_change_point(mechanism, structure)] if len(structure.here.A) else []
-    at_change = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
-    if not at_change and (inputs or structure.here.constraints):
-        jacobian = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
-        directions.append(_rank_loss(mechanism, structure, "dead point", jacobian))
+    directions = [_change_point_direction(mechanism, structure)] if len(structure.here.A) else []
+    is_change_point = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
+    if not is_change_point and (inputs or structure.here.constraints):
+        jacobian_at = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
+        directions.append(_rank_loss_direction(mechanism, structure, "dead point", jacobian_at))
     if goals:
-        directions.append(_rank_loss(mechanism, structure, "lost direction", _residual_jacobian(mechanism, goals)))
+        directions.append(
+            _rank_loss_direction(mechanism, structure, "lost direction", _residual_jacobian(mechanism, goals))
+        )
     return Singularity(tuple(direction for direction in directions if direction is not None))
 
 
-def _change_point(mechanism: Mechanism, structure: StructureAnalysis) -> SingularDirection | None:
-    """Return the direction of the singular value of the loop constraints that vanishes only at a change point."""
+def _change_point_direction(mechanism: Mechanism, structure: StructureAnalysis) -> SingularDirection | None:
+    """Return the right singular vector of the loop constraints whose singular value is zero only at change points."""
     rank = structure.rank
     if not rank:
         return None
     _, singular_values, vt = np.linalg.svd(structure.here.A)
+    # fewer singular values than the generic rank: the missing ones are zero
     singular_values = np.concatenate([singular_values, np.zeros(max(0, rank - len(singular_values)))])
     k = rank - 1
     nearness = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
     return _make_direction(mechanism, "change point", nearness, vt[k], structure.here)
 
 
-def _rank_loss(
+def _rank_loss_direction(
     mechanism: Mechanism,
     structure: StructureAnalysis,
     kind: SingularityKind,
-    jacobian: Callable[[FirstOrderMotions], Array],
+    jacobian_at: Callable[[FirstOrderMotions], Array],
 ) -> SingularDirection | None:
-    """Compare the rank of a Jacobian, over the motions that loops allow, with its rank at nearby configurations."""
+    """Return the motion by which a Jacobian loses rank, compared with nearby configurations.
 
-    def over_motions(motions: FirstOrderMotions) -> tuple[Array, Array, Array]:
-        J = jacobian(motions) * motions.unit
+    The Jacobian is restricted to motions that the loops allow. None if its rank is zero also nearby.
+    """
+
+    def restrict_to_motions(motions: FirstOrderMotions) -> tuple[Array, Array, Array]:
+        J = jacobian_at(motions) * motions.unit
         basis = motions.basis()
-        if kind == "dead point":  # inputs need not determine idle motions, but a goal may need them
+        if kind == "dead point":  # no input determines idle motions, but a goal can depend on them
             basis = remove_directions(basis, structure.idle_basis(motions))
         return J, J @ basis, basis
 
     generic_rank = 0
     for motions in (structure.here, *structure.neighbours):
-        J, J_reduced, _ = over_motions(motions)
+        J, J_reduced, _ = restrict_to_motions(motions)
         rank_tolerance = (
             MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
         )
         generic_rank = max(generic_rank, numerical_rank(J_reduced, rank_tolerance))
     if not generic_rank:
         return None
-    J, J_reduced, basis = over_motions(structure.here)
+    J, J_reduced, basis = restrict_to_motions(structure.here)
     _, singular_values, vt = np.linalg.svd(J_reduced)
     k = generic_rank - 1
     nearness = float(singular_values[k]) / _largest_singular_value(J)
@@ -188,9 +199,10 @@ def _largest_singular_value(J: Array) -> float:
 
 
 def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[FirstOrderMotions], Array]:
-    """Return a function for the Jacobian of all exact residuals, lengths divided by the characteristic length.
+    """Return a function that computes the Jacobian of all residuals without bounds (bands).
 
-    Residuals with bands are excluded, since they are not always active.
+    Lengths are divided by the characteristic length. Residuals with bounds are excluded, since they constrain the
+    motion only at a bound.
     """
 
     def jacobian(motions: FirstOrderMotions) -> Array:
@@ -207,10 +219,11 @@ def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) ->
 
 
 def _input_jacobian(mechanism: Mechanism, structure: StructureAnalysis) -> Callable[[FirstOrderMotions], Array]:
-    """Return a function for the dimensionless Jacobian of the inputs that the structure analysis chose."""
+    """Return a function that computes the Jacobian of the inputs that the structure analysis selects."""
     selection = np.eye(mechanism.nv)[structure.inputs]
 
     def jacobian(motions: FirstOrderMotions) -> Array:
+        # `_rank_loss_direction` multiplies the columns by the units, so the product is dimensionless
         return selection / motions.unit[structure.inputs][:, None]
 
     return jacobian

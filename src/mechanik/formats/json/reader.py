@@ -1,7 +1,7 @@
-"""Reader of the JSON format: a complete mechanism, or a DH table or arm list in a JSON wrapper.
+"""Reader of the JSON format: a complete mechanism, a DH table, or an arm given by link lengths.
 
-The wrappers are {"mechanik": 1, "dh": {...}} and {"mechanik": 1, "arm": {...}}. Joint values, targets and rest poses
-are set to the last bit; an error is raised if they contradict the limits or couplings.
+The last two are {"mechanik": 1, "dh": {...}} and {"mechanik": 1, "arm": {...}}. Joint values, targets and rest poses
+are set exactly, without rounding. Values outside the limits or inconsistent with couplings raise an error.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ SHAPE_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def read_link(record: JsonRecord) -> Link:
     return Link(
         record["name"].name(),
-        visuals=[_shape_instance(value) for value in record.list("visuals")],
-        collisions=[_shape_instance(value) for value in record.list("collisions")],
-        inertial=record.get_optional("inertial", _inertial),
+        visuals=[_read_shape_instance(value) for value in record.list("visuals")],
+        collisions=[_read_shape_instance(value) for value in record.list("collisions")],
+        inertial=record.get_optional("inertial", _read_inertial),
     )
 
 
 def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
     """Set the file path of each mesh; add a warning for each mesh that is not found."""
-    missing: dict[str, None] = {}
+    missing_uris: dict[str, None] = {}
 
     def with_path(instance: ShapeInstance) -> ShapeInstance:
         mesh = instance.shape
@@ -79,16 +79,16 @@ def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
             return instance
         exists, path = files.locate(mesh.uri, mesh.path)
         if not exists:
-            missing[mesh.uri] = None
+            missing_uris[mesh.uri] = None
         return instance if path == mesh.path else replace(instance, shape=replace(mesh, path=path))
 
     for link in mechanism.links.values():
         link.visuals = tuple(with_path(instance) for instance in link.visuals)
         link.collisions = tuple(with_path(instance) for instance in link.collisions)
-    mechanism.warnings += [f"the mesh file {uri!r} does not exist{files.search_hint(uri)}" for uri in missing]
+    mechanism.warnings += [f"the mesh file {uri!r} does not exist{files.search_hint(uri)}" for uri in missing_uris]
 
 
-def _inertial(value: JsonValue) -> Inertial:
+def _read_inertial(value: JsonValue) -> Inertial:
     record = value.object(("mass",), ("inertia", "position", "wxyz"))
     inertia = record.get("inertia", lambda field: field.numbers(6), [0.0] * 6)
     with value.error_context():
@@ -99,24 +99,24 @@ def _inertial(value: JsonValue) -> Inertial:
         )
 
 
-def _shape_instance(value: JsonValue) -> ShapeInstance:
+def _read_shape_instance(value: JsonValue) -> ShapeInstance:
     fields = value.fields()
     kind = fields["type"].choice(tuple(SHAPE_KEYS)) if "type" in fields else ""
     required, optional = SHAPE_KEYS.get(kind, ((), ()))
     record = value.object(("type", *required), (*optional, "position", "wxyz", "name", "material"))
     with value.error_context():
         return ShapeInstance(
-            _shape(kind, record),
+            _read_shape(kind, record),
             Pose(*read_position_wxyz(record)),
-            record.get_optional("material", _material),
+            record.get_optional("material", _read_material),
             record.get("name", JsonValue.text, ""),
         )
 
 
-def _shape(kind: str, record: JsonRecord) -> Shape:
+def _read_shape(kind: str, record: JsonRecord) -> Shape:
     match kind:
         case "box":
-            return Box(_vector(record["size"]))
+            return Box(_read_vector(record["size"]))
         case "sphere":
             return Sphere(record["radius"].number())
         case "cylinder":
@@ -129,13 +129,13 @@ def _shape(kind: str, record: JsonRecord) -> Shape:
             return HalfSpace()
         case "height_field":
             x, y = record["size"].numbers(2)
-            return HeightField(_height_rows(record["heights"]), (x, y), record["bottom"].number())
+            return HeightField(_read_height_rows(record["heights"]), (x, y), record["bottom"].number())
         case _:
-            scale = record.get("scale", _vector, (1.0, 1.0, 1.0))
+            scale = record.get("scale", _read_vector, (1.0, 1.0, 1.0))
             return Mesh(record["uri"].text(), scale, record.get_optional("path", JsonValue.text))
 
 
-def _material(value: JsonValue) -> Material:
+def _read_material(value: JsonValue) -> Material:
     record = value.object((), ("name", "rgba", "texture"))
     rgba = record.get_optional("rgba", lambda field: field.numbers(4))
     return Material(
@@ -145,26 +145,27 @@ def _material(value: JsonValue) -> Material:
     )
 
 
-def _height_rows(value: JsonValue) -> list[list[float]]:
+def _read_height_rows(value: JsonValue) -> list[list[float]]:
     rows = [row.numbers() for row in value.items(of="rows of numbers")]
     if any(len(row) != len(rows[0]) for row in rows):
         value.fail("rows of the same length")
     return rows
 
 
-def _vector(value: JsonValue) -> Vector3:
+def _read_vector(value: JsonValue) -> Vector3:
     x, y, z = value.numbers(3)
     return x, y, z
 
 
 AGREEMENT_TOLERANCE = 1e-6
-"""m or rad; how far a mimic joint may deviate from its leader, or a quaternion from its angles, in a file."""
+"""Largest deviation in a file: of a mimic dof from its leader, m or rad, times 1 + |value|; of a quaternion from its
+angles, rad."""
 
 
 def set_values(joint: Joint, record: JsonRecord) -> None:
-    """Set the values of the independent dofs; an error is raised if they contradict the limits or the quaternion.
+    """Set the independent dofs; values outside the limits or inconsistent with the quaternion raise an error.
 
-    The values bypass the setters, which would recompute the quaternion and could change its last bit.
+    The values are written directly, since the setters recompute the quaternion and can change its last bit.
     """
     wxyz = record.get_optional("turn_wxyz", read_quaternion)
     if wxyz is not None and not joint.has_quaternion:
@@ -192,7 +193,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
 
 
 def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
-    """Set the values of the mimic dofs after all leaders; an error is raised if they contradict the leader."""
+    """Set the values of the mimic dofs after all leaders; values inconsistent with the leader raise an error."""
     if not record.has("values"):
         return
     for dof, value in zip(joint.dof, record["values"].items(), strict=True):
@@ -209,9 +210,9 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
 
 
 def set_targets(joint: Joint, record: JsonRecord) -> None:
-    """Set targets, rest pose, and whether revolutions are counted (`track_turns`)."""
+    """Set targets, rest pose, and whether both count full turns (`track_turns`)."""
     joint.track_turns = record.get("track_turns", JsonValue.flag, False)
-    for key, stored in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
+    for key, values_by_dof in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
         if not record.has(key):
             continue
         for dof, value in zip(joint.dof, record[key].items(len(joint.dof), "numbers or nulls"), strict=True):
@@ -225,7 +226,7 @@ def set_targets(joint: Joint, record: JsonRecord) -> None:
                 raise JsonPathError(
                     f"{value.path}: a mimic joint cannot have a target; give its leader {leader!r} the target"
                 )
-            stored[dof] = number
+            values_by_dof[dof] = number
 
 
 def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
@@ -236,14 +237,20 @@ def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
 
 
 def read_dh(value: JsonValue) -> Mechanism:
-    """Call `from_dh` with the arguments of a record; poses are 4x4 lists, or objects with `position` and `wxyz`."""
+    """Build a mechanism from a DH table; the keys of the JSON object are the arguments of `from_dh`.
+
+    Poses are 4x4 lists, or objects with `position` and `wxyz`.
+    """
     from mechanik.formats.arm_tables import from_dh
 
     return _call_with_record(from_dh, value)
 
 
 def read_arm(value: JsonValue) -> Mechanism:
-    """Call `arm_3d` with the arguments of a record if it has `axes`, otherwise `arm_2d`."""
+    """Build an arm from link lengths; the keys of the JSON object are the arguments of `arm_2d`.
+
+    With the key `axes` they are the arguments of `arm_3d`.
+    """
     from mechanik.formats.arm_tables import arm_2d, arm_3d
 
     return _call_with_record(arm_3d if "axes" in value.fields() else arm_2d, value)
@@ -305,31 +312,31 @@ def read_json(
         2
     """
     if isinstance(source, Mapping):
-        mechanism, files = _read(JsonValue(source)), DiskFileResolver(None, packages)
+        mechanism, files = _read_document(JsonValue(source)), DiskFileResolver(None, packages)
     else:
         json_source = source if isinstance(source, Source) else open_source(source)
         files = file_resolver(json_source, packages)
         text = json_source.text()
-        with _located(json_source.where):
+        with _prefix_errors_with_file(json_source.where):
             data = parse_json(text)
         if json_source.resolver is not None:
-            json_source.resolver.count(_max_part_count(data), json_source.where)
-        with _located(json_source.where):
-            mechanism = _read(JsonValue(data))
+            json_source.resolver.count(_max_link_and_joint_count(data), json_source.where)
+        with _prefix_errors_with_file(json_source.where):
+            mechanism = _read_document(JsonValue(data))
     resolve_meshes(mechanism, files)
     return mechanism
 
 
 @contextmanager
-def _located(where: str) -> Generator[None]:
+def _prefix_errors_with_file(message_prefix: str) -> Generator[None]:
     """Prefix the messages of errors in the content with the name of the file."""
     try:
         yield
     except FormatError as error:
-        raise FormatError(f"{where}{error}") from error.__cause__
+        raise FormatError(f"{message_prefix}{error}") from error.__cause__
 
 
-def _max_part_count(data: object) -> int:
+def _max_link_and_joint_count(data: object) -> int:
     """Return an upper bound of the number of links and joints: all list entries at the two top levels."""
     if not isinstance(data, Mapping):
         return 0
@@ -340,8 +347,8 @@ def _max_part_count(data: object) -> int:
     return sum(len(cast("list[object]", value)) for value in values if isinstance(value, list))
 
 
-def _read(top: JsonValue) -> Mechanism:
-    fields = top.fields()
+def _read_document(document: JsonValue) -> Mechanism:
+    fields = document.fields()
     if "mechanik" not in fields:
         raise JsonPathError(
             f'the key "mechanik" is missing; a mechanism begins with {{"mechanik": {FORMAT_VERSION}, ...'
@@ -355,14 +362,14 @@ def _read(top: JsonValue) -> Mechanism:
             f"{FORMAT_VERSION}. Install a newer Mechanik"
         )
     if "dh" in fields:
-        return read_dh(top.object(("mechanik", "dh"))["dh"])
+        return read_dh(document.object(("mechanik", "dh"))["dh"])
     if "arm" in fields:
-        return read_arm(top.object(("mechanik", "arm"))["arm"])
-    return _MechanismReader().read(top.object(("mechanik",), ("name", *SECTIONS)))
+        return read_arm(document.object(("mechanik", "arm"))["arm"])
+    return _MechanismReader().read(document.object(("mechanik",), ("name", *SECTIONS)))
 
 
 class _MechanismReader:
-    """Builds the frames of a mechanism, and stores them by name."""
+    """Reader of a complete mechanism; it holds the frames, links, joints and goals read so far, by name."""
 
     def __init__(self) -> None:
         self.frames: dict[str, Frame] = {}
@@ -370,51 +377,51 @@ class _MechanismReader:
         self.joints: dict[str, Joint] = {}
         self.goals: dict[str, Goal] = {}
 
-    def read(self, top: JsonRecord) -> Mechanism:
-        frames = [(value, value.object(("name",), POSE_KEYS)) for value in top.list("frames")]
-        links = [(value, value.object(("name",), LINK_KEYS)) for value in top.list("links")]
-        joints = [(value, value.object(("name",), JOINT_KEYS)) for value in top.list("joints")]
-        goals = [(value, value.object(("name",), GOAL_KEYS)) for value in top.list("goals")]
+    def read(self, document: JsonRecord) -> Mechanism:
+        frames = [(value, value.object(("name",), POSE_KEYS)) for value in document.list("frames")]
+        links = [(value, value.object(("name",), LINK_KEYS)) for value in document.list("links")]
+        joints = [(value, value.object(("name",), JOINT_KEYS)) for value in document.list("joints")]
+        goals = [(value, value.object(("name",), GOAL_KEYS)) for value in document.list("goals")]
         for _, record in frames:
-            self.frames[self.check_new_name(record, self.frames)] = _with_pose(Frame(record["name"].name()), record)
+            self.frames[self.check_new_name(record, self.frames)] = _set_pose(Frame(record["name"].name()), record)
         for _, record in links:
-            self.links[self.check_new_name(record, self.links)] = _with_pose(read_link(record), record)
+            self.links[self.check_new_name(record, self.links)] = _set_pose(read_link(record), record)
         for _, record in joints:
-            self.joints[self.check_new_name(record, self.joints)] = _with_pose(_joint(record), record)
+            self.joints[self.check_new_name(record, self.joints)] = _set_pose(_read_joint(record), record)
         for _, record in goals:
-            self.goals[self.check_new_name(record, self.joints, self.goals)] = _with_pose(_goal(record), record)
+            self.goals[self.check_new_name(record, self.joints, self.goals)] = _set_pose(_read_goal(record), record)
         for (_, record), frame in zip(
             [*frames, *links, *joints, *goals],
             [*self.frames.values(), *self.links.values(), *self.joints.values(), *self.goals.values()],
             strict=True,
         ):
             self.attach(record, frame)
-        for value in top.list("closures"):
+        for value in document.list("closures"):
             self.close_loop(value)
         for _, record in goals:
             self.close_goal(record)
-        for value in top.list("couplings"):
+        for value in document.list("couplings"):
             self.couple(value)
-        for value in top.list("laws"):
+        for value in document.list("laws"):
             self.add_joint_constraint(value)
         self.set_states([record for _, record in joints])
         all_frames = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
-        if not all_frames and not top.has("links"):
+        if not all_frames and not document.has("links"):
             raise JsonPathError("the mechanism has no links")
         mechanism = Mechanism(
-            [frame for frame in all_frames if frame.parent is None], name=top.get("name", JsonValue.text, "")
+            [frame for frame in all_frames if frame.parent is None], name=document.get("name", JsonValue.text, "")
         )
         if not all_frames:
             mechanism.warnings.append("the mechanism has no links; it is empty")
-        for name, value in (top["configurations"].fields() if top.has("configurations") else {}).items():
+        for name, value in (document["configurations"].fields() if document.has("configurations") else {}).items():
             q = value.numbers(mechanism.nq)
             with value.error_context():
                 mechanism.configurations[name] = np.array(mechanism.space.check_q(q))
-        if top.has("unchecked") and top["unchecked"].data is not None:
-            self.read_allowed_collisions(top["unchecked"], mechanism)
-        if top.has("extras"):
-            top["extras"].fields()
-            mechanism.extras.update(top["extras"].plain())
+        if document.has("unchecked") and document["unchecked"].data is not None:
+            self.read_allowed_collisions(document["unchecked"], mechanism)
+        if document.has("extras"):
+            document["extras"].fields()  # raises an error if it is not an object
+            mechanism.extras.update(document["extras"].plain())
         return mechanism
 
     def read_allowed_collisions(self, value: JsonValue, mechanism: Mechanism) -> None:
@@ -459,7 +466,7 @@ class _MechanismReader:
         if link is not None:
             _make_closure(goal, link, record, record["link"])
         else:
-            record.get("at", read_pose, None)
+            record.get("at", read_pose, None)  # validate the pose although it is not used
 
     def couple(self, value: JsonValue) -> None:
         record = value.object(("follower", "leader"), ("dof", "leader_dof", "ratio", "offset"))
@@ -491,7 +498,7 @@ class _MechanismReader:
             )
 
     def set_states(self, records: list[JsonRecord]) -> None:
-        """Set the joint states after all limits and couplings exist, so that none of these moves a value."""
+        """Set the joint states last, since limits and couplings that are set later could change a value."""
         joints = list(zip(self.joints.values(), records, strict=True))
         for joint, record in joints:
             set_values(joint, record)
@@ -509,24 +516,24 @@ class _MechanismReader:
         return _find_by_name("joint", value, self.joints)
 
 
-def _with_pose(frame: F, record: JsonRecord) -> F:
+def _set_pose(frame: F, record: JsonRecord) -> F:
     set_frame_pose(frame, *read_position_wxyz(record))
     return frame
 
 
-def _joint(record: JsonRecord) -> Joint:
-    dof = record.get("dof", _dofs, ())
+def _read_joint(record: JsonRecord) -> Joint:
+    dof = record.get("dof", _read_dofs, ())
     joint = Joint(record["name"].name(), dof=dof)
     if record.has("axes_wxyz"):
         joint._axes = read_quaternion(record["axes_wxyz"])
-    sides = [[side * math.inf] * len(dof) for side in (-1, 1)]
-    for key, side in zip(("lower", "upper"), sides, strict=True):
+    lower_and_upper = [[side * math.inf] * len(dof) for side in (-1, 1)]
+    for key, side in zip(("lower", "upper"), lower_and_upper, strict=True):
         if record.has(key):
             limits = record[key].numbers_or_null(len(dof))
             side[:] = [default if limit is None else limit for limit, default in zip(limits, side, strict=True)]
     if record.has("lower") or record.has("upper"):
         with record["lower" if record.has("lower") else "upper"].error_context():
-            joint.set_limits(*sides)
+            joint.set_limits(*lower_and_upper)
     if record.has("cone") and record["cone"].data is not None:
         cone = record["cone"].object(("angle",), ("axes",))
         with record["cone"].error_context():
@@ -534,26 +541,26 @@ def _joint(record: JsonRecord) -> Joint:
     return joint
 
 
-def _goal(record: JsonRecord) -> Goal:
+def _read_goal(record: JsonRecord) -> Goal:
     axes: Any = record.get("axes", lambda value: value.choice(("goal", "world")), "goal")
-    return Goal(record["name"].name(), dof=record.get("dof", _dofs, ALL_DOFS), axes=axes)
+    return Goal(record["name"].name(), dof=record.get("dof", _read_dofs, ALL_DOFS), axes=axes)
 
 
-def _make_closure(joint: Joint | Goal, link: Link, record: JsonRecord, context: JsonValue) -> None:
+def _make_closure(closing_frame: Joint | Goal, link: Link, record: JsonRecord, error_value: JsonValue) -> None:
     at = record.get("at", read_pose, Pose.identity())
-    with context.error_context():
-        joint.make_closure(link, at)
+    with error_value.error_context():
+        closing_frame.make_closure(link, at)
 
 
-def _dofs(value: JsonValue) -> tuple[DoF, ...]:
+def _read_dofs(value: JsonValue) -> tuple[DoF, ...]:
     names = [item.choice(DoF._member_names_) for item in value.items(of="dofs")]
     with value.error_context():
         return as_dofs(names)
 
 
-def _find_by_name(kind: str, value: JsonValue, known: Mapping[str, F]) -> F:
+def _find_by_name(kind: str, value: JsonValue, frames_by_name: Mapping[str, F]) -> F:
     name = value.text()
-    if name not in known:
+    if name not in frames_by_name:
         with value.error_context():
-            raise UnknownName(kind, name, known)
-    return known[name]
+            raise UnknownName(kind, name, frames_by_name)
+    return frames_by_name[name]
