@@ -122,7 +122,10 @@ def test_source_that_cannot_be_compiled_is_reported_once_and_plain_python_is_use
     copy = tmp_path / "src" / "mechanik"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
     source = copy / "kernels" / "forward.py"
-    source.write_text(source.read_text().replace("    fine = True\n", "    fine = bool(str(1).encode())\n"))
+    text = source.read_text()
+    broken = text.replace("    is_finite = True\n", "    is_finite = bool(str(1).encode())\n")
+    assert broken != text
+    source.write_text(broken)
     wait = "; import time; time.sleep(15)"
     out = run(LOGGED + wait, cache, copy)
     assert ANSWER in out
