@@ -13,7 +13,7 @@ CLOSED = 1e-9
 def driven(mechanism, joint, values, fastest):
     """Solutions with the joint at each value, every one from the one before.
 
-    Each is a success with all loops shut, and no joint moves more than `fastest` times as far as the driven one.
+    Each is a success with all loops closed, and no joint moves more than `fastest` times as far as the driven one.
     """
     solver = mk.Solver(mechanism, mk.JointValues({joint: 0.0}, angle_mode="exact", angle_tolerance=1e-9))
     q, before = mechanism.q, mechanism.values()[joint]

@@ -30,7 +30,7 @@ MECHANISMS = [
 
 
 def close_loops(mechanism, q, held):
-    """q with all loops shut by Newton's method, the freedoms `freeze_angles` as they are."""
+    """q with all loops closed by Newton's method; the angles `freeze_angles` keep their values."""
     for _ in range(20):
         now = first_order_motions(mechanism, q)
         if now.max_residual < 1e-15:
@@ -72,7 +72,7 @@ def test_the_matrix_is_the_tree_jacobian_times_the_transmission(make, link):
     mechanism = make()
     jacobian, motions = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
     rng = np.random.default_rng(1)
-    v = motions.unit * (motions.basis() @ rng.standard_normal(motions.dof))  # any motion that keeps the loops shut
+    v = motions.unit * (motions.basis() @ rng.standard_normal(motions.dof))  # any motion that keeps the loops closed
     columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
     np.testing.assert_allclose(jacobian.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
 

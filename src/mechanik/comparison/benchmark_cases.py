@@ -58,7 +58,8 @@ def sample_configurations(
             if len(configurations) == count:
                 return np.array(configurations)
     raise NotSolved(
-        f"{robot.title}: of {TRIES_PER_SAMPLE * count} shakes only {len(configurations)} left loops that could be shut"
+        f"{robot.title}: of {TRIES_PER_SAMPLE * count} samples, "
+        f"only {len(configurations)} have loops that can be closed"
     )
 
 

@@ -344,7 +344,7 @@ def _about(comparison: Comparison) -> str:
         ("versions", ", ".join(f"{k} {machine.get(k, '?')}" for k in ("mechanik", "python", "numpy", "numba"))),
         ("date", machine.get("date", "?")),
         ("seed", number("seed")),
-        ("success means", f"{number('tolerance')} m and {number('angle_tolerance')} rad, limits kept, loops shut"),
+        ("success means", f"{number('tolerance')} m and {number('angle_tolerance')} rad, within limits, loops closed"),
         ("time budget", f"{number('budget')} s a target, with restarts"),
         ("targets", f"up to {number('targets')} of each task; {slow}"),
     ]
