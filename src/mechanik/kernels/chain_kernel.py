@@ -1,4 +1,4 @@
-"""The chain kernel: solve a target for a serial chain with a single pose-like goal."""
+"""The chain kernel: inverse kinematics of a serial chain with a single pose-like goal, for one target."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .compiler import kernel
 
 @kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")
 def build_seed_table(model, workspace, q, table):
-    """Write the seed table of a chain; locked joints stay as in q, (columns,).
+    """Write the seed table of a chain; locked joints have their values of q.
 
     Args:
         model: the chain (`chain_layout.py`).
         workspace: a workspace with a single lane.
+        q: (columns,), values of the locked joints, rad or m.
         table: (`table_size`,), 32-bit floats, written.
     """
     fill_table(model, workspace, q, table)
@@ -23,16 +24,18 @@ def build_seed_table(model, workspace, q, table):
 
 @kernel("i8(f8[::1], f8[:, ::1], f8[::1], i8, f8, f8[::1])")
 def solve_target(work, X, q0, mode, key, q):
-    """Solve for the target X (4, 4) from q0 (nq,) into q (nq,); the report is the last REPORT_FLOATS of `work`.
+    """Solve for one target from q0 and write the solution to q; the last REPORT_FLOATS of `work` are the report.
 
     Args:
-        work: model, seed table and workspace in a single array, since every array costs a call from Python 0.05 us.
-        X: pose of the tip, lengths in m, in the world.
+        work: model, seed table and workspace in a single array, since each array adds 0.05 us to a call from Python.
+        X: (4, 4), target pose of the tip in the world, lengths in m.
+        q0: (nq,), seed.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
         key: key of the random numbers.
+        q: (nq,), written.
 
     Returns:
-        attempts * 2^32 + 2 * iterations + (1 if the start was outside its limits); -1: not solved; -2: bad input.
+        attempts * 2^32 + 2 * iterations + (1 if the start was outside its limits); -1 if not solved; -2 for bad input.
     """
     nq = int(work[N_Q])
     if X.shape[0] != 4 or X.shape[1] != 4 or len(q0) != nq or len(q) != nq:

@@ -16,7 +16,8 @@ IS_PLAIN_PYTHON = __name__ == "mechanik.kernels.compiler"
 """Whether this import of the package runs as plain Python."""
 
 COMPILER_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-"""Numba options of all functions: fused multiply-adds, but no full fastmath, which would let NaN pass the clamps."""
+"""Numba options of all functions: fused multiply-adds, but not the full fastmath, which would let NaN pass through
+clamps."""
 INTERNAL_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Further options of internal functions: they need no wrapper for calls from Python, which takes time to compile."""
 
@@ -76,7 +77,7 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def subroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare a large internal function, which is not forced inline to keep compile times short.
+    """Declare a large internal function, which is not forced inline, to keep compile times short.
 
     The compiler may reorder its sums and therefore vectorise them.
     """

@@ -1,18 +1,18 @@
-"""Second derivatives of the cost that Gauss-Newton omits: by finite differences, by secant updates, and of chains.
+"""Second derivatives of the cost that Gauss-Newton omits: finite differences, secant updates, and exact for chains.
 
-If a goal is out of reach, its residual e stays large, and with it the part of the second derivatives that J'J does not
-contain; Gauss-Newton steps then converge slowly. There are three sources for this part.
+If a goal is out of reach, its residual e stays large. Then the part of the second derivatives that J'J does not contain
+is large too, and Gauss-Newton steps converge slowly. This module computes the omitted part in three ways.
 
 Finite differences (probes). With the Lagrange multipliers of the hard residuals h at x, the reduced Hessian W over the
 columns z_k of the null space basis is
 
     W_ik = z_i' (gradient of |e|^2 / 2 + multiplier' h, at x + step z_k, minus that at x) / step
 
-This takes one evaluation of all residuals for each free column, for every kind of residual.
+This works for every kind of residual and takes one evaluation of all residuals for each free column.
 
 Secant updates. A matrix S approximates the omitted part from the change of the reduced gradient between steps, by the
 update of Dennis, Gay and Welsch (NL2SOL, ACM TOMS 7, 1981). The reduced gradient includes closures and held levels, so
-S contains their curvature too. S is used only where progress is slow.
+S contains their curvature too. S is used only if progress is slow.
 
 Chains. Along an arm, joint i moves the axis and the lever of every later joint j. Therefore the entry (i, j), i before
 j, of the Hessian of |e|^2 / 2 is a product u_i · v_j of six numbers each:
@@ -25,9 +25,11 @@ the rotation of later axes, gives the factor 1/2). Such a matrix plus any diagon
 
     d_i = D_i + v_i · w_i,   w_i = u_i - P_i v_i,   P_i+1 = P_i + w_i w_i' / d_i,   L_ji = v_j · w_i / d_i
 
-(Vandebril, Van Barel and Mastronardi, Matrix Computations and Semiseparable Matrices, 2008). The cost is linear in the
-length of the chain instead of cubic. A long arm that cannot reach its goal converges in tens of such steps; without
+(Vandebril, Van Barel and Mastronardi, Matrix Computations and Semiseparable Matrices, 2008). The time is linear in the
+length of the chain instead of cubic. A long arm that cannot reach its goal converges in tens of these steps; without
 second derivatives it takes thousands.
+
+Indices such as `b` and `v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -44,160 +46,174 @@ from .residuals import rotation_velocity, world_frame
 PROBE_STEP = 1e-7
 """Step of the finite differences, in units of a column."""
 MAX_PROBED_COLUMNS = 16
-"""Largest number of free columns for which probes save time: a probe takes about a fifth of the time of a step."""
+"""Largest number of free columns for which probing saves time: a probe takes about a fifth of the time of a step."""
 
 
 @subroutine
-def add_block_gradient(ints, floats, buffer, b, factors, out):
-    """Add J' times the row values at the offset `factors` to `out`, for one block."""
+def add_block_gradient(ints, floats, buffer, b, row_factors, out):
+    """Add J' f of one block to `out`, for the row factors f at the offset `row_factors`."""
     block, block_columns = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_COLUMNS]
-    width, row, column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
+    width, first_row, first_column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
     J = ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN]
     for r in range(ints[block + ROW_COUNT]):
-        e = floats[factors + row + r]
-        if e != 0.0:
+        factor = floats[row_factors + first_row + r]
+        if factor != 0.0:
             for u in range(width):
-                floats[out + ints[block_columns + column + u]] += e * floats[J + r * width + u]
+                floats[out + ints[block_columns + first_column + u]] += factor * floats[J + r * width + u]
 
 
 @subroutine
-def lagrangian_gradient(ints, floats, buffer, hard, soft, out):
+def lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, out):
     """Write the gradient of half the soft cost plus multipliers times hard residuals, over all columns, to `out`."""
-    E = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer
+    residual = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer
     for v in range(ints[N_COLUMNS]):
         floats[out + v] = 0.0
-    for b in range(soft):
-        add_block_gradient(ints, floats, buffer, b, E if b >= hard else ints[AT_MULTIPLIER], out)
+    for b in range(soft_end):
+        add_block_gradient(ints, floats, buffer, b, residual if b >= hard_end else ints[AT_MULTIPLIER], out)
 
 
 @subroutine
-def find_multipliers(ints, floats, buffer, hard, soft, remaining_rows):
-    """Compute the multipliers of the hard rows (`AT_MULTIPLIER`) and the gradient (`AT_LAGRANGIAN_GRADIENT`).
+def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
+    """Compute the multipliers of the hard rows (`AT_MULTIPLIER`) and the Lagrangian's gradient.
 
-    Elimination has stored its row operations (`AT_ROW_COMBINATION`), so the multipliers of rows with a pivot in their
-    block follow one by one. Those of the `remaining_rows` remaining rows of all blocks come from one dense system.
+    The multipliers are first computed for the rows after elimination. There, a row with a pivot in its block gives its
+    multiplier directly; the multipliers of the remaining rows (`remaining_count`) solve one dense system. The stored
+    row operations (`AT_ROW_COMBINATION`) then give the multipliers of the rows before elimination. The gradient goes to
+    `AT_LAGRANGIAN_GRADIENT`.
     """
-    blocks, block_columns, dependent, pivot = (
+    blocks, block_columns, pivot_row, pivot_column = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
-        ints[AT_PIVOT],
+        ints[AT_PIVOT_ROW],
+        ints[AT_PIVOT_COLUMN],
     )
-    unpivoted_row, multiplier, gradient, T, e = (
-        ints[AT_UNPIVOTED_ROW],
+    remaining_row, multiplier, gradient, tableau, block_multiplier = (
+        ints[AT_REMAINING_ROW],
         ints[AT_MULTIPLIER],
         ints[AT_LAGRANGIAN_GRADIENT],
         ints[AT_TABLEAU],
         ints[AT_BLOCK_RESIDUAL],
     )
-    A, w = ints[AT_DENSE_ROWS], remaining_rows + 1
-    for b in range(hard):
+    system, row_length = ints[AT_DENSE_ROWS], remaining_count + 1
+    for b in range(hard_end):
         for r in range(
             ints[blocks + BLOCK_INTS * b + FIRST_ROW],
             ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
         ):
             floats[multiplier + r] = 0.0
-    lagrangian_gradient(ints, floats, buffer, hard, soft, gradient)
-    for k in range(remaining_rows * w):
-        floats[A + k] = 0.0
-    for l in range(remaining_rows):
-        v = ints[ints[AT_REST_COLUMN] + l]
+    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
+    for k in range(remaining_count * row_length):
+        floats[system + k] = 0.0
+    for equation in range(remaining_count):
+        v = ints[ints[AT_REMAINING_PIVOT] + equation]
         if v == NO_COLUMN:
-            floats[A + l * w + l] = 1.0
+            floats[system + equation * row_length + equation] = 1.0
         else:
-            floats[A + l * w + remaining_rows] = -floats[gradient + v]
-    for b in range(hard):
+            floats[system + equation * row_length + remaining_count] = -floats[gradient + v]
+    for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
-        m, width, row, column = (
+        m, width, first_row, first_column = (
             ints[block + ROW_COUNT],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_ROW],
             ints[block + FIRST_COLUMN],
         )
         for r in range(m):
-            t, l = T + ints[block + FIRST_JACOBIAN] + r * width, ints[unpivoted_row + row + r]
-            if ints[pivot + row + r] != NO_COLUMN:
-                floats[multiplier + row + r] = -floats[gradient + ints[block_columns + column + ints[pivot + row + r]]]
-            elif l == NO_COLUMN or ints[ints[AT_REST_COLUMN] + l] == NO_COLUMN:
+            tableau_row, equation = (
+                tableau + ints[block + FIRST_JACOBIAN] + r * width,
+                ints[remaining_row + first_row + r],
+            )
+            if ints[pivot_column + first_row + r] != NO_COLUMN:
+                floats[multiplier + first_row + r] = -floats[
+                    gradient + ints[block_columns + first_column + ints[pivot_column + first_row + r]]
+                ]
+            elif equation == NO_COLUMN or ints[ints[AT_REMAINING_PIVOT] + equation] == NO_COLUMN:
                 continue
             for u in range(width):
-                k = ints[dependent + ints[block_columns + column + u]] - FROM_REMAINING_ROWS
+                k = ints[pivot_row + ints[block_columns + first_column + u]] - FROM_REMAINING_ROWS
                 if k >= 0:
-                    if ints[pivot + row + r] != NO_COLUMN:
-                        floats[A + k * w + remaining_rows] -= floats[t + u] * floats[multiplier + row + r]
+                    if ints[pivot_column + first_row + r] != NO_COLUMN:
+                        floats[system + k * row_length + remaining_count] -= (
+                            floats[tableau_row + u] * floats[multiplier + first_row + r]
+                        )
                     else:
-                        floats[A + k * w + l] += floats[t + u]
-    solve_dense(floats, A, remaining_rows)
-    for b in range(hard):
+                        floats[system + k * row_length + equation] += floats[tableau_row + u]
+    solve_dense(floats, system, remaining_count)
+    for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
-        m, row = ints[block + ROW_COUNT], ints[block + FIRST_ROW]
+        m, first_row = ints[block + ROW_COUNT], ints[block + FIRST_ROW]
         for r in range(m):
-            l = ints[unpivoted_row + row + r]
-            if ints[pivot + row + r] == NO_COLUMN and l != NO_COLUMN:
-                floats[multiplier + row + r] = floats[A + l * w + remaining_rows]
+            equation = ints[remaining_row + first_row + r]
+            if ints[pivot_column + first_row + r] == NO_COLUMN and equation != NO_COLUMN:
+                floats[multiplier + first_row + r] = floats[system + equation * row_length + remaining_count]
         for k in range(m):
-            floats[e + k] = 0.0
+            floats[block_multiplier + k] = 0.0
             for r in range(m):
-                floats[e + k] += (
-                    floats[ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row + r * m + k]
-                    * floats[multiplier + row + r]
+                floats[block_multiplier + k] += (
+                    floats[ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * first_row + r * m + k]
+                    * floats[multiplier + first_row + r]
                 )
         for k in range(m):
-            floats[multiplier + row + k] = floats[e + k]
-    lagrangian_gradient(ints, floats, buffer, hard, soft, gradient)
+            floats[multiplier + first_row + k] = floats[block_multiplier + k]
+    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
 
 
 @subroutine
 def solve_dense(floats, A, n):
-    """Solve a dense system in place by Gauss-Jordan with row pivoting; A holds n rows of n + 1 numbers.
+    """Solve a dense system in place by Gauss-Jordan elimination with row pivoting.
 
-    The last number of each row is the right-hand side, which becomes the solution.
+    A is the offset of n rows of n + 1 numbers. The last number of each row is the right-hand side, which is replaced by
+    the solution.
     """
-    w = n + 1
+    row_length = n + 1
     for k in range(n):
-        best = k
+        pivot_row = k
         for i in range(k + 1, n):
-            if abs(floats[A + i * w + k]) > abs(floats[A + best * w + k]):
-                best = i
-        if best != k:
-            for c in range(k, w):
-                floats[A + k * w + c], floats[A + best * w + c] = floats[A + best * w + c], floats[A + k * w + c]
-        p = floats[A + k * w + k]
-        inverse = 1.0 / p if p != 0.0 else 0.0
-        for c in range(k, w):
-            floats[A + k * w + c] *= inverse
+            if abs(floats[A + i * row_length + k]) > abs(floats[A + pivot_row * row_length + k]):
+                pivot_row = i
+        if pivot_row != k:
+            for column in range(k, row_length):
+                floats[A + k * row_length + column], floats[A + pivot_row * row_length + column] = (
+                    floats[A + pivot_row * row_length + column],
+                    floats[A + k * row_length + column],
+                )
+        pivot = floats[A + k * row_length + k]
+        inverse = 1.0 / pivot if pivot != 0.0 else 0.0
+        for column in range(k, row_length):
+            floats[A + k * row_length + column] *= inverse
         for i in range(n):
-            f = floats[A + i * w + k]
-            if i != k and f != 0.0:
-                for c in range(k, w):
-                    floats[A + i * w + c] -= f * floats[A + k * w + c]
+            factor = floats[A + i * row_length + k]
+            if i != k and factor != 0.0:
+                for column in range(k, row_length):
+                    floats[A + i * row_length + column] -= factor * floats[A + k * row_length + column]
 
 
 @subroutine
 def has_all_curvature(ints, n):
     """Return whether the second derivatives of every free column are known, and the number of free columns."""
-    is_known, free = True, 0
+    is_known, free_count = True, 0
     for i in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
         is_known &= ints[ints[AT_PREVIOUS_COLUMNS] + i] == v
         if ints[ints[AT_BOUND_STATE] + v] == FREE:
             is_known &= ints[ints[AT_HAS_CURVATURE] + v] != 0
-            free += 1
-    return is_known, free
+            free_count += 1
+    return is_known, free_count
 
 
 @subroutine
 def count_free_columns(ints):
     """Return the number of independent columns that are free."""
-    free = 0
+    free_count = 0
     for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_DEPENDENT_INDEX] + v] == NO_COLUMN and ints[ints[AT_BOUND_STATE] + v] == FREE:
-            free += 1
-    return free
+        if ints[ints[AT_PIVOT_ROW] + v] == NO_COLUMN and ints[ints[AT_BOUND_STATE] + v] == FREE:
+            free_count += 1
+    return free_count
 
 
 @subroutine
 def begin_probes(ints, floats, n):
+    """Discard the known curvature and store the independent columns that are going to be probed."""
     for v in range(ints[N_COLUMNS]):
         ints[ints[AT_HAS_CURVATURE] + v] = 0
     for k in range(n * n):
@@ -207,41 +223,44 @@ def begin_probes(ints, floats, n):
 
 
 @subroutine
-def next_probe(ints, floats, i, n):
-    """Write a small step along the next free column from index i on to `AT_STEP`; return its index, or n if none."""
+def write_next_probe(ints, floats, first_index, n):
+    """Write a small step along the next free independent column to `AT_STEP`; return the index of the column.
+
+    The search starts at the independent index `first_index`. The result is n if there is no further free column.
+    """
     step, Z = ints[AT_STEP], ints[AT_NULL_SPACE]
-    while i < n and ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] != FREE:
-        i += 1
-    if i == n:
+    while first_index < n and ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + first_index]] != FREE:
+        first_index += 1
+    if first_index == n:
         return n
     for v in range(ints[N_COLUMNS]):
         floats[step + v] = 0.0
-        if ints[ints[AT_DEPENDENT_INDEX] + v] != NO_COLUMN:
+        if ints[ints[AT_PIVOT_ROW] + v] != NO_COLUMN:
             for k in range(
                 ints[ints[AT_NULL_SPACE_START] + v],
                 ints[ints[AT_NULL_SPACE_START] + v] + ints[ints[AT_NULL_SPACE_COUNT] + v],
             ):
-                if ints[ints[AT_NULL_SPACE_INDEX] + k] == i:
+                if ints[ints[AT_NULL_SPACE_INDEX] + k] == first_index:
                     floats[step + v] = PROBE_STEP * floats[Z + k]
-    floats[step + ints[ints[AT_INDEPENDENT_COLUMN] + i]] = PROBE_STEP
-    return i
+    floats[step + ints[ints[AT_INDEPENDENT_COLUMN] + first_index]] = PROBE_STEP
+    return first_index
 
 
 @subroutine
-def record_sample(ints, floats, buffer, hard, soft, i, n):
-    """Write column i of W to `AT_CURVATURE`, from the residuals at the probe, which are in `buffer`."""
+def record_sample(ints, floats, buffer, hard_end, soft_end, i, n):
+    """Write column i of W to `AT_CURVATURE`; `buffer` contains the residuals and Jacobians at the probe."""
     gradient, probe_gradient, S, reduced_step = (
         ints[AT_LAGRANGIAN_GRADIENT],
         ints[AT_MODEL_GRADIENT],
         ints[AT_CURVATURE],
         ints[AT_REDUCED_STEP],
     )
-    lagrangian_gradient(ints, floats, buffer, hard, soft, probe_gradient)
+    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, probe_gradient)
     for k in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + k]
         floats[reduced_step + k] = floats[probe_gradient + v] - floats[gradient + v]
     for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_DEPENDENT_INDEX] + v] != NO_COLUMN:
+        if ints[ints[AT_PIVOT_ROW] + v] != NO_COLUMN:
             change = floats[probe_gradient + v] - floats[gradient + v]
             for k in range(
                 ints[ints[AT_NULL_SPACE_START] + v],
@@ -255,49 +274,52 @@ def record_sample(ints, floats, buffer, hard, soft, i, n):
 
 @subroutine
 def assemble_hessian(ints, floats, n):
-    """Replace W by S = W - A'A where W is sampled; the lower triangle of `AT_H0` holds A'A."""
-    S, H, has_curvature, independent = (
+    """Replace the sampled entries of W by those of S = W - A'A; the lower triangle of `AT_H0` contains A'A."""
+    S, H, has_curvature, independent_column = (
         ints[AT_CURVATURE],
         ints[AT_H0],
         ints[AT_HAS_CURVATURE],
         ints[AT_INDEPENDENT_COLUMN],
     )
     for i in range(n):
-        is_sampled = ints[has_curvature + ints[independent + i]] != 0
+        row_is_sampled = ints[has_curvature + ints[independent_column + i]] != 0
         for k in range(i + 1):
-            is_sampled_too, s = ints[has_curvature + ints[independent + k]] != 0, 0.0
-            if is_sampled and is_sampled_too:
-                s = 0.5 * (floats[S + i * n + k] + floats[S + k * n + i]) - floats[H + i * n + k]
-            elif is_sampled:
-                s = floats[S + k * n + i] - floats[H + i * n + k]
-            elif is_sampled_too:
-                s = floats[S + i * n + k] - floats[H + i * n + k]
-            floats[S + i * n + k], floats[S + k * n + i] = s, s
+            column_is_sampled, entry = ints[has_curvature + ints[independent_column + k]] != 0, 0.0
+            if row_is_sampled and column_is_sampled:
+                entry = 0.5 * (floats[S + i * n + k] + floats[S + k * n + i]) - floats[H + i * n + k]
+            elif row_is_sampled:
+                entry = floats[S + k * n + i] - floats[H + i * n + k]
+            elif column_is_sampled:
+                entry = floats[S + i * n + k] - floats[H + i * n + k]
+            floats[S + i * n + k], floats[S + k * n + i] = entry, entry
     for i in range(n):
-        if ints[has_curvature + ints[independent + i]] == 2:
-            ints[has_curvature + ints[independent + i]] = 1
+        if ints[has_curvature + ints[independent_column + i]] == 2:
+            ints[has_curvature + ints[independent_column + i]] = 1
 
 
 @subroutine
 def add_curvature(ints, floats, n, has_moved):
-    """Update S from the new samples or from the last step, if its independent columns were the same; add S to H0."""
-    S, H, independent, previous_columns = (
+    """Update S from new samples or from the last step, and add S to H0.
+
+    If the independent columns have changed since the last step, S is reset to zero.
+    """
+    S, H, independent_column, previous_columns = (
         ints[AT_CURVATURE],
         ints[AT_H0],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_PREVIOUS_COLUMNS],
     )
-    is_same, is_new = True, False
+    columns_are_same, has_new_samples = True, False
     for i in range(n):
-        if ints[previous_columns + i] != ints[independent + i]:
-            is_same = False
-        is_new |= ints[ints[AT_HAS_CURVATURE] + ints[independent + i]] == 2
-    if not is_same:
+        if ints[previous_columns + i] != ints[independent_column + i]:
+            columns_are_same = False
+        has_new_samples |= ints[ints[AT_HAS_CURVATURE] + ints[independent_column + i]] == 2
+    if not columns_are_same:
         for k in range(n * n):
             floats[S + k] = 0.0
         for v in range(ints[N_COLUMNS]):
             ints[ints[AT_HAS_CURVATURE] + v] = 0
-    elif is_new:
+    elif has_new_samples:
         assemble_hessian(ints, floats, n)
     elif has_moved == 1.0:
         update_curvature(ints, floats, n)
@@ -309,7 +331,7 @@ def add_curvature(ints, floats, n, has_moved):
 
 @subroutine
 def update_curvature(ints, floats, n):
-    """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient over it."""
+    """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient along the step."""
     S, H, gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
     previous_gradient, s, y, u = (
         ints[AT_PREVIOUS_GRADIENT],
@@ -319,7 +341,7 @@ def update_curvature(ints, floats, n):
     )
     ys, su, sSs = 0.0, 0.0, 0.0
     for i in range(n):
-        floats[y + i] = floats[previous_gradient + i] - floats[gradient + i]  # `gradient` holds the negative gradient
+        floats[y + i] = floats[previous_gradient + i] - floats[gradient + i]  # both tables contain negative gradients
         As, Ss = 0.0, 0.0
         for k in range(n):
             As += (floats[H + i * n + k] if k <= i else floats[H + k * n + i]) * floats[s + k]
@@ -328,34 +350,34 @@ def update_curvature(ints, floats, n):
         ys += floats[y + i] * floats[s + i]
         su += floats[s + i] * floats[u + i]
         sSs += floats[s + i] * Ss
-    size = 0.0
+    ss = 0.0
     for i in range(n):
-        size += floats[s + i] * floats[s + i]
-    if ys <= 1e-8 * size:  # not convex along the step: the update divides by y's
+        ss += floats[s + i] * floats[s + i]
+    if ys <= 1e-8 * ss:  # not convex along the step: the update divides by y's
         return
     shrink = min(1.0, abs(su) / abs(sSs)) if sSs != 0.0 else 1.0
-    remainder = 0.0
+    us = 0.0
     for i in range(n):
         Ss = 0.0
         for k in range(n):
             Ss += floats[S + i * n + k] * floats[s + k]
         floats[u + i] -= shrink * Ss
-        remainder += floats[u + i] * floats[s + i]
+        us += floats[u + i] * floats[s + i]
     for i in range(n):
         for k in range(n):
             floats[S + i * n + k] = (
                 shrink * floats[S + i * n + k]
                 + (floats[u + i] * floats[y + k] + floats[y + i] * floats[u + k]) / ys
-                - remainder * floats[y + i] * floats[y + k] / (ys * ys)
+                - us * floats[y + i] * floats[y + k] / (ys * ys)
             )
 
 
 @subroutine
 def store_step(ints, floats, n):
-    """Store the step in `AT_REDUCED_STEP`, its columns and its gradient for the next update of S."""
-    independent, previous_columns = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
+    """Store the step of `AT_REDUCED_STEP`, its independent columns and its gradient for the next update of S."""
+    independent_column, previous_columns = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
     for i in range(n):
-        ints[previous_columns + i] = ints[independent + i]
+        ints[previous_columns + i] = ints[independent_column + i]
         floats[ints[AT_PREVIOUS_STEP] + i] = floats[ints[AT_REDUCED_STEP] + i]
         floats[ints[AT_PREVIOUS_GRADIENT] + i] = floats[ints[AT_GRADIENT] + i]
 
@@ -368,44 +390,52 @@ def reset_curvature(ints, floats):
 
 
 JOINT_FLOATS = 12
-"""Number of floats of each joint in `AT_CHAIN`: u and v."""
+"""Number of floats of each joint in `AT_CHAIN`: u (6) and v (6)."""
 
 
 @subroutine
 def chain_curvature_vectors(ints, floats, buffer, b):
-    """Write u and v of each joint of a chain to `AT_CHAIN`, for the current poses and the residuals in `buffer`."""
+    """Write u and v of each joint of a chain to `AT_CHAIN`, for the stored poses and the residuals in `buffer`.
+
+    (ex, ey, ez) and (fx, fy, fz) are the weighted residuals of position and rotation, times their weights.
+    """
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
-    row, mask, poses = ints[block + FIRST_ROW], ints[block + ROW_MASK], ints[AT_POSES]
-    weight, E = ints[AT_WEIGHT] + row, ints[AT_RESIDUAL] + ints[N_ROWS] * buffer + row
+    first_row, mask, poses = ints[block + FIRST_ROW], ints[block + ROW_MASK], ints[AT_POSES]
+    weight, residual = ints[AT_WEIGHT] + first_row, ints[AT_RESIDUAL] + ints[N_ROWS] * buffer + first_row
     A = world_frame(ints, floats, ints[block + NODE_A], data + FRAME_A)
     B = world_frame(ints, floats, ints[block + NODE_B], data + FRAME_B)
     C = (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
-    at, k = ints[AT_SUMS], 0
+    weight_squares, k = ints[AT_CHAIN_SUMS], 0
     for r in range(6):  # squared weights and weights times residuals; 0 for rows outside the mask
-        floats[at + r], floats[at + 6 + r] = 0.0, 0.0
+        floats[weight_squares + r], floats[weight_squares + 6 + r] = 0.0, 0.0
         if mask >> r & 1:
-            floats[at + r], floats[at + 6 + r] = (
+            floats[weight_squares + r], floats[weight_squares + 6 + r] = (
                 floats[weight + k] * floats[weight + k],
-                floats[weight + k] * floats[E + k],
+                floats[weight + k] * floats[residual + k],
             )
             k += 1
-    wx, wy, wz, w = floats[at], floats[at + 1], floats[at + 2], floats[at + 3]
-    ex, ey, ez, fx, fy, fz = (
-        floats[at + 6],
-        floats[at + 7],
-        floats[at + 8],
-        floats[at + 9],
-        floats[at + 10],
-        floats[at + 11],
+    wx, wy, wz, w = (
+        floats[weight_squares],
+        floats[weight_squares + 1],
+        floats[weight_squares + 2],
+        floats[weight_squares + 3],
     )
-    even = 0.0
+    ex, ey, ez, fx, fy, fz = (
+        floats[weight_squares + 6],
+        floats[weight_squares + 7],
+        floats[weight_squares + 8],
+        floats[weight_squares + 9],
+        floats[weight_squares + 10],
+        floats[weight_squares + 11],
+    )
+    even_factor = 0.0
     if w > 0.0:
         angle2 = (fx * fx + fy * fy + fz * fz) / (w * w)
         if angle2 < 1e-4:
-            even = (1.0 / 12.0 + angle2 / 720.0) / w
+            even_factor = (1.0 / 12.0 + angle2 / 720.0) / w
         else:
-            half = 0.5 * math.sqrt(angle2)
-            even = (1.0 - half * math.cos(half) / math.sin(half)) / (angle2 * w)
+            half_angle = 0.5 * math.sqrt(angle2)
+            even_factor = (1.0 - half_angle * math.cos(half_angle) / math.sin(half_angle)) / (angle2 * w)
     for t in range(ints[block + TERM_COUNT]):
         term, u = ints[AT_TERMS] + TERM_INTS * (ints[block + FIRST_TERM] + t), ints[AT_CHAIN] + JOINT_FLOATS * t
         X, axis = poses + 12 * ints[term + TERM_NODE], ints[term + TERM_AXIS]
@@ -415,81 +445,88 @@ def chain_curvature_vectors(ints, floats, buffer, b):
         )
         lx, ly, lz = x, y, z
         if ints[term + TERM_IS_ROTATION] == 1:
-            l, m, n = rotate_inverse(C, B[9] - floats[X + 9], B[10] - floats[X + 10], B[11] - floats[X + 11])
-            lx, ly, lz = rotation_velocity(x, y, z, l, m, n)
+            px, py, pz = rotate_inverse(C, B[9] - floats[X + 9], B[10] - floats[X + 10], B[11] - floats[X + 11])
+            lx, ly, lz = rotation_velocity(x, y, z, px, py, pz)
         else:
             x, y, z = 0.0, 0.0, 0.0
         bx, by, bz = rotation_velocity(ex, ey, ez, x, y, z)
         floats[u], floats[u + 1], floats[u + 2] = wx * lx + bx, wy * ly + by, wz * lz + bz
         bx, by, bz = rotation_velocity(fx, fy, fz, x, y, z)
         cx, cy, cz = rotation_velocity(fx, fy, fz, bx, by, bz)
-        floats[u + 3], floats[u + 4] = w * x + 0.5 * bx + even * cx, w * y + 0.5 * by + even * cy
-        floats[u + 5] = w * z + 0.5 * bz + even * cz
+        floats[u + 3], floats[u + 4] = w * x + 0.5 * bx + even_factor * cx, w * y + 0.5 * by + even_factor * cy
+        floats[u + 5] = w * z + 0.5 * bz + even_factor * cz
         floats[u + 6], floats[u + 7], floats[u + 8], floats[u + 9], floats[u + 10], floats[u + 11] = lx, ly, lz, x, y, z
 
 
 @inline
 def dot6(floats, a, b):
+    """Return the scalar product of the six numbers at the offsets a and b."""
     return (floats[a] * floats[b] + floats[a + 1] * floats[b + 1] + floats[a + 2] * floats[b + 2]) + (
         floats[a + 3] * floats[b + 3] + floats[a + 4] * floats[b + 4] + floats[a + 5] * floats[b + 5]
     )
 
 
 @inline
-def add6(floats, a, b, s):
+def add6(floats, out, vector, factor):
+    """Add factor times the six numbers at the offset `vector` to those at `out`."""
     for k in range(6):
-        floats[a + k] += s * floats[b + k]
+        floats[out + k] += factor * floats[vector + k]
 
 
 @subroutine
-def chain_product(ints, floats, b, n, s, out):
-    """Write (D + Hessian of the chain) s over the independent columns to out; s and out are offsets in floats."""
-    block, independent_index, columns = (
+def chain_product(ints, floats, b, n, step, out):
+    """Write (D + Hessian of the chain) s to `out`, where s is the step of the independent columns at `step`."""
+    block, independent_index, block_columns = (
         ints[AT_BLOCKS] + BLOCK_INTS * b,
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_BLOCK_COLUMNS],
     )
-    first, count, sums = ints[block + FIRST_COLUMN], ints[block + TERM_COUNT], ints[AT_SUMS]
+    first_column, joint_count, partial_sum = ints[block + FIRST_COLUMN], ints[block + TERM_COUNT], ints[AT_CHAIN_SUMS]
     terms = ints[AT_TERMS] + TERM_INTS * ints[block + FIRST_TERM]
     for i in range(n):
-        floats[out + i] = floats[ints[AT_DIAGONAL] + i] * floats[s + i]
+        floats[out + i] = floats[ints[AT_DIAGONAL] + i] * floats[step + i]
     for k in range(6):
-        floats[sums + k] = 0.0
-    for t in range(count):
+        floats[partial_sum + k] = 0.0
+    for t in range(joint_count):
         i, u = (
-            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[block_columns + first_column + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
-        floats[out + i] += dot6(floats, u + 6, sums)
-        add6(floats, sums, u, floats[s + i])
+        floats[out + i] += dot6(floats, u + 6, partial_sum)
+        add6(floats, partial_sum, u, floats[step + i])
     for k in range(6):
-        floats[sums + k] = 0.0
-    for t in range(count - 1, -1, -1):
+        floats[partial_sum + k] = 0.0
+    for t in range(joint_count - 1, -1, -1):
         i, u = (
-            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[block_columns + first_column + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
-        add6(floats, sums, u + 6, floats[s + i])
-        floats[out + i] += dot6(floats, u, sums)
+        add6(floats, partial_sum, u + 6, floats[step + i])
+        floats[out + i] += dot6(floats, u, partial_sum)
 
 
 @subroutine
-def chain_conjugate_step(ints, floats, x, b, n):
-    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the L D L' factors of the chain's Hessian.
+def chain_step(ints, floats, x, b, n):
+    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the factors L D L' of the chain's Hessian.
 
-    Columns at an active bound go to the bound. A pivot that is not positive counts as infinite, as in `solve_ldlt`: its
-    column does not move.
+    Columns at an active bound move to the bound. A pivot that is not positive counts as infinite, as in `solve_ldlt`:
+    its column does not move.
     """
-    block, independent_index, columns = (
+    block, independent_index, block_columns = (
         ints[AT_BLOCKS] + BLOCK_INTS * b,
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_BLOCK_COLUMNS],
     )
-    first, count, sums, P = ints[block + FIRST_COLUMN], ints[block + TERM_COUNT], ints[AT_SUMS], ints[AT_SUMS] + 6
-    terms, y, compliance, model_gradient = (
+    first_column, joint_count, partial_sum, P = (
+        ints[block + FIRST_COLUMN],
+        ints[block + TERM_COUNT],
+        ints[AT_CHAIN_SUMS],
+        ints[AT_CHAIN_SUMS] + 6,
+    )
+    terms, y, inverse_diagonal, model_gradient = (
         ints[AT_TERMS] + TERM_INTS * ints[block + FIRST_TERM],
         ints[AT_REDUCED_STEP],
-        ints[AT_COMPLIANCE],
+        ints[AT_INVERSE_DIAGONAL],
         ints[AT_MODEL_GRADIENT],
     )
     for i in range(n):
@@ -501,30 +538,30 @@ def chain_conjugate_step(ints, floats, x, b, n):
                 ints[AT_DIAGONAL] + i
             ]
     for k in range(42):
-        floats[sums + k] = 0.0
-    for t in range(count):
-        v = ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]
+        floats[partial_sum + k] = 0.0
+    for t in range(joint_count):
+        v = ints[block_columns + first_column + ints[terms + TERM_INTS * t + TERM_COLUMN]]
         i, u, w = ints[independent_index + v], ints[AT_CHAIN] + JOINT_FLOATS * t, ints[AT_CHAIN_W] + 6 * t
-        floats[compliance + i] = 0.0
+        floats[inverse_diagonal + i] = 0.0
         if ints[ints[AT_BOUND_STATE] + v] != FREE:
             continue
         for k in range(6):
             floats[w + k] = floats[u + k] - dot6(floats, P + 6 * k, u + 6)
-        d = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, w)
-        z = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i] - dot6(floats, u + 6, sums)
+        pivot = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, w)
+        rhs = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i] - dot6(floats, u + 6, partial_sum)
         floats[y + i] = 0.0
-        if d > 1e-300:
-            floats[compliance + i], floats[y + i] = 1.0 / d, z / d
-            add6(floats, sums, w, z / d)
+        if pivot > 1e-300:
+            floats[inverse_diagonal + i], floats[y + i] = 1.0 / pivot, rhs / pivot
+            add6(floats, partial_sum, w, rhs / pivot)
             for k in range(6):
-                add6(floats, P + 6 * k, w, floats[w + k] / d)
+                add6(floats, P + 6 * k, w, floats[w + k] / pivot)
     for k in range(6):
-        floats[sums + k] = 0.0
-    for t in range(count - 1, -1, -1):
+        floats[partial_sum + k] = 0.0
+    for t in range(joint_count - 1, -1, -1):
         i, u = (
-            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[block_columns + first_column + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
-        if floats[compliance + i] > 0.0:
-            floats[y + i] -= floats[compliance + i] * dot6(floats, ints[AT_CHAIN_W] + 6 * t, sums)
-            add6(floats, sums, u + 6, floats[y + i])
+        if floats[inverse_diagonal + i] > 0.0:
+            floats[y + i] -= floats[inverse_diagonal + i] * dot6(floats, ints[AT_CHAIN_W] + 6 * t, partial_sum)
+            add6(floats, partial_sum, u + 6, floats[y + i])

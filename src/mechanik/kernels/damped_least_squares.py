@@ -1,8 +1,9 @@
 """Damped least squares of the soft residuals over the independent columns: assembly and solution.
 
 A step s of the independent columns minimises |e + A s|^2 + damping |s|^2, where A = J (1, Z) is the Jacobian of the
-soft residuals after the elimination of the hard rows (`elimination.py`). The matrix of the system is over the
-independent columns (primal form) or over the residual rows (dual form, `linear_systems.py`).
+soft residuals after the elimination of the hard rows (`elimination.py`). The system has one equation for each
+independent column (primal form) or one for each residual row (dual form, `linear_systems.py`). Indices such as `b` and
+`v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiler import subroutine
-from .curvature import add_curvature, chain_conjugate_step, chain_product
+from .curvature import add_curvature, chain_product, chain_step
 from .elimination import NO_COLUMN
 from .linear_systems import (
     add_dual_rows,
@@ -19,7 +20,7 @@ from .linear_systems import (
     clip_error,
     distance_to_bound,
     dual_matrix,
-    dual_model_decrease,
+    dual_model_change,
     dual_step,
     finish_dual,
     negative_curvature_direction,
@@ -29,60 +30,64 @@ from .linear_systems import (
 from .problem_layout import *
 
 PRIMAL_FORM = -1
-"""Number of dual rows that stands for the primal form."""
-PIVOT_FLOOR = 0.1
-"""Smallest pivot, relative to the damping, where second derivatives are used."""
+"""Value of `dual_row_count` that selects the primal form."""
+MIN_PIVOT_RATIO = 0.1
+"""Smallest pivot, as a ratio of the damping, if second derivatives are used."""
 
 
 @subroutine
-def gather_block(ints, floats, options, buffer, b, hard, n):
+def gather_block(ints, floats, options, buffer, b, hard_end, n):
     """Reduce a soft block to the independent columns.
 
-    `AT_LISTED_COLUMN` receives the independent indices of its columns, `AT_BLOCK_RESIDUAL` its residual.
+    The independent indices of the columns of the reduced Jacobian are written to `AT_COLUMN_LIST`, and the residual
+    after elimination to `AT_BLOCK_RESIDUAL`.
 
     Returns:
-        The offset of its reduced Jacobian in floats, the length of a row there, and the number of columns.
+        The offset of the reduced Jacobian in `floats`, the length of its rows there, and the number of its columns.
     """
-    blocks, block_columns, dependent, independent_index = (
+    blocks, block_columns, pivot_row, independent_index = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
     )
-    local_column, listed_columns, z_count, z_start = (
-        ints[AT_LOCAL_COLUMN],
-        ints[AT_LISTED_COLUMN],
+    list_position, column_list, row_entries, row_start = (
+        ints[AT_LIST_POSITION],
+        ints[AT_COLUMN_LIST],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    z_index, jacobian, residual, offset = (
+    entry_index, jacobian_table, residual_table, offset = (
         ints[AT_NULL_SPACE_INDEX],
         ints[AT_JACOBIAN],
         ints[AT_RESIDUAL],
         ints[AT_OFFSET],
     )
-    A, block_residual, Z = ints[AT_BLOCK_A], ints[AT_BLOCK_RESIDUAL], ints[AT_NULL_SPACE]
+    reduced_jacobian, block_residual, Z = ints[AT_REDUCED_JACOBIAN], ints[AT_BLOCK_RESIDUAL], ints[AT_NULL_SPACE]
     block = blocks + BLOCK_INTS * b
-    m, width, row, column = (
+    m, width, first_row, first_column = (
         ints[block + ROW_COUNT],
         ints[block + COLUMN_COUNT],
         ints[block + FIRST_ROW],
         ints[block + FIRST_COLUMN],
     )
-    J, E = jacobian + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN], residual + ints[N_ROWS] * buffer + row
+    J, residual = (
+        jacobian_table + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN],
+        residual_table + ints[N_ROWS] * buffer + first_row,
+    )
     for r in range(m):
-        floats[block_residual + r] = floats[E + r]
+        floats[block_residual + r] = floats[residual + r]
     if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
         clip_error(floats, block_residual, ints[block + ROW_MASK], m, options[MAX_ERROR], options[MAX_ANGLE_ERROR])
-    if hard == 0:
+    if hard_end == 0:
         for u in range(width):
-            ints[listed_columns + u] = ints[independent_index + ints[block_columns + column + u]]
+            ints[column_list + u] = ints[independent_index + ints[block_columns + first_column + u]]
         return J, width, width
-    column_count = ints[RUNTIME_ZERO]
+    listed_count = ints[RUNTIME_ZERO]
     for u in range(width):
-        v = ints[block_columns + column + u]
-        if ints[dependent + v] == NO_COLUMN:
-            column_count = add_column(
+        v = ints[block_columns + first_column + u]
+        if ints[pivot_row + v] == NO_COLUMN:
+            listed_count = add_column(
                 ints,
                 floats,
                 J + u,
@@ -90,75 +95,108 @@ def gather_block(ints, floats, options, buffer, b, hard, n):
                 m,
                 ints[independent_index + v],
                 1.0,
-                A,
+                reduced_jacobian,
                 n,
-                local_column,
-                listed_columns,
-                column_count,
+                list_position,
+                column_list,
+                listed_count,
             )
         else:
             for r in range(m):
                 floats[block_residual + r] += floats[J + r * width + u] * floats[offset + v]
-            for k in range(ints[z_start + v], ints[z_start + v] + ints[z_count + v]):
-                column_count = add_column(
+            for k in range(ints[row_start + v], ints[row_start + v] + ints[row_entries + v]):
+                listed_count = add_column(
                     ints,
                     floats,
                     J + u,
                     width,
                     m,
-                    ints[z_index + k],
+                    ints[entry_index + k],
                     floats[Z + k],
-                    A,
+                    reduced_jacobian,
                     n,
-                    local_column,
-                    listed_columns,
-                    column_count,
+                    list_position,
+                    column_list,
+                    listed_count,
                 )
-    for t in range(column_count):
-        ints[local_column + ints[listed_columns + t]] = 0
-    return A, n, column_count
+    for t in range(listed_count):
+        ints[list_position + ints[column_list + t]] = 0
+    return reduced_jacobian, n, listed_count
 
 
 @subroutine
-def add_column(ints, floats, J, width, m, i, z, A, n, local_column, listed_columns, column_count):
-    """Add z times a column of J to the column of A of the independent index i; return the number of columns of A."""
-    t = ints[local_column + i] - 1
-    if t < 0:
-        t = column_count
-        ints[local_column + i] = t + 1
-        ints[listed_columns + t] = i
-        column_count += 1
+def add_column(
+    ints,
+    floats,
+    jacobian_column,
+    width,
+    m,
+    independent_index,
+    factor,
+    reduced_jacobian,
+    n,
+    list_position,
+    column_list,
+    listed_count,
+):
+    """Add `factor` times a column of J to the column of the reduced Jacobian that belongs to an independent index.
+
+    Returns:
+        The number of columns of the reduced Jacobian, which increases if the independent index was not listed.
+    """
+    position = ints[list_position + independent_index] - 1
+    if position < 0:
+        position = listed_count
+        ints[list_position + independent_index] = position + 1
+        ints[column_list + position] = independent_index
+        listed_count += 1
         for r in range(m):
-            floats[A + r * n + t] = 0.0
+            floats[reduced_jacobian + r * n + position] = 0.0
     for r in range(m):
-        floats[A + r * n + t] += z * floats[J + r * width]
-    return column_count
+        floats[reduced_jacobian + r * n + position] += factor * floats[jacobian_column + r * width]
+    return listed_count
 
 
 @subroutine
 def assemble_normal_equations(
-    ints, floats, options, buffer, hard, soft, n, damping, damps_dependent, uses_curvature, has_moved, uses_dual_form
+    ints,
+    floats,
+    options,
+    buffer,
+    hard_end,
+    soft_end,
+    n,
+    damping,
+    damps_dependent,
+    uses_curvature,
+    has_moved,
+    uses_dual_form,
 ):
     """Assemble the damped normal equations of the soft residuals, or the dual form if `uses_dual_form`.
 
-    The normal equations are H0 = A'A + damping (1 + Z'Z) and the negative gradient -A'e over the independent columns.
-    The dual form stores the rows themselves instead of H0 (`linear_systems.py`). Without `damps_dependent` only the
-    independent columns are damped, which takes half the time where there are many loops.
+    The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e, the negative
+    gradient. The dual form stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the
+    independent columns are damped; with many loops this takes half the time.
 
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
     """
-    blocks, dependent, envelope, local_column = (
+    blocks, pivot_row, envelope, list_position = (
         ints[AT_BLOCKS],
-        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT_ROW],
         ints[AT_ENVELOPE],
-        ints[AT_LOCAL_COLUMN],
+        ints[AT_LIST_POSITION],
     )
-    listed_columns, g, e, H = ints[AT_LISTED_COLUMN], ints[AT_GRADIENT], ints[AT_BLOCK_RESIDUAL], ints[AT_H0]
+    column_list, gradient, block_residual, H0 = (
+        ints[AT_COLUMN_LIST],
+        ints[AT_GRADIENT],
+        ints[AT_BLOCK_RESIDUAL],
+        ints[AT_H0],
+    )
     for i in range(n):
         ints[envelope + i] = i
-        floats[g + i] = 0.0
-        ints[local_column + i] = 0
+        floats[gradient + i] = 0.0
+        ints[list_position + i] = 0
     cost, dual_row_count = 0.0, ints[RUNTIME_ZERO] + PRIMAL_FORM
     if uses_dual_form:
         dual_row_count = ints[RUNTIME_ZERO]
@@ -166,136 +204,158 @@ def assemble_normal_equations(
     else:
         for i in range(n):
             for k in range(i + 1):
-                floats[H + i * n + k] = 0.0
-    for b in range(hard, soft):
+                floats[H0 + i * n + k] = 0.0
+    for b in range(hard_end, soft_end):
         m = ints[blocks + BLOCK_INTS * b + ROW_COUNT]
         if uses_dual_form and m == 1 and ints[blocks + BLOCK_INTS * b + COLUMN_COUNT] == 1:
             cost += add_single_column_row(ints, floats, options, buffer, b)
             continue
-        A, width, count = gather_block(ints, floats, options, buffer, b, hard, n)
+        jacobian, row_length, listed_count = gather_block(ints, floats, options, buffer, b, hard_end, n)
         for r in range(m):
-            cost += floats[e + r] * floats[e + r]
+            cost += floats[block_residual + r] * floats[block_residual + r]
         if uses_dual_form:
-            dual_row_count = add_dual_rows(ints, floats, n, dual_row_count, m, A, width, count)
+            dual_row_count = add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, listed_count)
             continue
-        lowest = n
-        for t in range(count):
-            lowest = min(lowest, ints[listed_columns + t])
-        for t in range(count):
-            ints[envelope + ints[listed_columns + t]] = min(ints[envelope + ints[listed_columns + t]], lowest)
-        # poses and positions are the common case: with their columns in registers they take a third of the time
+        first_index = n
+        for position in range(listed_count):
+            first_index = min(first_index, ints[column_list + position])
+        for position in range(listed_count):
+            ints[envelope + ints[column_list + position]] = min(
+                ints[envelope + ints[column_list + position]], first_index
+            )
+        # blocks of 6 and 3 rows (poses, positions) are the most common; with a column in registers they take a third of
+        # the time
         if m == 6:
-            for t in range(count):
-                i, a = ints[listed_columns + t], A + t
-                a0, a1, a2 = floats[a], floats[a + width], floats[a + 2 * width]
-                a3, a4, a5 = floats[a + 3 * width], floats[a + 4 * width], floats[a + 5 * width]
-                floats[g + i] -= (
-                    a0 * floats[e]
-                    + a1 * floats[e + 1]
-                    + a2 * floats[e + 2]
-                    + a3 * floats[e + 3]
-                    + a4 * floats[e + 4]
-                    + a5 * floats[e + 5]
+            for position in range(listed_count):
+                i, column = ints[column_list + position], jacobian + position
+                a0, a1, a2 = floats[column], floats[column + row_length], floats[column + 2 * row_length]
+                a3, a4, a5 = (
+                    floats[column + 3 * row_length],
+                    floats[column + 4 * row_length],
+                    floats[column + 5 * row_length],
                 )
-                for k in range(count):
-                    l, c = ints[listed_columns + k], A + k
-                    if l <= i:
-                        floats[H + i * n + l] += (
-                            a0 * floats[c] + a1 * floats[c + width] + a2 * floats[c + 2 * width]
-                        ) + (a3 * floats[c + 3 * width] + a4 * floats[c + 4 * width] + a5 * floats[c + 5 * width])
+                floats[gradient + i] -= (
+                    a0 * floats[block_residual]
+                    + a1 * floats[block_residual + 1]
+                    + a2 * floats[block_residual + 2]
+                    + a3 * floats[block_residual + 3]
+                    + a4 * floats[block_residual + 4]
+                    + a5 * floats[block_residual + 5]
+                )
+                for k in range(listed_count):
+                    other_index, other_column = ints[column_list + k], jacobian + k
+                    if other_index <= i:
+                        floats[H0 + i * n + other_index] += (
+                            a0 * floats[other_column]
+                            + a1 * floats[other_column + row_length]
+                            + a2 * floats[other_column + 2 * row_length]
+                        ) + (
+                            a3 * floats[other_column + 3 * row_length]
+                            + a4 * floats[other_column + 4 * row_length]
+                            + a5 * floats[other_column + 5 * row_length]
+                        )
         elif m == 3:
-            for t in range(count):
-                i, a = ints[listed_columns + t], A + t
-                a0, a1, a2 = floats[a], floats[a + width], floats[a + 2 * width]
-                floats[g + i] -= a0 * floats[e] + a1 * floats[e + 1] + a2 * floats[e + 2]
-                for k in range(count):
-                    l, c = ints[listed_columns + k], A + k
-                    if l <= i:
-                        floats[H + i * n + l] += a0 * floats[c] + a1 * floats[c + width] + a2 * floats[c + 2 * width]
+            for position in range(listed_count):
+                i, column = ints[column_list + position], jacobian + position
+                a0, a1, a2 = floats[column], floats[column + row_length], floats[column + 2 * row_length]
+                floats[gradient + i] -= (
+                    a0 * floats[block_residual] + a1 * floats[block_residual + 1] + a2 * floats[block_residual + 2]
+                )
+                for k in range(listed_count):
+                    other_index, other_column = ints[column_list + k], jacobian + k
+                    if other_index <= i:
+                        floats[H0 + i * n + other_index] += (
+                            a0 * floats[other_column]
+                            + a1 * floats[other_column + row_length]
+                            + a2 * floats[other_column + 2 * row_length]
+                        )
         else:
-            for t in range(count):
-                i = ints[listed_columns + t]
+            for position in range(listed_count):
+                i = ints[column_list + position]
                 for r in range(m):
-                    floats[g + i] -= floats[A + r * width + t] * floats[e + r]
-                for k in range(count):
-                    if ints[listed_columns + k] <= i:
-                        s = 0.0
+                    floats[gradient + i] -= floats[jacobian + r * row_length + position] * floats[block_residual + r]
+                for k in range(listed_count):
+                    if ints[column_list + k] <= i:
+                        product = 0.0
                         for r in range(m):
-                            s += floats[A + r * width + t] * floats[A + r * width + k]
-                        floats[H + i * n + ints[listed_columns + k]] += s
+                            product += (
+                                floats[jacobian + r * row_length + position] * floats[jacobian + r * row_length + k]
+                            )
+                        floats[H0 + i * n + ints[column_list + k]] += product
     if uses_dual_form:
         return cost, finish_dual(ints, floats, n, dual_row_count, damping)
     if uses_curvature:
         add_curvature(ints, floats, n, has_moved)
     for i in range(n):
-        floats[H + i * n + i] += damping * floats[ints[AT_EXTRA_DAMPING] + ints[ints[AT_INDEPENDENT_COLUMN] + i]]
-        floats[ints[AT_DAMPED_GRADIENT] + i] = floats[g + i]
-    if hard > 0 and damps_dependent:
+        floats[H0 + i * n + i] += damping * floats[ints[AT_EXTRA_DAMPING] + ints[ints[AT_INDEPENDENT_COLUMN] + i]]
+        floats[ints[AT_DAMPED_GRADIENT] + i] = floats[gradient + i]
+    if hard_end > 0 and damps_dependent:
         for v in range(ints[N_COLUMNS]):
-            if ints[dependent + v] != NO_COLUMN:
+            if ints[pivot_row + v] != NO_COLUMN:
                 damp_dependent(ints, floats, v, n, damping)
     return cost, dual_row_count
 
 
 @subroutine
 def damp_dependent(ints, floats, v, n, damping):
-    envelope, z_count, z_start, z_index = (
+    """Add the damping of the dependent column v to H0 and to `AT_DAMPED_GRADIENT`."""
+    envelope, row_entries, row_start, entry_index = (
         ints[AT_ENVELOPE],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
         ints[AT_NULL_SPACE_INDEX],
     )
     offset, damped_gradient, H0, Z = ints[AT_OFFSET], ints[AT_DAMPED_GRADIENT], ints[AT_H0], ints[AT_NULL_SPACE]
-    start, end = ints[z_start + v], ints[z_start + v] + ints[z_count + v]
+    first_entry, end_entry = ints[row_start + v], ints[row_start + v] + ints[row_entries + v]
     damping *= floats[ints[AT_EXTRA_DAMPING] + v]
-    lowest = n
-    for k in range(start, end):
-        lowest = min(lowest, ints[z_index + k])
-    for k in range(start, end):
-        i, z = ints[z_index + k], damping * floats[Z + k]
-        ints[envelope + i] = min(ints[envelope + i], lowest)
-        floats[damped_gradient + i] -= z * floats[offset + v]
-        for l in range(start, end):
-            if ints[z_index + l] <= i:
-                floats[H0 + i * n + ints[z_index + l]] += z * floats[Z + l]
+    first_index = n
+    for k in range(first_entry, end_entry):
+        first_index = min(first_index, ints[entry_index + k])
+    for k in range(first_entry, end_entry):
+        i, damped_entry = ints[entry_index + k], damping * floats[Z + k]
+        ints[envelope + i] = min(ints[envelope + i], first_index)
+        floats[damped_gradient + i] -= damped_entry * floats[offset + v]
+        for l in range(first_entry, end_entry):
+            if ints[entry_index + l] <= i:
+                floats[H0 + i * n + ints[entry_index + l]] += damped_entry * floats[Z + l]
 
 
 @subroutine
-def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count, chain, uses_curvature, damping):
-    """Write the step of the independent columns to `AT_REDUCED_STEP`; columns at an active bound go to the bound.
+def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count, chain_block, uses_curvature, damping):
+    """Write the step of the independent columns to `AT_REDUCED_STEP`; columns at an active bound move to the bound.
 
-    If the second derivatives give the cost a direction of negative curvature, the step is computed again without them
-    and with additional damping.
+    If the matrix with second derivatives has a direction of negative curvature, the step is computed again without
+    second derivatives and with more damping.
 
     Returns:
-        The smallest pivot, relative to the largest diagonal entry. If a pivot is not positive: the (negative) curvature
-        along the direction in `AT_NEGATIVE_CURVATURE`. 0 for a chain with exact second derivatives.
+        The smallest pivot, relative to the largest diagonal entry; if a pivot is not positive, the (negative) curvature
+        along the direction in `AT_NEGATIVE_CURVATURE`; 0 for a chain with exact second derivatives.
     """
-    if chain >= 0:
-        chain_conjugate_step(ints, floats, x, chain, n)
+    if chain_block >= 0:
+        chain_step(ints, floats, x, chain_block, n)
         return 0.0
-    size, curvature, is_factored = n, 0.0, False
-    floor = PIVOT_FLOOR * damping if uses_curvature and dual_row_count == PRIMAL_FORM else 0.0
-    for attempt in range(3):
+    row_count, curvature, is_solved = n, 0.0, False
+    min_pivot = MIN_PIVOT_RATIO * damping if uses_curvature and dual_row_count == PRIMAL_FORM else 0.0
+    for solve_index in range(3):
         if dual_row_count == PRIMAL_FORM:
             primal_matrix(ints, floats, x, n, active_count)
         else:
             dual_matrix(ints, floats, x, n, dual_row_count)
-            size = dual_row_count
-        if is_factored:  # the active method asks for eigenvalues
-            solve_by_eigenvalues(ints, floats, ints[AT_H], size, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP])
+            row_count = dual_row_count
+        if is_solved:  # the option USES_EIGENVALUES selects another solution of the same system
+            solve_by_eigenvalues(ints, floats, ints[AT_H], row_count, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP])
             break
-        negative_pivot, smallest_pivot, pivot_value = solve_ldlt(
-            ints, floats, ints[AT_H], size, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP], floor
+        negative_index, smallest_pivot, pivot_value = solve_ldlt(
+            ints, floats, ints[AT_H], row_count, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP], min_pivot
         )
-        if attempt == 0:
+        if solve_index == 0:
             curvature = smallest_pivot
-        if attempt == 1 or negative_pivot == NO_COLUMN or dual_row_count != PRIMAL_FORM or not uses_curvature:
-            is_factored = True
+        if solve_index == 1 or negative_index == NO_COLUMN or dual_row_count != PRIMAL_FORM or not uses_curvature:
+            is_solved = True
             if options[USES_EIGENVALUES] == 1.0:
                 continue
             break
-        curvature = negative_curvature_direction(ints, floats, n, negative_pivot, pivot_value)
+        curvature = negative_curvature_direction(ints, floats, n, negative_index, pivot_value)
         for i in range(n):
             for k in range(i + 1):
                 floats[ints[AT_H0] + i * n + k] -= floats[ints[AT_CURVATURE] + i * n + k]
@@ -307,85 +367,88 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
 
 @subroutine
 def primal_matrix(ints, floats, x, n, active_count):
-    """Write H0 over the free columns to `AT_H` and its right-hand side to `AT_REDUCED_STEP`."""
-    bound_state, independent, envelope, damped_gradient = (
+    """Write the matrix of the primal form to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
+
+    The matrix is H0 with the rows and columns of active bounds replaced by those of the identity.
+    """
+    bound_state, independent_column, envelope, damped_gradient = (
         ints[AT_BOUND_STATE],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_ENVELOPE],
         ints[AT_DAMPED_GRADIENT],
     )
-    H, H0, y = ints[AT_H], ints[AT_H0], ints[AT_REDUCED_STEP]
+    H, H0, rhs = ints[AT_H], ints[AT_H0], ints[AT_REDUCED_STEP]
     for i in range(n):
-        floats[y + i] = floats[damped_gradient + i]
+        floats[rhs + i] = floats[damped_gradient + i]
         for k in range(ints[envelope + i], i + 1):
             floats[H + i * n + k] = floats[H0 + i * n + k]
     if active_count > 0:
         for i in range(n):
-            v = ints[independent + i]
+            v = ints[independent_column + i]
             if ints[bound_state + v] != FREE:
                 distance = distance_to_bound(ints, floats, x, v)
                 for k in range(ints[envelope + i], i):
-                    floats[y + k] -= floats[H + i * n + k] * distance
+                    floats[rhs + k] -= floats[H + i * n + k] * distance
                     floats[H + i * n + k] = 0.0
                 for k in range(i + 1, n):
                     if i >= ints[envelope + k]:
-                        floats[y + k] -= floats[H + k * n + i] * distance
+                        floats[rhs + k] -= floats[H + k * n + i] * distance
                         floats[H + k * n + i] = 0.0
                 floats[H + i * n + i] = 1.0
-                floats[y + i] = distance
+                floats[rhs + i] = distance
 
 
 @subroutine
 def expand_step(ints, floats, n):
     """Write the step of all columns to `AT_STEP`, from the step of the independent columns in `AT_REDUCED_STEP`."""
-    dependent, independent, z_count, z_start = (
-        ints[AT_DEPENDENT_INDEX],
+    pivot_row, independent_column, row_entries, row_start = (
+        ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    z_index, step, offset, Z = ints[AT_NULL_SPACE_INDEX], ints[AT_STEP], ints[AT_OFFSET], ints[AT_NULL_SPACE]
+    entry_index, step, offset, Z = ints[AT_NULL_SPACE_INDEX], ints[AT_STEP], ints[AT_OFFSET], ints[AT_NULL_SPACE]
     reduced_step = ints[AT_REDUCED_STEP]
     for i in range(n):
-        floats[step + ints[independent + i]] = floats[reduced_step + i]
+        floats[step + ints[independent_column + i]] = floats[reduced_step + i]
     if n == ints[N_COLUMNS]:
         return
     for v in range(ints[N_COLUMNS]):
-        if ints[dependent + v] != NO_COLUMN:
-            s = floats[offset + v]
-            for k in range(ints[z_start + v], ints[z_start + v] + ints[z_count + v]):
-                s += floats[Z + k] * floats[reduced_step + ints[z_index + k]]
-            floats[step + v] = s
+        if ints[pivot_row + v] != NO_COLUMN:
+            column_step = floats[offset + v]
+            for k in range(ints[row_start + v], ints[row_start + v] + ints[row_entries + v]):
+                column_step += floats[Z + k] * floats[reduced_step + ints[entry_index + k]]
+            floats[step + v] = column_step
 
 
 @subroutine
-def model_decrease(ints, floats, n, dual_row_count, chain):
+def model_change(ints, floats, n, dual_row_count, chain_block):
     """Return the change of the cost (negative: a decrease) that the damped model predicts for `AT_REDUCED_STEP`.
 
-    `AT_MODEL_GRADIENT` receives half the gradient of the model after the step.
+    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`.
     """
-    envelope, g, H, y, model_gradient = (
+    envelope, damped_gradient, H0, reduced_step, model_gradient = (
         ints[AT_ENVELOPE],
         ints[AT_DAMPED_GRADIENT],
         ints[AT_H0],
         ints[AT_REDUCED_STEP],
         ints[AT_MODEL_GRADIENT],
     )
-    change = 0.0
-    if chain >= 0:
-        chain_product(ints, floats, chain, n, y, model_gradient)
+    predicted_change = 0.0
+    if chain_block >= 0:
+        chain_product(ints, floats, chain_block, n, reduced_step, model_gradient)
     elif dual_row_count != PRIMAL_FORM:
-        return dual_model_decrease(ints, floats, n, dual_row_count)
+        return dual_model_change(ints, floats, n, dual_row_count)
     else:
         for i in range(n):
-            floats[model_gradient + i] = floats[H + i * n + i] * floats[y + i]
+            floats[model_gradient + i] = floats[H0 + i * n + i] * floats[reduced_step + i]
         for i in range(n):
-            s = 0.0
+            product = 0.0
             for k in range(ints[envelope + i], i):
-                s += floats[H + i * n + k] * floats[y + k]
-                floats[model_gradient + k] += floats[H + i * n + k] * floats[y + i]
-            floats[model_gradient + i] += s
+                product += floats[H0 + i * n + k] * floats[reduced_step + k]
+                floats[model_gradient + k] += floats[H0 + i * n + k] * floats[reduced_step + i]
+            floats[model_gradient + i] += product
     for i in range(n):
-        change += floats[y + i] * (floats[model_gradient + i] - 2.0 * floats[g + i])
-        floats[model_gradient + i] -= floats[g + i]
-    return change
+        predicted_change += floats[reduced_step + i] * (floats[model_gradient + i] - 2.0 * floats[damped_gradient + i])
+        floats[model_gradient + i] -= floats[damped_gradient + i]
+    return predicted_change

@@ -1,12 +1,14 @@
-"""Elimination of the linearised hard constraints: each row makes one column depend on the others.
+"""Elimination of the linearised hard constraints: each row is solved for one column, which then depends on the others.
 
-The method is Gauss-Jordan with complete pivoting. It runs block by block on the columns on which only one hard block
-depends, such as the joints of one leg, so that the cost grows linearly with the number of legs; then on all columns for
-the remaining rows. A row without a pivot is redundant, so over-constrained loops need no separate code. The result is
+The method is Gauss-Jordan elimination with complete pivoting. First each block is eliminated on the columns that no
+other hard block depends on, such as the joints of one leg; therefore the time grows linearly with the number of legs.
+The remaining rows of all blocks are then eliminated together, on all columns. A row without a pivot is redundant, so
+over-constrained loops need no separate code. The result is
 
     step[dependent] = offset + Z step[independent]
 
-with a sparse row of the null space basis Z for each dependent column.
+with a sparse row of the null space basis Z for each dependent column. Indices such as `b` and `v` are explained in
+`problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -15,341 +17,370 @@ from .compiler import subroutine
 from .problem_layout import *
 
 MIN_PIVOT = 1e-7
-"""Largest entry of a row that counts as zero, for rows and columns of order 1. Tuned on Bennett and planar loops."""
-MIN_OWN_PIVOT = 0.03
-"""Smallest pivot within the own block of a row; a row with smaller entries is solved over all columns.
+"""Largest absolute entry that counts as zero; rows and columns are scaled to order 1. Tuned on Bennett and planar
+loops."""
+MIN_BLOCK_PIVOT = 0.03
+"""Smallest pivot in the elimination of a single block; a row with smaller entries is eliminated on all columns.
 
-Example: a stretched leg cannot change its length to first order, but the body on it can move.
+Example: a stretched leg cannot change its length to first order, but the body that it supports can move.
 """
 NO_COLUMN = -1
+"""Index that means that there is no column or no row."""
 FEW_INDEPENDENT_COLUMNS = 24
-"""Largest number of independent columns for dense loops; with more, only the columns of a row are listed."""
+"""Largest number of independent columns for which the rows of Z are computed by loops over all independent columns.
+With more columns, the loops are over the nonzero entries."""
 FROM_REMAINING_ROWS = 1 << 40
-"""Offset in `AT_DEPENDENT_INDEX` that marks the pivot columns of the remaining rows of all blocks."""
+"""Added in `AT_PIVOT_ROW` to the indices of remaining rows, to distinguish them from the rows of blocks."""
 
 
 @subroutine
-def eliminate(ints, floats, stage, buffer, hard, stores_row_operations, is_newton):
-    """Eliminate the hard rows: choose dependent columns, if possible none at a bound, and compute offset and Z.
+def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton):
+    """Eliminate the hard rows: choose the dependent columns and compute the offset and Z.
+
+    A column at a bound becomes dependent only if no other column is possible.
 
     Args:
         stage: index of the stage.
         buffer: the buffer (0 or 1) of residuals and Jacobians.
-        hard: number of hard blocks.
+        hard_end: number of hard blocks.
         stores_row_operations: whether to store the row operations in `AT_ROW_COMBINATION`, for
             `curvature.find_multipliers`.
-        is_newton: whether to compute only the offset, the step of the dependent columns for a zero independent step.
+        is_newton: whether to compute only the offset: the step of the dependent columns if the independent columns do
+            not move.
 
     Returns:
         The number of independent columns (0 with `is_newton`), and the number of remaining rows of all blocks.
     """
-    order, dependent, independent_index, independent = (
+    elimination_order, pivot_row, independent_index, independent_column = (
         ints[AT_ELIMINATION_ORDER],
-        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_INDEPENDENT_COLUMN],
     )
-    z_count, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
-    c = ints[N_COLUMNS]
-    for v in range(c):
-        ints[dependent + v] = NO_COLUMN
+    row_entries, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
+    column_count = ints[N_COLUMNS]
+    for v in range(column_count):
+        ints[pivot_row + v] = NO_COLUMN
         floats[offset + v] = 0.0
-        ints[z_count + v] = 0
-    if hard == 0:
-        for k in range(c):
-            v = ints[order + k]
+        ints[row_entries + v] = 0
+    if hard_end == 0:
+        for k in range(column_count):
+            v = ints[elimination_order + k]
             ints[independent_index + v] = k
-            ints[independent + k] = v
-        return c, ints[RUNTIME_ZERO]
-    remaining_rows = ints[RUNTIME_ZERO]
-    for b in range(hard):
+            ints[independent_column + k] = v
+        return column_count, ints[RUNTIME_ZERO]
+    remaining_count = ints[RUNTIME_ZERO]
+    for b in range(hard_end):
         reduce_block(ints, floats, stage, buffer, b, stores_row_operations)
-        remaining_rows = collect_unpivoted(ints, floats, b, remaining_rows)
-    if remaining_rows > 0:
-        reduce_unpivoted(ints, floats, remaining_rows)
+        remaining_count = collect_remaining_rows(ints, floats, b, remaining_count)
+    if remaining_count > 0:
+        reduce_remaining_rows(ints, floats, remaining_count)
     n = ints[RUNTIME_ZERO]
     if is_newton:
-        particular_step(ints, floats, hard, remaining_rows)
-        return n, remaining_rows
-    for k in range(c):
-        v = ints[order + k]
-        if ints[dependent + v] == NO_COLUMN:
+        particular_step(ints, floats, hard_end, remaining_count)
+        return n, remaining_count
+    for k in range(column_count):
+        v = ints[elimination_order + k]
+        if ints[pivot_row + v] == NO_COLUMN:
             ints[independent_index + v] = n
-            ints[independent + n] = v
+            ints[independent_column + n] = v
             n += 1
-    build_null_space_map(ints, floats, hard, remaining_rows, n)
-    return n, remaining_rows
+    build_null_space_map(ints, floats, hard_end, remaining_count, n)
+    return n, remaining_count
 
 
 @subroutine
 def reduce_block(ints, floats, stage, buffer, b, stores_row_operations):
-    """Run Gauss-Jordan within one block, on the columns on which no other hard block depends."""
+    """Eliminate the rows of one block on the columns that no other hard block depends on."""
     blocks, block_columns, slack, hard_block_count = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
         ints[AT_SLACK],
         ints[AT_HARD_BLOCK_COUNT],
     )
-    bound_state, dependent, pivot, jacobian = (
+    bound_state, column_pivot_row, pivot_column, jacobian_table = (
         ints[AT_BOUND_STATE],
-        ints[AT_DEPENDENT_INDEX],
-        ints[AT_PIVOT],
+        ints[AT_PIVOT_ROW],
+        ints[AT_PIVOT_COLUMN],
         ints[AT_JACOBIAN],
     )
-    residual, held_residual, T, rhs = ints[AT_RESIDUAL], ints[AT_HELD_RESIDUAL], ints[AT_TABLEAU], ints[AT_RHS]
+    residual_table, held_residual, tableau, rhs = (
+        ints[AT_RESIDUAL],
+        ints[AT_HELD_RESIDUAL],
+        ints[AT_TABLEAU],
+        ints[AT_RHS],
+    )
     block = blocks + BLOCK_INTS * b
-    m, width, j, row, column = (
+    m, width, first_jacobian, first_row, first_column = (
         ints[block + ROW_COUNT],
         ints[block + COLUMN_COUNT],
         ints[block + FIRST_JACOBIAN],
         ints[block + FIRST_ROW],
         ints[block + FIRST_COLUMN],
     )
-    J, E = jacobian + ints[N_JACOBIAN] * buffer, residual + ints[N_ROWS] * buffer
+    jacobian, residual = jacobian_table + ints[N_JACOBIAN] * buffer, residual_table + ints[N_ROWS] * buffer
     for k in range(m * width):
-        floats[T + j + k] = floats[J + j + k]
+        floats[tableau + first_jacobian + k] = floats[jacobian + first_jacobian + k]
     for r in range(m):
-        floats[rhs + row + r] = floats[E + row + r] - floats[held_residual + row + r]
-        ints[pivot + row + r] = NO_COLUMN
+        floats[rhs + first_row + r] = floats[residual + first_row + r] - floats[held_residual + first_row + r]
+        ints[pivot_column + first_row + r] = NO_COLUMN
     row_combination = (
-        ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row
+        ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * first_row
         if stores_row_operations
         else ints[RUNTIME_ZERO] + NO_COLUMN
     )
     if stores_row_operations:
         for k in range(m * m):
             floats[row_combination + k] = 1.0 if k % (m + 1) == 0 else 0.0
-    if ints[block + HAS_BANDS] == 1:  # a free slack satisfies its row without constraining other columns
+    if ints[block + HAS_BANDS] == 1:  # a free slack solves its row and leaves the other columns unconstrained
         for r in range(m):
-            u = ints[slack + 2 * (row + r) + 1]
-            if u >= 0 and ints[bound_state + ints[block_columns + column + u]] == FREE:
-                pivot_row(ints, floats, j, width, m, row, column, r, u, row_combination)
-    # a pivot column is zero in all other rows, so the list needs no update
-    listed_columns, count = ints[AT_LISTED_COLUMN], ints[RUNTIME_ZERO]
+            u = ints[slack + 2 * (first_row + r) + 1]
+            if u >= 0 and ints[bound_state + ints[block_columns + first_column + u]] == FREE:
+                solve_row_for_column(
+                    ints, floats, first_jacobian, width, m, first_row, first_column, r, u, row_combination
+                )
+    # a pivot column is zero in all other rows, so it can stay among the candidates
+    candidates, candidate_count = ints[AT_COLUMN_LIST], ints[RUNTIME_ZERO]
     for u in range(width):
-        v = ints[block_columns + column + u]
+        v = ints[block_columns + first_column + u]
         if (
             ints[hard_block_count + ints[N_COLUMNS] * stage + v] == 1
             and ints[bound_state + v] == FREE
-            and ints[dependent + v] == NO_COLUMN
+            and ints[column_pivot_row + v] == NO_COLUMN
         ):
-            ints[listed_columns + count] = u
-            count += 1
+            ints[candidates + candidate_count] = u
+            candidate_count += 1
     for _ in range(m):
-        best, pivot_at, pivot_column = MIN_OWN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
+        largest_entry, best_row, best_column = (
+            MIN_BLOCK_PIVOT,
+            ints[RUNTIME_ZERO] + NO_COLUMN,
+            ints[RUNTIME_ZERO] + NO_COLUMN,
+        )
         for r in range(m):
-            if ints[pivot + row + r] == NO_COLUMN:
-                start = T + j + r * width
-                for k in range(count):
-                    size = abs(floats[start + ints[listed_columns + k]])
-                    if size > best:
-                        best, pivot_at, pivot_column = size, r, ints[listed_columns + k]
-        if pivot_at == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_COLUMN:
+                tableau_row = tableau + first_jacobian + r * width
+                for k in range(candidate_count):
+                    entry = abs(floats[tableau_row + ints[candidates + k]])
+                    if entry > largest_entry:
+                        largest_entry, best_row, best_column = entry, r, ints[candidates + k]
+        if best_row == NO_COLUMN:
             break
-        pivot_row(ints, floats, j, width, m, row, column, pivot_at, pivot_column, row_combination)
+        solve_row_for_column(
+            ints, floats, first_jacobian, width, m, first_row, first_column, best_row, best_column, row_combination
+        )
 
 
 @subroutine
-def pivot_row(ints, floats, j, width, m, row, column, r, u, row_combination):
-    """Solve row r for column u and substitute it into the other rows.
+def solve_row_for_column(ints, floats, first_jacobian, width, m, first_row, first_column, r, u, row_combination):
+    """Solve row r of a block for its column u, and subtract multiples of row r from the other rows of the block.
 
-    A negative `row_combination` skips the row operations.
+    The row operations are also applied to the matrix at `row_combination`, unless this offset is negative.
     """
-    block_columns, dependent, pivot, T = (
+    block_columns, pivot_row, pivot_column, tableau = (
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
-        ints[AT_PIVOT],
+        ints[AT_PIVOT_ROW],
+        ints[AT_PIVOT_COLUMN],
         ints[AT_TABLEAU],
     )
     rhs = ints[AT_RHS]
-    ints[pivot + row + r] = u
-    ints[dependent + ints[block_columns + column + u]] = row + r
-    p = j + r * width
-    inverse = 1.0 / floats[T + p + u]
+    ints[pivot_column + first_row + r] = u
+    ints[pivot_row + ints[block_columns + first_column + u]] = first_row + r
+    row_start = first_jacobian + r * width
+    inverse = 1.0 / floats[tableau + row_start + u]
     for k in range(width):
-        floats[T + p + k] *= inverse
-    floats[T + p + u] = 1.0
-    floats[rhs + row + r] *= inverse
+        floats[tableau + row_start + k] *= inverse
+    floats[tableau + row_start + u] = 1.0
+    floats[rhs + first_row + r] *= inverse
     if row_combination >= 0:
         for k in range(m):
             floats[row_combination + r * m + k] *= inverse
     for other_row in range(m):
-        o = j + other_row * width
-        f = floats[T + o + u]
-        if other_row != r and f != 0.0:
+        other_start = first_jacobian + other_row * width
+        factor = floats[tableau + other_start + u]
+        if other_row != r and factor != 0.0:
             for k in range(width):
-                floats[T + o + k] -= f * floats[T + p + k]
-            floats[T + o + u] = 0.0
-            floats[rhs + row + other_row] -= f * floats[rhs + row + r]
+                floats[tableau + other_start + k] -= factor * floats[tableau + row_start + k]
+            floats[tableau + other_start + u] = 0.0
+            floats[rhs + first_row + other_row] -= factor * floats[rhs + first_row + r]
             if row_combination >= 0:
                 for k in range(m):
-                    floats[row_combination + other_row * m + k] -= f * floats[row_combination + r * m + k]
+                    floats[row_combination + other_row * m + k] -= factor * floats[row_combination + r * m + k]
 
 
 @subroutine
-def collect_unpivoted(ints, floats, b, remaining_rows):
-    """Copy the nonzero rows of a block without pivot to `AT_DENSE_ROWS`, over all columns; return their total count."""
-    blocks, block_columns, pivot, rest_column = (
+def collect_remaining_rows(ints, floats, b, remaining_count):
+    """Copy the nonzero rows without pivot of a block to `AT_DENSE_ROWS`; return the new number of remaining rows."""
+    blocks, block_columns, pivot_column, remaining_pivot = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT],
-        ints[AT_REST_COLUMN],
+        ints[AT_PIVOT_COLUMN],
+        ints[AT_REMAINING_PIVOT],
     )
-    dense, T, rhs = ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
+    dense_rows, tableau, rhs = ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
     block = blocks + BLOCK_INTS * b
-    m, width, j, row, column = (
+    m, width, first_jacobian, first_row, first_column = (
         ints[block + ROW_COUNT],
         ints[block + COLUMN_COUNT],
         ints[block + FIRST_JACOBIAN],
         ints[block + FIRST_ROW],
         ints[block + FIRST_COLUMN],
     )
-    c = ints[N_COLUMNS]
+    column_count = ints[N_COLUMNS]
     for r in range(m):
-        ints[ints[AT_UNPIVOTED_ROW] + row + r] = NO_COLUMN
-        if ints[pivot + row + r] != NO_COLUMN:
+        ints[ints[AT_REMAINING_ROW] + first_row + r] = NO_COLUMN
+        if ints[pivot_column + first_row + r] != NO_COLUMN:
             continue
-        largest = 0.0
+        largest_entry = 0.0
         for u in range(width):
-            largest = max(largest, abs(floats[T + j + r * width + u]))
-        if largest <= MIN_PIVOT:
+            largest_entry = max(largest_entry, abs(floats[tableau + first_jacobian + r * width + u]))
+        if largest_entry <= MIN_PIVOT:
             continue
-        start = remaining_rows * (c + 1)
-        for v in range(c):
-            floats[dense + start + v] = 0.0
+        dense_row = remaining_count * (column_count + 1)
+        for v in range(column_count):
+            floats[dense_rows + dense_row + v] = 0.0
         for u in range(width):
-            floats[dense + start + ints[block_columns + column + u]] = floats[T + j + r * width + u]
-        floats[dense + start + c] = floats[rhs + row + r]
-        ints[rest_column + remaining_rows] = NO_COLUMN
-        ints[ints[AT_UNPIVOTED_ROW] + row + r] = remaining_rows
-        remaining_rows += 1
-    return remaining_rows
+            floats[dense_rows + dense_row + ints[block_columns + first_column + u]] = floats[
+                tableau + first_jacobian + r * width + u
+            ]
+        floats[dense_rows + dense_row + column_count] = floats[rhs + first_row + r]
+        ints[remaining_pivot + remaining_count] = NO_COLUMN
+        ints[ints[AT_REMAINING_ROW] + first_row + r] = remaining_count
+        remaining_count += 1
+    return remaining_count
 
 
 @subroutine
-def reduce_unpivoted(ints, floats, remaining_rows):
-    """Run Gauss-Jordan on the remaining rows; columns at a bound become pivots only if no other column can."""
-    bound_state, dependent, rest_column, dense = (
+def reduce_remaining_rows(ints, floats, remaining_count):
+    """Eliminate the remaining rows of all blocks; a column at a bound becomes a pivot only if no other column can."""
+    bound_state, pivot_row, remaining_pivot, dense_table = (
         ints[AT_BOUND_STATE],
-        ints[AT_DEPENDENT_INDEX],
-        ints[AT_REST_COLUMN],
+        ints[AT_PIVOT_ROW],
+        ints[AT_REMAINING_PIVOT],
         ints[AT_DENSE_ROWS],
     )
-    c, D = ints[N_COLUMNS], dense
-    w = c + 1
+    column_count, dense_rows = ints[N_COLUMNS], dense_table
+    row_length = column_count + 1
     for allows_bounds in range(2):
-        for _ in range(remaining_rows):
-            best, pivot_at, pivot_column = MIN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
-            for r in range(remaining_rows):
-                if ints[rest_column + r] == NO_COLUMN:
-                    for v in range(c):
-                        size = abs(floats[D + r * w + v])
-                        if size > best and (
+        for _ in range(remaining_count):
+            largest_entry, best_row, best_column = (
+                MIN_PIVOT,
+                ints[RUNTIME_ZERO] + NO_COLUMN,
+                ints[RUNTIME_ZERO] + NO_COLUMN,
+            )
+            for r in range(remaining_count):
+                if ints[remaining_pivot + r] == NO_COLUMN:
+                    for v in range(column_count):
+                        entry = abs(floats[dense_rows + r * row_length + v])
+                        if entry > largest_entry and (
                             ints[bound_state + v] == FREE or (allows_bounds == 1 and ints[bound_state + v] != LOCKED)
                         ):
-                            best, pivot_at, pivot_column = size, r, v
-            if pivot_at == NO_COLUMN:
+                            largest_entry, best_row, best_column = entry, r, v
+            if best_row == NO_COLUMN:
                 break
-            ints[bound_state + pivot_column] = FREE
-            ints[rest_column + pivot_at] = pivot_column
-            ints[dependent + pivot_column] = FROM_REMAINING_ROWS + pivot_at
-            inverse = 1.0 / floats[D + pivot_at * w + pivot_column]
-            for k in range(w):
-                floats[D + pivot_at * w + k] *= inverse
-            floats[D + pivot_at * w + pivot_column] = 1.0
-            for r in range(remaining_rows):
-                f = floats[D + r * w + pivot_column]
-                if r != pivot_at and f != 0.0:
-                    for k in range(w):
-                        floats[D + r * w + k] -= f * floats[D + pivot_at * w + k]
-                    floats[D + r * w + pivot_column] = 0.0
+            ints[bound_state + best_column] = FREE
+            ints[remaining_pivot + best_row] = best_column
+            ints[pivot_row + best_column] = FROM_REMAINING_ROWS + best_row
+            inverse = 1.0 / floats[dense_rows + best_row * row_length + best_column]
+            for k in range(row_length):
+                floats[dense_rows + best_row * row_length + k] *= inverse
+            floats[dense_rows + best_row * row_length + best_column] = 1.0
+            for r in range(remaining_count):
+                factor = floats[dense_rows + r * row_length + best_column]
+                if r != best_row and factor != 0.0:
+                    for k in range(row_length):
+                        floats[dense_rows + r * row_length + k] -= (
+                            factor * floats[dense_rows + best_row * row_length + k]
+                        )
+                    floats[dense_rows + r * row_length + best_column] = 0.0
 
 
 @subroutine
-def particular_step(ints, floats, hard, remaining_rows):
-    """Write the step of the dependent columns for a zero step of the independent columns to `AT_OFFSET`."""
-    blocks, block_columns, dependent, pivot = (
+def particular_step(ints, floats, hard_end, remaining_count):
+    """Write the step of the dependent columns, if the independent columns do not move, to `AT_OFFSET`."""
+    blocks, block_columns, pivot_row, pivot_column = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
-        ints[AT_PIVOT],
+        ints[AT_PIVOT_ROW],
+        ints[AT_PIVOT_COLUMN],
     )
-    offset, dense, T, rhs = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
-    w = ints[N_COLUMNS] + 1
-    for r in range(remaining_rows):
-        if ints[ints[AT_REST_COLUMN] + r] != NO_COLUMN:
-            floats[offset + ints[ints[AT_REST_COLUMN] + r]] = -floats[dense + r * w + w - 1]
-    for b in range(hard):
+    offset, dense_rows, tableau, rhs = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
+    row_length = ints[N_COLUMNS] + 1
+    for r in range(remaining_count):
+        if ints[ints[AT_REMAINING_PIVOT] + r] != NO_COLUMN:
+            floats[offset + ints[ints[AT_REMAINING_PIVOT] + r]] = -floats[dense_rows + r * row_length + row_length - 1]
+    for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
-        width, row, column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
+        width, first_row, first_column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
         for r in range(ints[block + ROW_COUNT]):
-            if ints[pivot + row + r] == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_COLUMN:
                 continue
-            constant = -floats[rhs + row + r]
-            if remaining_rows > 0:
-                t = T + ints[block + FIRST_JACOBIAN] + r * width
+            constant = -floats[rhs + first_row + r]
+            if remaining_count > 0:
+                tableau_row = tableau + ints[block + FIRST_JACOBIAN] + r * width
                 for u in range(width):
-                    v = ints[block_columns + column + u]
-                    if ints[dependent + v] >= FROM_REMAINING_ROWS:
-                        constant -= floats[t + u] * floats[offset + v]
-            floats[offset + ints[block_columns + column + ints[pivot + row + r]]] = constant
+                    v = ints[block_columns + first_column + u]
+                    if ints[pivot_row + v] >= FROM_REMAINING_ROWS:
+                        constant -= floats[tableau_row + u] * floats[offset + v]
+            floats[offset + ints[block_columns + first_column + ints[pivot_column + first_row + r]]] = constant
 
 
 @subroutine
-def build_null_space_map(ints, floats, hard, remaining_rows, n):
-    """Build offset and the sparse rows of Z, first from the remaining dense rows, then from the blocks."""
-    blocks, block_columns, dependent, independent_index = (
+def build_null_space_map(ints, floats, hard_end, remaining_count, n):
+    """Compute the offset and the sparse rows of Z, first from the remaining rows, then from the rows of the blocks."""
+    blocks, block_columns, pivot_row, independent_index = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
     )
-    independent, local_column, listed_columns, z_count = (
+    independent_column, list_position, column_list, row_entries = (
         ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_LOCAL_COLUMN],
-        ints[AT_LISTED_COLUMN],
+        ints[AT_LIST_POSITION],
+        ints[AT_COLUMN_LIST],
         ints[AT_NULL_SPACE_COUNT],
     )
-    z_start, z_index, pivot, rest_column = (
+    row_start, entry_index, pivot_column, remaining_pivot = (
         ints[AT_NULL_SPACE_START],
         ints[AT_NULL_SPACE_INDEX],
-        ints[AT_PIVOT],
-        ints[AT_REST_COLUMN],
+        ints[AT_PIVOT_COLUMN],
+        ints[AT_REMAINING_PIVOT],
     )
-    offset, dense, Z, T = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
+    offset, dense_rows, Z, tableau = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
     rhs, reduced_step = ints[AT_RHS], ints[AT_REDUCED_STEP]
-    c = ints[N_COLUMNS]
+    column_count = ints[N_COLUMNS]
     total_entries = 0
-    for r in range(remaining_rows):
-        v = ints[rest_column + r]
+    for r in range(remaining_count):
+        v = ints[remaining_pivot + r]
         if v == NO_COLUMN:
             continue
-        floats[offset + v] = -floats[dense + r * (c + 1) + c]
-        ints[z_start + v] = total_entries
-        if n <= FEW_INDEPENDENT_COLUMNS:  # `null_space_row` reads the independent columns at the front of the row
+        floats[offset + v] = -floats[dense_rows + r * (column_count + 1) + column_count]
+        ints[row_start + v] = total_entries
+        if (
+            n <= FEW_INDEPENDENT_COLUMNS
+        ):  # `null_space_row` reads the entries of the independent columns at the start of the row
             for i in range(n):
-                floats[reduced_step + i] = floats[dense + r * (c + 1) + ints[independent + i]]
+                floats[reduced_step + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
             for i in range(n):
-                floats[dense + r * (c + 1) + i] = floats[reduced_step + i]
+                floats[dense_rows + r * (column_count + 1) + i] = floats[reduced_step + i]
                 if floats[reduced_step + i] != 0.0:
-                    ints[z_index + total_entries] = i
+                    ints[entry_index + total_entries] = i
                     floats[Z + total_entries] = -floats[reduced_step + i]
                     total_entries += 1
-            ints[z_count + v] = total_entries - ints[z_start + v]
+            ints[row_entries + v] = total_entries - ints[row_start + v]
             continue
         for i in range(n):
-            t = floats[dense + r * (c + 1) + ints[independent + i]]
-            if t != 0.0:
-                ints[z_index + total_entries] = i
-                floats[Z + total_entries] = -t
+            factor = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
+            if factor != 0.0:
+                ints[entry_index + total_entries] = i
+                floats[Z + total_entries] = -factor
                 total_entries += 1
-        ints[z_count + v] = total_entries - ints[z_start + v]
+        ints[row_entries + v] = total_entries - ints[row_start + v]
     for i in range(n):
-        ints[local_column + i] = 0
+        ints[list_position + i] = 0
         floats[reduced_step + i] = 0.0
-    for b in range(hard):
+    for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
-        m, width, j, row, column = (
+        m, width, first_jacobian, first_row, first_column = (
             ints[block + ROW_COUNT],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_JACOBIAN],
@@ -357,61 +388,71 @@ def build_null_space_map(ints, floats, hard, remaining_rows, n):
             ints[block + FIRST_COLUMN],
         )
         for r in range(m):
-            if ints[pivot + row + r] == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_COLUMN:
                 continue
-            v = ints[block_columns + column + ints[pivot + row + r]]
-            constant, entry_count = -floats[rhs + row + r], ints[RUNTIME_ZERO]
+            v = ints[block_columns + first_column + ints[pivot_column + first_row + r]]
+            constant, entry_count = -floats[rhs + first_row + r], ints[RUNTIME_ZERO]
             if n <= FEW_INDEPENDENT_COLUMNS:
                 total_entries = null_space_row(
-                    ints, floats, j + r * width, width, column, v, constant, n, total_entries
+                    ints, floats, first_jacobian + r * width, width, first_column, v, constant, n, total_entries
                 )
                 continue
             for u in range(width):
-                t, w = floats[T + j + r * width + u], ints[block_columns + column + u]
-                if t == 0.0 or w == v:
+                factor, other_column = (
+                    floats[tableau + first_jacobian + r * width + u],
+                    ints[block_columns + first_column + u],
+                )
+                if factor == 0.0 or other_column == v:
                     continue
-                if ints[dependent + w] == NO_COLUMN:
-                    entry_count = add_null_space_entry(ints, floats, ints[independent_index + w], -t, entry_count)
-                elif ints[dependent + w] >= FROM_REMAINING_ROWS:  # substitute that column
-                    constant -= t * floats[offset + w]
-                    for k in range(ints[z_start + w], ints[z_start + w] + ints[z_count + w]):
+                if ints[pivot_row + other_column] == NO_COLUMN:
+                    entry_count = add_null_space_entry(
+                        ints, floats, ints[independent_index + other_column], -factor, entry_count
+                    )
+                elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+                    constant -= factor * floats[offset + other_column]
+                    for k in range(
+                        ints[row_start + other_column],
+                        ints[row_start + other_column] + ints[row_entries + other_column],
+                    ):
                         entry_count = add_null_space_entry(
-                            ints, floats, ints[z_index + k], -t * floats[Z + k], entry_count
+                            ints, floats, ints[entry_index + k], -factor * floats[Z + k], entry_count
                         )
             floats[offset + v] = constant
-            ints[z_start + v] = total_entries
+            ints[row_start + v] = total_entries
             for k in range(entry_count):
-                i = ints[listed_columns + k]
-                ints[z_index + total_entries] = i
+                i = ints[column_list + k]
+                ints[entry_index + total_entries] = i
                 floats[Z + total_entries] = floats[reduced_step + i]
                 floats[reduced_step + i] = 0.0
-                ints[local_column + i] = 0
+                ints[list_position + i] = 0
                 total_entries += 1
-            ints[z_count + v] = entry_count
+            ints[row_entries + v] = entry_count
 
 
 @subroutine
-def null_space_row(ints, floats, t, width, column, v, constant, n, total_entries):
-    """Write the row of Z of column v by dense loops over all independent columns; return the new entry count."""
-    block_columns, dependent, independent_index, reduced_step = (
+def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, n, total_entries):
+    """Write the row of Z of column v by loops over all independent columns; return the new number of entries of Z."""
+    block_columns, pivot_row, independent_index, reduced_step = (
         ints[AT_BLOCK_COLUMNS],
-        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_REDUCED_STEP],
     )
     for i in range(n):
         floats[reduced_step + i] = 0.0
     for u in range(width):
-        f, w = floats[ints[AT_TABLEAU] + t + u], ints[block_columns + column + u]
-        if f == 0.0 or w == v:
+        factor, other_column = floats[ints[AT_TABLEAU] + tableau_row + u], ints[block_columns + first_column + u]
+        if factor == 0.0 or other_column == v:
             continue
-        if ints[dependent + w] == NO_COLUMN:
-            floats[reduced_step + ints[independent_index + w]] -= f
-        elif ints[dependent + w] >= FROM_REMAINING_ROWS:  # substitute that column
-            constant -= f * floats[ints[AT_OFFSET] + w]
-            D = ints[AT_DENSE_ROWS] + (ints[dependent + w] - FROM_REMAINING_ROWS) * (ints[N_COLUMNS] + 1)
+        if ints[pivot_row + other_column] == NO_COLUMN:
+            floats[reduced_step + ints[independent_index + other_column]] -= factor
+        elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+            constant -= factor * floats[ints[AT_OFFSET] + other_column]
+            dense_row = ints[AT_DENSE_ROWS] + (ints[pivot_row + other_column] - FROM_REMAINING_ROWS) * (
+                ints[N_COLUMNS] + 1
+            )
             for i in range(n):
-                floats[reduced_step + i] += f * floats[D + i]
+                floats[reduced_step + i] += factor * floats[dense_row + i]
     floats[ints[AT_OFFSET] + v] = constant
     ints[ints[AT_NULL_SPACE_START] + v] = total_entries
     for i in range(n):
@@ -425,10 +466,11 @@ def null_space_row(ints, floats, t, width, column, v, constant, n, total_entries
 
 @subroutine
 def add_null_space_entry(ints, floats, i, value, entry_count):
-    local_column, listed_columns, reduced_step = ints[AT_LOCAL_COLUMN], ints[AT_LISTED_COLUMN], ints[AT_REDUCED_STEP]
-    if ints[local_column + i] == 0:
-        ints[local_column + i] = 1
-        ints[listed_columns + entry_count] = i
+    """Add a value to entry i of a row of Z (`AT_REDUCED_STEP`); return the number of listed entries."""
+    list_position, column_list, reduced_step = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
+    if ints[list_position + i] == 0:
+        ints[list_position + i] = 1
+        ints[column_list + entry_count] = i
         entry_count += 1
     floats[reduced_step + i] += value
     return entry_count

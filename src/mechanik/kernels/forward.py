@@ -26,12 +26,13 @@ HAS_ONLY_SCALAR_JOINTS, Q_LENGTH = layout.HAS_ONLY_SCALAR_JOINTS, layout.Q_LENGT
 
 @inline
 def is_finite_pose(X):
+    """Whether the position and two diagonal entries of the rotation are finite."""
     return np.isfinite(X[0] + X[4] + X[9] + X[10] + X[11])
 
 
 @inline
 def is_finite_configuration(q):
-    """Whether all entries of q are finite, including those that do not move the link."""
+    """Whether all entries of q are finite, including entries that do not move the link."""
     total = 0.0
     for k in range(q.shape[0]):
         total += q[k]
@@ -40,6 +41,7 @@ def is_finite_configuration(q):
 
 @inline
 def write_pose(out, X):
+    """Write a pose of 12 numbers as a matrix to out (4, 4)."""
     for row in range(3):
         out[row, 3] = X[9 + row]
         for column in range(3):
@@ -50,7 +52,7 @@ def write_pose(out, X):
 
 @inline
 def chain_end_pose(nodes, q):
-    """Return the world pose of the last node of a chain, in which each node is the child of the previous row."""
+    """Return the world pose of the last node of a chain; the parent of each node is the node of the previous row."""
     X = IDENTITY_POSE
     n = nodes.shape[0]
     if nodes[n - 1, HAS_ONLY_SCALAR_JOINTS] == 1.0:
@@ -114,7 +116,7 @@ def tree_poses(nodes, ends, q, out):
 
 @inline
 def add_rotation_column(J, column, x, y, z, ax, ay, az):
-    """Add the twist at the world origin of a rotation about the axis (ax, ay, az) through the point (x, y, z)."""
+    """Add the twist of a rotation about the axis (ax, ay, az) through the point (x, y, z), at the world origin."""
     J[0, column] += y * az - z * ay
     J[1, column] += z * ax - x * az
     J[2, column] += x * ay - y * ax
@@ -127,8 +129,11 @@ def add_rotation_column(J, column, x, y, z, ax, ay, az):
 def fill_jacobian(nodes, point, q, J):
     """Write the Jacobian (6, nv) of `point` (3,), given in the frame of the last node of a chain, to J.
 
-    The rows are the linear and angular velocity in the world. Columns of dofs outside the chain are zero. All twists
-    are summed at the world origin and moved to the point at the end: linear += angular x point.
+    The rows are the linear and angular velocity in the world. Columns of dofs outside the chain are zero. The twists of
+    all nodes are added at the world origin and then transformed to the point: linear += angular x point.
+
+    Returns:
+        False if the pose of the last node is not finite.
     """
     J[:, :] = 0.0
     X = IDENTITY_POSE

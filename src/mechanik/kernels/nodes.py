@@ -1,4 +1,4 @@
-"""Kinematic tree of a mechanism as a table of nodes, with the poses of single nodes and a fast sine and cosine.
+"""Kinematic tree of a mechanism as a table of nodes, and functions for the pose of a node and a fast sine and cosine.
 
 Each node has a parent and one elementary motion:
 
@@ -31,13 +31,14 @@ Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = FIRST_Q, FIRST_V
 
 
 INVERSE_PI = 1.0 / math.pi
-# pi as a sum of three numbers; the first two have 33 bits, so that their integer multiples up to 2**20 are exact
+# pi is the sum of three numbers; the first two have 33 bits, so that their integer multiples up to 2**20 are exact
 PI_HIGH = 3.1415926534682512
 PI_MIDDLE = 1.2154201012607932e-10
 PI_LOW = 4.044532497591901e-21
 # adding and subtracting 1.5 * 2**52 rounds to the nearest integer
 ROUND_TO_INTEGER = 6755399441055744.0
 BOUNDED_SINCOS_LIMIT = 1.0e6
+"""Largest absolute angle (rad) of `bounded_sincos`."""
 
 
 @inline
@@ -45,32 +46,32 @@ def bounded_sincos(x):
     """Return (sin x, cos x) for |x| below `BOUNDED_SINCOS_LIMIT` rad; x may be a vector of lanes."""
     half_turns = (x * INVERSE_PI + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
     full_turns = (half_turns * 0.5 + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
-    is_odd = half_turns - 2.0 * full_turns
-    sign = 1.0 - 2.0 * is_odd * is_odd
-    r = ((x - half_turns * PI_HIGH) - half_turns * PI_MIDDLE) - half_turns * PI_LOW
-    u = r * r
-    s = 2.731459307858414e-15 * u - 7.643971552545003e-13
-    s = s * u + 1.6058977355068084e-10
-    s = s * u - 2.5052107617712934e-08
-    s = s * u + 2.755731921916942e-06
-    s = s * u - 0.00019841269841254999
-    s = s * u + 0.008333333333333316
-    s = s * u - 0.16666666666666666
-    c = 4.6277064517587724e-14 * u - 1.1464692516831921e-11
-    c = c * u + 2.087663095668969e-09
-    c = c * u - 2.7557317768822317e-07
-    c = c * u + 2.4801587292459183e-05
-    c = c * u - 0.0013888888888860763
-    c = c * u + 0.04166666666666634
-    c = c * u - 0.5
-    return sign * (r + r * u * s), sign * (1.0 + u * c)
+    parity = half_turns - 2.0 * full_turns
+    sign = 1.0 - 2.0 * parity * parity
+    remainder = ((x - half_turns * PI_HIGH) - half_turns * PI_MIDDLE) - half_turns * PI_LOW
+    square = remainder * remainder
+    sine_series = 2.731459307858414e-15 * square - 7.643971552545003e-13
+    sine_series = sine_series * square + 1.6058977355068084e-10
+    sine_series = sine_series * square - 2.5052107617712934e-08
+    sine_series = sine_series * square + 2.755731921916942e-06
+    sine_series = sine_series * square - 0.00019841269841254999
+    sine_series = sine_series * square + 0.008333333333333316
+    sine_series = sine_series * square - 0.16666666666666666
+    cosine_series = 4.6277064517587724e-14 * square - 1.1464692516831921e-11
+    cosine_series = cosine_series * square + 2.087663095668969e-09
+    cosine_series = cosine_series * square - 2.7557317768822317e-07
+    cosine_series = cosine_series * square + 2.4801587292459183e-05
+    cosine_series = cosine_series * square - 0.0013888888888860763
+    cosine_series = cosine_series * square + 0.04166666666666634
+    cosine_series = cosine_series * square - 0.5
+    return sign * (remainder + remainder * square * sine_series), sign * (1.0 + square * cosine_series)
 
 
 @inline
 def sincos(x):
-    """Return (sin x, cos x) for x in rad, to 4e-16.
+    """Return (sin x, cos x) for x in rad, with errors below 4e-16.
 
-    The values are minimax polynomials on [-pi/2, pi/2] after the subtraction of a multiple of pi.
+    A multiple of pi is subtracted from x; minimax polynomials on [-pi/2, pi/2] then give the values.
     """
     if not abs(x) < BOUNDED_SINCOS_LIMIT:
         return math.sin(x), math.cos(x)
@@ -82,7 +83,7 @@ IDENTITY_POSE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 @inline
 def compose(A, B):
-    """Return the product A B of two poses: the pose B, given in frame A, in the frame of A."""
+    """Return the product A B of two poses: for A = X_ab and B = X_bc it is X_ac."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = A
     b0, b1, b2, b3, b4, b5, b6, b7, b8, bx, by, bz = B
     return (
@@ -95,18 +96,19 @@ def compose(A, B):
 
 @inline
 def pose_from_quaternion(w, x, y, z):
-    """Return the pose of a quaternion wxyz, which does not need unit length, at the origin."""
-    n = 2.0 / (w * w + x * x + y * y + z * z)
+    """Return the pose with the rotation of a quaternion wxyz, of any length but zero, at the origin."""
+    factor = 2.0 / (w * w + x * x + y * y + z * z)
     return (
-        1.0 - n * (y * y + z * z), n * (x * y - w * z), n * (x * z + w * y),
-        n * (x * y + w * z), 1.0 - n * (x * x + z * z), n * (y * z - w * x),
-        n * (x * z - w * y), n * (y * z + w * x), 1.0 - n * (x * x + y * y),
+        1.0 - factor * (y * y + z * z), factor * (x * y - w * z), factor * (x * z + w * y),
+        factor * (x * y + w * z), 1.0 - factor * (x * x + z * z), factor * (y * z - w * x),
+        factor * (x * z - w * y), factor * (y * z + w * x), 1.0 - factor * (x * x + y * y),
         0.0, 0.0, 0.0,
     )  # fmt: skip
 
 
 @inline
 def read_pose(row):
+    """Return the first 12 numbers of a row as a pose."""
     return (
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11],
     )  # fmt: skip
@@ -117,8 +119,8 @@ def child_pose(X, node, q, is_scalar):
     """Return the pose of a node whose parent has the pose X.
 
     The order of operations is tuned on a 7-joint arm; other orders are up to twice as slow. The motion is composed with
-    the fixed pose first, which does not depend on X. Every branch sets s, c and d. The two rare kinds come last, and
-    the compiler removes them where `is_scalar` is the constant True.
+    the fixed pose first, since neither depends on X. Every branch sets the sine s, the cosine c and the displacement d.
+    The two rare kinds come last; the compiler removes them if `is_scalar` is the constant True.
     """
     kind, k = int(node[NODE_KIND]), int(node[FIRST_Q])
     f0, f1, f2, f3, f4, f5, f6, f7, f8, x, y, z = read_pose(node)
@@ -131,17 +133,17 @@ def child_pose(X, node, q, is_scalar):
     else:
         s, c = 0.0, 1.0
         d = 0.0
-    motion = (
+    X_fixed_motion = (
         f0 * c + f1 * s, f1 * c - f0 * s, f2,
         f3 * c + f4 * s, f4 * c - f3 * s, f5,
         f6 * c + f7 * s, f7 * c - f6 * s, f8,
         x + f2 * d, y + f5 * d, z + f8 * d,
     )  # fmt: skip
-    Y = compose(X, motion)
+    X_world_node = compose(X, X_fixed_motion)
     if is_scalar:
-        return Y
+        return X_world_node
     if kind == TRANSLATION:
-        return compose(Y, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, q[k], q[k + 1], q[k + 2]))
+        return compose(X_world_node, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, q[k], q[k + 1], q[k + 2]))
     if kind == SPHERICAL:
-        return compose(Y, pose_from_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
-    return Y
+        return compose(X_world_node, pose_from_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
+    return X_world_node

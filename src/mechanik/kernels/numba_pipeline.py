@@ -2,12 +2,12 @@
 
 By default Numba compiles every function as if it were called from Python: LLVM optimises it and translates it to
 machine code; then its module is linked into the module of each caller and is optimised and translated again. In a deep
-call tree the innermost functions pass through LLVM once for each level. For internal functions it is enough to
+call tree LLVM processes the innermost functions once for each level. For internal functions it is enough to
 optimise the kernel that calls them.
 
 Numba is not patched. `njit` takes a pipeline class, and the classes here extend those of Numba:
 
-- `SubroutineLibrary` holds the module of an internal function, which is neither optimised nor executable.
+- `SubroutineLibrary` contains the module of an internal function, which is neither optimised nor executable.
 - `KernelLibrary` links the modules of all direct and indirect callees into the module of a kernel, and then optimises
   it as Numba does.
 - `CachedTyping` resolves the types of an operator once for each combination of argument types.
@@ -96,7 +96,7 @@ if IS_AVAILABLE:
             return self._shared_module
 
     class _NoEnvironment:
-        """Code generator of a function without machine code: there is no memory to write an environment address to."""
+        """Code generator of a function without machine code, which has no memory for an environment address."""
 
         @staticmethod
         def set_env(name: str, environment: object) -> None:
@@ -161,7 +161,7 @@ if IS_AVAILABLE:
                 return self._context.resolve_function_type(function, args, kws)
             _, signatures = self.signatures.setdefault(
                 id(function_type), (function_type, {})
-            )  # the reference keeps the id unique
+            )  # the stored reference prevents that the id is used again
             key = (tuple(args), self._flags)
             signature = signatures.get(key)
             if signature is None:

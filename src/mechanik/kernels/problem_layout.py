@@ -1,21 +1,28 @@
 """Memory layout of an inverse kinematics problem for the general solver kernel.
 
-Everything is in two arrays, one of integers and one of floats, since each array adds 0.05 us to a call from Python.
-`INT_TABLES` and `FLOAT_TABLES` name the tables in them. A problem has
+All tables are in two arrays, one of integers and one of floats, since each array adds 0.05 us to a call from Python.
+`INT_TABLES` and `FLOAT_TABLES` list the tables. A problem has
 
-- nodes (`nodes.py`), in topological order, and x, the variables that move them: q, then the variables that the problem
-  adds;
+- nodes (`nodes.py`), in topological order, and x, the variables that move the nodes: q, then the variables that the
+  problem adds;
 - columns, the tangent directions of x. One unit of a column moves x by `scale`: 1 rad, or one length unit of the
-  mechanism, so that all columns have comparable size. `lower` and `upper` bound x; the three columns of a spherical
-  joint have no bounds;
-- blocks of residual rows, mostly the relation of a frame B to a frame A (the kinds are those of
-  `objectives.relation.RelationKind`). A block has a dense Jacobian over the columns that change it; each of its `terms`
-  is the contribution of one axis of one node to one of these columns;
+  mechanism, so that all columns have comparable size. `lower` and `upper` are the bounds of x; the three columns of a
+  spherical joint have no bounds;
+- blocks of residual rows. Most blocks are the relation of a frame B to a frame A (the kinds are those of
+  `objectives.relation.RelationKind`). A block has a dense Jacobian over the columns that it depends on; each of its
+  `terms` is the contribution of one axis of one node to one of these columns;
 - stages: in stage s the blocks below `HARD_END` are hard constraints, and the solver minimises the sum of squares of
   the blocks from `HARD_END` to `SOFT_END`.
 
-Residuals are weighted; lengths are in length units of the mechanism. A residual that may lie in a band has a slack
-variable in x, which the band bounds, and becomes value - slack. So bands need no separate code.
+Residuals are weighted; lengths are in length units of the mechanism. A residual with a band, an interval of values that
+count as zero, has a slack variable in x; its bounds are those of the band, and the residual becomes value - slack.
+Therefore bands need no separate code.
+
+The kernels use these letters for indices: b block, r row (within its block or the problem), u column within a block, v
+column of the problem, k index in x, s stage, t term, i and k independent columns (`elimination.py`). m is the number of
+rows of a block, n the number of independent columns. A name of a table, such as `scale`, is the offset of the table in
+`ints` or `floats`: the scale of column v is `floats[scale + v]`. The residuals and the Jacobians have two buffers, 0
+and 1: one for the accepted x and one for the trial.
 """
 
 from __future__ import annotations
@@ -39,20 +46,20 @@ from __future__ import annotations
 (BLOCK_KIND, ROW_MASK, ROW_COUNT, FIRST_ROW, NODE_A, NODE_B, COLUMN_COUNT, FIRST_COLUMN, FIRST_JACOBIAN, TERM_COUNT,
  FIRST_TERM, X_INDEX, IN_WORLD, FIRST_MASS, MASS_COUNT, HAS_BANDS) = range(16)  # fmt: skip
 BLOCK_INTS = 16
-# of JOINT_VALUE and SPHERICAL_ROTATION: the first column of the joint within the block; -1 if the joint is locked
-OWN_COLUMN = FIRST_MASS
+# of JOINT_VALUE and SPHERICAL_ROTATION: first column of the joint within the block; -1 if the joint is locked
+FIRST_JOINT_COLUMN = FIRST_MASS
 FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `coefficients`
 
 # floats of a block: frames A and B (12 each), axes C (9), squared tolerances of position and rotation, weighted
 FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
 BLOCK_FLOATS = 36
 
-# integers of a term: node, axis of the node, 1 for a rotation, column within the block, frames that it moves
+# integers of a term: node, axis of the node, 1 for a rotation, column within the block, frames that the node moves
 TERM_NODE, TERM_AXIS, TERM_IS_ROTATION, TERM_COLUMN, TERM_SIDE = range(5)
 TERM_INTS = 5
 MOVES_A, MOVES_B = 1, 2  # bits of TERM_SIDE
 
-# integers of a stage
+# integers of a stage; CHAIN_BLOCK is the block of a chain with exact second derivatives, -1 if there is none
 HARD_END, SOFT_END, IS_SOFT_OBJECTIVE, USES_DUAL_FORM, CHAIN_BLOCK = range(5)
 STAGE_INTS = 5
 
@@ -64,17 +71,17 @@ STAGE_INTS = 5
 # active set, the state of a column: free, at its upper or lower bound in this step, or locked
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
-# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: the world): the node
-# that carries it, the node that it is welded to, its index in x, its rotation in the carrier, its rotation in the
-# welded node (9 numbers each)
+# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: the world): its parent
+# node, the node that its child is welded to, its index in x, its axes in the parent node and its axes in the welded
+# node (rotations of 9 numbers)
 PASSIVE_CARRIER_NODE, PASSIVE_WELD_NODE, PASSIVE_X, PASSIVE_CARRIER_AXES, PASSIVE_WELD_AXES = 0, 1, 2, 3, 12
 PASSIVE_FLOATS = 21
 
 MASS_FLOATS = 5  # node, fraction of the total mass, position in the node's frame
 
-# the coefficients of a joint constraint: for each of its MASS_COUNT polynomials the index of the variable in x, its
-# column within the block (-1 if locked), the degree n, and the factors of the powers 1 to n; those of a height field:
-# columns, rows, cell size, x and y of the first height, then all heights row by row
+# coefficients of a joint constraint, for each of its MASS_COUNT polynomials: index of the variable in x, its column
+# within the block (-1 if locked), the degree n, and the factors of the powers 1 to n (from FIRST_FACTOR on).
+# coefficients of a height field: columns, rows, cell size, x and y of the first height, then all heights row by row
 FIRST_FACTOR = 3
 FIELD_COLUMNS, FIELD_ROWS, CELL_SIZE, FIELD_X, FIELD_Y, HEIGHTS = range(6)
 
@@ -86,17 +93,16 @@ SIZES = (
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_SPHERICAL, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS,
  MAX_BLOCK_ROWS, N_Q, N_FUNCTIONS, TARGET_BLOCK, RUNTIME_ZERO, N_HARD_ROWS, N_DUAL_ROWS, N_SQUARE, N_MATRIX,
- N_NULL_SPACE_ENTRIES,
- N_CHAIN, N_COEFFICIENTS, N_PASSIVE) = range(24)  # fmt: skip
+ N_NULL_SPACE_ENTRIES, N_CHAIN, N_COEFFICIENTS, N_PASSIVE) = range(24)  # fmt: skip
 """Indices of the sizes in the header.
 
-`TARGET_BLOCK` is the block whose target each call rewrites. `RUNTIME_ZERO` is always 0, which the compiler does not
-know: for literal numbers it would compile functions twice. `N_HARD_ROWS` is the largest number of hard rows,
-`N_DUAL_ROWS` the largest number of rows of a stage in dual form (`linear_systems.py`). `N_SQUARE`, `N_MATRIX` and
+`TARGET_BLOCK` is the block whose target each call rewrites. `RUNTIME_ZERO` is always 0 but is read at run time: Numba
+gives literal numbers types of their own and would compile functions twice. `N_HARD_ROWS` is the largest number of hard
+rows, `N_DUAL_ROWS` the largest number of rows of a stage in dual form (`linear_systems.py`). `N_SQUARE`, `N_MATRIX` and
 `N_NULL_SPACE_ENTRIES` are table lengths: of a matrix over all columns (0 if not needed), of the largest system matrix,
-of the sparse null space. `N_CHAIN` is the number of joints of the chain with exact second derivatives (`curvature.py`),
-`N_COEFFICIENTS` the number of coefficients of joint constraints and height fields, `N_PASSIVE` the number of passive
-spherical joints, which are aligned after the solve (`descent.py`).
+and of the sparse null space. `N_CHAIN` is the number of joints of the chain with exact second derivatives
+(`curvature.py`), `N_COEFFICIENTS` the number of coefficients of joint constraints and height fields, `N_PASSIVE` the
+number of passive spherical joints, whose quaternions are set after the solve (`descent.py`).
 """
 FIRST_TABLE_OFFSET = 24
 
@@ -104,29 +110,29 @@ INT_TABLES = {
     "blocks": "blocks * 16",
     "terms": "terms * 5",
     "block_columns": "block_columns",  # the columns of each block, block by block
-    "slack": "rows * 2",  # of each row, the index of its slack in x and in the block's columns; -1 if none
-    "column_x": "columns",  # index in x; -1 for spherical joints
+    "slack": "rows * 2",  # of each row, the index of its slack in x and in the columns of its block; -1 if none
+    "column_x": "columns",  # of each column, its index in x; -1 for spherical joints
     "spherical": "sphericals * 2",  # of each spherical joint, its index in x and its first column
-    "stages": "stages * 5",  # CHAIN_BLOCK is -1 if the stage has none
+    "stages": "stages * 5",
     "hard_block_count": "stages * columns",  # number of hard blocks of a stage that depend on a column
     "elimination_order": "columns",  # columns in few blocks come first
     # the tables below are workspace
     "bound_state": "columns",  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
-    "dependent_index": "columns",  # the row that a dependent column is solved from; -1 for independent columns
-    "independent_index": "columns",  # index of an independent column among the independent columns
-    "independent_column": "columns",  # column of each independent index
+    "pivot_row": "columns",  # of each dependent column, the row that is solved for it; -1 for independent columns
+    "independent_index": "columns",  # of each independent column, its index among the independent columns
+    "independent_column": "columns",  # the independent columns
     "envelope": "columns",  # of each row of H, the first nonzero entry
-    "local_column": "columns",
-    "listed_column": "columns",
-    "released": "columns",
+    "list_position": "columns",  # of each independent index, 1 + its position in `column_list`; 0 if not listed
+    "column_list": "columns",  # columns in use, such as the independent indices of a block
+    "was_released": "columns",  # 1 if a column was released from its bound in this step
     "null_space_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z
     "null_space_start": "columns",  # of each dependent column, the first entry of its row of Z
     "null_space_index": "null_space_entries",  # of each entry of Z, the independent index
-    "pivot": "rows",
-    "rest_column": "rows",
+    "pivot_column": "rows",  # of each row, the column within its block that it is solved for; -1 if none
+    "remaining_pivot": "rows",  # of each remaining row, the column that it is solved for; -1 if none
     "previous_columns": "columns",  # independent columns of the previous step
-    "has_curvature": "columns",  # whether a column's second derivatives are known: 0 no, 1 yes, 2 new sample
-    "unpivoted_row": "rows",  # of each row without a pivot in its own block, its index among these rows
+    "has_curvature": "columns",  # whether second derivatives of a column are known: 0 no, 1 yes, 2 new sample
+    "remaining_row": "rows",  # of each row without a pivot in its block, its index among the remaining rows
 }
 FLOAT_TABLES = {
     "nodes": "nodes * 18",
@@ -143,63 +149,61 @@ FLOAT_TABLES = {
     # the tables below are workspace
     "state": "48",
     "report": "8 + stages * 5",
-    "best_cost": "stages",
-    "poses": "nodes * 12",
-    "moments": "nodes * 4",
+    "best_cost": "stages",  # cost of each stage in the best attempt
+    "poses": "nodes * 12",  # world poses
+    "moments": "nodes * 4",  # mass and first moment of the subtree of each node, as fractions of the total mass
     "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
     "residual": "rows * 2",  # two buffers
-    "held_residual": "rows",  # residuals that hard rows are held at
+    "held_residual": "rows",  # values at which hard residuals are held
     "x": "x",  # accepted
     "trial": "x",
     "last_feasible": "x",  # the last accepted x with all hard residuals within tolerance
-    "before_perturbation": "x",
-    "best_x": "x",  # of all attempts
+    "before_perturbation": "x",  # x before the last perturbation
+    "best_x": "x",  # best x of all attempts
     "step": "columns",
     "offset": "columns",  # step of a dependent column for a zero step of the independent columns
-    "gradient": "columns",
-    "model_gradient": "columns",
-    "block_A": "max_block_rows * columns",
-    "block_residual": "rows",
-    "H": "matrix",
-    "H0": "square",
-    "dense_rows": "hard_rows * (columns + 1)",
-    "null_space": "null_space_entries",
-    "tableau": "jacobian",
-    "rhs": "rows",
-    "reduced_step": "columns",
+    "gradient": "columns",  # negative reduced gradient of half the cost
+    "model_gradient": "columns",  # gradient of half the model after the step; also scratch memory
+    "reduced_jacobian": "max_block_rows * columns",  # Jacobian of a soft block over the independent columns
+    "block_residual": "rows",  # residual of a soft block after elimination
+    "H": "matrix",  # matrix of the linear system, replaced by its factors
+    "H0": "square",  # damped normal matrix over the independent columns, lower triangle
+    "dense_rows": "hard_rows * (columns + 1)",  # remaining rows over all columns, with right-hand side
+    "null_space": "null_space_entries",  # nonzero entries of Z
+    "tableau": "jacobian",  # Jacobians of the hard blocks during elimination
+    "rhs": "rows",  # right-hand sides of the hard rows during elimination
+    "reduced_step": "columns",  # step of the independent columns; also scratch memory
     "curvature": "square",  # second derivatives that Gauss-Newton omits, as far as known
     "extra_damping": "columns",  # damping factor of each column
-    "damped_gradient": "columns",  # negative gradient, less the damping of the offsets of dependent columns
-    "previous_gradient": "columns",  # of the previous step
-    "previous_step": "columns",
+    "damped_gradient": "columns",  # `gradient` minus the gradient of the damping of dependent columns
+    "previous_gradient": "columns",  # `gradient` of the previous step
+    "previous_step": "columns",  # step of the independent columns in the previous step
     "eigenvectors": "matrix",
     "dual_rows": "dual_rows * columns",  # dual form: Jacobian rows over the independent columns
-    "dual_error": "dual_rows",  # dual form: residuals of these rows
+    "dual_residual": "dual_rows",  # dual form: residuals of these rows
     "dual_remainder": "dual_rows",  # dual form: residuals after the step
     "diagonal": "columns",  # dual form and chains: damping plus squares of single-column rows
     "single_column_gradient": "columns",  # dual form and chains: negative gradient of single-column rows
-    "chain": "chain * 12",  # u and v of each joint of a chain
-    "chain_w": "chain * 6",
-    "sums": "42",
+    "chain": "chain * 12",  # u and v of each joint of a chain (`curvature.py`)
+    "chain_w": "chain * 6",  # w of each joint of a chain
+    "chain_sums": "42",  # sums over the joints of a chain: a vector of 6 and the matrix P
     "row_combination": "rows * max_block_rows",  # of each block, the row operations of the elimination
     "multiplier": "rows",  # Lagrange multipliers of the hard rows
     "lagrangian_gradient": "columns",  # gradient of half the soft cost plus multipliers times hard residuals
     "negative_curvature": "columns",  # a direction of negative curvature of the soft cost
-    "compliance": "columns",  # inverse diagonal; 0 for columns that are not free
+    "inverse_diagonal": "columns",  # 1 / diagonal; 0 for columns that are not free
 }
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_SPHERICAL, AT_STAGES, AT_HARD_BLOCK_COUNT,
- AT_ELIMINATION_ORDER,
- AT_BOUND_STATE, AT_DEPENDENT_INDEX, AT_INDEPENDENT_INDEX, AT_INDEPENDENT_COLUMN, AT_ENVELOPE, AT_LOCAL_COLUMN,
- AT_LISTED_COLUMN, AT_RELEASED, AT_NULL_SPACE_COUNT, AT_NULL_SPACE_START, AT_NULL_SPACE_INDEX, AT_PIVOT, AT_REST_COLUMN,
- AT_PREVIOUS_COLUMNS, AT_HAS_CURVATURE, AT_UNPIVOTED_ROW,
- AT_NODES, AT_BLOCK_DATA, AT_TERM_FACTOR, AT_MASSES, AT_COEFFICIENTS, AT_PASSIVE, AT_WEIGHT, AT_SCALE, AT_LOWER,
- AT_UPPER, AT_OPTIONS, AT_STATE, AT_REPORT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_RESIDUAL,
- AT_HELD_RESIDUAL, AT_X, AT_TRIAL,
- AT_LAST_FEASIBLE, AT_BEFORE_PERTURBATION, AT_BEST_X, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_MODEL_GRADIENT, AT_BLOCK_A,
- AT_BLOCK_RESIDUAL, AT_H, AT_H0, AT_DENSE_ROWS, AT_NULL_SPACE, AT_TABLEAU,
+ AT_ELIMINATION_ORDER, AT_BOUND_STATE, AT_PIVOT_ROW, AT_INDEPENDENT_INDEX, AT_INDEPENDENT_COLUMN, AT_ENVELOPE,
+ AT_LIST_POSITION, AT_COLUMN_LIST, AT_WAS_RELEASED, AT_NULL_SPACE_COUNT, AT_NULL_SPACE_START, AT_NULL_SPACE_INDEX,
+ AT_PIVOT_COLUMN, AT_REMAINING_PIVOT, AT_PREVIOUS_COLUMNS, AT_HAS_CURVATURE, AT_REMAINING_ROW, AT_NODES,
+ AT_BLOCK_DATA, AT_TERM_FACTOR, AT_MASSES, AT_COEFFICIENTS, AT_PASSIVE, AT_WEIGHT, AT_SCALE, AT_LOWER, AT_UPPER,
+ AT_OPTIONS, AT_STATE, AT_REPORT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_RESIDUAL, AT_HELD_RESIDUAL,
+ AT_X, AT_TRIAL, AT_LAST_FEASIBLE, AT_BEFORE_PERTURBATION, AT_BEST_X, AT_STEP, AT_OFFSET, AT_GRADIENT,
+ AT_MODEL_GRADIENT, AT_REDUCED_JACOBIAN, AT_BLOCK_RESIDUAL, AT_H, AT_H0, AT_DENSE_ROWS, AT_NULL_SPACE, AT_TABLEAU,
  AT_RHS, AT_REDUCED_STEP, AT_CURVATURE, AT_EXTRA_DAMPING, AT_DAMPED_GRADIENT, AT_PREVIOUS_GRADIENT, AT_PREVIOUS_STEP,
- AT_EIGENVECTORS,
- AT_DUAL_ROWS, AT_DUAL_ERROR, AT_DUAL_REMAINDER, AT_DIAGONAL, AT_SINGLE_COLUMN_GRADIENT, AT_CHAIN, AT_CHAIN_W, AT_SUMS,
- AT_ROW_COMBINATION, AT_MULTIPLIER, AT_LAGRANGIAN_GRADIENT, AT_NEGATIVE_CURVATURE, AT_COMPLIANCE,
+ AT_EIGENVECTORS, AT_DUAL_ROWS, AT_DUAL_RESIDUAL, AT_DUAL_REMAINDER, AT_DIAGONAL, AT_SINGLE_COLUMN_GRADIENT, AT_CHAIN,
+ AT_CHAIN_W, AT_CHAIN_SUMS, AT_ROW_COMBINATION, AT_MULTIPLIER, AT_LAGRANGIAN_GRADIENT, AT_NEGATIVE_CURVATURE,
+ AT_INVERSE_DIAGONAL,
 ) = range(FIRST_TABLE_OFFSET, FIRST_TABLE_OFFSET + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

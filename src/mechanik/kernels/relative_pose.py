@@ -1,8 +1,8 @@
 """Residuals of the relative pose of two frames and their derivatives, for each kind of relation.
 
 Every relation of a frame B to a frame A depends on the position (x, y, z) and the rotation Q of B in A. A kind has up
-to six residuals: the first three change with a translation of B by the matrix `by_translation`, the last three with a
-rotation of B by the matrix `by_rotation` (3 x 3, row by row). Rotations are tuples of 9 numbers, row by row.
+to six residuals. `linear_jacobian` is the derivative of the first three by a translation of B, `angular_jacobian` the
+derivative of the last three by a rotation of B, both in the axes of A. Matrices are tuples of 9 numbers, row by row.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from .problem_layout import *
 IDENTITY_ROTATION = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO_MATRIX = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 NEARLY_PI = -0.99999
-"""Cosine of the rotation angle below which the axis comes from the symmetric part of the rotation matrix."""
+"""Cosine of the rotation angle below which the axis is computed from the symmetric part of the rotation matrix."""
 
 
 @inline
 def rotate_inverse(A, x, y, z):
-    """Return A' (x, y, z): the components of a world vector along the axes of A, a rotation of 9 numbers or a pose."""
+    """Return A' (x, y, z): the components of a world vector along the axes of a rotation or pose A."""
     return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
 @inline
 def rotate(M, x, y, z):
+    """Return M (x, y, z) for a matrix M."""
     return M[0] * x + M[1] * y + M[2] * z, M[3] * x + M[4] * y + M[5] * z, M[6] * x + M[7] * y + M[8] * z
 
 
@@ -66,61 +67,64 @@ def rotation_vector_near_pi(Q):
         x, y, z, w = Q[1] + Q[3], yy, Q[5] + Q[7], Q[2] - Q[6]
     else:
         x, y, z, w = Q[2] + Q[6], Q[5] + Q[7], zz, Q[3] - Q[1]
-    n = math.sqrt(x * x + y * y + z * z)
-    f = 2.0 * math.atan2(n, abs(w)) / n
+    norm = math.sqrt(x * x + y * y + z * z)
+    factor = 2.0 * math.atan2(norm, abs(w)) / norm
     if w < 0.0:
-        f = -f
-    return f * x, f * y, f * z
+        factor = -factor
+    return factor * x, factor * y, factor * z
 
 
 @inline
 def rotation_vector_and_jacobian(Q):
-    """Return the rotation vector of Q (rad) and its derivative by a rotation of B, the inverse left Jacobian."""
+    """Return the rotation vector of Q (rad) and its derivative by a rotation of B: the inverse left Jacobian."""
     x, y, z = 0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])
-    s2 = x * x + y * y + z * z
-    c = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
-    if s2 < 1e-4 and c > 0.0:  # the closed forms lose digits here; the series is exact to rounding
-        f = 1.0 + s2 * (1.0 / 6.0 + s2 * (3.0 / 40.0 + s2 * 15.0 / 336.0))
-        a2 = s2 * f * f
-        b = 1.0 / 12.0 + a2 * (1.0 / 720.0 + a2 / 30240.0)
-    elif c > NEARLY_PI:
-        s = math.sqrt(s2)
-        angle = math.atan2(s, c)
-        f = angle / s
-        b = (1.0 - 0.5 * angle * s / (1.0 - c)) / (angle * angle)
+    sine2 = x * x + y * y + z * z
+    cosine = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
+    if sine2 < 1e-4 and cosine > 0.0:  # the closed forms lose digits for small angles; the series is exact to rounding
+        factor = 1.0 + sine2 * (1.0 / 6.0 + sine2 * (3.0 / 40.0 + sine2 * 15.0 / 336.0))
+        angle2 = sine2 * factor * factor
+        even_factor = 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 / 30240.0)
+    elif cosine > NEARLY_PI:
+        sine = math.sqrt(sine2)
+        angle = math.atan2(sine, cosine)
+        factor = angle / sine
+        even_factor = (1.0 - 0.5 * angle * sine / (1.0 - cosine)) / (angle * angle)
     else:
         x, y, z = rotation_vector_near_pi(Q)
-        f = 1.0
+        factor = 1.0
         angle = math.sqrt(x * x + y * y + z * z)
-        b = (1.0 - 0.5 * angle * math.sqrt(s2) / (1.0 - c)) / (angle * angle)
-    x, y, z = f * x, f * y, f * z
+        even_factor = (1.0 - 0.5 * angle * math.sqrt(sine2) / (1.0 - cosine)) / (angle * angle)
+    x, y, z = factor * x, factor * y, factor * z
     xx, yy, zz = x * x, y * y, z * z
-    rate = (
-        1.0 - b * (yy + zz), b * x * y + 0.5 * z, b * x * z - 0.5 * y,
-        b * x * y - 0.5 * z, 1.0 - b * (xx + zz), b * y * z + 0.5 * x,
-        b * x * z + 0.5 * y, b * y * z - 0.5 * x, 1.0 - b * (xx + yy),
+    jacobian = (
+        1.0 - even_factor * (yy + zz), even_factor * x * y + 0.5 * z, even_factor * x * z - 0.5 * y,
+        even_factor * x * y - 0.5 * z, 1.0 - even_factor * (xx + zz), even_factor * y * z + 0.5 * x,
+        even_factor * x * z + 0.5 * y, even_factor * y * z - 0.5 * x, 1.0 - even_factor * (xx + yy),
     )  # fmt: skip
-    return x, y, z, rate
+    return x, y, z, jacobian
 
 
 @inline
 def angle_factor(x, y, z):
-    """Return f and df/dz for a unit vector, where f scales its (x, y) to the length of its angle to z (rad)."""
-    s2 = x * x + y * y
-    if s2 < 1e-8 and z > 0.0:
-        return 1.0 + s2 / 6.0, -1.0 / 3.0 - s2 * 0.3
-    s = max(math.sqrt(s2), 1e-9)
-    f = math.atan2(s, z) / s
-    return f, (f * z - 1.0) / (s * s)
+    """Return f = angle / sine and df/dz for a unit vector, with its angle (rad) to the z axis.
+
+    f scales the components (x, y) to a vector whose length is the angle.
+    """
+    sine2 = x * x + y * y
+    if sine2 < 1e-8 and z > 0.0:
+        return 1.0 + sine2 / 6.0, -1.0 / 3.0 - sine2 * 0.3
+    sine = max(math.sqrt(sine2), 1e-9)
+    factor = math.atan2(sine, z) / sine
+    return factor, (factor * z - 1.0) / (sine * sine)
 
 
 @inline
 def axis_residual(x, y, z):
     """Return the two residuals (rad) of AXIS and LOOK_AT for a unit vector, and their derivative by the vector."""
-    f, df = angle_factor(x, y, z)
-    if z < 0.0 and x * x + y * y < 1e-18:  # opposite to z: every direction is equally short, so take x
+    factor, factor_slope = angle_factor(x, y, z)
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite to z: all directions lead to z equally fast, so choose x
         return math.pi, 0.0, (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return f * x, f * y, (f, 0.0, df * x, 0.0, f, df * y, 0.0, 0.0, 0.0)
+    return factor * x, factor * y, (factor, 0.0, factor_slope * x, 0.0, factor, factor_slope * y, 0.0, 0.0, 0.0)
 
 
 @inline
@@ -135,35 +139,35 @@ def times_cross(M, x, y, z):
 
 @inline
 def residual_of_kind(kind, x, y, z, Q):
-    """Return six residuals of a kind, `by_translation` and `by_rotation`, for the pose (x, y, z), Q of B in A."""
-    a, b, c = x, y, z
-    d, e, f = 0.0, 0.0, 0.0
-    by_translation, by_rotation = IDENTITY_ROTATION, ZERO_MATRIX
+    """Return six residuals of a kind, `linear_jacobian` and `angular_jacobian`, for the pose of B in A."""
+    r0, r1, r2 = x, y, z
+    r3, r4, r5 = 0.0, 0.0, 0.0
+    linear_jacobian, angular_jacobian = IDENTITY_ROTATION, ZERO_MATRIX
     if kind == POSE:
-        d, e, f, by_rotation = rotation_vector_and_jacobian(Q)
+        r3, r4, r5, angular_jacobian = rotation_vector_and_jacobian(Q)
     elif kind == AXIS:
-        d, e, M = axis_residual(Q[2], Q[5], Q[8])
-        by_rotation = times_cross(M, Q[2], Q[5], Q[8])
+        r3, r4, M = axis_residual(Q[2], Q[5], Q[8])
+        angular_jacobian = times_cross(M, Q[2], Q[5], Q[8])
     elif kind == COSINE:
-        d = Q[8]
-        by_rotation = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        r3 = Q[8]
+        angular_jacobian = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
-        r = math.sqrt(x * x + y * y + z * z)
-        if r < 1e-12:  # no direction: DISTANCE takes x, LOOK_AT has no residual
-            r, u, v, w = 0.0, 1.0, 0.0, 0.0
+        distance = math.sqrt(x * x + y * y + z * z)
+        if distance < 1e-12:  # there is no direction: DISTANCE uses x, the residual of LOOK_AT is zero
+            distance, u, v, w = 0.0, 1.0, 0.0, 0.0
         else:
-            u, v, w = x / r, y / r, z / r
+            u, v, w = x / distance, y / distance, z / distance
         if kind == DISTANCE:
-            a = r
-            by_translation = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        elif r == 0.0:
-            a, b, by_translation = 0.0, 0.0, ZERO_MATRIX
+            r0 = distance
+            linear_jacobian = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        elif distance == 0.0:
+            r0, r1, linear_jacobian = 0.0, 0.0, ZERO_MATRIX
         else:  # LOOK_AT
-            a, b, M = axis_residual(u, v, w)
-            k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
-            by_translation = (
-                (M[0] - k * u) / r, (M[1] - k * v) / r, (M[2] - k * w) / r,
-                (M[3] - m * u) / r, (M[4] - m * v) / r, (M[5] - m * w) / r,
+            r0, r1, M = axis_residual(u, v, w)
+            radial_x, radial_y = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
+            linear_jacobian = (
+                (M[0] - radial_x * u) / distance, (M[1] - radial_x * v) / distance, (M[2] - radial_x * w) / distance,
+                (M[3] - radial_y * u) / distance, (M[4] - radial_y * v) / distance, (M[5] - radial_y * w) / distance,
                 0.0, 0.0, 0.0,
             )  # fmt: skip
-    return a, b, c, d, e, f, by_translation, by_rotation
+    return r0, r1, r2, r3, r4, r5, linear_jacobian, angular_jacobian

@@ -1,13 +1,18 @@
-"""Decisions of the descent stage by stage: accept a trial, leave a stationary point, end a stage, begin the next.
+"""Decisions of the descent in each stage: accept or reject a trial, leave a stationary point, end the stage.
 
-Stage 0 closes the loops. Each further stage is a level of goals, with the loops and all higher levels hard. A trial is
-accepted only if the stage's sum of squares falls and all hard residuals stay within tolerance. Where a step has
-violated a hard residual by second order, Newton steps close it first. So the last accepted x is never worse than any
-accepted before.
+Stage 0 closes the loops. Each further stage minimises the residuals of one level of goals; the closures and all higher
+levels are then hard constraints. The cost of a stage is the sum of squares of its residuals. A trial is accepted if it
+reduces the cost and satisfies the hard constraints within tolerance. A linear step violates nonlinear constraints at
+second order; Newton steps on the hard residuals correct the trial before it is compared. Therefore the cost never
+increases from one accepted feasible x to the next.
 
-Where the Gauss-Newton model predicts that the first step leaves much of the cost, second derivatives are probed
-(`curvature.py`). They separate a local minimum, at which the stage ends, from a saddle or a maximum (a dead point,
-or a straight arm that has to shorten). From there a step along the direction of negative curvature leads on.
+If the Gauss-Newton model predicts that a step reduces the cost only a little, second derivatives are estimated
+(`curvature.py`). They distinguish a local minimum, at which the stage ends, from a saddle or a maximum (for example a
+dead point, or a straight arm whose target is nearer). A saddle or a maximum is left by a step along a direction of
+negative curvature.
+
+`state`, `options` and `report` are views of these tables (`state_layout.py`); indices such as `b` and `v` are explained
+in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -24,33 +29,36 @@ from .linear_systems import PIVOT_TOLERANCE
 from .problem_layout import *
 from .state_layout import *
 
-ROUNDING_COST_RATIO, ROUNDING_GRADIENT = 2e-15, 5e-7
-"""A predicted gain below this ratio of the cost, and a gradient below this ratio of its square root, are rounding
-errors."""
+ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
+"""Rounding errors: a predicted decrease below the first ratio of the cost, and a gradient below the second ratio of the
+square root of the cost."""
 MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 10.0
-"""Smallest ratio of the gradient that a step is assumed to leave where all second derivatives are known; and the
-multiple of the gradient tolerance that a step may leave to be the last step."""
-MAX_VIOLATED_PERTURBATIONS, VIOLATED_PERTURBATION_SIZE, CRAWLING_COST_RATIO = 12.0, 0.8, 0.8
-"""How often, and by how much (rad, or sizes of the mechanism), loops that do not close are perturbed; and the ratio of
-the cost left after three steps above which progress counts as too slow. Tuned on a delta robot from uniform starts."""
+"""If all second derivatives are known: the smallest ratio by which one step is expected to reduce the gradient, and the
+multiple of the gradient tolerance below which the expected gradient makes a step the last step of the stage."""
+MAX_CLOSURE_PERTURBATIONS, CLOSURE_PERTURBATION_SIZE, SLOW_CLOSURE_COST_RATIO = 12.0, 0.8, 0.8
+"""For loops that do not close: the largest number of perturbations, their size (rad, or length units of the mechanism),
+and the ratio of the cost to the cost three steps before above which progress is too slow. Tuned on a delta robot from
+uniformly distributed starts."""
 MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
-"""Longest step along negative curvature (rad), and the damping above which such steps are no longer tried."""
-SLUGGISH_STEP_RATIO = 0.6
-"""A step longer than this ratio of the previous step means that the second derivatives are out of date."""
+"""Longest step along a direction of negative curvature (rad), and the relative damping above which no such step is
+tried."""
+OUTDATED_CURVATURE_STEP_RATIO = 0.6
+"""If a step is longer than this ratio of the previous step, the second derivatives are out of date."""
 
 
 @subroutine
 def copy_x(ints, floats, x, out):
+    """Copy the variables from the offset `x` to the offset `out`."""
     for k in range(ints[N_X]):
         floats[out + k] = floats[x + k]
 
 
 @subroutine
 def can_use_curvature(ints, stage):
-    """Whether second derivatives of a stage are known (a chain) or are worth a matrix over all columns.
+    """Whether second derivatives speed up a stage: for a chain, or if a matrix over all columns is small enough.
 
-    For soft objectives of a long arm they are not: a rest pose takes as many steps with them, and each step takes
-    fifteen times as long.
+    They do not speed up soft objectives of a long arm: a rest pose needs as many steps with second derivatives as
+    without, and each step takes fifteen times as long.
     """
     stage_table = ints[AT_STAGES] + STAGE_INTS * stage
     return ints[stage_table + CHAIN_BLOCK] >= 0 or (
@@ -60,10 +68,11 @@ def can_use_curvature(ints, stage):
 
 @subroutine
 def can_probe(ints, state, options, stage):
-    """Whether second derivatives of a stage can be probed.
+    """Whether second derivatives of a stage can be probed (estimated by finite differences).
 
-    They are not probed for residuals written in Python (too slow), nor for clamped errors or a fixed damping. Nor below
-    a level that could not be met: it is held by its sum of squares, whose curvature the residuals do not give.
+    They are not probed for residuals written in Python (too slow), for clamped errors, or with a fixed damping. They
+    are not probed in the stages after an unmet level either: an unmet level is held by its sum of squares, whose
+    curvature is not part of the Lagrangian of the residuals.
     """
     stage_table = ints[AT_STAGES] + STAGE_INTS * stage
     if 0.0 < state[FIRST_UNMET_STAGE] < stage:
@@ -74,7 +83,10 @@ def can_probe(ints, state, options, stage):
 
 @subroutine
 def may_request_curvature(ints, state, options):
-    """Whether second derivatives may be probed early: not for soft objectives, nor if the attempt may be abandoned."""
+    """Whether second derivatives may be probed as soon as the model predicts slow progress.
+
+    They are not for soft objectives, and not if the attempt may be abandoned.
+    """
     stage = int(state[STAGE])
     is_soft_objective = ints[ints[AT_STAGES] + STAGE_INTS * stage + IS_SOFT_OBJECTIVE] == 1
     is_early = state[USES_CURVATURE] == 0.0 and state[IS_FEASIBLE] == 1.0 and state[MAY_ABANDON] == 0.0 and stage > 0
@@ -82,51 +94,56 @@ def may_request_curvature(ints, state, options):
 
 
 @subroutine
-def use_curvature(ints, floats, state):
+def enable_curvature(ints, floats, state):
+    """Use second derivatives from now on, beginning with none known."""
     state[USES_CURVATURE] = 1.0
     reset_curvature(ints, floats)
 
 
 @subroutine
 def largest_column_step(ints, floats, step):
-    """The largest absolute step of a column."""
-    largest = 0.0
+    """Return the largest absolute step of a column."""
+    largest_step = 0.0
     for v in range(ints[N_COLUMNS]):
-        largest = max(largest, abs(floats[step + v]))
-    return largest
+        largest_step = max(largest_step, abs(floats[step + v]))
+    return largest_step
 
 
 @subroutine
 def remaining_gradient(ints, floats):
-    """The largest gradient of the model at the end of the step, over the free columns."""
-    largest, i = 0.0, 0
+    """Return the largest absolute gradient that the model predicts after the step, over the free columns."""
+    largest_gradient, independent_index = 0.0, 0
     for k in range(ints[N_COLUMNS]):
-        if ints[ints[AT_DEPENDENT_INDEX] + ints[ints[AT_ELIMINATION_ORDER] + k]] < 0:
+        if ints[ints[AT_PIVOT_ROW] + ints[ints[AT_ELIMINATION_ORDER] + k]] < 0:
             if ints[ints[AT_BOUND_STATE] + ints[ints[AT_ELIMINATION_ORDER] + k]] == FREE:
-                largest = max(largest, abs(floats[ints[AT_MODEL_GRADIENT] + i]))
-            i += 1
-    return largest
+                largest_gradient = max(largest_gradient, abs(floats[ints[AT_MODEL_GRADIENT] + independent_index]))
+            independent_index += 1
+    return largest_gradient
 
 
 @subroutine
-def decide_step(ints, floats, state, options, report, cost, change, max_gradient, curvature):
-    """Decide what follows a computed step: take it, retry, probe, leave a stationary point, or end the stage.
+def decide_step(ints, floats, state, options, report, cost, predicted_change, max_gradient, curvature):
+    """Decide what to do with a computed step: try it, compute it again, leave a stationary point, or end the stage.
+
+    Args:
+        cost, predicted_change, max_gradient, curvature: results of `bounded_step`.
 
     Returns:
-        NEXT_STEP, NEXT_RETRY, NEXT_EVALUATION (x was perturbed) or NEXT_STAGE.
+        NEXT_STEP: try the step. NEXT_RETRY: compute the step again, with second derivatives. NEXT_EVALUATION: the step
+        is a perturbation. NEXT_STAGE: the stage has ended.
     """
     stages, step = ints[AT_STAGES], ints[AT_STEP]
     if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
-        cost = state[COST]  # the model was built from clamped errors
-    is_known = PIVOT_TOLERANCE < curvature <= 1.0
+        cost = state[COST]  # `cost` is the cost of the clamped errors
+    curvature_is_known = PIVOT_TOLERANCE < curvature <= 1.0
     state[REFERENCE_COST] = 0.0
     if state[TENTATIVE_STEPS] > 0.0:
         state[COST] = cost
     elif state[IS_FEASIBLE] == 1.0 and curvature != CURVATURE_UNKNOWN:
-        state[REFERENCE_COST] = cost  # the cost of x with its loops closed exactly
-    state[PREDICTED_COST], state[MAX_GRADIENT] = cost + change, max_gradient
-    state[CURVATURE_IS_KNOWN], state[IS_POLISHING] = 1.0 if is_known else 0.0, 0.0
-    if is_known:  # the gradient shrinks by about the same ratio as the length of the steps
+        state[REFERENCE_COST] = cost  # the cost that x would have with exactly closed loops
+    state[PREDICTED_COST], state[MAX_GRADIENT] = cost + predicted_change, max_gradient
+    state[CURVATURE_IS_KNOWN], state[IS_LAST_STEP] = 1.0 if curvature_is_known else 0.0, 0.0
+    if curvature_is_known:  # the gradient decreases by about the same ratio as the length of the steps
         step_length, closure_length = (
             largest_column_step(ints, floats, ints[AT_STEP]),
             largest_column_step(ints, floats, ints[AT_OFFSET]),
@@ -136,16 +153,20 @@ def decide_step(ints, floats, state, options, report, cost, change, max_gradient
             if state[LAST_STEP_LENGTH] < np.inf
             else 1.0
         )
-        remaining = max(
+        expected_gradient = max(
             max_gradient * shrink_ratio, remaining_gradient(ints, floats), step_length * step_length, closure_length
         )
-        may_be_last = state[MU] <= options[START_DAMPING] and state[STAGE] > 0.0  # else damping shortens the steps
-        may_be_last &= options[MAX_PERTURBATIONS] <= 1.0  # else another descent follows this one
-        if may_be_last and remaining < FINAL_GRADIENT_RATIO * options[GRADIENT_TOLERANCE] * math.sqrt(state[COST]):
-            state[IS_POLISHING] = 1.0
+        may_be_last_step = (
+            state[RELATIVE_DAMPING] <= options[START_DAMPING] and state[STAGE] > 0.0
+        )  # otherwise damping shortens the steps
+        may_be_last_step &= options[MAX_PERTURBATIONS] <= 1.0  # otherwise another descent follows
+        if may_be_last_step and expected_gradient < FINAL_GRADIENT_RATIO * options[GRADIENT_TOLERANCE] * math.sqrt(
+            state[COST]
+        ):
+            state[IS_LAST_STEP] = 1.0
         elif (
-            step_length > SLUGGISH_STEP_RATIO * state[LAST_STEP_LENGTH] and state[CURVATURE_IS_NEW] == 0.0
-        ):  # they were probed too far from x
+            step_length > OUTDATED_CURVATURE_STEP_RATIO * state[LAST_STEP_LENGTH] and state[CURVATURE_IS_NEW] == 0.0
+        ):  # the second derivatives were sampled too far from x
             state[LAST_STEP_LENGTH] = np.inf
             reset_curvature(ints, floats)
             return NEXT_RETRY
@@ -161,20 +182,24 @@ def decide_step(ints, floats, state, options, report, cost, change, max_gradient
         and may_request_curvature(ints, state, options)
         and count_free_columns(ints) <= MAX_PROBED_COLUMNS
     ):
-        use_curvature(ints, floats, state)
+        enable_curvature(ints, floats, state)
         return NEXT_RETRY
-    # where rounding would hide any further gain, a small gradient counts as zero
-    is_rounding = -change < ROUNDING_COST_RATIO * state[COST] and max_gradient < ROUNDING_GRADIENT * math.sqrt(
-        state[COST]
-    )
-    may_perturb_violated = (
+    # a small gradient counts as zero if the predicted decrease is below the rounding error of the cost
+    is_rounding = -predicted_change < ROUNDING_COST_RATIO * state[
+        COST
+    ] and max_gradient < ROUNDING_GRADIENT_RATIO * math.sqrt(state[COST])
+    may_perturb_closures = (
         state[STAGE] == 0.0
         and state[MAY_ABANDON] == 0.0
         and options[PERTURBATION_SIZE] > 0.0
-        and state[PERTURBATIONS] < MAX_VIOLATED_PERTURBATIONS
+        and state[PERTURBATIONS] < MAX_CLOSURE_PERTURBATIONS
     )
-    is_crawling = may_perturb_violated and state[COST] > CRAWLING_COST_RATIO * state[COST_BEFORE_3]
-    if max_gradient > options[GRADIENT_TOLERANCE] * math.sqrt(state[COST]) and not is_rounding and not is_crawling:
+    is_closing_slowly = may_perturb_closures and state[COST] > SLOW_CLOSURE_COST_RATIO * state[COST_BEFORE_3]
+    if (
+        max_gradient > options[GRADIENT_TOLERANCE] * math.sqrt(state[COST])
+        and not is_rounding
+        and not is_closing_slowly
+    ):
         if options[STEP_TOLERANCE] == 0.0 or largest_column_step(ints, floats, step) >= options[STEP_TOLERANCE]:
             return NEXT_STEP
         state[FINAL_STATUS] = STALLED
@@ -186,60 +211,60 @@ def decide_step(ints, floats, state, options, report, cost, change, max_gradient
         may_probe
         and curvature == CURVATURE_UNKNOWN
         and state[PROBE_REQUESTS] < 2.0
-        and not is_crawling
+        and not is_closing_slowly
         and count_free_columns(ints) <= MAX_PROBED_COLUMNS
     ):
         state[PROBE_REQUESTS] += 1.0
         if state[USES_CURVATURE] == 0.0:
-            use_curvature(ints, floats, state)
+            enable_curvature(ints, floats, state)
         return NEXT_RETRY
-    if curvature < 0.0 and state[MU] < MAX_NEGATIVE_CURVATURE_DAMPING and not is_crawling:
+    if curvature < 0.0 and state[RELATIVE_DAMPING] < MAX_NEGATIVE_CURVATURE_DAMPING and not is_closing_slowly:
         negative_curvature_step(ints, floats, state, curvature, options[START_DAMPING])
         return NEXT_STEP
-    max_perturbations, size = options[MAX_PERTURBATIONS], options[PERTURBATION_SIZE]
-    if may_perturb_violated:  # no feasible x is lost by a large perturbation
-        max_perturbations, size = (
-            max(max_perturbations, MAX_VIOLATED_PERTURBATIONS),
-            VIOLATED_PERTURBATION_SIZE if is_crawling or state[PERTURBATIONS] > 0.0 else size,
+    max_perturbations, perturbation_size = options[MAX_PERTURBATIONS], options[PERTURBATION_SIZE]
+    if may_perturb_closures:  # there is no feasible x that a large perturbation could leave
+        max_perturbations, perturbation_size = (
+            max(max_perturbations, MAX_CLOSURE_PERTURBATIONS),
+            CLOSURE_PERTURBATION_SIZE if is_closing_slowly or state[PERTURBATIONS] > 0.0 else perturbation_size,
         )
-    elif is_known and max_perturbations <= 1.0:
+    elif curvature_is_known and max_perturbations <= 1.0:
         return NEXT_STAGE
     if state[PERTURBATIONS] < max_perturbations:
-        perturb(ints, floats, state, size, options[START_DAMPING])
+        perturb(ints, floats, state, perturbation_size, options[START_DAMPING])
         return NEXT_EVALUATION
     return NEXT_STAGE
 
 
 @subroutine
 def negative_curvature_step(ints, floats, state, curvature, start_damping):
-    """Make a step along the direction of negative curvature, for a point at which the gradient vanishes.
+    """Write a step along the direction of negative curvature to `AT_STEP`, at a point with zero gradient.
 
-    Along it the residual e changes by k s^2 / 2 with e.k = bend. It vanishes at s = sqrt(2 |e|^2 / -bend) if k is
-    parallel to e, as at a dead point. Else the step is too long; once rejected, it is tried again shorter and with the
-    other sign.
+    Along the unit direction the residual is e + k s^2 / 2 for a step of length s, with e . k = curvature. If k is
+    parallel to e, as at a dead point, the residual is zero at s = sqrt(2 |e|^2 / -curvature). Otherwise this step is
+    too long. A rejected step is tried again, shorter and with the opposite sign.
     """
     length = min(math.sqrt(2.0 * state[COST] / -curvature), MAX_NEGATIVE_CURVATURE_STEP) * math.sqrt(
-        min(1.0, start_damping / state[MU])
+        min(1.0, start_damping / state[RELATIVE_DAMPING])
     )
     if int(state[ITERATIONS_IN_STAGE]) % 2 == 1:
         length = -length
-    n = ints[RUNTIME_ZERO]
+    independent_count = ints[RUNTIME_ZERO]
     for v in range(ints[N_COLUMNS]):
         floats[ints[AT_OFFSET] + v] = 0.0
-        if ints[ints[AT_DEPENDENT_INDEX] + v] < 0:
-            n += 1
-    for i in range(n):
+        if ints[ints[AT_PIVOT_ROW] + v] < 0:
+            independent_count += 1
+    for i in range(independent_count):
         floats[ints[AT_REDUCED_STEP] + i] = length * floats[ints[AT_NEGATIVE_CURVATURE] + i]
-    expand_step(ints, floats, n)
+    expand_step(ints, floats, independent_count)
     state[PREDICTED_COST] = state[COST] + 0.5 * curvature * length * length
 
 
 @subroutine
-def perturb(ints, floats, state, size, start_damping):
-    """Perturb all columns that are not locked, to leave a stationary point that is no minimum.
+def perturb(ints, floats, state, perturbation_size, start_damping):
+    """Write a perturbation of all columns that are not locked to `AT_STEP`, to leave a stationary point.
 
-    A straight arm that has to shorten, for example, has no gradient. A previous perturbation that gained nothing is
-    undone.
+    For example, a straight arm whose target is nearer on the same line has a zero gradient but is no minimum. If the
+    previous perturbation did not reduce the cost, x is first restored to the point before it.
     """
     x, before_perturbation, step = ints[AT_X], ints[AT_BEFORE_PERTURBATION], ints[AT_STEP]
     if state[PERTURBATIONS] == 0.0 or state[COST] < state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
@@ -248,72 +273,86 @@ def perturb(ints, floats, state, size, start_damping):
     else:
         copy_x(ints, floats, before_perturbation, x)
     state[PERTURBATIONS] += 1.0
-    state[MU], state[USES_CURVATURE], state[CURVATURE_IS_KNOWN], state[PROBE_REQUESTS] = start_damping, 0.0, 0.0, 0.0
+    state[RELATIVE_DAMPING], state[USES_CURVATURE], state[CURVATURE_IS_KNOWN], state[PROBE_REQUESTS] = (
+        start_damping,
+        0.0,
+        0.0,
+        0.0,
+    )
     state[COST_BEFORE_1], state[COST_BEFORE_2], state[COST_BEFORE_3] = np.inf, np.inf, np.inf
     for v in range(ints[N_COLUMNS]):
         is_locked = ints[ints[AT_BOUND_STATE] + v] == LOCKED
         floats[step + v] = (
-            0.0 if is_locked else size * (1.0 if (v + int(state[PERTURBATIONS])) * 2654435761 & 4 else -0.7)
+            0.0
+            if is_locked
+            else perturbation_size * (1.0 if (v + int(state[PERTURBATIONS])) * 2654435761 & 4 else -0.7)
         )
 
 
 MAX_DAMPING = 1e10
-"""Damping at which a stage ends."""
-ROUNDING_RATIO = 1e-8
-"""Relative excess of the sum of squares of an unmet level that counts as rounding."""
+"""Relative damping at which a stage ends."""
+MAX_HELD_COST_EXCESS = 1e-8
+"""Largest increase of the sum of squares of an unmet level, relative to its value, that counts as rounding error."""
 MAX_STAGE_ROUNDS = 3
-"""How often the stages are repeated from the first unmet level on."""
+"""How often the stages are repeated, beginning with the first unmet level."""
 UNMET_LEVEL_DAMPING = 1e4
-"""Extra damping of the columns that move an unmet level, times its error and the Jacobian."""
-MIN_INFEASIBLE_GAIN, MAX_INFEASIBLE_VIOLATION = 0.25, 1e-2
-"""A step that reduces the cost below this ratio may violate the hard residuals by up to this much: the next step closes
-them."""
+"""Factor of the extra damping of a column that moves an unmet level; it multiplies the error and the Jacobian entry."""
+MAX_INFEASIBLE_COST_RATIO, MAX_STEP_VIOLATION = 0.25, 1e-2
+"""A step that reduces the cost below the first ratio may violate the hard constraints by up to the second number (rad,
+or length units); the next step corrects the violation."""
 MAX_TENTATIVE_STEPS = 3
-"""Where all second derivatives are known, this many steps may leave loops violated; the cost with the loops closed
-decides about them."""
+"""Largest number of consecutive steps that may violate the loops if all second derivatives are known. They are accepted
+or rejected together, by the cost after the loops are closed again."""
 MAX_VIOLATION_GAIN_RATIO = 0.05
-"""Largest part of a step's gain that may come from violated loops."""
+"""Largest part of the predicted decrease of the cost that may come from violated loops."""
 CLOSED_TO_ROUNDING_RATIO, FINAL_CLOSURE_RATIO = 1e-5, 0.1
-"""Ratios of the closure tolerance: a violation below the first is rounding; the last step closes to the second, so that
-a solve that continues from there finds the loops closed."""
+"""Ratios of the closure tolerance. A violation below the first ratio is a rounding error. The last step closes the
+loops to the second ratio, so that they are within tolerance at the start of a following solve."""
 MIN_PREDICTION_RATIO = 0.9
-"""Second derivatives are probed again where the gain is below this ratio of the predicted gain."""
+"""Second derivatives are sampled again if the decrease of the cost differs from its prediction by more than 1 minus
+this ratio."""
 CLOSURE_STEPS_FOR_TRIAL, CLOSURE_STEPS_FOR_START = 8, 30
-"""Most Newton steps that close the hard residuals of a trial, and of the start of a stage."""
+"""Largest number of Newton steps on the hard residuals, for a trial and for the start of a stage."""
 ABANDON_DAMPING, ABANDON_COST_RATIO = 1e3, 0.5
-"""An attempt that may be abandoned ends above this damping, or if its cost is above this ratio of its cost three
-iterations before. Tuned on random targets of a Panda and a UR5."""
+"""An attempt that may be abandoned ends if its relative damping is above the first number, or if its cost is above the
+second ratio of its cost three iterations before. Tuned on random targets of a Panda and a UR5."""
 
 
 @subroutine
-def fit_slacks(ints, floats, x, buffer, hard, soft):
-    """Set the slacks of the soft residuals to their best values within their bands."""
+def fit_slacks(ints, floats, x, buffer, hard_end, soft_end):
+    """Set the slacks of the soft residuals to the values within their bands that minimise the residuals.
+
+    Args:
+        x: offset of the variables, which contain the slacks.
+        buffer: the buffer (0 or 1) of the residuals, which are updated.
+        hard_end, soft_end: the range of soft blocks.
+    """
     blocks, block_columns, slack, weight = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK], ints[AT_WEIGHT]
-    lower, upper, residual = ints[AT_LOWER], ints[AT_UPPER], ints[AT_RESIDUAL]
-    E = residual + ints[N_ROWS] * buffer
-    for b in range(hard, soft):
+    lower, upper, residual_table = ints[AT_LOWER], ints[AT_UPPER], ints[AT_RESIDUAL]
+    residual = residual_table + ints[N_ROWS] * buffer
+    for b in range(hard_end, soft_end):
         if ints[blocks + BLOCK_INTS * b + HAS_BANDS] == 1:
             for r in range(
                 ints[blocks + BLOCK_INTS * b + FIRST_ROW],
                 ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
             ):
-                k = ints[slack + 2 * r]
-                if k >= 0:
-                    v = ints[slack + 2 * r + 1]  # within the block; the bounds need the column of the problem
-                    column = ints[block_columns + ints[blocks + BLOCK_INTS * b + FIRST_COLUMN] + v]
-                    value = min(
-                        max(floats[x + k] + floats[E + r] / floats[weight + r], floats[lower + column]),
+                slack_x = ints[slack + 2 * r]
+                if slack_x >= 0:
+                    block_column = ints[slack + 2 * r + 1]
+                    column = ints[block_columns + ints[blocks + BLOCK_INTS * b + FIRST_COLUMN] + block_column]
+                    slack_value = min(
+                        max(floats[x + slack_x] + floats[residual + r] / floats[weight + r], floats[lower + column]),
                         floats[upper + column],
                     )
-                    floats[E + r] -= floats[weight + r] * (value - floats[x + k])
-                    floats[x + k] = value
+                    floats[residual + r] -= floats[weight + r] * (slack_value - floats[x + slack_x])
+                    floats[x + slack_x] = slack_value
 
 
 @subroutine
 def sum_of_squares(ints, floats, buffer, start, end):
-    """Sum of squares of the blocks from start to end, and whether each block is within its tolerances."""
-    blocks, data, residual = ints[AT_BLOCKS], ints[AT_BLOCK_DATA], ints[AT_RESIDUAL]
-    E = residual + ints[N_ROWS] * buffer
+    """Return the sum of squares of the blocks from start to end, and whether each block is within its tolerances."""
+    blocks, block_data, residual_table = ints[AT_BLOCKS], ints[AT_BLOCK_DATA], ints[AT_RESIDUAL]
+    residual = residual_table + ints[N_ROWS] * buffer
     total, is_met = 0.0, True
     for b in range(start, end):
         block = blocks + BLOCK_INTS * b
@@ -323,59 +362,62 @@ def sum_of_squares(ints, floats, buffer, start, end):
         for bit in range(3):
             length_rows += (mask >> bit) & 1
         for r in range(ints[block + ROW_COUNT]):
-            e2 = floats[E + first_row + r] * floats[E + first_row + r]
+            residual_square = floats[residual + first_row + r] * floats[residual + first_row + r]
             if r < length_rows:
-                position_square += e2
+                position_square += residual_square
             else:
-                rotation_square += e2
+                rotation_square += residual_square
         total += position_square + rotation_square
         is_met &= (
-            position_square <= floats[data + BLOCK_FLOATS * b + POSITION_TOLERANCE2]
-            and rotation_square <= floats[data + BLOCK_FLOATS * b + ROTATION_TOLERANCE2]
+            position_square <= floats[block_data + BLOCK_FLOATS * b + POSITION_TOLERANCE2]
+            and rotation_square <= floats[block_data + BLOCK_FLOATS * b + ROTATION_TOLERANCE2]
         )
     return total, is_met
 
 
 @subroutine
 def constraint_violation(ints, floats, state, options, report, buffer, stage):
-    """The largest violation of the hard residuals of a stage, in their units.
+    """Return the largest violation of the hard constraints of a stage, in the units of the residuals.
 
-    Levels that were met are held at zero, residual by residual. A level that could not be met is held at its sum of
-    squares: at a closest pose, part of its residuals cannot change at first order.
+    Each residual of a met level is held at zero. An unmet level is held at its sum of squares instead: at the closest
+    pose, some of its residuals do not change at first order, so they cannot be constrained one by one.
     """
-    blocks, stages, residual = ints[AT_BLOCKS], ints[AT_STAGES], ints[AT_RESIDUAL]
-    E = residual + ints[N_ROWS] * buffer
-    largest = 0.0
-    for s in range(stage):
-        start, end = ints[stages + STAGE_INTS * s + HARD_END], ints[stages + STAGE_INTS * s + SOFT_END]
-        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-        if report[stage_report + STAGE_IS_HELD] == 1.0:
-            for b in range(start, end):
+    blocks, stages, residual_table = ints[AT_BLOCKS], ints[AT_STAGES], ints[AT_RESIDUAL]
+    residual = residual_table + ints[N_ROWS] * buffer
+    largest_violation = 0.0
+    for level in range(stage):
+        first_block, end_block = (
+            ints[stages + STAGE_INTS * level + HARD_END],
+            ints[stages + STAGE_INTS * level + SOFT_END],
+        )
+        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level
+        if report[stage_report + STAGE_ROWS_ARE_HELD] == 1.0:
+            for b in range(first_block, end_block):
                 for r in range(
                     ints[blocks + BLOCK_INTS * b + FIRST_ROW],
                     ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
                 ):
-                    largest = max(largest, abs(floats[E + r]))
+                    largest_violation = max(largest_violation, abs(floats[residual + r]))
         else:
             total = 0.0
-            for b in range(start, end):
+            for b in range(first_block, end_block):
                 for r in range(
                     ints[blocks + BLOCK_INTS * b + FIRST_ROW],
                     ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
                 ):
-                    total += floats[E + r] * floats[E + r]
-            excess = total - report[stage_report + STAGE_COST] * (1.0 + ROUNDING_RATIO)
+                    total += floats[residual + r] * floats[residual + r]
+            excess = total - report[stage_report + STAGE_COST] * (1.0 + MAX_HELD_COST_EXCESS)
             if excess > 0.0:
-                largest = max(largest, math.sqrt(excess))
-    return largest
+                largest_violation = max(largest_violation, math.sqrt(excess))
+    return largest_violation
 
 
 @subroutine
-def freeze_unmet_levels(ints, floats, state, options, report, stage):
-    """Hold the residuals of unmet levels at their values, and add damping to the columns that move them.
+def hold_unmet_levels(ints, floats, state, options, report, stage):
+    """Hold the residuals of unmet levels at their present values, and add damping to the columns that change them.
 
-    At a closest pose part of their residuals change only at second order, so that the linear constraints do not hold
-    them. The extra damping is proportional to the error times the column of the Jacobian.
+    At the closest pose some residuals change only at second order, which linear constraints do not prevent. The extra
+    damping of a column is proportional to the error of the level and to the column of its Jacobian.
     """
     blocks, stages, block_columns, extra_damping = (
         ints[AT_BLOCKS],
@@ -383,32 +425,38 @@ def freeze_unmet_levels(ints, floats, state, options, report, stage):
         ints[AT_BLOCK_COLUMNS],
         ints[AT_EXTRA_DAMPING],
     )
-    current = int(state[CURRENT_BUFFER])
-    E, J, held_residual = (
-        ints[AT_RESIDUAL] + ints[N_ROWS] * current,
-        ints[AT_JACOBIAN] + ints[N_JACOBIAN] * current,
+    buffer = int(state[CURRENT_BUFFER])
+    residual, J, held_residual = (
+        ints[AT_RESIDUAL] + ints[N_ROWS] * buffer,
+        ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer,
         ints[AT_HELD_RESIDUAL],
     )
     for v in range(ints[N_COLUMNS]):
         floats[extra_damping + v] = 1.0
-    for s in range(1, stage):
-        if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_IS_HELD] == 0.0:
-            size = math.sqrt(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST])
-            for b in range(ints[stages + STAGE_INTS * s + HARD_END], ints[stages + STAGE_INTS * s + SOFT_END]):
+    for level in range(1, stage):
+        if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_ROWS_ARE_HELD] == 0.0:
+            error_norm = math.sqrt(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_COST])
+            for b in range(ints[stages + STAGE_INTS * level + HARD_END], ints[stages + STAGE_INTS * level + SOFT_END]):
                 block = blocks + BLOCK_INTS * b
-                width, first, row = ints[block + COLUMN_COUNT], ints[block + FIRST_COLUMN], ints[block + FIRST_ROW]
+                width, first_column, first_row = (
+                    ints[block + COLUMN_COUNT],
+                    ints[block + FIRST_COLUMN],
+                    ints[block + FIRST_ROW],
+                )
                 for r in range(ints[block + ROW_COUNT]):
-                    floats[held_residual + row + r] = floats[E + row + r]
+                    floats[held_residual + first_row + r] = floats[residual + first_row + r]
                     for u in range(width):
-                        v = ints[block_columns + first + u]
+                        v = ints[block_columns + first_column + u]
                         floats[extra_damping + v] += (
-                            UNMET_LEVEL_DAMPING * size * abs(floats[J + ints[block + FIRST_JACOBIAN] + r * width + u])
+                            UNMET_LEVEL_DAMPING
+                            * error_norm
+                            * abs(floats[J + ints[block + FIRST_JACOBIAN] + r * width + u])
                         )
 
 
 @subroutine
-def restore_feasible(ints, floats, state, options, report, status):
-    """Go back to the last feasible x, since the present one cannot be made feasible; retry the stage or end it."""
+def restore_last_feasible(ints, floats, state, options, report, status):
+    """Restore the last feasible x, after Newton steps have failed to make x feasible; repeat the stage or end it."""
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
     if (
         state[PHASE] == PHASE_CLOSING
@@ -416,9 +464,9 @@ def restore_feasible(ints, floats, state, options, report, status):
         and state[STAGE] > 1
         and state[NO_INFEASIBLE_STEPS] < 2.0
     ):
-        # a level that counts as met cannot be held residual by residual: hold its sum of squares instead
-        for s in range(1, int(state[STAGE])):
-            report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_IS_HELD] = 0.0
+        # the residuals of a met level cannot all be held at zero: hold the sum of squares of each level instead
+        for level in range(1, int(state[STAGE])):
+            report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_ROWS_ARE_HELD] = 0.0
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 2.0, PHASE_START
     elif state[PHASE] == PHASE_CLOSING and state[NO_INFEASIBLE_STEPS] == 0.0:
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START  # as in `reject_trial`
@@ -430,64 +478,72 @@ def restore_feasible(ints, floats, state, options, report, status):
 
 @subroutine
 def end_stage(ints, floats, state, options, report, status, is_feasible):
-    """End a stage with a status, at x if it is feasible (`is_feasible`), else at the last feasible x."""
+    """End a stage with a status: at x if x is feasible (`is_feasible`), otherwise at the last feasible x."""
     state[FINAL_STATUS] = status
     if is_feasible:
         return NEXT_STAGE
-    return restore_feasible(ints, floats, state, options, report, status)
+    return restore_last_feasible(ints, floats, state, options, report, status)
 
 
 @subroutine
-def check_stop(ints, floats, state, options, report, is_feasible):
-    """Whether to continue after a step: NEXT_STEP, or the end of the stage by iterations or slow progress."""
+def check_stage_limits(ints, floats, state, options, report, is_feasible):
+    """Return NEXT_STEP, or end the stage if it has used up its iterations or an abandonable attempt is too slow."""
     stages = ints[AT_STAGES]
     if state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS]:
         return end_stage(ints, floats, state, options, report, TIMEOUT, is_feasible)
     if state[MAY_ABANDON] == 1.0 and ints[stages + STAGE_INTS * int(state[STAGE]) + IS_SOFT_OBJECTIVE] == 0:
         is_slow = state[ITERATIONS_IN_STAGE] >= 3 and state[COST] > ABANDON_COST_RATIO * state[COST_BEFORE_3]
-        if is_slow or state[MU] > ABANDON_DAMPING or state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS_IN_STAGE]:
+        if (
+            is_slow
+            or state[RELATIVE_DAMPING] > ABANDON_DAMPING
+            or state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS_IN_STAGE]
+        ):
             return end_stage(ints, floats, state, options, report, STALLED, is_feasible)
     return NEXT_STEP
 
 
 @subroutine
 def reject_trial(ints, floats, state, options, report):
-    """Reject the trial: raise the damping, or go back to the last feasible x, or end the stage."""
+    """Reject the trial: increase the damping, restore the last feasible x, or end the stage."""
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
     if (
         state[IS_FEASIBLE] == 0.0
-    ):  # no feasible x may reach the cost of an infeasible one: accept no infeasible steps from now on
+    ):  # a feasible x may not reach the low cost of an infeasible x: accept no infeasible steps from now on
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START
-        state[TENTATIVE_STEPS], state[CURVATURE_IS_KNOWN], state[IS_POLISHING] = 0.0, 0.0, 0.0
+        state[TENTATIVE_STEPS], state[CURVATURE_IS_KNOWN], state[IS_LAST_STEP] = 0.0, 0.0, 0.0
         copy_x(ints, floats, last_feasible, trial)
         return NEXT_EVALUATION
-    is_stationary = state[MAX_GRADIENT] < ROUNDING_GRADIENT * math.sqrt(state[COST])
-    if state[IS_POLISHING] == 1.0 and is_stationary:
+    is_stationary = state[MAX_GRADIENT] < ROUNDING_GRADIENT_RATIO * math.sqrt(state[COST])
+    if state[IS_LAST_STEP] == 1.0 and is_stationary:
         state[FINAL_STATUS] = CLOSEST
         return NEXT_STAGE
-    state[MU] = min(state[MU] * 8.0, MAX_DAMPING)
-    if state[MU] >= MAX_DAMPING:
+    state[RELATIVE_DAMPING] = min(state[RELATIVE_DAMPING] * 8.0, MAX_DAMPING)
+    if state[RELATIVE_DAMPING] >= MAX_DAMPING:
         return end_stage(
             ints, floats, state, options, report, CLOSEST if is_stationary else STALLED, state[IS_FEASIBLE] == 1.0
         )
-    return check_stop(ints, floats, state, options, report, state[IS_FEASIBLE] == 1.0)
+    return check_stage_limits(ints, floats, state, options, report, state[IS_FEASIBLE] == 1.0)
 
 
 @subroutine
-def evaluate_trial(ints, floats, state, options, report):
-    """Decide about the evaluated trial: accept it, close its hard residuals first, or reject it."""
+def accept_or_reject_trial(ints, floats, state, options, report):
+    """Accept the evaluated trial, request a Newton step on its hard residuals, or reject it.
+
+    Returns:
+        NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_EVALUATION (another trial) or NEXT_STAGE.
+    """
     stages, x = ints[AT_STAGES], ints[AT_X]
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
-    stage, phase, current = int(state[STAGE]), int(state[PHASE]), int(state[CURRENT_BUFFER])
-    hard, soft = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
-    fit_slacks(ints, floats, trial, 1 - current, hard, soft)
-    cost, is_met = sum_of_squares(ints, floats, 1 - current, hard, soft)
-    violation = constraint_violation(ints, floats, state, options, report, 1 - current, stage)
+    stage, phase, current_buffer = int(state[STAGE]), int(state[PHASE]), int(state[CURRENT_BUFFER])
+    hard_end, soft_end = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
+    fit_slacks(ints, floats, trial, 1 - current_buffer, hard_end, soft_end)
+    cost, is_met = sum_of_squares(ints, floats, 1 - current_buffer, hard_end, soft_end)
+    violation = constraint_violation(ints, floats, state, options, report, 1 - current_buffer, stage)
     tolerance = options[CLOSURE_TOLERANCE]
-    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and state[IS_POLISHING] == 1.0:
+    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and state[IS_LAST_STEP] == 1.0:
         tolerance *= FINAL_CLOSURE_RATIO
     elif (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not 0.0 < state[FIRST_UNMET_STAGE] < stage:
-        # a violation changes the cost: a small gain counts only with the loops closed more tightly
+        # a violation changes the cost, so a small predicted decrease needs loops that are closed more exactly
         tolerance = min(
             tolerance,
             max(
@@ -503,13 +559,13 @@ def evaluate_trial(ints, floats, state, options, report):
         phase == PHASE_TRIAL
         and not is_feasible
         and state[CURVATURE_IS_KNOWN] == 1.0
-        and state[IS_POLISHING] == 0.0
+        and state[IS_LAST_STEP] == 0.0
         and state[TENTATIVE_STEPS] < MAX_TENTATIVE_STEPS
     )
     may_be_infeasible = (
         state[NO_INFEASIBLE_STEPS] == 0.0
-        and violation < MAX_INFEASIBLE_VIOLATION
-        and (cost < MIN_INFEASIBLE_GAIN * state[COST] or is_tentative)
+        and violation < MAX_STEP_VIOLATION
+        and (cost < MAX_INFEASIBLE_COST_RATIO * state[COST] or is_tentative)
     )
     is_tentative &= may_be_infeasible
     if phase == PHASE_TRIAL and not is_feasible and not may_be_infeasible:
@@ -526,24 +582,24 @@ def evaluate_trial(ints, floats, state, options, report):
             state[LAST_VIOLATION] = violation
             return NEXT_CLOSURE_STEP
         if phase == PHASE_CLOSING:
-            return restore_feasible(ints, floats, state, options, report, STALLED)
+            return restore_last_feasible(ints, floats, state, options, report, STALLED)
         return reject_trial(ints, floats, state, options, report)
     previous_cost = max(state[COST], state[REFERENCE_COST]) if state[TENTATIVE_STEPS] == 0.0 else state[FEASIBLE_COST]
     if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not cost < previous_cost and not is_tentative:
         return reject_trial(ints, floats, state, options, report)
 
-    # accepted
+    # the trial is accepted
     if phase == PHASE_TRIAL or phase == PHASE_RESTORED:
         is_comparable = not is_tentative and state[TENTATIVE_STEPS] == 0.0
         gain_ratio = (
             (previous_cost - cost) / max(previous_cost - state[PREDICTED_COST], 1e-300) if is_comparable else 1.0
         )
         if options[FIXED_DAMPING] > 0.0:
-            state[MU] = options[START_DAMPING]
+            state[RELATIVE_DAMPING] = options[START_DAMPING]
         elif gain_ratio > 0.75:
-            state[MU] = max(state[MU] * 0.2, 1e-8)
+            state[RELATIVE_DAMPING] = max(state[RELATIVE_DAMPING] * 0.2, 1e-8)
         elif gain_ratio < 0.25:
-            state[MU] = min(state[MU] * 4.0, MAX_DAMPING)
+            state[RELATIVE_DAMPING] = min(state[RELATIVE_DAMPING] * 4.0, MAX_DAMPING)
         state[COST_BEFORE_3], state[COST_BEFORE_2], state[COST_BEFORE_1] = (
             state[COST_BEFORE_2],
             state[COST_BEFORE_1],
@@ -558,11 +614,11 @@ def evaluate_trial(ints, floats, state, options, report):
             and cost > SLOW_COST_RATIO * state[COST_BEFORE_3]
             and can_use_curvature(ints, stage)
         ):
-            use_curvature(ints, floats, state)
+            enable_curvature(ints, floats, state)
         elif (
             state[USES_CURVATURE] == 1.0
             and abs(gain_ratio - 1.0) > 1.0 - MIN_PREDICTION_RATIO
-            and state[IS_POLISHING] == 0.0
+            and state[IS_LAST_STEP] == 0.0
             and can_probe(ints, state, options, stage)
         ):
             reset_curvature(ints, floats)
@@ -570,7 +626,7 @@ def evaluate_trial(ints, floats, state, options, report):
     state[PROBE_REQUESTS], state[CURVATURE_IS_NEW] = 0.0, 0.0
     state[COST], state[CURRENT_BUFFER], state[IS_FEASIBLE], state[POSES_ARE_CURRENT] = (
         cost,
-        1 - current,
+        1 - current_buffer,
         1.0 if is_feasible else 0.0,
         1.0,
     )
@@ -578,27 +634,32 @@ def evaluate_trial(ints, floats, state, options, report):
         copy_x(ints, floats, x, last_feasible)
         state[FEASIBLE_COST] = cost
     if phase == PHASE_START:
-        freeze_unmet_levels(ints, floats, state, options, report, stage)
+        hold_unmet_levels(ints, floats, state, options, report, stage)
     if phase == PHASE_FINAL:
         return NEXT_STAGE
     if not is_feasible and (phase == PHASE_START or is_met):
-        state[CURRENT_BUFFER] = current  # Newton steps continue from the trial
+        state[CURRENT_BUFFER] = current_buffer  # the Newton steps start at the trial, whose buffer is the other one
         state[PHASE], state[CLOSURE_STEPS], state[LAST_VIOLATION] = PHASE_CLOSING, 1, violation
         return NEXT_CLOSURE_STEP
     if is_met:
         state[FINAL_STATUS] = CONVERGED
         return NEXT_STAGE
-    if is_feasible and state[IS_POLISHING] == 1.0:
+    if is_feasible and state[IS_LAST_STEP] == 1.0:
         state[FINAL_STATUS] = CLOSEST
         return NEXT_STAGE
-    return check_stop(ints, floats, state, options, report, is_feasible)
+    return check_stage_limits(ints, floats, state, options, report, is_feasible)
 
 
 @subroutine
 def begin_stage(ints, floats, state, options, report, stage):
-    """Reset the state for a stage; the trial is x."""
+    """Reset the state for a stage; its first trial is x."""
     x, trial = ints[AT_X], ints[AT_TRIAL]
-    state[STAGE], state[PHASE], state[MU], state[COST] = stage, PHASE_START, options[START_DAMPING], np.inf
+    state[STAGE], state[PHASE], state[RELATIVE_DAMPING], state[COST] = (
+        stage,
+        PHASE_START,
+        options[START_DAMPING],
+        np.inf,
+    )
     state[PERTURBATIONS], state[MAX_GRADIENT], state[USES_CURVATURE], state[HAS_MOVED], state[NO_INFEASIBLE_STEPS] = (
         0.0,
         0.0,
@@ -610,7 +671,7 @@ def begin_stage(ints, floats, state, options, report, stage):
     (
         state[PROBE_REQUESTS],
         state[CURVATURE_IS_KNOWN],
-        state[IS_POLISHING],
+        state[IS_LAST_STEP],
         state[TENTATIVE_STEPS],
         state[LAST_STEP_LENGTH],
         state[REFERENCE_COST],
@@ -619,10 +680,13 @@ def begin_stage(ints, floats, state, options, report, stage):
 
 
 @subroutine
-def next_stage(ints, floats, state, options, report):
-    """Write the report of a stage and begin the next; False if that was the last."""
+def advance_stage(ints, floats, state, options, report):
+    """Write the report of the ended stage and begin the next stage; False if there is no further stage.
+
+    If the last perturbation did not reduce the cost, the stage is instead evaluated once more at the x before it.
+    """
     blocks, stages = ints[AT_BLOCKS], ints[AT_STAGES]
-    residual, held_residual, trial, before_perturbation = (
+    residual_table, held_residual, trial, before_perturbation = (
         ints[AT_RESIDUAL],
         ints[AT_HELD_RESIDUAL],
         ints[AT_TRIAL],
@@ -634,20 +698,20 @@ def next_stage(ints, floats, state, options, report):
         state[PERTURBATIONS], state[PHASE], state[FINAL_STATUS] = -1.0, PHASE_FINAL, CLOSEST
         copy_x(ints, floats, before_perturbation, trial)
         return True
-    E = residual + ints[N_ROWS] * int(state[CURRENT_BUFFER])
+    residual = residual_table + ints[N_ROWS] * int(state[CURRENT_BUFFER])
     stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
     report[stage_report + STAGE_STATUS], report[stage_report + STAGE_COST] = status, state[COST]
     report[stage_report + STAGE_MAX_GRADIENT], report[stage_report + STAGE_ITERATIONS] = (
         state[MAX_GRADIENT],
         state[ITERATIONS_IN_STAGE],
     )
-    report[stage_report + STAGE_IS_HELD] = 1.0 if status == CONVERGED else 0.0
+    report[stage_report + STAGE_ROWS_ARE_HELD] = 1.0 if status == CONVERGED else 0.0
     for b in range(ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]):
         for r in range(
             ints[blocks + BLOCK_INTS * b + FIRST_ROW],
             ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
         ):
-            floats[held_residual + r] = 0.0 if status == CONVERGED else floats[E + r]
+            floats[held_residual + r] = 0.0 if status == CONVERGED else floats[residual + r]
     is_unmet = status != CONVERGED and ints[stages + STAGE_INTS * stage + IS_SOFT_OBJECTIVE] == 0
     if is_unmet and state[FIRST_UNMET_STAGE] == 0.0:
         state[FIRST_UNMET_STAGE] = stage
@@ -660,7 +724,7 @@ def next_stage(ints, floats, state, options, report):
         and state[MAY_ABANDON] == 0.0
         and state[STAGE_ROUND] < MAX_STAGE_ROUNDS
     ):
-        # lower levels have moved x while an unmet level was held: it may come closer from there
+        # lower levels have moved x, and from there the unmet level may come closer to its target
         state[STAGE_ROUND] += 1.0
         state[HAS_MOVED_BELOW], state[ITERATIONS_IN_STAGE] = 0.0, 0.0
         begin_stage(ints, floats, state, options, report, state[FIRST_UNMET_STAGE])
@@ -668,7 +732,7 @@ def next_stage(ints, floats, state, options, report):
     if is_last or (is_unmet and (stage == 0 or state[MAY_ABANDON] == 1.0)):
         return False
     begin_stage(ints, floats, state, options, report, stage + 1.0)
-    if stage == 0 and state[ITERATIONS_IN_STAGE] == 0:  # stage 1 was evaluated with stage 0, and x has not moved since
+    if stage == 0 and state[ITERATIONS_IN_STAGE] == 0:  # stage 1 was evaluated together with stage 0, at the same x
         state[CURRENT_BUFFER] = 1 - state[CURRENT_BUFFER]
         state[IS_EVALUATED] = 1.0
     state[ITERATIONS_IN_STAGE] = 0

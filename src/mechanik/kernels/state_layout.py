@@ -11,14 +11,35 @@ CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED =
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 
-# solver state, which persists while the solver is paused
-(IS_RESUMED, ATTEMPT, MAY_ABANDON, STAGE, PHASE, CURRENT_BUFFER, ITERATIONS, EVALUATIONS, ITERATIONS_IN_STAGE, MU, COST,
- IS_FEASIBLE, PREDICTED_COST, FEASIBLE_COST,
- CLOSURE_STEPS, LAST_VIOLATION, PERTURBATIONS, COST_AT_PERTURBATION, COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3,
- FINAL_STATUS, MAX_GRADIENT, USES_CURVATURE, HAS_MOVED,
- IS_EVALUATED, LAST_DISTANCE, FIRST_UNMET_STAGE, HAS_MOVED_BELOW, STAGE_ROUND, NO_INFEASIBLE_STEPS, POSES_ARE_CURRENT,
- PROBED_COLUMN, INDEPENDENT_COUNT, PROBE_REQUESTS, CURVATURE_IS_KNOWN, IS_POLISHING, TENTATIVE_STEPS, LAST_STEP_LENGTH,
- CURVATURE_IS_NEW, REFERENCE_COST) = range(41)  # fmt: skip
+(IS_RESUMED, ATTEMPT, MAY_ABANDON, STAGE, PHASE, CURRENT_BUFFER, ITERATIONS, EVALUATIONS, ITERATIONS_IN_STAGE,
+ RELATIVE_DAMPING, COST, IS_FEASIBLE, PREDICTED_COST, FEASIBLE_COST, CLOSURE_STEPS, LAST_VIOLATION, PERTURBATIONS,
+ COST_AT_PERTURBATION, COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3, FINAL_STATUS, MAX_GRADIENT, USES_CURVATURE,
+ HAS_MOVED, IS_EVALUATED, LAST_DISTANCE, FIRST_UNMET_STAGE, HAS_MOVED_BELOW, STAGE_ROUND, NO_INFEASIBLE_STEPS,
+ POSES_ARE_CURRENT, PROBED_COLUMN, INDEPENDENT_COUNT, PROBE_REQUESTS, CURVATURE_IS_KNOWN, IS_LAST_STEP,
+ TENTATIVE_STEPS, LAST_STEP_LENGTH, CURVATURE_IS_NEW, REFERENCE_COST) = range(41)  # fmt: skip
+"""Entries of the solver state, which is kept while the solver is paused. The cost is that of the stage.
+
+IS_RESUMED: 1 if a search is under way. ATTEMPT: number of ended attempts.
+MAY_ABANDON: 1 if an attempt with slow progress may be ended early, since further starts follow.
+PHASE: see below. CURRENT_BUFFER: buffer (0 or 1) of the accepted x; the trial has the other buffer.
+RELATIVE_DAMPING: damping of a step divided by the cost.
+IS_FEASIBLE: 1 if x satisfies the hard constraints. FEASIBLE_COST: cost of the last feasible x.
+CLOSURE_STEPS, LAST_VIOLATION: number of consecutive Newton steps on the hard residuals, and the violation before the
+last of them.
+PERTURBATIONS, COST_AT_PERTURBATION: number of perturbations in the stage, and the cost before the last of them.
+COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3: cost one, two and three accepted steps before.
+MAX_GRADIENT: largest reduced gradient. USES_CURVATURE: 1 if second derivatives are used (`curvature.py`).
+HAS_MOVED: 1 if the previous step was accepted and can update the second derivatives.
+IS_EVALUATED: 1 if the residuals of the trial are evaluated. POSES_ARE_CURRENT: 1 if the stored poses are those of x.
+LAST_DISTANCE: distance of the last ranked start. FIRST_UNMET_STAGE: 0 if all levels are met.
+HAS_MOVED_BELOW: 1 if a stage after an unmet stage has moved x. STAGE_ROUND: repetitions of the unmet stages.
+NO_INFEASIBLE_STEPS: 0 if a step may violate the hard constraints; 1 if not; 2 if not, and met levels are held by their
+sums of squares.
+PROBED_COLUMN, INDEPENDENT_COUNT: index of the probed independent column, and their number.
+PROBE_REQUESTS: requests for second derivatives at this x. CURVATURE_IS_KNOWN: 1 if all second derivatives are known.
+CURVATURE_IS_NEW: 1 if they were sampled at this x. IS_LAST_STEP: 1 if the step is expected to end the stage.
+TENTATIVE_STEPS: number of consecutive steps that leave loops violated. LAST_STEP_LENGTH: largest entry of the step.
+REFERENCE_COST: cost that x would have with exactly closed loops; 0 if unknown."""
 
 # role of the trial: start of a stage, damped step, damped step projected back onto the hard constraints, closing of
 # violated loops, final state of the stage, sample near x for second derivatives
@@ -30,4 +51,6 @@ NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_STAGE, NEXT_EVALUATION, NEXT_RETRY, NEXT_PROB
 # report: entries of the solve, then STAGE_REPORT_FLOATS entries of each stage
 STATUS, ITERATIONS_OUT, EVALUATIONS_OUT, ATTEMPTS_OUT, START_WAS_CLAMPED, SUCCESS = range(6)
 FIRST_STAGE_REPORT, STAGE_REPORT_FLOATS = 8, 5
-STAGE_STATUS, STAGE_COST, STAGE_MAX_GRADIENT, STAGE_ITERATIONS, STAGE_IS_HELD = range(5)
+STAGE_STATUS, STAGE_COST, STAGE_MAX_GRADIENT, STAGE_ITERATIONS, STAGE_ROWS_ARE_HELD = range(5)
+"""Entries of a stage in the report. STAGE_ROWS_ARE_HELD: 1 if later stages hold each residual of the stage at zero; 0
+if they hold its sum of squares."""

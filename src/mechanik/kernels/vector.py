@@ -1,7 +1,8 @@
-"""Numbers that are a float or a vector of eight lanes: the same kernel solves one problem, or eight at a time.
+"""Arithmetic with floats or vectors of eight lanes, so that the same kernel solves one problem or eight at a time.
 
-A kernel takes `scalar_type`, a number of the type to compute with: a float or a vector. `load(scalar_type, a, i)` is
-the number a[i], or the eight numbers from i on. In plain Python there are only floats.
+The argument `scalar_type` of a kernel is any number of the type to compute with: a float or a vector.
+`load(scalar_type, a, i)` returns the number a[i], or a vector of the eight numbers from i on. In plain Python there are
+only floats.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from typing import Any
 from .compiler import IS_PLAIN_PYTHON
 
 LANES = 8
-"""Lanes of a vector."""
+"""Number of lanes of a vector."""
 
 if IS_PLAIN_PYTHON:
 
     def load(scalar_type: Any, array: Any, i: Any) -> Any:
-        """The number array[i], or the lanes from i on."""
+        """Return the number array[i], or a vector of the numbers from i on."""
         return array[i]
 
     def store(array: Any, i: Any, value: Any) -> Any:
-        """Write a number to array[i], or the lanes from i on."""
+        """Write a number to array[i], or the lanes of a vector to the entries from i on."""
         array[i] = value
 
     def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
-        """x where a < b, else y; y also where a or b is NaN."""
+        """Return x where a < b, otherwise y (also where a or b is NaN)."""
         return x if a < b else y
 
     def root(x: Any) -> Any:
-        """The square root; NaN below zero."""
+        """Return the square root; NaN for a negative number."""
         return math.sqrt(x) if x >= 0.0 else math.nan
 
     def spread(scalar_type: Any, x: Any) -> Any:
-        """The number x in all lanes."""
+        """Return the number x in all lanes."""
         return x
 
     def lanes_of(scalar_type: Any) -> Any:
-        """Number of lanes: 1 or 8."""
+        """Return the number of lanes: 1 or 8."""
         return 1
 
     def widen(x: Any) -> Any:
@@ -45,11 +46,11 @@ if IS_PLAIN_PYTHON:
         return x
 
     def eight_doubles(x: Any) -> Any:
-        """The number x in eight lanes of 64 bits."""
+        """Return the number x in eight lanes of 64 bits."""
         return x
 
     def eight_floats(x: Any) -> Any:
-        """The number x in eight lanes of 32 bits."""
+        """Return the number x in eight lanes of 32 bits."""
         return x
 
 else:

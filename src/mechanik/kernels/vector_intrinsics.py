@@ -1,7 +1,7 @@
-"""The Numba vector type behind `vector.py`: its arithmetic, and the functions over a float or a vector.
+"""The Numba vector type of `vector.py`: its arithmetic, and functions of a float or a vector.
 
-The compiler may or may not turn a loop over problems into vector instructions. A vector that is a value of its own
-guarantees it, so that kernels run eight problems at a time.
+The compiler does not always translate a loop over problems into vector instructions. A separate vector type guarantees
+vector instructions, so that kernels solve eight problems at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 
 
 class Vector(types.Type):
-    """A vector of 64-bit or 32-bit floats; an operation acts on all lanes."""
+    """Numba type of a vector of 64-bit or 32-bit floats; operations act on each lane."""
 
     def __init__(self, lanes: int, bits: int) -> None:
         self.lanes, self.bits = lanes, bits
@@ -36,13 +36,13 @@ class Vector(types.Type):
 
 
 @register_model(Vector)
-class _Model(models.PrimitiveModel):
+class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, vector: Vector) -> None:
         super().__init__(manager, vector, vector.llvm)
 
 
-def _spread(context: Any, builder: Any, value: Any, value_type: Any, vector: Any) -> Any:
-    """Convert a value to a vector: a vector stays, a number goes into all lanes."""
+def _to_vector(context: Any, builder: Any, value: Any, value_type: Any, vector: Any) -> Any:
+    """Convert a value to a vector: a vector is returned unchanged, a number is copied to all lanes."""
     if value_type == vector:
         return value
     number = context.cast(builder, value, value_type, vector.element)
@@ -53,61 +53,65 @@ def _spread(context: Any, builder: Any, value: Any, value_type: Any, vector: Any
     )
 
 
-def _arithmetic(operation: Any, instruction: str) -> None:
+def _define_operator(operation: Any, instruction: str) -> None:
+    """Define an operator for vectors, and for a vector and a number, by an LLVM instruction."""
+
     @type_callable(operation)
-    def typed(context: Any) -> Any:
-        def result(a: Any, b: Any) -> Any:
+    def declare_type(context: Any) -> Any:
+        def result_type(a: Any, b: Any) -> Any:
             if isinstance(a, Vector) and (a == b or isinstance(b, types.Number)):
                 return a
             if isinstance(b, Vector) and isinstance(a, types.Number):
                 return b
             return None
 
-        return result
+        return result_type
 
-    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = signature.return_type
         x, y = (
-            _spread(context, builder, value, value_type, vector)
+            _to_vector(context, builder, value, value_type, vector)
             for value, value_type in zip(arguments, signature.args, strict=True)
         )
         return getattr(builder, instruction)(x, y)
 
     for pair in ((Vector, Vector), (Vector, types.Number), (types.Number, Vector)):
-        lower_builtin(operation, *pair)(lowered)
+        lower_builtin(operation, *pair)(generate_code)
 
 
 for _operation, _instruction in (
     (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
     (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
 ):  # fmt: skip
-    _arithmetic(_operation, _instruction)
+    _define_operator(_operation, _instruction)
 
 
-def _element_address(context: Any, builder: Any, kinds: Any, array: Any, i: Any, vector: Any) -> Any:
-    array_struct = context.make_array(kinds[0])(context, builder, array)
-    address = builder.gep(array_struct.data, [context.cast(builder, i, kinds[1], types.intp)])
+def _element_address(context: Any, builder: Any, argument_types: Any, array: Any, i: Any, vector: Any) -> Any:
+    """Return the address of array[i], as a pointer to a vector if `vector` is a vector type."""
+    array_struct = context.make_array(argument_types[0])(context, builder, array)
+    address = builder.gep(array_struct.data, [context.cast(builder, i, argument_types[1], types.intp)])
     return builder.bitcast(address, vector.llvm.as_pointer()) if isinstance(vector, Vector) else address
 
 
-def _number(kind: Any) -> Any:
-    return types.float64 if isinstance(kind, types.Number) else kind
+def _computation_type(operand_type: Any) -> Any:
+    """Return the type to compute with: `float64` for any number type, a vector type unchanged."""
+    return types.float64 if isinstance(operand_type, types.Number) else operand_type
 
 
 @intrinsic
 def load(typing: Any, scalar_type: Any, array: Any, i: Any) -> Any:
     result = scalar_type if isinstance(scalar_type, Vector) else array.dtype
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address = _element_address(context, builder, signature.args[1:], arguments[1], arguments[2], result)
         return builder.load(address, align=array.dtype.bitwidth // 8)
 
-    return result(scalar_type, array, i), code
+    return result(scalar_type, array, i), generate_code
 
 
 @intrinsic
 def store(typing: Any, array: Any, i: Any, value: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = arguments[2]
         if not isinstance(value, Vector):
             number = context.cast(builder, number, value, array.dtype)
@@ -115,85 +119,87 @@ def store(typing: Any, array: Any, i: Any, value: Any) -> Any:
         builder.store(number, address, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(array, i, value), code
+    return types.void(array, i, value), generate_code
 
 
 @intrinsic
 def where_less(typing: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
-    kind = next((operand_type for operand_type in (a, b, x, y) if isinstance(operand_type, Vector)), types.float64)
+    result_type = next(
+        (operand_type for operand_type in (a, b, x, y) if isinstance(operand_type, Vector)), types.float64
+    )
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if isinstance(kind, Vector):
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(result_type, Vector):
             operands = [
-                _spread(context, builder, value, value_type, kind)
+                _to_vector(context, builder, value, value_type, result_type)
                 for value, value_type in zip(arguments, signature.args, strict=True)
             ]
         else:
             operands = [
-                context.cast(builder, value, value_type, kind)
+                context.cast(builder, value, value_type, result_type)
                 for value, value_type in zip(arguments, signature.args, strict=True)
             ]
         return builder.select(builder.fcmp_ordered("<", operands[0], operands[1]), operands[2], operands[3])
 
-    return kind(a, b, x, y), code
+    return result_type(a, b, x, y), generate_code
 
 
 @intrinsic
 def root(typing: Any, x: Any) -> Any:
-    kind = _number(x)
+    result_type = _computation_type(x)
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if isinstance(kind, Vector):
-            llvm, name = kind.llvm, f"llvm.sqrt.v{kind.lanes}f{kind.bits}"
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(result_type, Vector):
+            llvm, name = result_type.llvm, f"llvm.sqrt.v{result_type.lanes}f{result_type.bits}"
         else:
             llvm, name = ir.DoubleType(), "llvm.sqrt.f64"
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm, [llvm]), name)
         return builder.call(function, arguments)
 
-    return kind(x), code
+    return result_type(x), generate_code
 
 
 @intrinsic
 def spread(typing: Any, scalar_type: Any, x: Any) -> Any:
-    kind = _number(scalar_type)
+    result_type = _computation_type(scalar_type)
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if isinstance(kind, Vector):
-            return _spread(context, builder, arguments[1], signature.args[1], kind)
-        return context.cast(builder, arguments[1], signature.args[1], kind)
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(result_type, Vector):
+            return _to_vector(context, builder, arguments[1], signature.args[1], result_type)
+        return context.cast(builder, arguments[1], signature.args[1], result_type)
 
-    return kind(scalar_type, x), code
+    return result_type(scalar_type, x), generate_code
 
 
 @intrinsic
 def lanes_of(typing: Any, scalar_type: Any) -> Any:
     lanes = scalar_type.lanes if isinstance(scalar_type, Vector) else 1
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.get_constant(types.intp, lanes)
 
-    return types.intp(scalar_type), code
+    return types.intp(scalar_type), generate_code
 
 
 @intrinsic
 def widen(typing: Any, x: Any) -> Any:
-    kind = Vector(x.lanes, 64)
+    result_type = Vector(x.lanes, 64)
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fpext(arguments[0], kind.llvm)
+    def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(arguments[0], result_type.llvm)
 
-    return kind(x), code
+    return result_type(x), generate_code
 
 
 def splat(lanes: int, bits: int) -> Any:
-    """Make the intrinsic that puts a number into all lanes of a vector."""
+    """Return an intrinsic that copies a number to all lanes of a vector."""
     vector = Vector(lanes, bits)
 
     @intrinsic
     def in_all_lanes(typing: Any, x: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _spread(context, builder, arguments[0], signature.args[0], vector)
+        def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _to_vector(context, builder, arguments[0], signature.args[0], vector)
 
-        return vector(x), code
+        return vector(x), generate_code
 
     return in_all_lanes

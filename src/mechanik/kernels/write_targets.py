@@ -1,6 +1,6 @@
 """Validate new targets of several goals and write them into a packed problem: a small kernel for fast loops.
 
-The numbers of all targets follow each other in a flat array.
+The numbers of all targets are in one flat array, one target after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .compiler import kernel, subroutine
 TARGET_POSE, TARGET_POSITION, TARGET_VALUE = range(3)
 """Kinds of targets: a pose (16 numbers, row by row), a position (3, m), a joint value (1)."""
 NO_REFERENCE = -1
-"""Stands for the index in q of the reference angle: the angle has no reference."""
+"""Index in q that means that a joint value has no reference angle."""
 
 
 ROTATION_TOLERANCE = 1e-6
@@ -24,7 +24,11 @@ FULL_TURN = 2.0 * math.pi
 
 @subroutine
 def write_pose(floats, offset, rotations, i, values, first):
-    """Write the pose at numbers[k:k + 16], rotated by the i-th of `rotations`; False if it is not a rigid transform."""
+    """Write the pose values[first:first + 16], multiplied by rotation i, to `floats`, from `offset` on.
+
+    Returns:
+        False if the pose is not a rigid transform.
+    """
     deviation = 0.0
     for c in range(3):
         dot, square = 0.0, 0.0
@@ -57,13 +61,14 @@ def write_targets(floats, plan, rotations, values, q0):
     Args:
         floats: the float table of the problem.
         plan: (k, 4), for each target its kind, its offset in `floats`, its offset in `values`, and the index in q0 of
-            the angle that it shall be nearest to by full turns (NO_REFERENCE: none).
-        rotations: (k, 9), rotation matrices, row by row, by which a pose is multiplied from the right.
+            its reference angle (or NO_REFERENCE). Full turns are added to a joint value to come nearest to this angle.
+        rotations: (k, 9), rotation matrices, row by row; the rotation of a target pose is multiplied by its matrix from
+            the right.
         values: the numbers of all targets.
         q0: (nq,), reference angles, rad.
 
     Returns:
-        False if a number is not finite or a pose is not a rigid transform. Then part of the targets may be written.
+        False if a number is not finite or a pose is not a rigid transform; some targets may then be written.
     """
     total = 0.0
     for first in range(values.shape[0]):

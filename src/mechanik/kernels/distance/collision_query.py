@@ -3,10 +3,10 @@
 Bounding spheres and the box tree discard pairs that are far apart; only the others are measured exactly. The gradient
 of a distance is n . (velocity of the point on B - velocity of the point on A) for each column of v.
 
-All work data is one array `work` (nodes + moving shapes + moving bodies, 16), since each further array costs a call:
-the world poses of the nodes; those of the shapes, with the centre of the bounding sphere at WORK_CENTRE and 1 at
-WORK_IS_CURRENT once they are updated; the centres of the bodies at WORK_CENTRE. Functions take a point as an array,
-its row, and the index where it begins in the row.
+All work data is in one array `work` (nodes + moving shapes + moving bodies, 16), since each further array needs another
+allocation. Its rows are the world poses of the nodes; the world poses of the shapes, with the centre of the bounding
+sphere at WORK_CENTRE and 1 at WORK_IS_CURRENT after an update; and the bodies, with their centres at WORK_CENTRE. The
+arguments for a point are an array, a row, and the index of the point's first coordinate in that row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ WORK_CENTRE, WORK_IS_CURRENT, WORK_FLOATS = 12, 15, 16
 
 @inline
 def read_row_pose(rows, i, k):
-    """Read the pose that begins at index k of row i; a view of the row would double the cost."""
+    """Read the pose that begins at index k of row i; a view of the row would double the time."""
     return (
         rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3], rows[i, k + 4], rows[i, k + 5],
         rows[i, k + 6], rows[i, k + 7], rows[i, k + 8], rows[i, k + 9], rows[i, k + 10], rows[i, k + 11],
@@ -90,14 +90,14 @@ def transform_point(X, x, y, z):
 
 @subroutine
 def update_poses(nodes, bodies, first_shape, first_body, q, work):
-    """Update the poses of all nodes and the centres of all moving bodies; return whether they and q are finite.
+    """Update the poses of all nodes and the centres of all moving bodies; return whether q and the centres are finite.
 
     Args:
         first_shape, first_body: first row of the shapes and of the bodies in `work`.
     """
-    total = 0.0
+    finite_check = 0.0
     for k in range(q.shape[0]):
-        total += q[k]
+        finite_check += q[k]
     for i in range(nodes.shape[0]):
         parent = int(nodes[i, PARENT])
         X = child_pose(read_row_pose(work, parent, 0) if parent >= 0 else IDENTITY_POSE, nodes[i], q, False)
@@ -110,8 +110,8 @@ def update_poses(nodes, bodies, first_shape, first_body, q, work):
         X = read_row_pose(work, int(bodies[b, BODY_NODE]), 0)
         x, y, z = transform_point(X, bodies[b, BODY_CENTRE], bodies[b, BODY_CENTRE + 1], bodies[b, BODY_CENTRE + 2])
         work[row, WORK_CENTRE], work[row, WORK_CENTRE + 1], work[row, WORK_CENTRE + 2] = x, y, z
-        total += x + y + z
-    return np.isfinite(total)
+        finite_check += x + y + z
+    return np.isfinite(finite_check)
 
 
 @subroutine
@@ -134,21 +134,21 @@ def update_shape_poses(shapes, bodies, b, first_shape, work):
 
 
 @inline
-def are_apart(A, i, k, B, j, m, reach):
-    """Return whether two points are at least `reach` apart."""
+def are_apart(A, i, k, B, j, m, distance):
+    """Return whether two points are at least `distance` apart; always true if it is not positive."""
     x, y, z = A[i, k] - B[j, m], A[i, k + 1] - B[j, m + 1], A[i, k + 2] - B[j, m + 2]
-    return reach <= 0.0 or x * x + y * y + z * z >= reach * reach
+    return distance <= 0.0 or x * x + y * y + z * z >= distance * distance
 
 
 @inline
 def distance_to_box(tree, row, A, i, k):
-    """Return the signed distance of a point to the box of a row of the tree, negative inside."""
+    """Return the signed distance between a point and the box of a row of the tree; negative inside."""
     x = max(tree[row, BOX_MIN] - A[i, k], A[i, k] - tree[row, BOX_MAX])
     y = max(tree[row, BOX_MIN + 1] - A[i, k + 1], A[i, k + 1] - tree[row, BOX_MAX + 1])
     z = max(tree[row, BOX_MIN + 2] - A[i, k + 2], A[i, k + 2] - tree[row, BOX_MAX + 2])
-    deepest = max(x, y, z)
-    if deepest <= 0.0:
-        return deepest
+    largest = max(x, y, z)
+    if largest <= 0.0:
+        return largest
     x, y, z = max(x, 0.0), max(y, 0.0), max(z, 0.0)
     return math.sqrt(x * x + y * y + z * z)
 
@@ -190,23 +190,26 @@ def insert_result(results, count, max_count, partner, result):
 
 @subroutine
 def measure_pair(shapes, points, bodies, b, c, limit, stops_at_first, first_shape, work, results, count, max_count):
-    """Measure all shape pairs of moving bodies b and c, insert those nearer than `limit`, return the number of rows.
+    """Measure all pairs of shapes of the moving bodies b and c, and insert the results nearer than `limit`.
 
     The last row of `results` counts the measured pairs of shapes.
 
     Args:
-        limit: m.
+        limit: m; it decreases when `results` is full.
         stops_at_first: whether to return at the first result.
         first_shape: first row of the shapes in `work`.
         count, max_count: number of rows of `results` in use, and the largest number.
+
+    Returns:
+        The new number of rows in use.
     """
     for body in (b, c):
         if work[first_shape + int(bodies[body, FIRST_SHAPE]), WORK_IS_CURRENT] == 0.0:
             update_shape_poses(shapes, bodies, body, first_shape, work)
     for j in range(int(bodies[c, FIRST_SHAPE]), int(bodies[c, FIRST_SHAPE] + bodies[c, SHAPE_COUNT])):
         for i in range(int(bodies[b, FIRST_SHAPE]), int(bodies[b, FIRST_SHAPE] + bodies[b, SHAPE_COUNT])):
-            reach = limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
-            if are_apart(work, first_shape + i, WORK_CENTRE, work, first_shape + j, WORK_CENTRE, reach):
+            min_centre_distance = limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
+            if are_apart(work, first_shape + i, WORK_CENTRE, work, first_shape + j, WORK_CENTRE, min_centre_distance):
                 continue
             results[results.shape[0] - 1, 0] += 1.0
             result = shape_distance(
@@ -225,7 +228,7 @@ def measure_pair(shapes, points, bodies, b, c, limit, stops_at_first, first_shap
 def measure_static(
     shapes, points, bodies, b, j, tree, row, limit, stops_at_first, first_shape, work, results, count, max_count
 ):
-    """Measure each shape of moving body b against static shape j, as `measure_pair`.
+    """Measure all pairs of a shape of the moving body b and the static shape j, like `measure_pair`.
 
     Args:
         row: row of the tree with shape j; -1 for a half-space.
@@ -277,18 +280,19 @@ def nearest_static(
     max_count,
     pending,
 ):
-    """Write the nearest static bodies that are nearer than `limit` into `results`; return their number.
+    """Write the static bodies nearest to body b, up to the distance `limit`, into `results`; return their number.
 
     Args:
         is_checked: (moving bodies, static bodies) whether the pair is checked.
         first_half_space: the first half-space; all shapes after it are half-spaces too.
         centre_row: row of body b in `work`.
-        pending: (n, 2) work array for pending branches of the tree: the row, and a lower bound of its distance.
+        pending: (n, 2) work array for the stack of branches still to visit: row of the tree, lower bound of the
+            distance.
     """
-    count, radius, moving = 0, bodies[b, BODY_RADIUS], is_checked.shape[0]
+    count, radius, moving_count = 0, bodies[b, BODY_RADIUS], is_checked.shape[0]
     for j in range(first_half_space, shapes.shape[0]):
         if (
-            is_checked[b, int(shapes[j, SHAPE_BODY]) - moving]
+            is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]
             and height_above_plane(shapes, j, work, centre_row, WORK_CENTRE) - radius < limit
         ):
             count = measure_static(
@@ -311,31 +315,31 @@ def nearest_static(
                 return count
             if count == max_count:
                 limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
-    depth = 0
+    pending_count = 0
     if tree.shape[0] > 0:
         pending[0, 0], pending[0, 1] = 0.0, distance_to_box(tree, 0, work, centre_row, WORK_CENTRE) - radius
-        depth = 1
-    while depth > 0:
-        depth -= 1
-        if pending[depth, 1] >= limit:
+        pending_count = 1
+    while pending_count > 0:
+        pending_count -= 1
+        if pending[pending_count, 1] >= limit:
             continue
-        row = int(pending[depth, 0])
+        row = int(pending[pending_count, 0])
         j = int(tree[row, TREE_SHAPE])
         if j < 0:
-            near = int(tree[row, CHILD])
-            far = near + 1
-            near_distance = distance_to_box(tree, near, work, centre_row, WORK_CENTRE) - radius
-            far_distance = distance_to_box(tree, far, work, centre_row, WORK_CENTRE) - radius
+            near_child = int(tree[row, CHILD])
+            far_child = near_child + 1
+            near_distance = distance_to_box(tree, near_child, work, centre_row, WORK_CENTRE) - radius
+            far_distance = distance_to_box(tree, far_child, work, centre_row, WORK_CENTRE) - radius
             if far_distance < near_distance:
-                near, far = far, near
+                near_child, far_child = far_child, near_child
                 near_distance, far_distance = far_distance, near_distance
             if far_distance < limit:
-                pending[depth, 0], pending[depth, 1] = far, far_distance
-                depth += 1
+                pending[pending_count, 0], pending[pending_count, 1] = far_child, far_distance
+                pending_count += 1
             if near_distance < limit:
-                pending[depth, 0], pending[depth, 1] = near, near_distance
-                depth += 1
-        elif is_checked[b, int(shapes[j, SHAPE_BODY]) - moving]:
+                pending[pending_count, 0], pending[pending_count, 1] = near_child, near_distance
+                pending_count += 1
+        elif is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]:
             count = measure_static(
                 shapes,
                 points,
@@ -385,7 +389,7 @@ def translation_rate(work, node, axis, result, k):
 
 @inline
 def add_point_gradient(nodes, work, node, result, k, point, sign, out, n, row):
-    """Add the motion of one of the two points along the normal, by the columns of a node, to out[n, row]."""
+    """Add the velocity of one of the two points along the normal, per unit of each column of a node, to out[n, row]."""
     kind, column, ratio = int(nodes[node, NODE_KIND]), int(nodes[node, FIRST_V]), nodes[node, NODE_RATIO]
     if kind == REVOLUTE:
         out[n, row, column] += sign * ratio * rotation_rate(work, node, 2, result, k, point)
@@ -401,13 +405,13 @@ def add_point_gradient(nodes, work, node, result, k, point, sign, out, n, row):
 
 @subroutine
 def distance_gradient(nodes, work, a, b, result, k, out, n, row):
-    """Write the gradient by v (nv,) of the distance in row k of `result` into out[n, row].
+    """Write the gradient with respect to v (nv,) of the distance in row k of `result` into out[n, row].
 
-    Nodes above both bodies move both points alike and do not change the distance.
+    Nodes above both bodies move both points equally and do not change the distance.
 
     Args:
         work: world poses of the nodes.
-        a, b: the nodes (-1: the world) that carry the two points.
+        a, b: the nodes (-1: world) of the two points.
     """
     for column in range(out.shape[2]):
         out[n, row, column] = 0.0
@@ -421,7 +425,7 @@ def distance_gradient(nodes, work, a, b, result, k, out, n, row):
 
 
 MAX_TREE_DEPTH = 128
-"""Largest number of pending branches of the tree; a tree that is split at the median is never that deep."""
+"""Largest number of branches still to visit; a tree that is split at the median is never that deep."""
 
 
 @kernel(
@@ -445,11 +449,12 @@ def query(
     details,
     pair_count,
 ):
-    """Run a collision query, of a mode of `collision_layout.py`, for each row of q (N, nq).
+    """Run a collision query for each configuration, a row of q.
 
     Args:
         nodes .. partners: the tables of `collision_layout.py`, world frame, m.
-        mode: QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS or QUERY_NEAR_PAIRS.
+        q: (N, nq).
+        mode: QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS or QUERY_NEAR_PAIRS, see `collision_layout.py`.
         limit: m; pairs that are farther apart are ignored.
         out: QUERY_IS_FREE: (N, 1), 1 or 0. QUERY_SMALLEST: (N, 1), the smallest distance or `limit`. QUERY_ALL_PAIRS:
             (N, m), distances, at most `limit`. QUERY_NEAR_PAIRS: not used.
@@ -458,8 +463,8 @@ def query(
         pair_count: (1,), increased by the number of measured pairs of shapes.
 
     Returns:
-        QUERY_NEAR_PAIRS: the number of pairs, also of those without space in `details`; else the number of
-        configurations; -1 if q or `limit` is not valid, or a pose is not finite.
+        QUERY_NEAR_PAIRS: the number of near pairs, which may exceed the rows of `details`. Other modes: the number of
+        configurations. -1 if q or `limit` is not valid, or a pose is not finite.
     """
     if q.shape[1] != counts[Q_COUNT] or np.isnan(limit):
         return -1
@@ -475,28 +480,29 @@ def query(
     results[row_count, 0] = 0.0
     pending = np.empty((MAX_TREE_DEPTH, 2))
     stops_at_first = mode == QUERY_IS_FREE
-    total = 0
+    total_count = 0
     for n in range(q.shape[0]):
         if not update_poses(nodes, bodies, first_shape, first_body, q[n], work):
             return -1
-        nearest = limit
-        for g in range(pair_lists.shape[0]):
-            b = pair_lists[g, PAIR_BODY]
-            max_count = min(row_count, pair_lists[g, PAIR_ROWS]) if mode != QUERY_NEAR_PAIRS else row_count
+        nearest_distance = limit
+        for list_index in range(pair_lists.shape[0]):
+            b = pair_lists[list_index, PAIR_BODY]
+            max_count = min(row_count, pair_lists[list_index, PAIR_ROWS]) if mode != QUERY_NEAR_PAIRS else row_count
             centre_row = first_body + b
             count = 0
-            if pair_lists[g, PARTNER_COUNT] < 0:
+            if pair_lists[list_index, PARTNER_COUNT] < 0:
                 count = nearest_static(
-                    shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest, stops_at_first,
-                    first_shape, centre_row, work, results, max_count, pending,
+                    shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest_distance,
+                    stops_at_first, first_shape, centre_row, work, results, max_count, pending,
                 )  # fmt: skip
             else:
-                reach_limit = nearest
+                list_limit = nearest_distance
                 for k in range(
-                    pair_lists[g, FIRST_PARTNER], pair_lists[g, FIRST_PARTNER] + pair_lists[g, PARTNER_COUNT]
+                    pair_lists[list_index, FIRST_PARTNER],
+                    pair_lists[list_index, FIRST_PARTNER] + pair_lists[list_index, PARTNER_COUNT],
                 ):
                     c = partners[k]
-                    centre_distance = reach_limit + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
+                    centre_distance = list_limit + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
                     if not are_apart(work, centre_row, WORK_CENTRE, work, first_body + c, WORK_CENTRE, centre_distance):
                         count = measure_pair(
                             shapes,
@@ -504,7 +510,7 @@ def query(
                             bodies,
                             b,
                             c,
-                            reach_limit,
+                            list_limit,
                             stops_at_first,
                             first_shape,
                             work,
@@ -513,16 +519,16 @@ def query(
                             max_count,
                         )
                         if count == max_count:
-                            reach_limit = min(reach_limit, results[max_count - 1, RESULT_DISTANCE])
+                            list_limit = min(list_limit, results[max_count - 1, RESULT_DISTANCE])
                             if stops_at_first:
                                 break
             if count > 0 and (mode == QUERY_IS_FREE or mode == QUERY_SMALLEST):
-                nearest = results[0, RESULT_DISTANCE]
+                nearest_distance = results[0, RESULT_DISTANCE]
                 if stops_at_first:
                     break
             elif mode == QUERY_ALL_PAIRS:
                 for k in range(max_count):
-                    row = pair_lists[g, FIRST_PAIR_ROW] + k
+                    row = pair_lists[list_index, FIRST_PAIR_ROW] + k
                     if k < count:
                         out[n, row] = results[k, RESULT_DISTANCE]
                         c = int(results[k, RESULT_PARTNER])
@@ -543,16 +549,16 @@ def query(
                             details[n, row, column] = 0.0
             elif mode == QUERY_NEAR_PAIRS:
                 for k in range(count):
-                    if total < details.shape[1]:
-                        details[0, total, 0] = b
-                        for column_index in range(RESULT_FLOATS):
-                            details[0, total, 1 + column_index] = results[k, column_index]
-                    total += 1
+                    if total_count < details.shape[1]:
+                        details[0, total_count, 0] = b
+                        for result_column in range(RESULT_FLOATS):
+                            details[0, total_count, 1 + result_column] = results[k, result_column]
+                    total_count += 1
         if mode == QUERY_IS_FREE:
-            out[n, 0] = 1.0 if nearest == limit else 0.0
+            out[n, 0] = 1.0 if nearest_distance == limit else 0.0
         elif mode == QUERY_SMALLEST:
-            out[n, 0] = nearest
+            out[n, 0] = nearest_distance
         if mode != QUERY_NEAR_PAIRS:
-            total += 1
+            total_count += 1
     pair_count[0] += int(results[row_count, 0])
-    return total
+    return total_count

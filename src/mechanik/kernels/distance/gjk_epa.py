@@ -1,23 +1,27 @@
 """GJK distance and EPA penetration depth of convex cores, and their support functions.
 
 A core is a convex shape without its radius: a sphere is a point with a radius, a capsule a segment with a radius. A
-core is (kind, x, y, z, first, count), of three kinds: a box (half its edges); a cylinder (radius, half length), which
-is a segment at radius 0, and a point if its length is 0 too; the hull of points (first row in Q, number of rows).
+core is (kind, x, y, z, first, count), of three kinds: a box (half the lengths of its edges); a cylinder (radius, half
+length), which is a segment at radius 0, and a point if its length is 0 too; the hull of points (first row in a table
+of points, number of rows). In the code the cores A and B are a and b, their tables of points U and V, and T is the
+pose of B in the frame of A.
 
-GJK (Gilbert, Johnson and Keerthi, 1988): the distance of separated cores is that of the origin from A - B. A simplex in
-A - B moves there: its nearest point v gives the direction of the next corner; once no corner is nearer along v, v is
-the solution.
+GJK (Gilbert, Johnson and Keerthi, 1988): the distance of separated cores is the distance of the origin from the
+Minkowski difference A - B. A simplex in A - B approaches the origin. Its nearest point v gives the direction of the
+next corner; once no corner is nearer along v, v is the solution.
 
-A simplex is the first n rows of W (4, 7): a difference w of two points, its point of A, and the weight of that corner
-in the nearest point. The newest corner is the last. In exact arithmetic the nearest point always has a positive weight
-of the newest corner, so subsimplices with it are tried first; of those with an interior nearest point, the nearest
-counts. That is slower than a search of the Voronoi regions, but robust for flat simplices: a subsimplex that is too
-flat to have a nearest point has edges that do.
+A simplex is the first n rows of W (4, 7), one for each corner: a difference w of two points, its point of A, and the
+weight of the corner in the nearest point. The newest corner is the last. In exact arithmetic the newest corner always
+has a positive weight in the nearest point, so only subsimplices that contain it are compared first. The nearest point
+of all those that are interior to their subsimplex is selected. This is slower than a search of the Voronoi regions, but
+robust for flat simplices: if a subsimplex is too flat to have a nearest point, one of its edges has it.
 
-EPA (expanding polytope algorithm, van den Bergen, 2001): separating overlapping cores along a unit vector n takes a
-translation of h(n), the support of A - B along n. A polytope inside A - B grows where it is nearest to the origin:
-its nearest face bounds the depth from below, h of its normal from above. It starts with a large tetrahedron, which
-need not contain the origin: a face with the origin outside is nearest of all and grows first.
+EPA (expanding polytope algorithm, van den Bergen, 2001): to separate overlapping cores along a unit vector n, a
+translation of h(n) is needed, the support of A - B along n. A polytope inside A - B is expanded where it is nearest to
+the origin. Its nearest face bounds the depth from below, and h of the normal of that face bounds it from above. The
+first polytope is a large tetrahedron, which need not contain the origin: a face with the origin outside has a negative
+distance and is expanded first. The corners of the polytope are the rows of C, the corners of its faces are the rows of
+F, and their planes the rows of N (normal, distance from the origin, accuracy). E is a work array for edges.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from .collision_layout import BOX, CAPSULE, CYLINDER, HULL, SHAPE_KIND, SHAPE_SI
 
 @inline
 def shape_core(shapes, i):
-    """Return the core of shape i and its radius."""
+    """Return the core of shape i, and the radius around it (m)."""
     kind = int(shapes[i, SHAPE_KIND])
     x, y, z = shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], shapes[i, SHAPE_SIZE + 2]
     if kind == SPHERE:
@@ -44,7 +48,7 @@ def shape_core(shapes, i):
 
 
 @subroutine
-def support_point(core, Q, x, y, z):
+def support_point(core, points, x, y, z):
     """Return the point of a core that is farthest along a direction, in the frame of the core."""
     kind, a, b, c, first, count = core
     if kind == BOX:
@@ -53,12 +57,12 @@ def support_point(core, Q, x, y, z):
         radial = math.sqrt(x * x + y * y)
         scale = a / radial if radial > 0.0 else 0.0
         return scale * x, scale * y, math.copysign(b, z)
-    best, largest = first, Q[first, 0] * x + Q[first, 1] * y + Q[first, 2] * z
+    farthest, largest_projection = first, points[first, 0] * x + points[first, 1] * y + points[first, 2] * z
     for k in range(first + 1, first + count):
-        projection = Q[k, 0] * x + Q[k, 1] * y + Q[k, 2] * z
-        if projection > largest:
-            best, largest = k, projection
-    return Q[best, 0], Q[best, 1], Q[best, 2]
+        projection = points[k, 0] * x + points[k, 1] * y + points[k, 2] * z
+        if projection > largest_projection:
+            farthest, largest_projection = k, projection
+    return points[farthest, 0], points[farthest, 1], points[farthest, 2]
 
 
 @inline
@@ -67,11 +71,11 @@ def difference_support(a, U, b, V, T, x, y, z):
 
     Args:
         a, U, b, V: the two cores and the points of each.
-        T: pose of B in A.
-        x, y, z: the direction, in A.
+        T: pose of B in the frame of A.
+        x, y, z: the direction, in the frame of A.
 
     Returns:
-        The difference and its point of A, in A.
+        The point of A - B, and the point of A that belongs to it, both in the frame of A.
     """
     ax, ay, az = support_point(a, U, x, y, z)
     bx, by, bz = support_point(
@@ -87,37 +91,46 @@ def difference_support(a, U, b, V, T, x, y, z):
 
 @inline
 def relative_to(A, B):
-    """Return the pose B in the frame A, both given in the world."""
+    """Return the pose of B in the frame of A, from the world poses of both."""
     return transposed_times(A, B) + rotate_inverse(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])
 
 
 ORIGIN_INSIDE = 5
-FLAT_SIMPLEX = 1e-13
-"""A tetrahedron thinner than this share of its size contains nothing."""
-EQUAL_DISTANCE = 1e-13
-"""Squared distances that differ by less than this share are equal."""
+"""Result of `nearest_subsimplex` for a simplex that contains the origin, instead of a number of corners."""
+FLAT_SIMPLEX_RATIO = 1e-13
+"""A tetrahedron thinner than this share of its size is flat and does not contain the origin."""
+EQUAL_DISTANCE_RATIO = 1e-13
+"""Squared distances that differ by less than this share count as equal."""
 
 
 @inline
-def on_segment(W, i, k):
-    """Nearest point of the segment of two corners: the weight of the first, and the squared distance; inf at an end."""
+def nearest_on_segment(W, i, k):
+    """Find the point nearest to the origin on the segment between the corners i and k.
+
+    Returns:
+        The weight of corner i, and the squared distance; infinite if the nearest point is an end of the segment.
+    """
     px, py, pz = W[k, 0], W[k, 1], W[k, 2]
     ex, ey, ez = W[i, 0] - px, W[i, 1] - py, W[i, 2] - pz
-    length = ex * ex + ey * ey + ez * ez
+    length_square = ex * ex + ey * ey + ez * ez
     projection = -(px * ex + py * ey + pz * ez)
-    if not 0.0 < projection < length:
+    if not 0.0 < projection < length_square:
         return 0.0, math.inf
-    u = projection / length
-    x, y, z = px + u * ex, py + u * ey, pz + u * ez
-    return u, x * x + y * y + z * z
+    weight = projection / length_square
+    x, y, z = px + weight * ex, py + weight * ey, pz + weight * ez
+    return weight, x * x + y * y + z * z
 
 
 @inline
-def on_triangle(W, i, j, k):
-    """Nearest point of the triangle of three corners: the weights of the first two, and the squared distance.
+def nearest_on_triangle(W, i, j, k):
+    """Find the point nearest to the origin on the triangle of the corners i, j and k.
 
-    The base corner is the end of the longest edge that is nearer to the third corner. Corners on a rim come close to
-    each other and to a line; from another corner, the height of such a thin triangle would be mostly rounding error.
+    The base corner of the computation is that end of the longest edge that is nearer to the third corner. Corners on
+    the rim of a cylinder may be close to each other and nearly on a line. From another base corner, the height of such
+    a thin triangle would be mostly rounding error.
+
+    Returns:
+        The weights of the corners i and j, and the squared distance; infinite if the nearest point is on an edge.
     """
     ij, jk, ki = squared_edge(W, i, j), squared_edge(W, j, k), squared_edge(W, k, i)
     if ij >= jk and ij >= ki:
@@ -140,24 +153,27 @@ def on_triangle(W, i, j, k):
 
 @inline
 def triangle_weights(W, i, j, k):
-    """Return the weights of j and k, and the squared distance; k is the other end of the longest edge."""
+    """Return the weights of the corners j and k in the nearest point, and the squared distance, for the base corner i.
+
+    The edge from i to k must be the longest.
+    """
     px, py, pz = W[i, 0], W[i, 1], W[i, 2]
     ex, ey, ez = W[j, 0] - px, W[j, 1] - py, W[j, 2] - pz
     fx, fy, fz = W[k, 0] - px, W[k, 1] - py, W[k, 2] - pz
-    length = fx * fx + fy * fy + fz * fz
-    if length <= 0.0:
+    length_square = fx * fx + fy * fy + fz * fz
+    if length_square <= 0.0:
         return 0.0, 0.0, math.inf
-    projection = (ex * fx + ey * fy + ez * fz) / length
+    projection = (ex * fx + ey * fy + ez * fz) / length_square
     # the height over the longest edge, orthogonalized twice against rounding
     gx, gy, gz = ex - projection * fx, ey - projection * fy, ez - projection * fz
-    remainder = (gx * fx + gy * fy + gz * fz) / length
+    remainder = (gx * fx + gy * fy + gz * fz) / length_square
     gx, gy, gz = gx - remainder * fx, gy - remainder * fy, gz - remainder * fz
     projection += remainder
-    width = gx * gx + gy * gy + gz * gz
-    if width <= 0.0:
+    height_square = gx * gx + gy * gy + gz * gz
+    if height_square <= 0.0:
         return 0.0, 0.0, math.inf
-    u = -(px * gx + py * gy + pz * gz) / width
-    v = -(px * fx + py * fy + pz * fz) / length - u * projection
+    u = -(px * gx + py * gy + pz * gz) / height_square
+    v = -(px * fx + py * fy + pz * fz) / length_square - u * projection
     if not (u > 0.0 and v > 0.0 and u + v < 1.0):
         return 0.0, 0.0, math.inf
     x, y, z = px + u * ex + v * fx, py + u * ey + v * fy, pz + u * ez + v * fz
@@ -166,79 +182,82 @@ def triangle_weights(W, i, j, k):
 
 @inline
 def squared_edge(W, i, j):
+    """Return the squared length of the edge between the corners i and j."""
     x, y, z = W[j, 0] - W[i, 0], W[j, 1] - W[i, 1], W[j, 2] - W[i, 2]
     return x * x + y * y + z * z
 
 
 @subroutine
-def nearest_subsimplex(W, n, last_square):
-    """Reduce a simplex to the subsimplex whose nearest point to the origin is the nearest.
+def nearest_subsimplex(W, n, previous_square):
+    """Reduce a simplex to the subsimplex that contains the point nearest to the origin.
 
     Args:
-        W: the simplex, n rows, 2 to 4; reduced in place.
-        last_square: the squared distance so far.
+        W: the simplex; reduced in place.
+        n: number of its corners, 2 to 4.
+        previous_square: the squared distance of the previous simplex.
 
     Returns:
-        The number of remaining rows, or ORIGIN_INSIDE if the simplex contains the origin; and the nearest point.
+        The number of remaining corners, or ORIGIN_INSIDE if the simplex contains the origin; and the nearest point.
     """
-    top = n - 1
-    best = W[top, 0] ** 2 + W[top, 1] ** 2 + W[top, 2] ** 2
-    corner_count, i, j, u, v = 1, top, top, 0.0, 0.0
-    for k in range(top):
-        weight, square = on_segment(W, k, top)
-        if square < best:
-            best, corner_count, i, u = square, 2, k, weight
-    for k in range(top):
-        for l in range(k + 1, top):
-            weight_i, weight_j, square = on_triangle(W, k, l, top)
-            if square < best:
-                best, corner_count, i, j, u, v = square, 3, k, l, weight_i, weight_j
+    newest = n - 1
+    smallest_square = W[newest, 0] ** 2 + W[newest, 1] ** 2 + W[newest, 2] ** 2
+    corner_count, i, j, u, v = 1, newest, newest, 0.0, 0.0
+    for k in range(newest):
+        weight, square = nearest_on_segment(W, k, newest)
+        if square < smallest_square:
+            smallest_square, corner_count, i, u = square, 2, k, weight
+    for k in range(newest):
+        for l in range(k + 1, newest):
+            weight_i, weight_j, square = nearest_on_triangle(W, k, l, newest)
+            if square < smallest_square:
+                smallest_square, corner_count, i, j, u, v = square, 3, k, l, weight_i, weight_j
     if n == 4 and contains_origin(W):
         return ORIGIN_INSIDE, 0.0, 0.0, 0.0
-    if best > last_square * (1.0 - EQUAL_DISTANCE):
+    if smallest_square > previous_square * (1.0 - EQUAL_DISTANCE_RATIO):
         return stable_subsimplex(W, n)
-    return keep_corners(W, corner_count, i, j, top, u, v)
+    return keep_corners(W, corner_count, i, j, newest, u, v)
 
 
 @subroutine
 def stable_subsimplex(W, n):
-    """Reduce a simplex as `nearest_subsimplex`, where the distances are too equal to compare subsimplices.
+    """Reduce a simplex like `nearest_subsimplex`, if the distances differ too little to compare subsimplices.
 
     A far corner rotates the nearest point slightly without a measurable decrease of the distance. So the criterion
-    is that no corner is nearer along it.
+    is instead that no corner is nearer to the origin along the direction of the nearest point.
     """
-    largest, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
+    largest_excess, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
     for a in range(n):
-        bound = corner_excess(W, n, a, a, a, 0.0, 0.0)
-        if bound > largest:
-            largest, corner_count, k, u, v = bound, 1, a, 0.0, 0.0
+        excess = corner_excess(W, n, a, a, a, 0.0, 0.0)
+        if excess > largest_excess:
+            largest_excess, corner_count, k, u, v = excess, 1, a, 0.0, 0.0
         for b in range(a):
-            weight, square = on_segment(W, b, a)
+            weight, square = nearest_on_segment(W, b, a)
             if square < math.inf:
-                bound = corner_excess(W, n, b, a, a, weight, 0.0)
-                if bound > largest:
-                    largest, corner_count, i, k, u, v = bound, 2, b, a, weight, 0.0
+                excess = corner_excess(W, n, b, a, a, weight, 0.0)
+                if excess > largest_excess:
+                    largest_excess, corner_count, i, k, u, v = excess, 2, b, a, weight, 0.0
             for c in range(b):
-                weight_i, weight_j, square = on_triangle(W, c, b, a)
+                weight_i, weight_j, square = nearest_on_triangle(W, c, b, a)
                 if square < math.inf:
-                    bound = corner_excess(W, n, c, b, a, weight_i, weight_j)
-                    if bound > largest:
-                        largest, corner_count, i, j, k, u, v = bound, 3, c, b, a, weight_i, weight_j
+                    excess = corner_excess(W, n, c, b, a, weight_i, weight_j)
+                    if excess > largest_excess:
+                        largest_excess, corner_count, i, j, k, u, v = excess, 3, c, b, a, weight_i, weight_j
     return keep_corners(W, corner_count, i, j, k, u, v)
 
 
 @inline
 def corner_excess(W, n, i, j, k, u, v):
-    """Return how much farther the nearest corner is than the point with weights u, v, 1 - u - v, along that point."""
+    """Return how much farther all corners are than the point with weights u, v, 1 - u - v, along its direction."""
     x, y, z = weighted_point(W, i, j, k, u, v)
-    smallest = math.inf
+    smallest_excess = math.inf
     for c in range(n):
-        smallest = min(smallest, (W[c, 0] - x) * x + (W[c, 1] - y) * y + (W[c, 2] - z) * z)
-    return smallest / math.sqrt(x * x + y * y + z * z + 1e-300)
+        smallest_excess = min(smallest_excess, (W[c, 0] - x) * x + (W[c, 1] - y) * y + (W[c, 2] - z) * z)
+    return smallest_excess / math.sqrt(x * x + y * y + z * z + 1e-300)
 
 
 @inline
 def weighted_point(W, i, j, k, u, v):
+    """Return the point with the weights u, v and 1 - u - v of the corners i, j and k."""
     return (
         W[k, 0] + u * (W[i, 0] - W[k, 0]) + v * (W[j, 0] - W[k, 0]),
         W[k, 1] + u * (W[i, 1] - W[k, 1]) + v * (W[j, 1] - W[k, 1]),
@@ -248,25 +267,32 @@ def weighted_point(W, i, j, k, u, v):
 
 @subroutine
 def keep_corners(W, corner_count, i, j, k, u, v):
-    """Keep the corners k; i and k; or i, j and k, in ascending order, with the weights u of i and v of j."""
+    """Reduce a simplex to the corners k (if `corner_count` is 1), i and k (2), or i, j and k (3); write the weights.
+
+    The indices must be in ascending order; u and v are the weights of i and j.
+
+    Returns:
+        The number of corners, and the weighted point.
+    """
     x, y, z = weighted_point(W, i, j, k, u, v)
     if corner_count == 3:
-        move_corner(W, i, 0)
-        move_corner(W, j, 1)
+        copy_corner(W, i, 0)
+        copy_corner(W, j, 1)
         W[0, 6], W[1, 6] = u, v
     elif corner_count == 2:
-        move_corner(W, i, 0)
+        copy_corner(W, i, 0)
         W[0, 6] = u
-    move_corner(W, k, corner_count - 1)
+    copy_corner(W, k, corner_count - 1)
     W[corner_count - 1, 6] = 1.0 - u - v
     return corner_count, x, y, z
 
 
 @inline
-def move_corner(W, k, to):
-    if k != to:
+def copy_corner(W, k, row):
+    """Copy corner k of a simplex to `row`."""
+    if k != row:
         for c in range(6):
-            W[to, c] = W[k, c]
+            W[row, c] = W[k, c]
 
 
 @inline
@@ -281,8 +307,8 @@ def contains_origin(W):
     cx, cy, cz = ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx
     volume = ex * ax + ey * ay + ez * az
     largest_area = math.sqrt(max(ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz))
-    longest = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
-    if not abs(volume) > FLAT_SIMPLEX * largest_area * longest:
+    longest_edge = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
+    if not abs(volume) > FLAT_SIMPLEX_RATIO * largest_area * longest_edge:
         return False
     u = -(px * ax + py * ay + pz * az) / volume
     v = -(px * bx + py * by + pz * bz) / volume
@@ -291,12 +317,12 @@ def contains_origin(W):
 
 
 MAX_GJK_STEPS = 200
-GJK_ROUNDING = 2e-16
-"""Smallest progress of a new corner, as a share of the largest difference so far."""
+MIN_PROGRESS_RATIO = 2e-16
+"""Smallest decrease of the distance by a new corner, as a share of the largest difference so far."""
 MAX_IDLE_STEPS = 8
-"""Largest number of steps in a row that only rotate v without making it shorter."""
-GJK_TOUCHING = 1e-13
-"""Distance below which v has no direction, as a share of the largest difference so far."""
+"""Largest number of consecutive steps that rotate v without shortening it."""
+TOUCHING_RATIO = 1e-13
+"""Distance below which cores count as touching, since v has no direction; a share of the largest difference so far."""
 
 
 @subroutine
@@ -304,14 +330,14 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
     """Return the shortest vector between two cores.
 
     Args:
-        a, U, b, V, T: the cores, their points, and the pose of B in A.
-        W: (4, 7) work array; holds the last simplex at the end, with weights of 0 after its last row.
-        max_distance: for cores that are farther apart than this, any v longer than it is returned early.
+        a, U, b, V, T: the cores, their points, and the pose of B in the frame of A.
+        W: (4, 7) work array; contains the last simplex afterwards, with weights of 0 in unused rows.
+        max_distance: if the cores are farther apart, the search ends early, with any v longer than this.
         x, y, z: approximate direction from A to B.
 
     Returns:
-        The difference v of the nearest points, A minus B; the nearest point of A; both in A. The size of the largest
-        difference, or 0 if the cores touch or overlap: then the rest is not valid.
+        The difference v of the nearest points, A minus B, and the nearest point of A, both in the frame of A; and the
+        length of the largest difference, or 0 if the cores touch or overlap. Then v and the point are not valid.
     """
     wx, wy, wz, ax, ay, az = difference_support(a, U, b, V, T, x, y, z)
     W[0, 0], W[0, 1], W[0, 2], W[0, 3], W[0, 4], W[0, 5], W[0, 6] = wx, wy, wz, ax, ay, az, 1.0
@@ -319,12 +345,12 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
     square = vx * vx + vy * vy + vz * vz
     size = math.sqrt(square)
     for _ in range(MAX_GJK_STEPS):
-        if square <= (GJK_TOUCHING * size) ** 2:
+        if square <= (TOUCHING_RATIO * size) ** 2:
             break
         wx, wy, wz, ax, ay, az = difference_support(a, U, b, V, T, -vx, -vy, -vz)
         size = max(size, math.sqrt(wx * wx + wy * wy + wz * wz))
         d = math.sqrt(square)
-        if (vx - wx) * vx + (vy - wy) * vy + (vz - wz) * vz <= GJK_ROUNDING * size * d:
+        if (vx - wx) * vx + (vy - wy) * vy + (vz - wz) * vz <= MIN_PROGRESS_RATIO * size * d:
             break
         if wx * vx + wy * vy + wz * vz > max_distance * d:
             break
@@ -337,12 +363,12 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
         corner_count, x, y, z = nearest_subsimplex(W, n + 1, square)
         if corner_count == ORIGIN_INSIDE:
             return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        last_square, square = square, x * x + y * y + z * z
+        previous_square, square = square, x * x + y * y + z * z
         n, vx, vy, vz = corner_count, x, y, z
-        idle_steps = 0 if square < last_square else idle_steps + 1
+        idle_steps = 0 if square < previous_square else idle_steps + 1
         if idle_steps > MAX_IDLE_STEPS:
             break
-    if square <= (GJK_TOUCHING * size) ** 2:
+    if square <= (TOUCHING_RATIO * size) ** 2:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     ax, ay, az = 0.0, 0.0, 0.0
     for k in range(n, 4):
@@ -354,42 +380,48 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
 
 MAX_CORNERS, MAX_FACES = 160, 320
 DEPTH_TOLERANCE = 1e-10
-"""Largest difference of the bounds, as a share of the size; without it, round shapes would not converge."""
-FLAT_POLYTOPE = 1e-13
+"""Difference of the bounds of the depth at which the expansion ends, as a share of the size. Without this tolerance,
+round shapes would not converge."""
+FLAT_POLYTOPE_RATIO = 1e-13
+"""A first tetrahedron thinner than this share of the size means that A - B is flat."""
 VISIBLE_MARGIN = 1e-13
-SLIVER_WIDTH = 1e-8
+"""A face is visible from a corner that is above its plane by at least this share of the size."""
+MIN_TRIANGLE_WIDTH = 1e-8
 """Triangles narrower than this share of the size have no accurate normal."""
 
 
 @subroutine
-def sample_direction(a, U, b, V, T, C, n, x, y, z, best):
-    """Write the support point of A - B along a unit vector into row n of C, and return its depth.
+def sample_direction(a, U, b, V, T, C, n, x, y, z, best_direction):
+    """Write the support point of A - B along a unit vector into row n of C, and return the depth along that vector.
 
-    If the depth is the smallest so far, the direction is stored in `best`.
+    If the depth is the smallest so far, direction and depth are stored in `best_direction` (4,).
     """
     wx, wy, wz, _, _, _ = difference_support(a, U, b, V, T, x, y, z)
     C[n, 0], C[n, 1], C[n, 2] = wx, wy, wz
     depth = wx * x + wy * y + wz * z
-    if depth < best[3]:
-        best[0], best[1], best[2], best[3] = x, y, z, depth
+    if depth < best_direction[3]:
+        best_direction[0], best_direction[1], best_direction[2], best_direction[3] = x, y, z, depth
     return depth
 
 
 @subroutine
-def first_tetrahedron(a, U, b, V, T, C, best):
-    """Write four points to C: a wide pair, the point farthest from its line, the point farthest from their plane.
+def first_tetrahedron(a, U, b, V, T, C, best_direction):
+    """Write the corners of a large tetrahedron in A - B to C.
+
+    They are the two extreme points along the widest axis, the point farthest from the line through them, and the point
+    farthest from the plane of these three.
 
     Returns:
-        The width of A - B along the axis of the wide pair, and the thickness of the tetrahedron. If A - B is flat,
-        `best` has a direction perpendicular to it.
+        The width of A - B along the widest axis, and the thickness of the tetrahedron. If A - B is flat,
+        `best_direction` contains a direction perpendicular to it.
     """
     widest, axis = -1.0, 0
     for k in range(3):
         width = 0.0
         for side in range(2):
-            s = 1.0 - 2.0 * side
-            x, y, z = s * (k == 0), s * (k == 1), s * (k == 2)
-            width += sample_direction(a, U, b, V, T, C, 4 + side, x, y, z, best)
+            sign = 1.0 - 2.0 * side
+            x, y, z = sign * (k == 0), sign * (k == 1), sign * (k == 2)
+            width += sample_direction(a, U, b, V, T, C, 4 + side, x, y, z, best_direction)
         if width > widest:
             widest, axis = width, k
             for c in range(3):
@@ -402,22 +434,26 @@ def first_tetrahedron(a, U, b, V, T, C, best):
     vx, vy, vz = unit_vector(ey * uz - ez * uy, ez * ux - ex * uz, ex * uy - ey * ux)
     widest = -1.0
     for k in range(4):
-        s = 1.0 - 2.0 * (k % 2)
-        x, y, z = (s * ux, s * uy, s * uz) if k < 2 else (s * vx, s * vy, s * vz)
-        reach = sample_direction(a, U, b, V, T, C, 4 + k % 2, x, y, z, best) - (C[0, 0] * x + C[0, 1] * y + C[0, 2] * z)
-        if reach > widest:
-            widest = reach
+        sign = 1.0 - 2.0 * (k % 2)
+        x, y, z = (sign * ux, sign * uy, sign * uz) if k < 2 else (sign * vx, sign * vy, sign * vz)
+        distance = sample_direction(a, U, b, V, T, C, 4 + k % 2, x, y, z, best_direction) - (
+            C[0, 0] * x + C[0, 1] * y + C[0, 2] * z
+        )
+        if distance > widest:
+            widest = distance
             for c in range(3):
                 C[2, c] = C[4 + k % 2, c]
     fx, fy, fz = C[2, 0] - C[0, 0], C[2, 1] - C[0, 1], C[2, 2] - C[0, 2]
     nx, ny, nz = unit_vector(ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx)
     thickest = -1.0
     for k in range(2):
-        s = 1.0 - 2.0 * k
-        x, y, z = s * nx, s * ny, s * nz
-        reach = sample_direction(a, U, b, V, T, C, 4 + k, x, y, z, best) - (C[0, 0] * x + C[0, 1] * y + C[0, 2] * z)
-        if reach > thickest:
-            thickest = reach
+        sign = 1.0 - 2.0 * k
+        x, y, z = sign * nx, sign * ny, sign * nz
+        distance = sample_direction(a, U, b, V, T, C, 4 + k, x, y, z, best_direction) - (
+            C[0, 0] * x + C[0, 1] * y + C[0, 2] * z
+        )
+        if distance > thickest:
+            thickest = distance
             for c in range(3):
                 C[3, c] = C[4 + k, c]
     return size, thickest
@@ -425,25 +461,26 @@ def first_tetrahedron(a, U, b, V, T, C, best):
 
 @inline
 def unit_vector(x, y, z):
+    """Return a vector divided by its length; the z axis for a zero vector."""
     length = math.sqrt(x * x + y * y + z * z)
     return (x / length, y / length, z / length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @subroutine
 def write_face(C, F, N, f, i, j, k, size):
-    """Write face f: its corners to F; its normal, its distance from the origin and the accuracy of its plane to N."""
+    """Write face f with the corners i, j and k to F and N."""
     F[f, 0], F[f, 1], F[f, 2] = i, j, k
     ex, ey, ez = C[j, 0] - C[i, 0], C[j, 1] - C[i, 1], C[j, 2] - C[i, 2]
     fx, fy, fz = C[k, 0] - C[i, 0], C[k, 1] - C[i, 1], C[k, 2] - C[i, 2]
     gx, gy, gz = fx - ex, fy - ey, fz - ez
     nx, ny, nz = ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx
     area = math.sqrt(nx * nx + ny * ny + nz * nz)
-    longest = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
-    if area <= SLIVER_WIDTH * size * longest:
-        g = opposite_face(F, f, i, j)
-        if g >= 0:  # the new corner is on the line of an edge, so the face continues its neighbour
+    longest_edge = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
+    if area <= MIN_TRIANGLE_WIDTH * size * longest_edge:
+        neighbour = opposite_face(F, f, i, j)
+        if neighbour >= 0:  # the new corner is on the line of an edge, so the face continues its neighbour
             for c in range(5):
-                N[f, c] = N[g, c]
+                N[f, c] = N[neighbour, c]
             return
         area = max(area, 1e-300)
     nx, ny, nz = nx / area, ny / area, nz / area
@@ -451,13 +488,13 @@ def write_face(C, F, N, f, i, j, k, size):
     N[f, 3] = (
         (C[i, 0] + C[j, 0] + C[k, 0]) * nx + (C[i, 1] + C[j, 1] + C[k, 1]) * ny + (C[i, 2] + C[j, 2] + C[k, 2]) * nz
     ) / 3.0
-    N[f, 4] = size * max(VISIBLE_MARGIN, min(1e-15 * size * longest / area, 1e-7))
+    N[f, 4] = size * max(VISIBLE_MARGIN, min(1e-15 * size * longest_edge / area, 1e-7))
 
 
 @inline
-def opposite_face(F, faces, i, j):
-    """Return the face that has the edge from j to i; -1 if there is none."""
-    for g in range(faces):
+def opposite_face(F, face_count, i, j):
+    """Return the face that contains the edge from j to i; -1 if there is none."""
+    for g in range(face_count):
         p, q, r = F[g, 0], F[g, 1], F[g, 2]
         if (p == j and q == i) or (q == j and r == i) or (r == j and p == i):
             return g
@@ -465,51 +502,51 @@ def opposite_face(F, faces, i, j):
 
 
 @subroutine
-def expand_polytope(C, F, N, E, faces, n, size):
-    """Remove the faces that are visible from corner n, and connect their boundary to it.
+def expand_polytope(C, F, N, E, face_count, n, size):
+    """Remove the faces that are visible from corner n, and connect their boundary to the corner.
 
     Returns:
-        The new number of faces; 0 if there is no space.
+        The new number of faces; 0 if the arrays are too small.
     """
-    edges, g = 0, 0
-    while g < faces:
-        if C[n, 0] * N[g, 0] + C[n, 1] * N[g, 1] + C[n, 2] * N[g, 2] - N[g, 3] <= N[g, 4]:
-            g += 1
+    edge_count, f = 0, 0
+    while f < face_count:
+        if C[n, 0] * N[f, 0] + C[n, 1] * N[f, 1] + C[n, 2] * N[f, 2] - N[f, 3] <= N[f, 4]:
+            f += 1
             continue
         for k in range(3):
-            i, j = F[g, k], F[g, (k + 1) % 3]
+            i, j = F[f, k], F[f, (k + 1) % 3]
             is_shared = False
-            for e in range(edges):
+            for e in range(edge_count):
                 if E[e, 0] == j and E[e, 1] == i:  # an edge between two removed faces is not on the boundary
-                    edges -= 1
-                    E[e, 0], E[e, 1] = E[edges, 0], E[edges, 1]
+                    edge_count -= 1
+                    E[e, 0], E[e, 1] = E[edge_count, 0], E[edge_count, 1]
                     is_shared = True
                     break
             if not is_shared:
-                E[edges, 0], E[edges, 1] = i, j
-                edges += 1
-        faces -= 1
+                E[edge_count, 0], E[edge_count, 1] = i, j
+                edge_count += 1
+        face_count -= 1
         for k in range(3):
-            F[g, k] = F[faces, k]
+            F[f, k] = F[face_count, k]
         for k in range(5):
-            N[g, k] = N[faces, k]
-    if faces + edges > MAX_FACES:
+            N[f, k] = N[face_count, k]
+    if face_count + edge_count > MAX_FACES:
         return 0
-    for e in range(edges):
-        write_face(C, F, N, faces, E[e, 0], E[e, 1], n, size)
-        faces += 1
-    return faces
+    for e in range(edge_count):
+        write_face(C, F, N, face_count, E[e, 0], E[e, 1], n, size)
+        face_count += 1
+    return face_count
 
 
 @subroutine
-def first_polytope(a, U, b, V, T, C, F, N, E, best):
+def first_polytope(a, U, b, V, T, C, F, N, E, best_direction):
     """Build the first tetrahedron; return the size of A - B, and the number of faces.
 
-    There are 4 faces, or none if A - B is flat: then `best` is a direction perpendicular to it.
+    The number is 4, or 0 if A - B is flat; then `best_direction` contains a direction perpendicular to A - B.
     """
-    best[3] = math.inf
-    size, thickness = first_tetrahedron(a, U, b, V, T, C, best)
-    if thickness <= FLAT_POLYTOPE * size:
+    best_direction[3] = math.inf
+    size, thickness = first_tetrahedron(a, U, b, V, T, C, best_direction)
+    if thickness <= FLAT_POLYTOPE_RATIO * size:
         return size, 0
     ex, ey, ez = C[1, 0] - C[0, 0], C[1, 1] - C[0, 1], C[1, 2] - C[0, 2]
     fx, fy, fz = C[2, 0] - C[0, 0], C[2, 1] - C[0, 1], C[2, 2] - C[0, 2]
@@ -524,23 +561,26 @@ def first_polytope(a, U, b, V, T, C, F, N, E, best):
 
 
 @subroutine
-def expand_until(a, U, b, V, T, C, F, N, E, best, n, faces, size, depth_ratio):
-    """Expand a polytope until its bounds differ by at most `depth_ratio` of the depth; return its corners and faces.
+def expand_until(a, U, b, V, T, C, F, N, E, best_direction, n, face_count, size, depth_ratio):
+    """Expand a polytope until the bounds of the depth differ by at most the share `depth_ratio` of the depth.
 
     Args:
-        n, faces: number of its corners and faces.
+        n, face_count: number of corners and of faces.
+
+    Returns:
+        The new number of corners and of faces.
     """
     while n < MAX_CORNERS:
-        f = 0
-        for g in range(1, faces):
-            if N[g, 3] < N[f, 3]:
-                f = g
-        tolerance = max(DEPTH_TOLERANCE * size, depth_ratio * best[3])
-        if N[f, 3] >= best[3] - tolerance:
+        nearest = 0
+        for f in range(1, face_count):
+            if N[f, 3] < N[nearest, 3]:
+                nearest = f
+        tolerance = max(DEPTH_TOLERANCE * size, depth_ratio * best_direction[3])
+        if N[nearest, 3] >= best_direction[3] - tolerance:
             break
-        depth = sample_direction(a, U, b, V, T, C, n, N[f, 0], N[f, 1], N[f, 2], best)
-        if depth - N[f, 3] <= max(tolerance, N[f, 4]):
+        depth = sample_direction(a, U, b, V, T, C, n, N[nearest, 0], N[nearest, 1], N[nearest, 2], best_direction)
+        if depth - N[nearest, 3] <= max(tolerance, N[nearest, 4]):
             break
-        faces = expand_polytope(C, F, N, E, faces, n, size)
-        n = n + 1 if faces > 0 else MAX_CORNERS
-    return n, faces
+        face_count = expand_polytope(C, F, N, E, face_count, n, size)
+        n = n + 1 if face_count > 0 else MAX_CORNERS
+    return n, face_count

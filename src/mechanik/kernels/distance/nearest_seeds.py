@@ -9,34 +9,37 @@ from ..compiler import kernel
 
 @kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[:, ::1])")
 def nearest_seeds(table, targets, distances, out):
-    """Write the indices of the nearest entries of table (features, E) for wanted (M, features) into out (M, count).
+    """Find the entries of a seed table that are nearest to each target.
 
-    The nearest comes first; of equal distances, the first entry. The values of a feature are contiguous over the
-    entries, so that the sums are vectorized.
+    The values of a feature are contiguous over the entries, so that the sums are vectorized.
 
     Args:
+        table: (features, E) feature vectors of the entries.
+        targets: (M, features) feature vectors of the targets.
         distances: (E + count,) work array.
+        out: (M, count) written: indices of the nearest entries, nearest first; of equal distances, the lower index
+            first.
     """
     features, entries = table.shape
     count = out.shape[1]
-    best = distances[entries:]
-    for m in range(targets.shape[0]):
-        for e in range(entries):
-            distances[e] = 0.0
-        for f in range(features):
-            x = targets[m, f]
-            for e in range(entries):
-                step = table[f, e] - x
-                distances[e] += step * step
+    nearest_distances = distances[entries:]
+    for target in range(targets.shape[0]):
+        for entry in range(entries):
+            distances[entry] = 0.0
+        for feature in range(features):
+            value = targets[target, feature]
+            for entry in range(entries):
+                difference = table[feature, entry] - value
+                distances[entry] += difference * difference
         found_count = 0
-        last = np.inf
-        for e in range(entries):
-            if distances[e] >= last and found_count == count:
+        largest_found = np.inf
+        for entry in range(entries):
+            if distances[entry] >= largest_found and found_count == count:
                 continue
             k = found_count if found_count < count else count - 1
-            while k > 0 and best[k - 1] > distances[e]:
-                best[k], out[m, k] = best[k - 1], out[m, k - 1]
+            while k > 0 and nearest_distances[k - 1] > distances[entry]:
+                nearest_distances[k], out[target, k] = nearest_distances[k - 1], out[target, k - 1]
                 k -= 1
-            best[k], out[m, k] = distances[e], e
+            nearest_distances[k], out[target, k] = distances[entry], entry
             found_count = min(found_count + 1, count)
-            last = best[found_count - 1]
+            largest_found = nearest_distances[found_count - 1]

@@ -1,12 +1,13 @@
 """Distances between points, segments and half-spaces: the cores of spheres and capsules, in closed form.
 
 A sphere is a point with a radius, a capsule a segment with a radius. The distance is computed between these cores and
-then reduced by the radii. That is exact, overlapping or not, since the support function of a Minkowski sum is the sum
-of both. A result is a tuple (d, n, a, b) of ten numbers, see `collision_layout.py`.
+then reduced by the radii. This is exact for separated and for overlapping shapes, since the support function of a
+Minkowski sum is the sum of both support functions. Poses A, B and H have 12 numbers: R row by row, p. A result is a
+tuple (d, n, a, b) of ten numbers, see `collision_layout.py`.
 
-Where cores touch or cross, the nearest points do not define the normal. It is then perpendicular to both cores, the
-direction in which capsules around them separate soonest. A half-space is solid below z = 0 of its frame. Where a
-whole edge or face of the other shape is lowest, its middle is the contact point.
+Where cores touch or cross, the nearest points do not define the normal. The normal is then perpendicular to both cores,
+the direction of the shortest separation of capsules around them. A half-space is solid below z = 0 of its frame. Where
+a whole edge or face of the other shape is lowest, its middle is the contact point.
 """
 
 from __future__ import annotations
@@ -15,45 +16,46 @@ import math
 
 from ..compiler import inline, subroutine
 
-TIE_RATIO = 1e-14
-"""Differences below this share of the size of a pair are ties: some tens of rounding errors."""
+EQUAL_RATIO = 1e-14
+"""Values that differ by less than this share of the size of a pair count as equal: some tens of rounding errors."""
 MIN_LENGTH = 1e-100
-"""m: shorter vectors have no direction; their squares are nearly denormal."""
+"""Length (m) below which a vector has no direction: its square is nearly denormal."""
 
 
 @inline
-def with_radii(core, r, s):
-    """Return the distance result of two cores with radius r around the first and s around the second."""
+def with_radii(core, radius_a, radius_b):
+    """Return the distance result of two shapes, from the result `core` of their cores and the radii around them."""
     d, nx, ny, nz, ax, ay, az, bx, by, bz = core
     return (
-        d - r - s, nx, ny, nz,
-        ax + r * nx, ay + r * ny, az + r * nz,
-        bx - s * nx, by - s * ny, bz - s * nz,
+        d - radius_a - radius_b, nx, ny, nz,
+        ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz,
+        bx - radius_b * nx, by - radius_b * ny, bz - radius_b * nz,
     )  # fmt: skip
 
 
 @inline
 def flipped(result):
-    """Return the same result with the shapes exchanged."""
+    """Return a distance result with the two shapes exchanged."""
     d, nx, ny, nz, ax, ay, az, bx, by, bz = result
     return d, -nx, -ny, -nz, bx, by, bz, ax, ay, az
 
 
 @inline
 def perpendicular_to(x, y, z):
-    """Return a unit vector perpendicular to a unit vector; deterministic."""
+    """Return a unit vector perpendicular to the unit vector (x, y, z), always the same for equal arguments."""
     if abs(x) <= abs(y) and abs(x) <= abs(z):
-        n = math.sqrt(y * y + z * z)
-        return 0.0, -z / n, y / n
+        norm = math.sqrt(y * y + z * z)
+        return 0.0, -z / norm, y / norm
     if abs(y) <= abs(z):
-        n = math.sqrt(x * x + z * z)
-        return z / n, 0.0, -x / n
-    n = math.sqrt(x * x + y * y)
-    return -y / n, x / n, 0.0
+        norm = math.sqrt(x * x + z * z)
+        return z / norm, 0.0, -x / norm
+    norm = math.sqrt(x * x + y * y)
+    return -y / norm, x / norm, 0.0
 
 
 @inline
 def clamp(x, limit):
+    """Return x, limited to -limit <= x <= limit."""
     return min(max(x, -limit), limit)
 
 
@@ -79,7 +81,7 @@ def to_world_vector(B, x, y, z):
 
 @inline
 def result_in_world(B, d, n, a):
-    """Return the result of a distance d whose normal and first point are given in the frame B."""
+    """Return the distance result, in the world, of a distance d with normal n and first point a in the frame B."""
     nx, ny, nz = to_world_vector(B, n[0], n[1], n[2])
     ax, ay, az = to_world_vector(B, a[0], a[1], a[2])
     ax, ay, az = ax + B[9], ay + B[10], az + B[11]
@@ -87,11 +89,12 @@ def result_in_world(B, d, n, a):
 
 
 PARALLEL_SINE2 = 1e-28
-"""Squared sine of the angle below which segments count as parallel: the error is 1e-14 of their length."""
+"""Squared sine of the angle below which segments count as parallel; the error is 1e-14 of their length."""
 
 
 @inline
 def point_point(A, B):
+    """Return the distance result of the origins of A and B."""
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     d = math.sqrt(x * x + y * y + z * z)
     if d > MIN_LENGTH:
@@ -102,68 +105,70 @@ def point_point(A, B):
 
 
 @subroutine
-def point_segment(A, B, length):
-    """Distance between the point A and the segment along z of B, `length` to each side."""
-    u, v, w = B[2], B[5], B[8]
+def point_segment(A, B, half_length):
+    """Return the distance result of the origin of A and the segment along z of B with half length `half_length`."""
+    ux, uy, uz = B[2], B[5], B[8]
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
-    size = abs(x) + abs(y) + abs(z) + length
-    t = clamp(-(x * u + y * v + z * w), length)
-    x, y, z = x + t * u, y + t * v, z + t * w
-    if abs(t) < length:  # remove the rounding error along the segment
-        k = x * u + y * v + z * w
-        x, y, z = x - k * u, y - k * v, z - k * w
+    size = abs(x) + abs(y) + abs(z) + half_length
+    t = clamp(-(x * ux + y * uy + z * uz), half_length)
+    x, y, z = x + t * ux, y + t * uy, z + t * uz
+    if abs(t) < half_length:  # remove the rounding error along the segment
+        along = x * ux + y * uy + z * uz
+        x, y, z = x - along * ux, y - along * uy, z - along * uz
     d = math.sqrt(x * x + y * y + z * z)
-    if d > TIE_RATIO * size and d > MIN_LENGTH:
+    if d > EQUAL_RATIO * size and d > MIN_LENGTH:
         x, y, z = x / d, y / d, z / d
     else:
         d = 0.0
-        x, y, z = perpendicular_to(u, v, w)
+        x, y, z = perpendicular_to(ux, uy, uz)
     return d, x, y, z, A[9], A[10], A[11], A[9] + d * x, A[10] + d * y, A[11] + d * z
 
 
 @subroutine
-def segment_segment(A, length_a, B, length_b):
-    """Distance between two segments along z of A and of B, with half their lengths."""
+def segment_segment(A, half_length_a, B, half_length_b):
+    """Return the distance result of two segments along z of A and of B, given half the length of each."""
     ux, uy, uz, vx, vy, vz = A[2], A[5], A[8], B[2], B[5], B[8]
     wx, wy, wz = B[9] - A[9], B[10] - A[10], B[11] - A[11]
-    size = abs(wx) + abs(wy) + abs(wz) + length_a + length_b
+    size = abs(wx) + abs(wy) + abs(wz) + half_length_a + half_length_b
     uv = ux * vx + uy * vy + uz * vz
     wu = wx * ux + wy * uy + wz * uz
     wv = wx * vx + wy * vy + wz * vz
     cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     sine2 = cx * cx + cy * cy + cz * cz
     is_skew = sine2 > PARALLEL_SINE2
-    if is_skew:  # by the cross product: 1 - uv * uv cancels for nearly parallel segments
+    if is_skew:  # the cross product is accurate; 1 - uv * uv cancels for nearly parallel segments
         mx, my, mz = wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx
-        s = clamp((mx * cx + my * cy + mz * cz) / sine2, length_a)
-    else:  # the middle of the overlap of both
-        s = clamp(0.5 * (max(-length_a, wu - length_b) + min(length_a, wu + length_b)), length_a)
+        s = clamp((mx * cx + my * cy + mz * cz) / sine2, half_length_a)
+    else:  # the middle of the range in which the parallel segments overlap
+        s = clamp(
+            0.5 * (max(-half_length_a, wu - half_length_b) + min(half_length_a, wu + half_length_b)), half_length_a
+        )
     t = s * uv - wv
-    if abs(t) > length_b:
-        t = clamp(t, length_b)
-        s = clamp(t * uv + wu, length_a)
+    if abs(t) > half_length_b:
+        t = clamp(t, half_length_b)
+        s = clamp(t * uv + wu, half_length_a)
     x, y, z = wx + t * vx - s * ux, wy + t * vy - s * uy, wz + t * vz - s * uz
     d = math.sqrt(x * x + y * y + z * z)
-    inside_a, inside_b = abs(s) < length_a, abs(t) < length_b
-    if (inside_a and inside_b and d * d < sine2 * size * size) or d <= TIE_RATIO * size or d <= MIN_LENGTH:
+    is_inside_a, is_inside_b = abs(s) < half_length_a, abs(t) < half_length_b
+    if (is_inside_a and is_inside_b and d * d < sine2 * size * size) or d <= EQUAL_RATIO * size or d <= MIN_LENGTH:
         # the cross product is more accurate than the vector between the nearest points, which may be zero
         if is_skew:
-            k = cx * ux + cy * uy + cz * uz
-            nx, ny, nz = cx - k * ux, cy - k * uy, cz - k * uz
-            k = math.sqrt(nx * nx + ny * ny + nz * nz)
-            nx, ny, nz = nx / k, ny / k, nz / k
+            along = cx * ux + cy * uy + cz * uz
+            nx, ny, nz = cx - along * ux, cy - along * uy, cz - along * uz
+            norm = math.sqrt(nx * nx + ny * ny + nz * nz)
+            nx, ny, nz = nx / norm, ny / norm, nz / norm
         else:
             nx, ny, nz = perpendicular_to(ux, uy, uz)
         d = x * nx + y * ny + z * nz
         if d < 0.0:
             d, nx, ny, nz = -d, -nx, -ny, -nz
     else:
-        if inside_a:
-            k = x * ux + y * uy + z * uz
-            x, y, z = x - k * ux, y - k * uy, z - k * uz
-        if inside_b:
-            k = x * vx + y * vy + z * vz
-            x, y, z = x - k * vx, y - k * vy, z - k * vz
+        if is_inside_a:
+            along = x * ux + y * uy + z * uz
+            x, y, z = x - along * ux, y - along * uy, z - along * uz
+        if is_inside_b:
+            along = x * vx + y * vy + z * vz
+            x, y, z = x - along * vx, y - along * vy, z - along * vz
         d = math.sqrt(x * x + y * y + z * z)
         nx, ny, nz = x / d, y / d, z / d
     ax, ay, az = A[9] + s * ux, A[10] + s * uy, A[11] + s * uz
@@ -171,12 +176,12 @@ def segment_segment(A, length_a, B, length_b):
 
 
 INFINITE_DEPTH = 1e9
-"""m: depth of two half-spaces that no translation separates."""
+"""Depth (m) of two half-spaces that no translation separates."""
 
 
 @inline
-def point_above_plane(H, x, y, z):
-    """Distance from the point (x, y, z), which becomes the first point, to the half-space H."""
+def point_to_half_space(H, x, y, z):
+    """Return the distance result of the point (x, y, z) and the half-space H."""
     nx, ny, nz = H[2], H[5], H[8]
     d = nx * (x - H[9]) + ny * (y - H[10]) + nz * (z - H[11])
     return d, -nx, -ny, -nz, x, y, z, x - d * nx, y - d * ny, z - d * nz
@@ -184,39 +189,42 @@ def point_above_plane(H, x, y, z):
 
 @inline
 def lower_end(slope):
-    """Return which end of a line with `slope` is lower, -1 or 1; 0 where it is level."""
-    return 0.0 if abs(slope) <= TIE_RATIO else (-1.0 if slope > 0.0 else 1.0)
+    """Return which end of a line with `slope` is lower, -1 or 1; 0 if the line is level."""
+    return 0.0 if abs(slope) <= EQUAL_RATIO else (-1.0 if slope > 0.0 else 1.0)
 
 
 @inline
 def point_half_space(A, H):
-    return point_above_plane(H, A[9], A[10], A[11])
+    """Return the distance result of the origin of A and the half-space H."""
+    return point_to_half_space(H, A[9], A[10], A[11])
 
 
 @inline
-def segment_half_space(A, length, H):
-    t = length * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
-    return point_above_plane(H, A[9] + t * A[2], A[10] + t * A[5], A[11] + t * A[8])
+def segment_half_space(A, half_length, H):
+    """Return the distance result of the segment along z of A and the half-space H."""
+    t = half_length * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
+    return point_to_half_space(H, A[9] + t * A[2], A[10] + t * A[5], A[11] + t * A[8])
 
 
 @subroutine
-def box_half_space(A, h, H):
-    t = h[0] * lower_end(A[0] * H[2] + A[3] * H[5] + A[6] * H[8])
-    u = h[1] * lower_end(A[1] * H[2] + A[4] * H[5] + A[7] * H[8])
-    v = h[2] * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
-    return point_above_plane(
+def box_half_space(A, half_edges, H):
+    """Return the distance result of the box at A, with `half_edges`, and the half-space H."""
+    x = half_edges[0] * lower_end(A[0] * H[2] + A[3] * H[5] + A[6] * H[8])
+    y = half_edges[1] * lower_end(A[1] * H[2] + A[4] * H[5] + A[7] * H[8])
+    z = half_edges[2] * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
+    return point_to_half_space(
         H,
-        A[9] + t * A[0] + u * A[1] + v * A[2],
-        A[10] + t * A[3] + u * A[4] + v * A[5],
-        A[11] + t * A[6] + u * A[7] + v * A[8],
+        A[9] + x * A[0] + y * A[1] + z * A[2],
+        A[10] + x * A[3] + y * A[4] + z * A[5],
+        A[11] + x * A[6] + y * A[7] + z * A[8],
     )
 
 
 @subroutine
 def half_space_half_space(A, B):
-    """Distance between two half-spaces that face each other, else -INFINITE_DEPTH."""
+    """Return the distance result of two half-spaces; d is -INFINITE_DEPTH unless they face each other."""
     nx, ny, nz = A[2], A[5], A[8]
-    if nx * B[2] + ny * B[5] + nz * B[8] > -1.0 + TIE_RATIO:
+    if nx * B[2] + ny * B[5] + nz * B[8] > -1.0 + EQUAL_RATIO:
         d = -INFINITE_DEPTH
     else:
         d = nx * (B[9] - A[9]) + ny * (B[10] - A[10]) + nz * (B[11] - A[11])

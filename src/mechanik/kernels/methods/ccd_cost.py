@@ -1,15 +1,18 @@
 """The cost of cyclic coordinate descent: frames of the goals, and the best rotation or translation of a joint.
 
-Each goal wants a frame B where a frame A is, in all or in part of its directions. Either frame may move; a motion of A
-is the inverse motion of B as seen from A. The error of all goals together is
+Each goal is a block of the problem. It is reached if a frame B coincides with a frame A, in all or in some directions.
+Either frame may move; a motion of A has the same effect as the inverse motion of B. The error is the sum over all goals
+of
 
     weight^2 |p_B - p_A|^2 + weight^2 |z_B - z_A|^2        for points, and for directions
 
-where a full rotation counts half the sum over its three axes, lines and planes count the distance from them, and right
-angles the squared cosine. For small angles that is the sum of squares of the problem's residuals.
+For a full rotation the second term is half the sum over the three axes, for lines and planes the first term is the
+squared distance from them, and for right angles the second term is the squared cosine. For small angles the error is
+the sum of squares of the problem's residual.
 
-`sides` (nodes, blocks) says which of the frames a node moves (bits MOVES_A, MOVES_B); functions of a joint take the row
-of its node. `frames` (blocks, 24) are A and B in the world, each R row by row and p.
+`sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions of a joint have
+the row of its node as an argument. `frames` (blocks, 24) contains A and then B in the world, each as R row by row and
+p; G is one row of it. k is the unit vector of a joint axis, and c a point on the axis.
 """
 
 from __future__ import annotations
@@ -21,25 +24,26 @@ from ..nodes import IDENTITY_POSE, NODE_FLOATS, PARENT, child_pose
 from ..problem_layout import *
 from ..residuals import read_pose_at, world_frame
 
-FULL_TURN = 2.0 * math.pi
+FULL_ROTATION = 2.0 * math.pi
+"""rad."""
 ANGLE_SAMPLES = 180
-"""Samples of a full turn. Two harmonics have at most two minima in it; two minima within 4 degrees may count as a
-single minimum."""
+"""Samples of a full rotation, in which two harmonics have at most two minima. Two minima within 4 degrees may be taken
+for a single minimum."""
 EQUAL_RATIO = 1e-12
-"""Values that differ by less than this ratio of the largest count as equal."""
+"""Values count as equal if they differ by less than this ratio of the largest value."""
 
 
 @subroutine
 def best_angle(a, b, low, high):
-    """The angle t in low <= t <= high, where low <= 0 <= high, that minimises a cos t + b sin t.
+    """Return the angle t in low <= t <= high, where low <= 0 <= high, that minimises a cos t + b sin t.
 
-    Of equal minima the nearest to 0; the better end of the interval if it contains no minimum.
+    Of equal minima the nearest to 0 is returned; if the interval contains no minimum, its better end.
     """
     t = math.atan2(-b, -a)
     if t > high:
-        t -= FULL_TURN
+        t -= FULL_ROTATION
     elif t < low:
-        t += FULL_TURN
+        t += FULL_ROTATION
     if low <= t <= high:
         return t
     cost_low = a * math.cos(low) + b * math.sin(low)
@@ -49,47 +53,56 @@ def best_angle(a, b, low, high):
 
 @subroutine
 def best_angle_two_harmonics(a, b, c, d, low, high):
-    """The angle t in low <= t <= high that minimises a cos t + b sin t + c cos 2t + d sin 2t, as `best_angle`."""
+    """Return the angle t in low <= t <= high that minimises a cos t + b sin t + c cos 2t + d sin 2t.
+
+    Equal minima and intervals without a minimum are resolved as by `best_angle`.
+    """
     tolerance = EQUAL_RATIO * (abs(a) + abs(b) + abs(c) + abs(d))
     if tolerance == 0.0:
         return 0.0
     start = max(low, -math.pi)
-    end = min(high, start + FULL_TURN)
-    start = max(low, end - FULL_TURN)
+    end = min(high, start + FULL_ROTATION)
+    start = max(low, end - FULL_ROTATION)
     width = (end - start) / ANGLE_SAMPLES
-    best_angle_so_far, smallest = end, harmonics(a, b, c, d, end)[0]
+    lowest_angle, lowest_value = end, harmonics(a, b, c, d, end)[0]
     value, slope = harmonics(a, b, c, d, start)
-    if value < smallest - tolerance or (value <= smallest + tolerance and abs(start) < abs(best_angle_so_far)):
-        best_angle_so_far, smallest = start, value
-    u, v, cosine, sine = math.cos(start), math.sin(start), math.cos(width), math.sin(width)
+    if value < lowest_value - tolerance or (value <= lowest_value + tolerance and abs(start) < abs(lowest_angle)):
+        lowest_angle, lowest_value = start, value
+    cos_t, sin_t, cos_width, sin_width = math.cos(start), math.sin(start), math.cos(width), math.sin(width)
     for k in range(ANGLE_SAMPLES):
         previous_slope = slope
-        u, v = u * cosine - v * sine, v * cosine + u * sine
-        slope = b * u - a * v + 2.0 * (d * (u * u - v * v) - 2.0 * c * u * v)
+        cos_t, sin_t = cos_t * cos_width - sin_t * sin_width, sin_t * cos_width + cos_t * sin_width
+        slope = b * cos_t - a * sin_t + 2.0 * (d * (cos_t * cos_t - sin_t * sin_t) - 2.0 * c * cos_t * sin_t)
         if previous_slope < 0.0 and slope >= 0.0:
             t = stationary_angle(a, b, c, d, start + k * width, start + (k + 1) * width)
             value = harmonics(a, b, c, d, t)[0]
-            if value < smallest - tolerance or (value <= smallest + tolerance and abs(t) < abs(best_angle_so_far)):
-                best_angle_so_far, smallest = t, value
-    return best_angle_so_far
+            if value < lowest_value - tolerance or (value <= lowest_value + tolerance and abs(t) < abs(lowest_angle)):
+                lowest_angle, lowest_value = t, value
+    return lowest_angle
 
 
 @subroutine
 def harmonics(a, b, c, d, t):
-    """The sum of two harmonics at t, and its derivative."""
-    u, v = math.cos(t), math.sin(t)
-    p, q = u * u - v * v, 2.0 * u * v
-    return a * u + b * v + c * p + d * q, b * u - a * v + 2.0 * (d * p - c * q)
+    """Return a cos t + b sin t + c cos 2t + d sin 2t, and its derivative."""
+    cos_t, sin_t = math.cos(t), math.sin(t)
+    cos_2t, sin_2t = cos_t * cos_t - sin_t * sin_t, 2.0 * cos_t * sin_t
+    return a * cos_t + b * sin_t + c * cos_2t + d * sin_2t, b * cos_t - a * sin_t + 2.0 * (d * cos_2t - c * sin_2t)
 
 
 @subroutine
 def stationary_angle(a, b, c, d, low, high):
-    """The minimum of two harmonics between left and right, where the derivative changes sign: safeguarded Newton."""
+    """Return the minimum of two harmonics between `low` and `high`, by Newton's method with bisection as a safeguard.
+
+    The derivative must be negative at `low` and not negative at `high`.
+    """
     t = 0.5 * (low + high)
     for _ in range(60):
-        u, v = math.cos(t), math.sin(t)
-        p, q = u * u - v * v, 2.0 * u * v
-        slope, curvature = b * u - a * v + 2.0 * (d * p - c * q), -a * u - b * v - 4.0 * (c * p + d * q)
+        cos_t, sin_t = math.cos(t), math.sin(t)
+        cos_2t, sin_2t = cos_t * cos_t - sin_t * sin_t, 2.0 * cos_t * sin_t
+        slope, curvature = (
+            b * cos_t - a * sin_t + 2.0 * (d * cos_2t - c * sin_2t),
+            -a * cos_t - b * sin_t - 4.0 * (c * cos_2t + d * sin_2t),
+        )
         if slope < 0.0:
             low = t
         else:
@@ -105,20 +118,23 @@ def stationary_angle(a, b, c, d, low, high):
 
 @subroutine
 def rotation_between(ux, uy, uz, tx, ty, tz):
-    """The smallest rotation, wxyz, of the direction u onto t; opposite directions by pi about any axis across."""
-    size = math.sqrt((ux * ux + uy * uy + uz * uz) * (tx * tx + ty * ty + tz * tz))
-    if size == 0.0:
+    """Return the smallest rotation, as a quaternion wxyz, of the direction u onto t.
+
+    Opposite directions give a rotation by pi about an arbitrary perpendicular axis.
+    """
+    length_product = math.sqrt((ux * ux + uy * uy + uz * uz) * (tx * tx + ty * ty + tz * tz))
+    if length_product == 0.0:
         return 1.0, 0.0, 0.0, 0.0
-    w = size + ux * tx + uy * ty + uz * tz
+    w = length_product + ux * tx + uy * ty + uz * tz
     x, y, z = uy * tz - uz * ty, uz * tx - ux * tz, ux * ty - uy * tx
-    if w < 1e-14 * size:
+    if w < 1e-14 * length_product:
         w = 0.0
         if abs(ux) > abs(uz):
             x, y, z = -uy, ux, 0.0
         else:
             x, y, z = 0.0, -uz, uy
-    n = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-    return n * w, n * x, n * y, n * z
+    inverse_norm = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    return inverse_norm * w, inverse_norm * x, inverse_norm * y, inverse_norm * z
 
 
 @subroutine
@@ -131,10 +147,10 @@ def rotation_matrix(w, x, y, z, R):
 
 @subroutine
 def best_rotation(S, N, V):
-    """The rotation R, wxyz, that maximises the sum of t . R u over pairs of vectors u and t.
+    """Return the rotation R, as a quaternion wxyz, that maximises the sum of t . R u over pairs of vectors u and t.
 
-    It is the eigenvector of a 4 x 4 matrix with the largest eigenvalue (Davenport 1968, Horn 1987). Where several
-    rotations are equally good, as for vectors that are all parallel, the smallest of them.
+    The quaternion is the eigenvector of a 4 x 4 matrix with the largest eigenvalue (Davenport 1968, Horn 1987). Of
+    several rotations that are equally good, as for vectors that are all parallel, the smallest is returned.
 
     Args:
         S: (3, 3), the sum of u t' over the pairs.
@@ -153,23 +169,28 @@ def best_rotation(S, N, V):
             if j < i:
                 N[i, j] = N[j, i]
     diagonalize4(N, V)
-    largest, scale = N[0, 0], abs(N[0, 0])
+    largest_eigenvalue, scale = N[0, 0], abs(N[0, 0])
     for i in range(1, 4):
-        largest, scale = max(largest, N[i, i]), max(scale, abs(N[i, i]))
-    w, x, y, z, last = 0.0, 0.0, 0.0, 0.0, 0
+        largest_eigenvalue, scale = max(largest_eigenvalue, N[i, i]), max(scale, abs(N[i, i]))
+    w, x, y, z, last_best = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(4):
-        if N[i, i] >= largest - EQUAL_RATIO * scale:  # the identity, projected onto the best rotations
+        if N[i, i] >= largest_eigenvalue - EQUAL_RATIO * scale:  # project the identity onto the best rotations
             w, x, y, z = w + V[0, i] * V[0, i], x + V[0, i] * V[1, i], y + V[0, i] * V[2, i], z + V[0, i] * V[3, i]
-            last = i
-    n = math.sqrt(w * w + x * x + y * y + z * z)
-    if n < 1e-12:
-        return V[0, last], V[1, last], V[2, last], V[3, last]
-    return w / n, x / n, y / n, z / n
+            last_best = i
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    if norm < 1e-12:
+        return V[0, last_best], V[1, last_best], V[2, last_best], V[3, last_best]
+    return w / norm, x / norm, y / norm, z / norm
 
 
 @subroutine
 def diagonalize4(N, V):
-    """Jacobi eigenvalue method for a symmetric 4 x 4 matrix: N becomes diagonal, V (identity) its eigenvectors."""
+    """Diagonalize a symmetric 4 x 4 matrix by Jacobi rotations.
+
+    Args:
+        N: the matrix; it becomes diagonal, with the eigenvalues.
+        V: the identity; its columns become the eigenvectors.
+    """
     for _ in range(20):
         off_diagonal, diagonal = 0.0, 0.0
         for i in range(4):
@@ -197,10 +218,10 @@ def diagonalize4(N, V):
 
 
 USE_POSITIONS, USE_ROTATIONS = 1, 2
-"""Bits: which residuals of the goals a joint takes into account."""
+"""Bits of `uses`: which residuals of the goals a joint takes into account."""
 MOVES_BOTH = MOVES_A | MOVES_B
 NO_SINUSOID_RATIO = 1e-13
-"""Amplitudes below this ratio of the vectors they are made of are rounding errors."""
+"""Amplitudes below this ratio of the size of their terms are rounding errors."""
 
 
 @subroutine
@@ -217,7 +238,7 @@ def update_poses_between(ints, floats, x, first, end):
 
 @subroutine
 def update_goal_frames(ints, floats, frames):
-    """Write frames A and B of every block, in the world, from the poses of the nodes."""
+    """Write the frames A and B of every block, in the world, from the poses of the nodes."""
     for b in range(ints[N_BLOCKS]):
         block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
         A = world_frame(ints, floats, ints[block + NODE_A], data + FRAME_A)
@@ -230,108 +251,111 @@ def update_goal_frames(ints, floats, frames):
 def rotate_frames(sides, frames, R, x, y, z):
     """Rotate the frames that a node moves (its row of `sides`) by R (3, 3) about the point (x, y, z)."""
     for b in range(frames.shape[0]):
-        for end in range(2):
-            if sides[b] & (MOVES_B if end else MOVES_A):
-                k = 12 * end
+        for is_B in range(2):
+            if sides[b] & (MOVES_B if is_B else MOVES_A):
+                offset = 12 * is_B
                 for column in range(3):
-                    rotate_vector(frames[b], k + column, 3, R, 0.0, 0.0, 0.0)
-                rotate_vector(frames[b], k + 9, 1, R, x, y, z)
+                    rotate_vector(frames[b], offset + column, 3, R, 0.0, 0.0, 0.0)
+                rotate_vector(frames[b], offset + 9, 1, R, x, y, z)
 
 
 @subroutine
 def rotate_vector(values, k, stride, R, x, y, z):
-    """Rotate the vector at numbers[k], with this stride, by R about the point (x, y, z)."""
-    u, v, w = values[k] - x, values[k + stride] - y, values[k + 2 * stride] - z
-    values[k] = x + R[0, 0] * u + R[0, 1] * v + R[0, 2] * w
-    values[k + stride] = y + R[1, 0] * u + R[1, 1] * v + R[1, 2] * w
-    values[k + 2 * stride] = z + R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
+    """Rotate the vector values[k], values[k + stride], values[k + 2 stride] by R about the point (x, y, z)."""
+    dx, dy, dz = values[k] - x, values[k + stride] - y, values[k + 2 * stride] - z
+    values[k] = x + R[0, 0] * dx + R[0, 1] * dy + R[0, 2] * dz
+    values[k + stride] = y + R[1, 0] * dx + R[1, 1] * dy + R[1, 2] * dz
+    values[k + 2 * stride] = z + R[2, 0] * dx + R[2, 1] * dy + R[2, 2] * dz
 
 
 @subroutine
 def translate_frames(sides, frames, x, y, z):
     """Translate the frames that a node moves by (x, y, z)."""
     for b in range(frames.shape[0]):
-        for end in range(2):
-            if sides[b] & (MOVES_B if end else MOVES_A):
-                k = 12 * end + 9
-                frames[b, k], frames[b, k + 1], frames[b, k + 2] = (
-                    frames[b, k] + x, frames[b, k + 1] + y, frames[b, k + 2] + z,
+        for is_B in range(2):
+            if sides[b] & (MOVES_B if is_B else MOVES_A):
+                offset = 12 * is_B + 9
+                frames[b, offset], frames[b, offset + 1], frames[b, offset + 2] = (
+                    frames[b, offset] + x, frames[b, offset + 1] + y, frames[b, offset + 2] + z,
                 )  # fmt: skip
 
 
 @subroutine
 def block_weights(ints, floats, b, uses):
-    """Position bits of a block, number of its axes that count (0 to 3), and squared weights of both.
+    """Return the position rows (bits) and the number of axes of a block in the error, and both weights squared.
 
-    A block with bands is a limit, and does not count.
+    A block with bands is a limit and has no part in the error.
     """
     block = ints[AT_BLOCKS] + BLOCK_INTS * b
     if ints[block + HAS_BANDS] == 1:
         return 0, 0, 0.0, 0.0
     position_rows, rotation_rows = ints[block + ROW_MASK] & 7, ints[block + ROW_MASK] >> 3
-    weight = ints[AT_WEIGHT] + ints[block + FIRST_ROW]
-    position_weight = floats[weight] if position_rows else 0.0
+    first_weight = ints[AT_WEIGHT] + ints[block + FIRST_ROW]
+    position_weight = floats[first_weight] if position_rows else 0.0
     axis_weight = (
-        floats[weight + (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)]
+        floats[first_weight + (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)]
         if rotation_rows
         else 0.0
     )
-    axes = 0
+    axis_count = 0
     if rotation_rows:
-        axes = 3 if ints[block + BLOCK_KIND] == POSE else 1
-        if axes == 3:
+        axis_count = 3 if ints[block + BLOCK_KIND] == POSE else 1
+        if axis_count == 3:
             axis_weight *= math.sqrt(0.5)
     if uses & USE_POSITIONS == 0:
         position_rows = 0
     if uses & USE_ROTATIONS == 0:
-        axes = 0
-    return position_rows, axes, position_weight * position_weight, axis_weight * axis_weight
+        axis_count = 0
+    return position_rows, axis_count, position_weight * position_weight, axis_weight * axis_weight
 
 
 @subroutine
-def sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid):
-    """Write the error as a function of the angle t by which a node rotates about the unit vector k through c.
+def write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid):
+    """Write the error, up to a constant, as a function of the angle t of a node's rotation about the axis k through c.
 
     Args:
-        sides: (blocks,), of the node.
-        sinusoid: (5,), written: a, b, c, d of a cos t + b sin t + c cos 2t + d sin 2t, and 1.0 if there is a second
+        sides: (blocks,) the row of the node.
+        sinusoid: (5,) written: a, b, c, d of a cos t + b sin t + c cos 2t + d sin 2t, and 1.0 if there is a second
             harmonic.
     """
     sinusoid[:] = 0.0
-    size = 0.0
+    term_size = 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
-        k, l, m = sign * kx, sign * ky, sign * kz
+        ux, uy, uz = sign * kx, sign * ky, sign * kz
         G = frames[b]
         if position_rows:
             dx, dy, dz, tx, ty, tz = G[21] - cx, G[22] - cy, G[23] - cz, G[9] - cx, G[10] - cy, G[11] - cz
             if position_rows == 7:
-                size += add_pair(sinusoid, position_weight2, k, l, m, dx, dy, dz, tx, ty, tz)
+                term_size += add_vector_pair_term(sinusoid, position_weight2, ux, uy, uz, dx, dy, dz, tx, ty, tz)
             else:
                 for r in range(3):
                     if position_rows >> r & 1:
-                        n, o, p = G[r], G[3 + r], G[6 + r]
-                        size += add_row(
-                            sinusoid, position_weight2, k, l, m, dx, dy, dz, n, o, p, n * tx + o * ty + p * tz
+                        nx, ny, nz = G[r], G[3 + r], G[6 + r]
+                        term_size += add_scalar_term(
+                            sinusoid, position_weight2, ux, uy, uz, dx, dy, dz, nx, ny, nz, nx * tx + ny * ty + nz * tz
                         )
-        if axes and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
-            size += add_row(sinusoid, axis_weight2, k, l, m, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
-        elif axes:
-            for j in range(3 - axes, 3):
-                size += add_pair(
-                    sinusoid, axis_weight2, k, l, m, G[12 + j], G[15 + j], G[18 + j], G[j], G[3 + j], G[6 + j],
+        if axis_count and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
+            term_size += add_scalar_term(sinusoid, axis_weight2, ux, uy, uz, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
+        elif axis_count:
+            for j in range(3 - axis_count, 3):
+                term_size += add_vector_pair_term(
+                    sinusoid, axis_weight2, ux, uy, uz, G[12 + j], G[15 + j], G[18 + j], G[j], G[3 + j], G[6 + j],
                 )  # fmt: skip
-    if abs(sinusoid[0]) + abs(sinusoid[1]) + abs(sinusoid[2]) + abs(sinusoid[3]) <= NO_SINUSOID_RATIO * size:
+    if abs(sinusoid[0]) + abs(sinusoid[1]) + abs(sinusoid[2]) + abs(sinusoid[3]) <= NO_SINUSOID_RATIO * term_size:
         sinusoid[:] = 0.0
 
 
 @subroutine
 def best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, sinusoid):
-    """The angle low <= t <= high about the unit vector k through c that minimises the error; wave (5,) is scratch."""
-    sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid)
+    """Return the angle low <= t <= high of a rotation about the axis k through c that minimises the error.
+
+    `sinusoid` (5,) is scratch memory.
+    """
+    write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid)
     if sinusoid[4] == 1.0:
         return best_angle_two_harmonics(sinusoid[0], sinusoid[1], sinusoid[2], sinusoid[3], low, high)
     if sinusoid[0] == 0.0 and sinusoid[1] == 0.0:
@@ -340,33 +364,33 @@ def best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, 
 
 
 @subroutine
-def add_pair(sinusoid, weight, k, l, m, dx, dy, dz, tx, ty, tz):
-    """Add |d - t|^2, as d rotates about (k, l, m), to the wave; returns the size of its terms."""
+def add_vector_pair_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, tx, ty, tz):
+    """Add |d - t|^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
     dot = dx * tx + dy * ty + dz * tz
-    along = (k * dx + l * dy + m * dz) * (k * tx + l * ty + m * tz)
+    along = (ux * dx + uy * dy + uz * dz) * (ux * tx + uy * ty + uz * tz)
     sinusoid[0] -= 2.0 * weight * (dot - along)
-    sinusoid[1] -= 2.0 * weight * (k * (dy * tz - dz * ty) + l * (dz * tx - dx * tz) + m * (dx * ty - dy * tx))
+    sinusoid[1] -= 2.0 * weight * (ux * (dy * tz - dz * ty) + uy * (dz * tx - dx * tz) + uz * (dx * ty - dy * tx))
     return weight * math.sqrt((dx * dx + dy * dy + dz * dz) * (tx * tx + ty * ty + tz * tz))
 
 
 @subroutine
-def add_row(sinusoid, weight, k, l, m, dx, dy, dz, n, o, p, level):
-    """Add ((n, o, p) . d - level)^2, as d rotates about (k, l, m), to the wave; returns the size of its terms."""
-    along = (k * dx + l * dy + m * dz) * (k * n + l * o + m * p)
-    u = n * dx + o * dy + p * dz - along
-    v = n * (l * dz - m * dy) + o * (m * dx - k * dz) + p * (k * dy - l * dx)
-    constant = along - level
-    sinusoid[0] += 2.0 * weight * constant * u
-    sinusoid[1] += 2.0 * weight * constant * v
-    sinusoid[2] += 0.5 * weight * (u * u - v * v)
-    sinusoid[3] += weight * u * v
+def add_scalar_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, nx, ny, nz, offset):
+    """Add (n . d - offset)^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
+    along = (ux * dx + uy * dy + uz * dz) * (ux * nx + uy * ny + uz * nz)
+    cos_factor = nx * dx + ny * dy + nz * dz - along
+    sin_factor = nx * (uy * dz - uz * dy) + ny * (uz * dx - ux * dz) + nz * (ux * dy - uy * dx)
+    constant = along - offset
+    sinusoid[0] += 2.0 * weight * constant * cos_factor
+    sinusoid[1] += 2.0 * weight * constant * sin_factor
+    sinusoid[2] += 0.5 * weight * (cos_factor * cos_factor - sin_factor * sin_factor)
+    sinusoid[3] += weight * cos_factor * sin_factor
     sinusoid[4] = 1.0
-    return weight * (dx * dx + dy * dy + dz * dz + level * level)
+    return weight * (dx * dx + dy * dy + dz * dz + offset * offset)
 
 
 @subroutine
-def translation_gradient(ints, floats, sides, frames, uses, dx, dy, dz):
-    """Half the first and second derivative of the error as a node translates along the unit vector d."""
+def translation_derivatives(ints, floats, sides, frames, uses, dx, dy, dz):
+    """Return half the first and half the second derivative of the error for a translation along the unit vector d."""
     slope, curvature = 0.0, 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
@@ -389,36 +413,36 @@ def translation_gradient(ints, floats, sides, frames, uses, dx, dy, dz):
 
 @subroutine
 def collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair):
-    """Collect the vectors that a node rotates about c, with the vectors onto which they should come.
+    """Collect the vectors u that a node rotates about the point c, each with its target vector t.
 
     Args:
         S: (3, 3), written: the weighted sum of u t'.
-        pair: (6,), written: the last pair.
+        pair: (6,), written: u and t of the last pair.
 
     Returns:
-        The number of pairs; -1 if a goal is no set of pairs (lines, planes, cosines).
+        The number of pairs; -1 if a goal cannot be written as pairs of vectors (lines, planes, cosines).
     """
     count = 0
     S[:] = 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
         if (position_rows and position_rows != 7) or (
-            axes and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE
+            axis_count and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE
         ):
             return -1
-        u, t = (12, 0) if sides[b] == MOVES_B else (0, 12)
+        moving, target = (12, 0) if sides[b] == MOVES_B else (0, 12)
         G = frames[b]
         if position_rows:
             for i in range(3):
-                c = cx if i == 0 else (cy if i == 1 else cz)
-                pair[i], pair[3 + i] = G[u + 9 + i] - c, G[t + 9 + i] - c
+                centre = cx if i == 0 else (cy if i == 1 else cz)
+                pair[i], pair[3 + i] = G[moving + 9 + i] - centre, G[target + 9 + i] - centre
             count += 1
             add_product(S, position_weight2, pair)
-        for j in range(3 - axes, 3):
+        for j in range(3 - axis_count, 3):
             for i in range(3):
-                pair[i], pair[3 + i] = G[u + 3 * i + j], G[t + 3 * i + j]
+                pair[i], pair[3 + i] = G[moving + 3 * i + j], G[target + 3 * i + j]
             count += 1
             add_product(S, axis_weight2, pair)
     return count
@@ -426,6 +450,7 @@ def collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair)
 
 @subroutine
 def add_product(S, weight, pair):
+    """Add weight u t' of a pair of vectors u and t to S."""
     for i in range(3):
         for j in range(3):
             S[i, j] += weight * pair[i] * pair[3 + j]
@@ -433,17 +458,17 @@ def add_product(S, weight, pair):
 
 @subroutine
 def total_error(ints, floats, frames, uses):
-    """The error of all goals together."""
+    """Return the error of all goals together."""
     total = 0.0
     for b in range(frames.shape[0]):
-        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
         for r in range(3):
             if position_rows >> r & 1:
                 error = G[r] * ex + G[3 + r] * ey + G[6 + r] * ez
                 total += position_weight2 * error * error
-        for j in range(3 - axes, 3):
+        for j in range(3 - axis_count, 3):
             dot = G[12 + j] * G[j] + G[15 + j] * G[3 + j] + G[18 + j] * G[6 + j]
             if ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
                 total += axis_weight2 * dot * dot

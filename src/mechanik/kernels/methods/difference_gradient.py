@@ -1,4 +1,4 @@
-"""Gradient of the cost by forward differences, a column at a time."""
+"""Gradient of half the cost, the squared norm of the residual, by forward differences of one column at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..residuals import read_pose_at, read_rotation
 
 @inline
 def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
-    """Half the sum of squares of a block with its frame B at the pose B, and its frame A fixed in the world."""
+    """Return half the squared residual of a block with frame B at the pose B and frame A fixed in the world."""
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     A = read_pose_at(floats, data + FRAME_A)
     C = read_rotation(floats, data + AXES_C) if ints[block + IN_WORLD] == 1 else read_rotation(floats, data + FRAME_A)
@@ -53,36 +53,47 @@ def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
         residual_and_derivatives[4],
         residual_and_derivatives[5],
     )
-    total, k = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
+    total, weight = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
     for r in range(6):
         if ints[block + ROW_MASK] & (1 << r):
-            total += (floats[k] * residual[r]) ** 2
-            k += 1
+            total += (floats[weight] * residual[r]) ** 2
+            weight += 1
     return 0.5 * total
 
 
 @inline
 def perturb_dof(floats: Any, k: int, axis: int, is_spherical: bool, d: float) -> None:
-    """Move a dof of a node by d (a spherical joint rotates about an own axis); the node's numbers begin at k."""
+    """Move a dof of a node by d; a spherical joint rotates about one of its own axes.
+
+    Args:
+        k: offset of the node's joint values in `floats`.
+        axis: index of the dof in the node.
+        d: m or rad.
+    """
     if not is_spherical:
         floats[k + axis] += d
         return
     w, x, y, z = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
-    c, s = np.cos(0.5 * d), np.sin(0.5 * d)
-    a, b, e = (s if axis == 0 else 0.0), (s if axis == 1 else 0.0), (s if axis == 2 else 0.0)
-    floats[k], floats[k + 1] = w * c - x * a - y * b - z * e, w * a + x * c + y * e - z * b
-    floats[k + 2], floats[k + 3] = w * b - x * e + y * c + z * a, w * e + x * b - y * a + z * c
+    cosine, sine = np.cos(0.5 * d), np.sin(0.5 * d)
+    dx, dy, dz = (sine if axis == 0 else 0.0), (sine if axis == 1 else 0.0), (sine if axis == 2 else 0.0)
+    floats[k], floats[k + 1] = w * cosine - x * dx - y * dy - z * dz, w * dx + x * cosine + y * dz - z * dy
+    floats[k + 2], floats[k + 3] = w * dy - x * dz + y * cosine + z * dx, w * dz + x * dy - y * dx + z * cosine
 
 
 @kernel("void(i8[::1], f8[::1], i8, i8[:,::1], f8, f8[::1])")
 def difference_gradient(
-    ints: np.ndarray[Any, Any], floats: Array, end: int, columns: np.ndarray[Any, Any], d: float, gradient: Array
+    ints: np.ndarray[Any, Any],
+    floats: Array,
+    block_count: int,
+    columns: np.ndarray[Any, Any],
+    d: float,
+    gradient: Array,
 ) -> None:
     """Write the gradient of half the sum of squares by forward differences.
 
     Args:
         ints, floats: the packed problem; the poses belong to the table `trial`.
-        end: number of blocks that count.
+        block_count: number of blocks in the cost; they are the first blocks.
         columns: (nodes, 3), the columns of the dofs of a node; -1 for none.
         d: difference, in units of the columns.
         gradient: (n,), written.
@@ -91,7 +102,7 @@ def difference_gradient(
     q = floats[trial:]
     for v in range(gradient.shape[0]):
         gradient[v] = 0.0
-    for b in range(end):
+    for b in range(block_count):
         i = ints[ints[AT_BLOCKS] + BLOCK_INTS * b + NODE_B]
         node_to_B = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
         cost = half_squared_residual(
@@ -100,16 +111,26 @@ def difference_gradient(
         while i >= 0:
             node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
             parent, is_spherical = int(node[PARENT]), int(node[KIND_OF_NODE]) == SPHERICAL
-            first = trial + int(node[FIRST_Q])
+            first_value = trial + int(node[FIRST_Q])
             parent_pose = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
             for axis in range(3):
                 v = columns[i, axis]
                 if v >= 0:
-                    change = d if is_spherical else d * floats[ints[AT_SCALE] + v]
-                    w, x, y, z = floats[first], floats[first + 1], floats[first + 2], floats[first + 3]
-                    perturb_dof(floats, first, axis, is_spherical, change)
+                    dof_change = d if is_spherical else d * floats[ints[AT_SCALE] + v]
+                    w, x, y, z = (
+                        floats[first_value],
+                        floats[first_value + 1],
+                        floats[first_value + 2],
+                        floats[first_value + 3],
+                    )
+                    perturb_dof(floats, first_value, axis, is_spherical, dof_change)
                     moved_B = compose(child_pose(parent_pose, node, q, False), node_to_B)
                     gradient[v] += (half_squared_residual(ints, floats, b, moved_B) - cost) / d
-                    floats[first], floats[first + 1], floats[first + 2], floats[first + 3] = w, x, y, z
+                    floats[first_value], floats[first_value + 1], floats[first_value + 2], floats[first_value + 3] = (
+                        w,
+                        x,
+                        y,
+                        z,
+                    )
             node_to_B = compose(child_pose(IDENTITY_POSE, node, q, False), node_to_B)
             i = parent

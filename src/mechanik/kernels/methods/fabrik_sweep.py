@@ -1,8 +1,12 @@
 """One iteration of FABRIK: backward reaching on positions, forward reaching within the motions of each joint.
 
-Positions have indices: 0 to n - 1 are the origins of the nodes, then come the goals' points. The aims of a node are the
-points, and the origins of rotating joints, that it moves. The generation of an aim is the number of rotating joints
-between the node and the aim.
+Backward reaching computes a target position for every joint, from the tips to the base. Forward reaching rotates or
+translates every joint, from the base to the tips, so that the positions that the joint moves come nearest to their
+targets.
+
+Positions have indices: 0 to n - 1 are the origins of the nodes, followed by the points of the goals. The effectors of a
+node are the points, and the origins of rotating joints, that the node moves. The generation of an effector is the
+number of rotating joints between the node and the effector. A bone is the line from a joint to an effector.
 """
 
 from __future__ import annotations
@@ -32,49 +36,53 @@ from ..nodes import (
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 FlagArray = np.ndarray[Any, np.dtype[np.bool_]]
 POINT, POSE, TIP = 0, 1, 2
-"""Kinds of points: a single point; the origin of a pose; a tip of its three axes, which come next."""
+"""Kinds of points: a single point; the origin of a pose; the tip of one of the three axes of a pose. The three tips
+follow the origin."""
 MIN_OFFSET_RATIO = 1e-6
-"""Offsets below this ratio of the mechanism's size give a joint no direction: the bone has no length, or is on the
-axis."""
+"""Effectors nearer to the joint, or to the axis of a hinge, than this ratio of the mechanism's size give the joint no
+direction."""
 TIE_RATIO = 1e-11
-"""Preference for the smaller rotation among rotations that fit equally well, relative to the sum of |B|."""
-PARALLEL_COSINE = 1e-12
-"""How far the cosine between two parallel axes may be from 1."""
+"""Weight that prefers the smallest of rotations that fit equally well, as a ratio of the sum of |B|."""
+PARALLEL_TOLERANCE = 1e-12
+"""Largest difference of 1 and the cosine between two axes that count as parallel."""
 
 
 @subroutine
 def rotation_onto(B: Array) -> tuple[float, ...]:
-    """The smallest rotation, wxyz, of a onto the direction of b, for B = b a'; by pi if they are opposite."""
-    size = math.sqrt((B * B).sum())
+    """Return the smallest rotation, as a quaternion wxyz, of a onto the direction of b, for B = b a'.
+
+    Opposite directions give a rotation by pi.
+    """
+    norm = math.sqrt((B * B).sum())
     x, y, z = B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]
-    w = size + B[0, 0] + B[1, 1] + B[2, 2]
-    if w < 1e-12 * size:  # about any vector across a; the row of the largest entry is parallel to a
-        r = 0
+    w = norm + B[0, 0] + B[1, 1] + B[2, 2]
+    if w < 1e-12 * norm:  # any axis perpendicular to a; every row of B is parallel to a
+        row = 0
         for i in range(1, 3):
-            if abs(B[i, i]) > abs(B[r, r]):
-                r = i
+            if abs(B[i, i]) > abs(B[row, row]):
+                row = i
         axis = np.zeros(3)
-        axis[r], axis[(r + 1) % 3] = -B[r, (r + 1) % 3], B[r, r]
+        axis[row], axis[(row + 1) % 3] = -B[row, (row + 1) % 3], B[row, row]
         w, x, y, z = 0.0, axis[0], axis[1], axis[2]
     length = math.sqrt(w * w + x * x + y * y + z * z)
     return w / length, x / length, y / length, z / length
 
 
 @subroutine
-def best_rotation_of(B: Array) -> tuple[float, ...]:
-    """The rotation R, wxyz, that maximises the sum of b' R a, for B = sum of b a' (Davenport's q method).
+def best_rotation(B: Array) -> tuple[float, ...]:
+    """Return the rotation R, as a quaternion wxyz, that maximises the sum of b' R a, for B = sum of b a'.
 
-    Where several do, as for positions on a line, the smallest of them.
+    The method is Davenport's q method. Of several such rotations, as for positions on a line, the smallest is returned.
     """
     K, V = np.empty((4, 4)), np.eye(4)
     trace = B[0, 0] + B[1, 1] + B[2, 2]
-    size = 0.0
+    entry_sum = 0.0
     for i in range(3):
         for j in range(3):
             K[i + 1, j + 1] = B[i, j] + B[j, i]
-            size += abs(B[i, j])
+            entry_sum += abs(B[i, j])
         K[i + 1, i + 1] -= trace
-    K[0, 0] = trace + TIE_RATIO * size
+    K[0, 0] = trace + TIE_RATIO * entry_sum
     K[0, 1], K[0, 2], K[0, 3] = B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]
     K[1, 0], K[2, 0], K[3, 0] = K[0, 1], K[0, 2], K[0, 3]
     for _ in range(20):  # Jacobi eigenvalue method; five sweeps are typical
@@ -93,19 +101,23 @@ def best_rotation_of(B: Array) -> tuple[float, ...]:
                     V[k, i], V[k, j] = c * V[k, i] - s * V[k, j], s * V[k, i] + c * V[k, j]
                 for k in range(4):
                     K[i, k], K[j, k] = c * K[i, k] - s * K[j, k], s * K[i, k] + c * K[j, k]
-        if off_diagonal <= 1e-15 * size:
+        if off_diagonal <= 1e-15 * entry_sum:
             break
-    best = 0
+    best_index = 0
     for i in range(1, 4):
-        if K[i, i] > K[best, best]:
-            best = i
-    sign = 1.0 if V[0, best] >= 0.0 else -1.0
-    return sign * V[0, best], sign * V[1, best], sign * V[2, best], sign * V[3, best]
+        if K[i, i] > K[best_index, best_index]:
+            best_index = i
+    sign = 1.0 if V[0, best_index] >= 0.0 else -1.0
+    return sign * V[0, best_index], sign * V[1, best_index], sign * V[2, best_index], sign * V[3, best_index]
 
 
 @subroutine
 def angle_within(value: float, reference: float, lower: float, upper: float, period: float) -> float:
-    """An angle that repeats after `period`, within limits: the nearest to `reference`, else the nearer limit."""
+    """Return the angle equivalent to `value` within limits that is nearest to `reference`.
+
+    Equivalent angles differ by multiples of `period`. If none is within the limits, the limit nearest to one of them is
+    returned.
+    """
     value -= period * round((value - reference) / period)
     if value < lower:
         value += period * math.ceil((lower - value) / period)
@@ -125,14 +137,14 @@ def angle_within(value: float, reference: float, lower: float, upper: float, per
 
 @subroutine
 def update_positions(nodes: Array, x: Array, point_node: IndexArray, point_local: Array, X: Array, p: Array) -> None:
-    """Write the poses of all nodes, X (n, 12), and all positions, p (n + P, 3), at x."""
+    """Write the poses of all nodes, X (n, 12), and all positions, p (n + P, 3), at the joint values x."""
     n = nodes.shape[0]
     for i in range(n):
         parent = int(nodes[i, PARENT])
-        Y = child_pose(read_pose(X[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
+        pose = child_pose(read_pose(X[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
         for k in range(12):
-            X[i, k] = Y[k]
-        p[i, 0], p[i, 1], p[i, 2] = Y[9], Y[10], Y[11]
+            X[i, k] = pose[k]
+        p[i, 0], p[i, 1], p[i, 2] = pose[9], pose[10], pose[11]
     for k in range(point_node.shape[0]):
         i = point_node[k]
         for r in range(3):
@@ -144,117 +156,133 @@ def update_positions(nodes: Array, x: Array, point_node: IndexArray, point_local
 
 
 @subroutine
-def carried_position(p: Array, wanted: Array, t: int, i: int) -> tuple[float, ...]:
-    """Position i after the pose at point t moves to its target, relative to that point."""
+def moved_position(p: Array, target: Array, t: int, i: int) -> tuple[float, ...]:
+    """Return position i relative to point t, after the pose with its origin at t has moved to its target."""
     x = y = z = 0.0
     for tip in range(t + 1, t + 4):
-        dot = size = 0.0
+        dot = square = 0.0
         for r in range(3):
             axis = p[tip, r] - p[t, r]
             dot += axis * (p[i, r] - p[t, r])
-            size += axis * axis
-        component = dot / size
-        x += component * (wanted[tip, 0] - wanted[t, 0])
-        y += component * (wanted[tip, 1] - wanted[t, 1])
-        z += component * (wanted[tip, 2] - wanted[t, 2])
+            square += axis * axis
+        component = dot / square
+        x += component * (target[tip, 0] - target[t, 0])
+        y += component * (target[tip, 1] - target[t, 1])
+        z += component * (target[tip, 2] - target[t, 2])
     return x, y, z
 
 
 @subroutine
 def backward_reach(
-    nodes: Array, start: IndexArray, aims: IndexArray, point_kind: IndexArray, weight: Array, p: Array, wanted: Array
+    nodes: Array,
+    first_effector: IndexArray,
+    effectors: IndexArray,
+    point_kind: IndexArray,
+    weight: Array,
+    p: Array,
+    target: Array,
 ) -> None:
-    """Write the wanted position of each joint, from the tips to the base, from the wanted positions below it.
+    """Write the target position of each node, from the tips to the base, from the target positions of its effectors.
 
-    A bone keeps its length and points from the wanted position of its end to the present position of its joint. A link
-    with a pose goal moves there as a whole. Where several bones meet, the wanted position is their weighted mean.
+    A bone keeps its length. It starts at the target of its effector and points to the present position of its joint.
+    A link with a pose goal moves rigidly to its target pose. Where several bones meet, the target is their weighted
+    mean.
     """
     n = nodes.shape[0]
     for i in range(n - 1, -1, -1):
-        x = y = z = total = 0.0
+        sum_x = sum_y = sum_z = total_weight = 0.0
         count = 0
-        for k in range(start[i], start[i + 1]):
-            t = aims[k, 0]
-            if aims[k, 1] > 0:
+        for k in range(first_effector[i], first_effector[i + 1]):
+            effector = effectors[k, 0]
+            if effectors[k, 1] > 0:
                 break
-            kind = POINT if t < n else point_kind[t - n]
+            kind = POINT if effector < n else point_kind[effector - n]
             if kind == TIP:
                 continue
             if kind == POSE:
-                a, b, c = carried_position(p, wanted, t, i)
+                bone_x, bone_y, bone_z = moved_position(p, target, effector, i)
             else:
-                a, b, c = p[i, 0] - p[t, 0], p[i, 1] - p[t, 1], p[i, 2] - p[t, 2]
-                d, e, f = p[i, 0] - wanted[t, 0], p[i, 1] - wanted[t, 1], p[i, 2] - wanted[t, 2]
-                length, distance = math.sqrt(a * a + b * b + c * c), math.sqrt(d * d + e * e + f * f)
-                if distance > 1e-12 * length:  # else the bone keeps its direction (no division by zero)
-                    a, b, c = length / distance * d, length / distance * e, length / distance * f
-            w = weight[t]
-            x, y, z = x + w * (wanted[t, 0] + a), y + w * (wanted[t, 1] + b), z + w * (wanted[t, 2] + c)
-            total += w
+                bone_x, bone_y, bone_z = p[i, 0] - p[effector, 0], p[i, 1] - p[effector, 1], p[i, 2] - p[effector, 2]
+                dx, dy, dz = p[i, 0] - target[effector, 0], p[i, 1] - target[effector, 1], p[i, 2] - target[effector, 2]
+                length, distance = (
+                    math.sqrt(bone_x * bone_x + bone_y * bone_y + bone_z * bone_z),
+                    math.sqrt(dx * dx + dy * dy + dz * dz),
+                )
+                if distance > 1e-12 * length:  # at zero distance the bone keeps its direction
+                    bone_x, bone_y, bone_z = length / distance * dx, length / distance * dy, length / distance * dz
+            effector_weight = weight[effector]
+            sum_x, sum_y, sum_z = (
+                sum_x + effector_weight * (target[effector, 0] + bone_x),
+                sum_y + effector_weight * (target[effector, 1] + bone_y),
+                sum_z + effector_weight * (target[effector, 2] + bone_z),
+            )
+            total_weight += effector_weight
             count += 1
-        weight[i] = total / max(count, 1)
+        weight[i] = total_weight / max(count, 1)
         for r in range(3):
-            wanted[i, r] = p[i, r]
-        if total > 0.0:
-            wanted[i, 0], wanted[i, 1], wanted[i, 2] = x / total, y / total, z / total
+            target[i, r] = p[i, r]
+        if total_weight > 0.0:
+            target[i, 0], target[i, 1], target[i, 2] = sum_x / total_weight, sum_y / total_weight, sum_z / total_weight
 
 
 @subroutine
-def gather_aims(
-    i: int, kind: int, Y: tuple[float, ...], X: Array, p: Array, wanted: Array, weight: Array, point_kind: IndexArray,
-    start: IndexArray, aims: IndexArray, min_offset: float, extra_levels: int, B: Array, move: Array,
+def sum_over_effectors(
+    i: int, kind: int, Y: tuple[float, ...], X: Array, p: Array, target: Array, weight: Array, point_kind: IndexArray,
+    first_effector: IndexArray, effectors: IndexArray, min_offset: float, extra_generations: int, B: Array,
+    translation: Array,
 ) -> int:  # fmt: skip
-    """Sum up the aims of a node in its own frame: B = sum of wanted x present', and the mean move (m).
+    """Sum B = target present' and the mean translation over the effectors of a node, in the frame of the node.
 
-    The present positions are those with all joints below unchanged. Generations are added until a generation gives the
-    joint a direction, and then `extra_levels` more for hinges.
+    The present positions are those before the iteration, relative to the node. Generations are added until one gives
+    the joint a direction; for hinges, `extra_generations` more are added.
 
     Args:
-        i, kind: the node and its kind.
-        Y: its pose with the joints above already moved.
-        min_offset: offsets below it (m) give no direction.
-        B, move: (3, 3) and (3,), written.
+        i, kind: index of the node and its kind.
+        X: (n, 12) poses of the nodes before the iteration.
+        Y: pose of the node after the joints above have moved.
+        min_offset: effectors nearer than this distance (m) give no direction.
+        B, translation: (3, 3) and (3,), written. The translation is in m.
 
     Returns:
-        The number of aims that give the joint a direction.
+        The number of effectors that give the joint a direction.
     """
     n = X.shape[0]
-    B[:], move[:] = 0.0, 0.0
-    a, b = np.empty(3), np.empty(3)
-    total, is_sliding, count, generation, extra_generations = 0.0, kind in (PRISMATIC, TRANSLATION), 0, 0, 0
-    for k in range(start[i], start[i + 1]):
-        t = aims[k, 0]
-        if aims[k, 1] != generation:
+    B[:], translation[:] = 0.0, 0.0
+    present, target_offset = np.empty(3), np.empty(3)
+    total_weight, is_sliding, count, generation, added_generations = 0.0, kind in (PRISMATIC, TRANSLATION), 0, 0, 0
+    for k in range(first_effector[i], first_effector[i + 1]):
+        effector = effectors[k, 0]
+        if effectors[k, 1] != generation:
             if is_sliding:
                 break
             if count > 0:
-                if kind == SPHERICAL or extra_generations == extra_levels:
+                if kind == SPHERICAL or added_generations == extra_generations:
                     break
-                extra_generations += 1
-            generation = aims[k, 1]
+                added_generations += 1
+            generation = effectors[k, 1]
         for c in range(3):
-            a[c] = b[c] = 0.0
+            present[c] = target_offset[c] = 0.0
             for r in range(3):
-                a[c] += X[i, 3 * r + c] * (p[t, r] - X[i, 9 + r])
-                b[c] += Y[3 * r + c] * (wanted[t, r] - Y[9 + r])
+                present[c] += X[i, 3 * r + c] * (p[effector, r] - X[i, 9 + r])
+                target_offset[c] += Y[3 * r + c] * (target[effector, r] - Y[9 + r])
         z_weight = 0.0 if kind == REVOLUTE else 1.0
-        present_square, wanted_square = (
-            a[0] ** 2 + a[1] ** 2 + z_weight * a[2] ** 2,
-            b[0] ** 2 + b[1] ** 2 + z_weight * b[2] ** 2,
+        present_square, target_square = (
+            present[0] ** 2 + present[1] ** 2 + z_weight * present[2] ** 2,
+            target_offset[0] ** 2 + target_offset[1] ** 2 + z_weight * target_offset[2] ** 2,
         )
-        if is_sliding or min(present_square, wanted_square) > min_offset * min_offset:
+        if is_sliding or min(present_square, target_square) > min_offset * min_offset:
             count += 1
-        w = weight[t]
+        effector_weight = weight[effector]
         for r in range(3):
             for c in range(3):
-                B[r, c] += w * b[r] * a[c]
-        if t < n or point_kind[t - n] != TIP:
-            total += w
+                B[r, c] += effector_weight * target_offset[r] * present[c]
+        if effector < n or point_kind[effector - n] != TIP:
+            total_weight += effector_weight
             for r in range(3):
-                move[r] += w * (b[r] - a[r])
-    if total > 0.0:
+                translation[r] += effector_weight * (target_offset[r] - present[r])
+    if total_weight > 0.0:
         for r in range(3):
-            move[r] /= total
+            translation[r] /= total_weight
     return count
 
 
@@ -264,119 +292,125 @@ def gather_aims(
 )
 def fabrik_sweep(
     nodes: Array, x: Array, lower: Array, upper: Array, column: IndexArray, scale: Array, step: Array,
-    start: IndexArray, aims: IndexArray, point_node: IndexArray, point_kind: IndexArray, point_local: Array,
-    weight: Array, wanted: Array, p: Array, X: Array, X_new: Array, size: float, extra_levels: IndexArray,
+    first_effector: IndexArray, effectors: IndexArray, point_node: IndexArray, point_kind: IndexArray,
+    point_local: Array, weight: Array, target: Array, p: Array, X: Array, X_moved: Array, size: float,
+    extra_generations: IndexArray,
 ) -> float:  # fmt: skip
-    """Move x by an iteration; write the columns' steps into `step` and return the largest of them.
+    """Move x by one iteration; write the steps of the columns into `step`, and return the largest step.
 
     Args:
         nodes: (n, NODE_FLOATS), the kinematic tree.
-        x: numbers of the joints, moved in place.
-        lower, upper, column: of each number of x; the column is -1 where it may not move.
-        scale, step: of each column.
-        start, aims: written by `count_aims` and `list_aims`.
-        point_node, point_kind, point_local: of each of the P points its node (-1: world), its kind, and its position
-            (3) in the node.
-        weight, wanted: (n + P,) and (n + P, 3); those of the points are given, those of the nodes are written.
-        p, X, X_new: scratch memory for positions (n + P, 3) and poses (n, 12).
-        size: of the mechanism, m.
-        extra_levels: (n,), generations behind the first with a direction that a hinge takes into account.
+        x: joint values, updated.
+        lower, upper, column: limits and column of each joint value; the column is -1 where the value may not change.
+        scale, step: scale and step of each column; the steps are written.
+        first_effector, effectors: as written by `count_effectors` and `list_effectors`.
+        point_node, point_kind, point_local: node (-1: world), kind and position (3) in the node of each of the P
+            points.
+        weight, target: (n + P,) and (n + P, 3), weights and target positions; the caller sets those of the points, the
+            kernel writes those of the nodes.
+        p, X, X_moved: scratch memory for positions (n + P, 3) and poses (n, 12).
+        size: size of the mechanism, m.
+        extra_generations: (n,), generations that a hinge uses after the first generation that gives it a direction.
     """
     update_positions(nodes, x, point_node, point_local, X, p)
-    backward_reach(nodes, start, aims, point_kind, weight, p, wanted)
-    B, move = np.empty((3, 3)), np.empty(3)
+    backward_reach(nodes, first_effector, effectors, point_kind, weight, p, target)
+    B, translation = np.empty((3, 3)), np.empty(3)
     step[:] = 0.0
     for i in range(nodes.shape[0]):
         parent, kind, k = int(nodes[i, PARENT]), int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_Q])
         ratio = nodes[i, NODE_RATIO]
-        parent_pose = read_pose(X_new[parent]) if parent >= 0 else IDENTITY_POSE
+        parent_pose = read_pose(X_moved[parent]) if parent >= 0 else IDENTITY_POSE
         Y = child_pose(parent_pose, nodes[i], x, False)
-        count = gather_aims(
-            i, kind, Y, X, p, wanted, weight, point_kind, start, aims, MIN_OFFSET_RATIO * size, extra_levels[i], B, move
+        count = sum_over_effectors(
+            i, kind, Y, X, p, target, weight, point_kind, first_effector, effectors, MIN_OFFSET_RATIO * size,
+            extra_generations[i], B, translation,
         )  # fmt: skip
         v = column[k]
         if count > 0 and kind == SPHERICAL and v >= 0:
             if count == 1:
-                w, a, b, c = rotation_onto(B)
+                dw, dx, dy, dz = rotation_onto(B)
             else:
-                w, a, b, c = best_rotation_of(B)
-            w0, a0, b0, c0 = x[k], x[k + 1], x[k + 2], x[k + 3]
-            x[k], x[k + 1] = w0 * w - a0 * a - b0 * b - c0 * c, w0 * a + a0 * w + b0 * c - c0 * b
-            x[k + 2], x[k + 3] = w0 * b - a0 * c + b0 * w + c0 * a, w0 * c + a0 * b - b0 * a + c0 * w
+                dw, dx, dy, dz = best_rotation(B)
+            w0, x0, y0, z0 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            x[k], x[k + 1] = w0 * dw - x0 * dx - y0 * dy - z0 * dz, w0 * dx + x0 * dw + y0 * dz - z0 * dy
+            x[k + 2], x[k + 3] = w0 * dy - x0 * dz + y0 * dw + z0 * dx, w0 * dz + x0 * dy - y0 * dx + z0 * dw
             length = math.sqrt(x[k] ** 2 + x[k + 1] ** 2 + x[k + 2] ** 2 + x[k + 3] ** 2)
             for r in range(4):
                 x[k + r] /= length
-            sine = math.sqrt(a * a + b * b + c * c)
-            angle = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 0.0
-            step[v], step[v + 1], step[v + 2] = angle * a, angle * b, angle * c
+            sine = math.sqrt(dx * dx + dy * dy + dz * dz)
+            angle_over_sine = 2.0 * math.atan2(sine, dw) / sine if sine > 0.0 else 0.0
+            step[v], step[v + 1], step[v + 2] = angle_over_sine * dx, angle_over_sine * dy, angle_over_sine * dz
         elif count > 0 and kind != SPHERICAL:
             for r in range(3 if kind == TRANSLATION else 1):
                 v = column[k + r]
                 if v < 0:
                     continue
-                old_value = x[k + r]
+                previous_value = x[k + r]
                 if kind == REVOLUTE:
-                    rotation = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
+                    angle = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
                     period = abs(2.0 * math.pi / ratio)
-                    x[k] = angle_within(old_value + rotation / ratio, old_value, lower[k], upper[k], period)
+                    x[k] = angle_within(previous_value + angle / ratio, previous_value, lower[k], upper[k], period)
                 else:
-                    translation = move[r] if kind == TRANSLATION else move[2] / ratio
-                    x[k + r] = min(max(old_value + translation, lower[k + r]), upper[k + r])
-                step[v] = (x[k + r] - old_value) / scale[v]
+                    value_change = translation[r] if kind == TRANSLATION else translation[2] / ratio
+                    x[k + r] = min(max(previous_value + value_change, lower[k + r]), upper[k + r])
+                step[v] = (x[k + r] - previous_value) / scale[v]
         Y = child_pose(parent_pose, nodes[i], x, False)
         for r in range(12):
-            X_new[i, r] = Y[r]
-    largest = 0.0
+            X_moved[i, r] = Y[r]
+    largest_step = 0.0
     for v in range(step.shape[0]):
-        largest = max(largest, abs(step[v]))
-    return largest
+        largest_step = max(largest_step, abs(step[v]))
+    return largest_step
 
 
 @inline
 def is_rotating(nodes: Array, i: int) -> bool:
-    """Whether a node is a hinge or a spherical joint."""
+    """Return whether a node is a hinge or a spherical joint."""
     return nodes[i, NODE_KIND] == REVOLUTE or nodes[i, NODE_KIND] == SPHERICAL
 
 
 @inline
 def parent_node(nodes: Array, point_node: IndexArray, t: int) -> int:
-    """The node above position t, which is a node or, from n on, a point; -1 if there is none."""
+    """Return the node above position t, the origin of a node or (t >= n) a point; -1 if there is none."""
     n = nodes.shape[0]
     return int(nodes[t, PARENT]) if t < n else int(point_node[t - n])
 
 
 @kernel("void(f8[:,::1], i8[::1], i8[::1])")
-def count_aims(nodes: Array, point_node: IndexArray, start: IndexArray) -> None:
-    """Write the offset of each node's aims in the list of all aims into `start`, (n + 1,)."""
+def count_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexArray) -> None:
+    """Write into `first_effector` (n + 1,) the offset of each node's effectors in the list of all effectors."""
     n = nodes.shape[0]
     for i in range(n + 1):
-        start[i] = 0
+        first_effector[i] = 0
     for t in range(n + point_node.shape[0]):
         if t >= n or is_rotating(nodes, t):
             node = parent_node(nodes, point_node, t)
             while node >= 0:
-                start[node + 1] += 1
+                first_effector[node + 1] += 1
                 node = int(nodes[node, PARENT])
     for i in range(n):
-        start[i + 1] += start[i]
+        first_effector[i + 1] += first_effector[i]
 
 
 @kernel("void(f8[:,::1], i8[::1], i8[::1], i8[:,::1])")
-def list_aims(nodes: Array, point_node: IndexArray, start: IndexArray, aims: IndexArray) -> None:
-    """Write the aims (position, generation) of node i, sorted by generation, into aims[start[i]:start[i + 1]]."""
+def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexArray, effectors: IndexArray) -> None:
+    """List the effectors (position, generation) of all nodes, sorted by generation for each node.
+
+    Those of node i are written to effectors[first_effector[i] : first_effector[i + 1]].
+    """
     n = nodes.shape[0]
     next_free = np.empty(n, np.int64)
     for i in range(n):
-        next_free[i] = start[i]
+        next_free[i] = first_effector[i]
     for t in range(n + point_node.shape[0]):
         if t >= n or is_rotating(nodes, t):
             node, generation = parent_node(nodes, point_node, t), 0
             while node >= 0:
                 k = next_free[node]
-                while k > start[node] and aims[k - 1, 1] > generation:
-                    aims[k, 0], aims[k, 1] = aims[k - 1, 0], aims[k - 1, 1]
+                while k > first_effector[node] and effectors[k - 1, 1] > generation:
+                    effectors[k, 0], effectors[k, 1] = effectors[k - 1, 0], effectors[k - 1, 1]
                     k -= 1
-                aims[k, 0], aims[k, 1] = t, generation
+                effectors[k, 0], effectors[k, 1] = t, generation
                 next_free[node] += 1
                 if is_rotating(nodes, node):
                     generation += 1
@@ -384,17 +418,17 @@ def list_aims(nodes: Array, point_node: IndexArray, start: IndexArray, aims: Ind
 
 
 @kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
-def find_planar_hinges(nodes: Array, X: Array, planar: FlagArray) -> None:
-    """Write whether each node is a hinge below which all rotating joints are hinges parallel to it; planar is (n,)."""
+def find_planar_hinges(nodes: Array, X: Array, is_planar: FlagArray) -> None:
+    """Write into `is_planar` (n,) whether each node is a hinge and all rotating joints below it are parallel hinges."""
     n = nodes.shape[0]
     for i in range(n):
-        planar[i] = nodes[i, NODE_KIND] == REVOLUTE
-    for t in range(n):
-        if not is_rotating(nodes, t):
+        is_planar[i] = nodes[i, NODE_KIND] == REVOLUTE
+    for joint in range(n):
+        if not is_rotating(nodes, joint):
             continue
-        node = int(nodes[t, PARENT])
+        node = int(nodes[joint, PARENT])
         while node >= 0:
-            cosine = X[t, 2] * X[node, 2] + X[t, 5] * X[node, 5] + X[t, 8] * X[node, 8]
-            if nodes[t, NODE_KIND] != REVOLUTE or abs(cosine) <= 1.0 - PARALLEL_COSINE:
-                planar[node] = False
+            cosine = X[joint, 2] * X[node, 2] + X[joint, 5] * X[node, 5] + X[joint, 8] * X[node, 8]
+            if nodes[joint, NODE_KIND] != REVOLUTE or abs(cosine) <= 1.0 - PARALLEL_TOLERANCE:
+                is_planar[node] = False
             node = int(nodes[node, PARENT])

@@ -1,4 +1,9 @@
-"""Steps of gradient methods: gradient descent, momentum, Adam, Jacobian transpose, and L-BFGS-B."""
+"""Steps of gradient methods: gradient descent, momentum, Adam, Jacobian transpose, and L-BFGS-B.
+
+The cost is the squared norm of the residual e; `gradient` = J'e is the gradient of half the cost. All steps are in
+units of the columns, and v is the index of a column (except in Adam, where m and v are the averages of the paper).
+`low` and `high` are the distances of each column to its limits, low <= 0 <= high.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +18,17 @@ from ..compiler import inline, kernel
 from ..problem_layout import AT_BOUND_STATE, AT_COLUMN_X, AT_LOWER, AT_SCALE, AT_TRIAL, AT_UPPER, LOCKED
 
 LIMIT_TOLERANCE = 1e-12
-"""Distance to a limit (rad, or sizes of the mechanism) below which a column counts as at its limit."""
+"""Distance to a limit, in units of the columns, below which a column counts as at its limit."""
 OPTIMAL_LENGTH = -1.0
-"""Stands for a step length to be computed from the Jacobian."""
+"""Value of `alpha` that requests the optimal step length of the linear model."""
 MAX_LENGTH = 1e10
 """Largest ratio of a step to the gradient."""
 RATE_BY_JACOBIAN = -1.0
-"""Stands for a learning rate of 1 / |J|^2 (Frobenius norm)."""
+"""Value of `alpha` that requests a learning rate of 1 / |J|^2 (Frobenius norm)."""
 MIN_CURVATURE = 1e-12
-"""Pairs (s, y) with s.y below this ratio of y.y are skipped."""
+"""Pairs of a step s and a gradient change y with s.y below this ratio of y.y are skipped."""
 MIN_DESCENT_COSINE = 1e-10
-"""Cosine between a step and the negative gradient below which the gradient is followed instead."""
+"""Cosine between a step and the negative gradient below which the step is replaced by the negative gradient."""
 
 
 @kernel("void(i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])")
@@ -32,7 +37,7 @@ def gradient_and_bounds(
 ) -> None:
     """Write gradient = J'e, and the distances of each column to its limits (low <= 0 <= high).
 
-    All are in units of the columns; locked columns have zero distances.
+    Locked columns have zero distances.
     """
     m, n = J.shape
     for v in range(n):
@@ -42,9 +47,9 @@ def gradient_and_bounds(
             gradient[v] += J[i, v] * e[i]
     for v in range(n):
         low[v], high[v] = -np.inf, np.inf
-        k = ints[ints[AT_COLUMN_X] + v]
-        if k >= 0:
-            value, scale = floats[ints[AT_TRIAL] + k], floats[ints[AT_SCALE] + v]
+        x_index = ints[ints[AT_COLUMN_X] + v]
+        if x_index >= 0:
+            value, scale = floats[ints[AT_TRIAL] + x_index], floats[ints[AT_SCALE] + v]
             to_lower, to_upper = (
                 (floats[ints[AT_LOWER] + v] - value) / scale,
                 (floats[ints[AT_UPPER] + v] - value) / scale,
@@ -61,13 +66,17 @@ def gradient_and_bounds(
 def transpose_step(
     J: Array, gradient: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
 ) -> float:
-    """Write step = -alpha J'e for pull = J'e; returns alpha, or 0 if no column can move.
+    """Write step = -alpha gradient, where gradient = J'e; return alpha, or 0 if no column can move.
 
-    A joint at its limit that is pushed outwards is left out of J: it would not move, and the best length for the other
-    joints does not depend on it. OPTIMAL_LENGTH computes alpha, and `relaxation` scales it.
+    A column at its limit whose step would leave the limits has a zero step, and the optimal length ignores it.
+
+    Args:
+        alpha: step length; OPTIMAL_LENGTH computes it.
+        relaxation: factor on the optimal length.
+        step: (n,), written.
     """
     m, n = J.shape
-    square, mapped_square = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
+    square, mapped_square = 0.0, 0.0  # |J'e|^2 and |J J'e|^2
     for v in range(n):
         is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
         step[v] = 0.0 if is_blocked else -gradient[v]
@@ -88,7 +97,7 @@ def transpose_step(
 
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
 def gradient_step(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
-    """Write step = -alpha gradient, clamped to the limits; returns the slope along it."""
+    """Write step = -alpha gradient, clamped to the limits; return the slope of half the cost along the step."""
     slope = 0.0
     for v in range(gradient.shape[0]):
         step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
@@ -98,36 +107,44 @@ def gradient_step(gradient: Array, low: Array, high: Array, alpha: float, step: 
 
 @kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
 def spectral_length(gradient: Array, previous_gradient: Array, fraction: float, step: Array) -> float:
-    """The spectral (Barzilai-Borwein) step length s.s / s.y.
+    """Return the spectral (Barzilai-Borwein) step length s.s / s.y.
 
-    s is the fraction `fraction` of `step` that was applied, and y the change of the gradient along it.
+    s = fraction * step is the step that was applied, and y the change of the gradient.
     """
-    square, change = 0.0, 0.0
+    square, gradient_change = 0.0, 0.0
     for v in range(gradient.shape[0]):
         square += step[v] * step[v]
-        change += (gradient[v] - previous_gradient[v]) * step[v]
-    return min(fraction * square / change, MAX_LENGTH) if change > 0.0 else MAX_LENGTH
+        gradient_change += (gradient[v] - previous_gradient[v]) * step[v]
+    return min(fraction * square / gradient_change, MAX_LENGTH) if gradient_change > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[::1], f8)")
-def longest_step_length(gradient: Array, largest: float) -> float:
-    """The factor on the gradient that makes the largest component of the step `largest`."""
+def longest_step_length(gradient: Array, max_component: float) -> float:
+    """Return the factor on the gradient with which the largest component of the step is `max_component`."""
     max_gradient = 0.0
     for v in range(gradient.shape[0]):
         max_gradient = max(max_gradient, abs(gradient[v]))
-    return largest / max_gradient if max_gradient > 0.0 else MAX_LENGTH
+    return max_component / max_gradient if max_gradient > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
 def momentum_step(
-    J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, nesterov: bool, restart: bool,
+    J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, is_nesterov: bool, restarts: bool,
     velocity: Array, step: Array,
 ) -> float:  # fmt: skip
-    """Update velocity = beta velocity - alpha gradient and step by it; returns the largest component of the step.
+    """Update velocity = beta velocity - alpha gradient, and write the step; return its largest component.
 
-    Nesterov's gradient is taken at the end of the velocity. The problem is always evaluated there, so the step leads to
-    the next such point: beta velocity - alpha gradient, with the new velocity. With `restart`, a velocity that points
-    uphill is dropped.
+    The step of the plain method is the new velocity. Nesterov's method evaluates the gradient at the look-ahead point,
+    x + beta velocity. The problem is always evaluated at that point, so the step from one such point to the next is
+    beta velocity - alpha gradient, with the new velocity.
+
+    Args:
+        alpha: learning rate, or RATE_BY_JACOBIAN.
+        beta: share of the velocity that is kept.
+        is_nesterov: whether the method is Nesterov's.
+        restarts: whether a velocity that increases the cost is set to zero.
+        velocity: (n,), updated.
+        step: (n,), written.
     """
     m, n = J.shape
     if alpha == RATE_BY_JACOBIAN:
@@ -139,16 +156,16 @@ def momentum_step(
     slope = 0.0
     for v in range(n):
         slope += gradient[v] * velocity[v]
-    momentum = 0.0 if restart and slope > 0.0 else beta
-    largest = 0.0
+    momentum = 0.0 if restarts and slope > 0.0 else beta
+    largest_component = 0.0
     for v in range(n):
         velocity[v] = momentum * velocity[v] - alpha * gradient[v]
-        step[v] = beta * velocity[v] - alpha * gradient[v] if nesterov else velocity[v]
-        if step[v] < low[v] or step[v] > high[v]:  # a column that meets its limit loses its velocity
+        step[v] = beta * velocity[v] - alpha * gradient[v] if is_nesterov else velocity[v]
+        if step[v] < low[v] or step[v] > high[v]:  # the velocity of a column at its limit becomes zero
             step[v] = min(max(step[v], low[v]), high[v])
             velocity[v] = 0.0
-        largest = max(largest, abs(step[v]))
-    return largest
+        largest_component = max(largest_component, abs(step[v]))
+    return largest_component
 
 
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
@@ -156,31 +173,32 @@ def adam_step(
     gradient: Array, low: Array, high: Array, alpha: float, beta1: float, beta2: float, epsilon: float, t: float,
     m: Array, v: Array, step: Array,
 ) -> float:  # fmt: skip
-    """Step of Adam (Kingma and Ba 2015, algorithm 1), clamped to the limits; returns its largest component.
+    """Write the step of Adam (Kingma and Ba 2015, algorithm 1), clamped to the limits; return its largest component.
 
-    A joint at its limit that is pushed outwards has a zero gradient, so its averages decay while it stays there.
+    For a column at its limit whose step would leave the limits, the gradient counts as zero, so its averages decay.
 
     Args:
+        alpha, beta1, beta2, epsilon: the parameters of the paper.
         t: number of the iteration, from 1.
         m, v: (n,), averages of the gradient and of its square, updated.
         step: (n,), written.
     """
-    unbias1, unbias2, largest = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
+    bias_correction1, bias_correction2, largest_component = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
     for k in range(gradient.shape[0]):
         g = gradient[k]
         if (g > 0.0 and low[k] == 0.0) or (g < 0.0 and high[k] == 0.0):
             g = 0.0
         m[k] = beta1 * m[k] + (1.0 - beta1) * g
         v[k] = beta2 * v[k] + (1.0 - beta2) * g * g
-        step[k] = -alpha * (m[k] / unbias1) / (math.sqrt(v[k] / unbias2) + epsilon)
+        step[k] = -alpha * (m[k] / bias_correction1) / (math.sqrt(v[k] / bias_correction2) + epsilon)
         step[k] = min(max(step[k], low[k]), high[k])
-        largest = max(largest, abs(step[k]))
-    return largest
+        largest_component = max(largest_component, abs(step[k]))
+    return largest_component
 
 
 @inline
 def linear_length(J: Array, step: Array) -> float:
-    """The factor on a step straight down that minimises the cost of a linear model."""
+    """Return the factor on a step along the negative gradient that minimises the cost of the linear model."""
     square, mapped_square = 0.0, 0.0
     for v in range(step.shape[0]):
         square += step[v] * step[v]
@@ -194,40 +212,42 @@ def linear_length(J: Array, step: Array) -> float:
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, i8, f8, f8[::1])")
 def quasi_newton_step(
-    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, scratch: Array, free: Array, count: int,
-    newest: int, largest: float, step: Array,
+    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, scratch: Array, is_free: Array, count: int,
+    newest: int, max_component: float, step: Array,
 ) -> float:  # fmt: skip
     """Write step = -H gradient over the free columns by the two-loop recursion of Nocedal, clamped to the limits.
 
+    H is the approximate inverse Hessian. A column is free unless the negative gradient points out of its limits.
+
     Args:
-        S, Y: (m, n), steps and changes of the gradient, in a ring buffer.
-        scratch, free: (2, m) and (n,), scratch memory.
-        count, newest: number of pairs, and index of the last pair.
-        largest: limit on the components of the step.
+        S, Y: (m, n), steps and changes of the gradient, in a ring buffer of m pairs.
+        scratch, is_free: (2, m) and (n,), scratch memory.
+        count, newest: number of stored pairs, and index of the last pair.
+        max_component: limit on the components of the step.
         step: (n,), written.
 
     Returns:
-        The slope along the step.
+        The slope of half the cost along the step.
     """
     m, n = S.shape
     coefficient, curvature = scratch[0], scratch[1]
     for v in range(n):
         is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
-        free[v] = 0.0 if is_blocked else 1.0
-        step[v] = -free[v] * gradient[v]
+        is_free[v] = 0.0 if is_blocked else 1.0
+        step[v] = -is_free[v] * gradient[v]
     gamma = 0.0
     for j in range(count):
         i, product, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
         for v in range(n):
-            product += free[v] * S[i, v] * Y[i, v]
-            square += free[v] * Y[i, v] * Y[i, v]
+            product += is_free[v] * S[i, v] * Y[i, v]
+            square += is_free[v] * Y[i, v] * Y[i, v]
             dot += S[i, v] * step[v]
         curvature[i] = product if product > MIN_CURVATURE * square else 0.0
         if curvature[i] > 0.0:
             coefficient[i] = dot / product
             gamma = product / square if gamma == 0.0 else gamma
             for v in range(n):
-                step[v] -= coefficient[i] * free[v] * Y[i, v]
+                step[v] -= coefficient[i] * is_free[v] * Y[i, v]
     gamma = linear_length(J, step) if gamma == 0.0 else gamma
     for v in range(n):
         step[v] *= gamma
@@ -237,20 +257,20 @@ def quasi_newton_step(
             for v in range(n):
                 dot += Y[i, v] * step[v]
             for v in range(n):
-                step[v] += (coefficient[i] - dot / curvature[i]) * free[v] * S[i, v]
+                step[v] += (coefficient[i] - dot / curvature[i]) * is_free[v] * S[i, v]
     slope = 0.0
     for attempt in range(2):
-        longest, square, gradient_square = 0.0, 0.0, 0.0
+        largest_component, square, gradient_square = 0.0, 0.0, 0.0
         for v in range(n):
-            if attempt == 1:  # clamped to the limits, the step led uphill; the clamped gradient never does
-                step[v] = -gamma * free[v] * gradient[v]
-            longest = max(longest, abs(step[v]))
-        scale, slope = largest / longest if longest > largest else 1.0, 0.0
+            if attempt == 1:  # the clamped step would increase the cost; the clamped gradient never does
+                step[v] = -gamma * is_free[v] * gradient[v]
+            largest_component = max(largest_component, abs(step[v]))
+        scale, slope = max_component / largest_component if largest_component > max_component else 1.0, 0.0
         for v in range(n):
             step[v] = min(max(scale * step[v], low[v]), high[v])
             slope += step[v] * gradient[v]
             square += step[v] * step[v]
-            gradient_square += free[v] * gradient[v] * gradient[v]
+            gradient_square += is_free[v] * gradient[v] * gradient[v]
         if slope < -MIN_DESCENT_COSINE * math.sqrt(square * gradient_square):
             break
     return slope

@@ -1,7 +1,7 @@
 """Steps of least-squares methods: damped, selectively damped, Newton, null space, and within limits.
 
-The dense linear algebra below them (Cholesky, singular values) is for the small sizes of a problem's residual and
-columns.
+All minimise |e + J step|^2, with the residual e (m,), its Jacobian J (m, n) and a damping. The dense linear algebra
+(Cholesky, singular values) is written for the small sizes of these matrices. v is the index of a column, r of a row.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..compiler import kernel, subroutine
 from ..problem_layout import AT_COLUMN_X, AT_LOWER, AT_STEP, AT_TRIAL, AT_UPPER
 
 MAX_JACOBI_SWEEPS = 40
-"""Limit on Jacobi sweeps. Six to eight are enough for Jacobians of mechanisms; more serve ill-conditioned matrices."""
+"""Limit on Jacobi sweeps. Six to eight suffice for Jacobians of mechanisms; ill-conditioned matrices need more."""
 ORTHOGONAL_COSINE = 1e-15
 """Cosine below which two vectors count as orthogonal."""
 ZERO_SINGULAR_RATIO = 1e-15
-"""Ratio of the norm of the matrix below which a singular value is rounding and counts as zero."""
+"""Ratio of the norm of the matrix below which a singular value is a rounding error and counts as zero."""
 
 
 @subroutine
 def solve_positive(A, b):
-    """Solve A x = b into b for a symmetric positive definite A by Cholesky; False if A is not positive definite.
+    """Solve A x = b by Cholesky for a symmetric positive definite A, and write x into b.
 
-    Only the lower triangle of A is read; it is overwritten.
+    Only the lower triangle of A is read; it is overwritten. Returns False if A is not positive definite.
     """
     n = b.shape[0]
     for j in range(n):
@@ -51,63 +51,67 @@ def solve_positive(A, b):
 
 @subroutine
 def singular_values(A, U, s, V):
-    """Singular value decomposition A = sum of s_i u_i v_i' by one-sided Jacobi rotations (Hestenes 1958).
+    """Compute the singular value decomposition A = sum of s_i u_i v_i' by one-sided Jacobi rotations (Hestenes 1958).
 
     Small singular values are as accurate as large ones.
 
     Args:
-        A: (m, n), of any shape and rank; it stays.
-        U: (k, m), written: u_i are its rows; k is the smaller of m and n.
-        s: (k,), written: from the largest to the smallest, none below zero.
-        V: (k, n), written: v_i are its rows. Where s_i is zero, the longer of u_i and v_i is zero too.
+        A: (m, n), of any shape and rank; not changed.
+        U: (k, m), written: its rows are u_i; k is the smaller of m and n.
+        s: (k,), written: the singular values, sorted from the largest to the smallest.
+        V: (k, n), written: its rows are v_i. Where s_i is zero, u_i (if m > n) or v_i (else) is zero too.
     """
     m, n = A.shape
-    largest = 0.0
+    largest_entry = 0.0
     for i in range(m):
         for j in range(n):
-            largest = max(largest, abs(A[i, j]))
-    unit = 1.0 / largest if largest > 0.0 else 0.0  # so that squares neither overflow nor underflow
+            largest_entry = max(largest_entry, abs(A[i, j]))
+    scale = (
+        1.0 / largest_entry if largest_entry > 0.0 else 0.0
+    )  # scaled, so that squares neither overflow nor underflow
     if m <= n:
         for i in range(m):
             for j in range(n):
-                V[i, j] = A[i, j] * unit
+                V[i, j] = A[i, j] * scale
         orthogonalize_rows(V, U, s)
     else:
         for j in range(n):
             for i in range(m):
-                U[j, i] = A[i, j] * unit
+                U[j, i] = A[i, j] * scale
         orthogonalize_rows(U, V, s)
     for i in range(s.shape[0]):
-        s[i] *= largest
+        s[i] *= largest_entry
 
 
 @subroutine
 def orthogonalize_rows(W, R, s):
-    """Rotate the rows of W (k, l) until they are orthogonal; s gets their lengths, and W their directions.
+    """Rotate the rows of W (k, l) until they are orthogonal; write their lengths to s and their directions to W.
 
-    R (k, k) becomes the rotation: R times the old W is diag(s) times the new W. All are sorted by s.
+    R (k, k) becomes the rotation: R W_before = diag(s) W_after. The rows of W and R are sorted by s, largest first.
     """
     k, length = W.shape
-    total = 0.0
+    total_square = 0.0
     for i in range(k):
         for j in range(k):
             R[i, j] = 1.0 if i == j else 0.0
         for j in range(length):
-            total += W[i, j] * W[i, j]
-    zero_square = ZERO_SINGULAR_RATIO * ZERO_SINGULAR_RATIO * total
+            total_square += W[i, j] * W[i, j]
+    zero_square = ZERO_SINGULAR_RATIO * ZERO_SINGULAR_RATIO * total_square
     for _ in range(MAX_JACOBI_SWEEPS):
         has_rotated = False
         for p in range(k - 1):
             for q in range(p + 1, k):
-                pp, qq, pq = 0.0, 0.0, 0.0
+                p_square, q_square, p_dot_q = 0.0, 0.0, 0.0
                 for j in range(length):
-                    pp += W[p, j] * W[p, j]
-                    qq += W[q, j] * W[q, j]
-                    pq += W[p, j] * W[q, j]
-                if min(pp, qq) <= zero_square or abs(pq) <= ORTHOGONAL_COSINE * math.sqrt(pp * qq):
+                    p_square += W[p, j] * W[p, j]
+                    q_square += W[q, j] * W[q, j]
+                    p_dot_q += W[p, j] * W[q, j]
+                if min(p_square, q_square) <= zero_square or abs(p_dot_q) <= ORTHOGONAL_COSINE * math.sqrt(
+                    p_square * q_square
+                ):
                     continue
                 has_rotated = True
-                t = (qq - pp) / (2.0 * pq)
+                t = (q_square - p_square) / (2.0 * p_dot_q)
                 t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
                 c = 1.0 / math.sqrt(t * t + 1.0)
                 rotate_rows(W, p, q, c, t * c)
@@ -119,25 +123,25 @@ def orthogonalize_rows(W, R, s):
         for j in range(length):
             square += W[i, j] * W[i, j]
         s[i] = math.sqrt(square) if square > zero_square else 0.0
-        unit = 1.0 / s[i] if s[i] > 0.0 else 0.0
+        inverse_length = 1.0 / s[i] if s[i] > 0.0 else 0.0
         for j in range(length):
-            W[i, j] *= unit
+            W[i, j] *= inverse_length
     for i in range(k):
-        first = i
+        largest_index = i
         for j in range(i + 1, k):
-            if s[j] > s[first]:
-                first = j
-        if first != i:
-            s[i], s[first] = s[first], s[i]
+            if s[j] > s[largest_index]:
+                largest_index = j
+        if largest_index != i:
+            s[i], s[largest_index] = s[largest_index], s[i]
             for j in range(length):
-                W[i, j], W[first, j] = W[first, j], W[i, j]
+                W[i, j], W[largest_index, j] = W[largest_index, j], W[i, j]
             for j in range(k):
-                R[i, j], R[first, j] = R[first, j], R[i, j]
+                R[i, j], R[largest_index, j] = R[largest_index, j], R[i, j]
 
 
 @subroutine
 def rotate_rows(W, p, q, c, s):
-    """Rotate rows p and q of W in their plane, by cosine c and sine s."""
+    """Rotate the rows p and q of W in their plane, by the angle with cosine c and sine s."""
     for j in range(W.shape[1]):
         a, b = W[p, j], W[q, j]
         W[p, j], W[q, j] = c * a - s * b, s * a + c * b
@@ -145,13 +149,13 @@ def rotate_rows(W, p, q, c, s):
 
 IndexTable = np.ndarray[Any, np.dtype[np.int64]]
 COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED, COLUMN_LOCKED_AT_LIMIT = range(4)
-"""States of a column: free; held at its limit; released from it; held again, for good in this step."""
+"""States of a column: free; held at its limit; released from its limit; held again until the end of this step."""
 MIN_SLOPE_RATIO = 1e-12
-"""A slope below this ratio of its upper bound counts as zero."""
+"""A slope below this ratio of its upper bound |e| |column of J| counts as zero."""
 MIN_SINGULAR_VALUE = 1e-10
-"""Singular values below it are skipped, as in the authors' program."""
+"""Smaller singular values are skipped by selective damping, as in the program of Buss and Kim."""
 RANK_TOLERANCE = 1e-9
-"""Singular values below this ratio of the largest are rounding, as are their vectors: they are skipped."""
+"""Singular values below this ratio of the largest are rounding errors, as are their vectors, and are skipped."""
 
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1])")
@@ -160,8 +164,8 @@ def clip_errors(residual: Array, jacobian: Array, effectors: IndexTable, max_nor
 
     Args:
         residual, jacobian: (m,) and (m, n).
-        effectors: (k, 2), first and end row of each effector.
-        max_norm: (k,), greatest norm of each effector's residual.
+        effectors: (k, 2), first row and end row (exclusive) of each effector.
+        max_norm: (k,), largest norm of each effector's residual.
         e, J: (m,) and (m, n), written.
     """
     m, n = jacobian.shape
@@ -170,13 +174,13 @@ def clip_errors(residual: Array, jacobian: Array, effectors: IndexTable, max_nor
         for v in range(n):
             J[r, v] = jacobian[r, v]
     for k in range(len(max_norm)):
-        first, end = effectors[k, 0], effectors[k, 1]
+        first_row, end_row = effectors[k, 0], effectors[k, 1]
         square = 0.0
-        for r in range(first, end):
+        for r in range(first_row, end_row):
             square += e[r] * e[r]
         if square > max_norm[k] * max_norm[k]:
             factor = max_norm[k] / math.sqrt(square)
-            for r in range(first, end):
+            for r in range(first_row, end_row):
                 e[r] *= factor
 
 
@@ -192,9 +196,10 @@ def update_active_limits(
     J: Array,
     soft_J: Array,
 ) -> bool:
-    """Zero the columns that the step pushes through a limit; if there are none, release columns led inside.
+    """Hold the columns whose step would leave their limits; if there are none, release held columns.
 
-    A held column is led inside if the linear model decreases in that direction. Each is released once.
+    The entries of held columns become zero in J. A held column is released, once at most, if the linear model decreases
+    for a motion away from the limit.
 
     Args:
         ints, floats: the packed problem, with the step in its table `step`.
@@ -202,19 +207,19 @@ def update_active_limits(
         e: (m,), residual of the goals.
         y: (m,), scratch memory.
         column_state: (n,), COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED or COLUMN_LOCKED_AT_LIMIT, updated.
-        J, soft_J: the Jacobians with held columns zero, updated.
+        J, soft_J: the Jacobians in which held columns are zero, updated.
 
     Returns:
         Whether the active set has changed, so that the step has to be solved again.
     """
     m, n = J.shape
-    has_changed, any_held = False, False
+    has_changed, has_held = False, False
     for v in range(n):
-        k, step = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
-        any_held |= column_state[v] == COLUMN_HELD
-        if k < 0 or step == 0.0:
+        x_index, step = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
+        has_held |= column_state[v] == COLUMN_HELD
+        if x_index < 0 or step == 0.0:
             continue
-        x = floats[ints[AT_TRIAL] + k]
+        x = floats[ints[AT_TRIAL] + x_index]
         if (step < 0.0 and x <= floats[ints[AT_LOWER] + v]) or (step > 0.0 and x >= floats[ints[AT_UPPER] + v]):
             has_changed = True
             column_state[v] = COLUMN_HELD if column_state[v] == COLUMN_FREE else COLUMN_LOCKED_AT_LIMIT
@@ -222,22 +227,25 @@ def update_active_limits(
                 J[r, v] = 0.0
             for r in range(soft_J.shape[0]):
                 soft_J[r, v] = 0.0
-    if has_changed or not any_held:
+    if has_changed or not has_held:
         return has_changed
-    length = 0.0
+    residual_square = 0.0
     for r in range(m):
-        length += e[r] * e[r]
+        residual_square += e[r] * e[r]
         y[r] = e[r]
         for v in range(n):
             y[r] += J[r, v] * floats[ints[AT_STEP] + v]
     for v in range(n):
         if column_state[v] != COLUMN_HELD:
             continue
-        slope, size = 0.0, 0.0
+        slope, column_square = 0.0, 0.0
         for r in range(m):
             slope += jacobian[r, v] * y[r]
-            size += jacobian[r, v] * jacobian[r, v]
-        x, min_slope = floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]], MIN_SLOPE_RATIO * math.sqrt(length * size)
+            column_square += jacobian[r, v] * jacobian[r, v]
+        x, min_slope = (
+            floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]],
+            MIN_SLOPE_RATIO * math.sqrt(residual_square * column_square),
+        )
         if (slope < -min_slope and x <= floats[ints[AT_LOWER] + v]) or (
             slope > min_slope and x >= floats[ints[AT_UPPER] + v]
         ):
@@ -256,7 +264,7 @@ def spectral_step(
 ) -> None:
     """Write step = - sum of s_i / (s_i^2 + damping^2) (u_i . e) v_i over all s_i > rank_tolerance s_0.
 
-    U, s and V are written with the singular value decomposition of J, as by `singular_values`.
+    The singular value decomposition of J is written to U, s and V, see `singular_values`.
     """
     singular_values(J, U, s, V)
     for v in range(len(step)):
@@ -275,9 +283,10 @@ def spectral_step(
 def add_null_space_step(
     V: Array, s: Array, rank_tolerance: float, gain: float, secondary_step: Array, step: Array
 ) -> None:
-    """Add gain (1 - sum of v_i v_i') secondary_step to the step, over all s_i > rank_tolerance s_0.
+    """Add gain (1 - sum of v_i v_i') secondary_step to the step.
 
-    `secondary_step` is overwritten.
+    The sum is over all s_i > rank_tolerance s_0, so only the part in the null space of J is added. `secondary_step` is
+    overwritten.
     """
     for i in range(len(s)):
         if s[i] > rank_tolerance * s[0]:
@@ -291,11 +300,12 @@ def add_null_space_step(
 
 
 @kernel("b1(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[::1])")
-def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: Array) -> bool:
-    """Write step = -J' (J J' + damping2 1)^-1 e, or the equal -(J'J + damping2 1)^-1 J'e, by the smaller matrix.
+def damped_step(e: Array, J: Array, squared_damping: float, A: Array, y: Array, step: Array) -> bool:
+    """Write the damped least-squares step -J' (J J' + squared_damping I)^-1 e.
 
+    The equal form -(J'J + squared_damping I)^-1 J'e is used if its matrix is smaller.
     A (k, k) and y (k,) are scratch memory; k is the smaller of m and n. Returns False if the matrix is not positive
-    definite, since rounding has cancelled the damping.
+    definite because the damping is lost in rounding.
     """
     m, n = J.shape
     if m <= n:
@@ -306,7 +316,7 @@ def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: A
                 for v in range(n):
                     dot += J[i, v] * J[j, v]
                 A[i, j] = dot
-            A[i, i] += damping2
+            A[i, i] += squared_damping
         is_solved = solve_positive(A, y)
         for v in range(n):
             step[v] = 0.0
@@ -316,15 +326,15 @@ def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: A
         return is_solved
     for v in range(n):
         y[v] = 0.0
-        for w in range(v + 1):
-            A[v, w] = 0.0
+        for u in range(v + 1):
+            A[v, u] = 0.0
     for i in range(m):
         for v in range(n):
             y[v] += J[i, v] * e[i]
-            for w in range(v + 1):
-                A[v, w] += J[i, v] * J[i, w]
+            for u in range(v + 1):
+                A[v, u] += J[i, v] * J[i, u]
     for v in range(n):
-        A[v, v] += damping2
+        A[v, v] += squared_damping
     is_solved = solve_positive(A, y)
     for v in range(n):
         step[v] = -y[v]
@@ -337,14 +347,14 @@ def selective_step(
 ) -> None:
     """Write the selectively damped least-squares step of Buss and Kim (2005).
 
-    N_i, M_i and gamma_i are those of the paper.
+    N, M, alpha, gamma and rho are the symbols of the paper.
 
     Args:
         e, J: residual (m,) and Jacobian (m, n).
-        effectors: (k, 2), first and end row of each effector.
+        effectors: (k, 2), first row and end row (exclusive) of each effector.
         gamma_max: largest change of a column, in units of the columns.
-        U, s, V: written, as by `singular_values`.
-        rho: (n,), written: how far a unit of each column moves all effectors together.
+        U, s, V: written: the singular value decomposition of J, see `singular_values`.
+        rho: (n,), written: sum over the effectors of the distance that each moves for a unit of the column.
         step: (n,), written.
     """
     m, n = J.shape
@@ -363,30 +373,31 @@ def selective_step(
         alpha, N, M = 0.0, 0.0, 0.0
         for r in range(m):
             alpha += U[i, r] * e[r]
-        for k in range(len(effectors)):  # how far the effectors should move along u_i
+        for k in range(len(effectors)):  # N: sum of the distances that the effectors should move
             square = 0.0
             for r in range(effectors[k, 0], effectors[k, 1]):
                 square += U[i, r] * U[i, r]
             N += math.sqrt(square)
-        largest = 0.0
-        for v in range(n):  # how far the joints move them in all
+        largest_component = 0.0
+        for v in range(n):  # M: sum of the distances that the joints move the effectors
             M += abs(V[i, v]) * rho[v]
-            largest = max(largest, abs(V[i, v]))
+            largest_component = max(largest_component, abs(V[i, v]))
         M /= s[i]
         gamma = gamma_max * min(1.0, N / M)
         factor = -alpha / s[i]
-        reach = abs(factor) * largest
-        if reach > gamma:
-            factor *= gamma / reach
+        largest_change = abs(factor) * largest_component
+        if largest_change > gamma:
+            factor *= gamma / largest_change
         for v in range(n):
             step[v] += factor * V[i, v]
 
 
 @kernel("f8(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
 def newton_step(e: Array, J: Array, damping: float, U: Array, s: Array, V: Array, step: Array) -> float:
-    """Write step = - sum of (u_i . e) / (s_i + damping) v_i; returns the slope of half the cost along it.
+    """Write step = - sum of (u_i . e) / (s_i + damping) v_i; return the slope of |e|^2 / 2 along the step.
 
-    Singular values below RANK_TOLERANCE times the largest are skipped. U, s and V are written, as by `singular_values`.
+    Singular values below RANK_TOLERANCE times the largest are skipped. The singular value decomposition of J is written
+    to U, s and V, see `singular_values`.
     """
     singular_values(J, U, s, V)
     for v in range(len(step)):

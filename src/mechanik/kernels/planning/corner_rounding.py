@@ -1,4 +1,4 @@
-"""Replace the corners of a path by parabolic arcs, as large as they are free of collisions.
+"""Replace the corners of a path by parabolic arcs that are free of collisions, as large as possible.
 
 Each arc is tangent to both segments of its corner.
 """
@@ -15,18 +15,18 @@ from .path_shortening import SAME_CONFIGURATION_DISTANCE, segment_length
 from .search_state import CHECK_COUNT
 
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
-"""Shares of the shorter adjacent segment that an arc may take, tried in this order; the first free arc is used."""
+"""Shares of the shorter adjacent segment that an arc replaces, tried in this order; the first free arc is used."""
 ARC_SPACING = 0.06
 """Distance between the waypoints of an arc, in units of `unit`."""
 MIN_ARC_PIECES = 4
 """Smallest number of pieces of an arc."""
 MIN_CORNER_ANGLE = 1e-3
-"""Rad: a smaller change of direction is not a corner."""
+"""Smallest change of direction (rad) that counts as a corner."""
 
 
 @subroutine
 def point_on_arc(previous, corner, following, previous_share, following_share, t, q):
-    """Write the point of the parabola at t (0 to 1) into q (1, nq).
+    """Write the point of an arc at the parameter t (0 to 1) into q (1, nq).
 
     Args:
         previous_share, following_share: shares of the two adjacent segments that the arc replaces.
@@ -40,22 +40,24 @@ def point_on_arc(previous, corner, following, previous_share, following_share, t
 
 @subroutine
 def count_arc_pieces(previous, corner, following, previous_share, following_share, unit):
-    largest = 0.0
+    """Return the number of straight pieces by which an arc is approximated."""
+    largest_motion = 0.0
     for k in range(corner.shape[0]):
-        largest = max(
-            largest,
+        largest_motion = max(
+            largest_motion,
             abs(previous_share * (previous[k] - corner[k]) - following_share * (following[k] - corner[k])) / unit[k],
         )
-    return max(MIN_ARC_PIECES, math.ceil(largest / ARC_SPACING))
+    return max(MIN_ARC_PIECES, math.ceil(largest_motion / ARC_SPACING))
 
 
 @subroutine
-def is_corner(previous, corner, following, a, b, unit):
-    total = 0.0
+def is_corner(previous, corner, following, previous_length, following_length, unit):
+    """Return whether the direction changes at a waypoint; the adjacent segments have given lengths, in units."""
+    change_square = 0.0
     for k in range(corner.shape[0]):
-        change = ((previous[k] - corner[k]) / a + (following[k] - corner[k]) / b) / unit[k]
-        total += change * change
-    return math.sqrt(total) >= MIN_CORNER_ANGLE
+        change = ((previous[k] - corner[k]) / previous_length + (following[k] - corner[k]) / following_length) / unit[k]
+        change_square += change * change
+    return math.sqrt(change_square) >= MIN_CORNER_ANGLE
 
 
 @kernel(f"i8({QUERY_SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=QUERY)
@@ -63,14 +65,15 @@ def round_corners(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     unit, step, x, out, state,
 ):  # fmt: skip
-    """Write the waypoints x (n, nq) with arcs at the corners into `out`, and return their number.
+    """Write the waypoints of a path with arcs at its corners into `out`, and return their number.
 
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
-        unit: (nq,) scale of each number of q.
+        unit: (nq,) scale of each element of q.
         step: largest distance between collision checks on an arc, in units.
-        out: (m, nq), with space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
-        state: (SEARCH_STATE_INTS,), of which CHECK_COUNT is increased.
+        x: (n, nq) waypoints of the path.
+        out: (m, nq) written; it needs space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
+        state: (SEARCH_STATE_INTS,); its element CHECK_COUNT is increased.
     """
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     check_count = np.zeros(1, np.int64)
@@ -78,38 +81,61 @@ def round_corners(
     q = np.empty((1, unit.shape[0]))
     samples_per_piece = max(1, math.ceil(ARC_SPACING / step - 1e-9))
     write_row(out, 0, x[0])
-    count, last = 1, x.shape[0] - 1
-    for k in range(1, last):
-        a, b = segment_length(x[k], x[k - 1], unit), segment_length(x[k], x[k + 1], unit)
-        free_reach, pieces = 0.0, 0
-        if is_corner(x[k - 1], x[k], x[k + 1], a, b, unit):
+    count, last_waypoint = 1, x.shape[0] - 1
+    for k in range(1, last_waypoint):
+        previous_length, following_length = segment_length(x[k], x[k - 1], unit), segment_length(x[k], x[k + 1], unit)
+        free_length, piece_count = 0.0, 0
+        if is_corner(x[k - 1], x[k], x[k + 1], previous_length, following_length, unit):
             for share in CORNER_SHARES:
-                reach = share * min(a, b)
-                pieces = count_arc_pieces(x[k - 1], x[k], x[k + 1], reach / a, reach / b, unit)
-                free_reach = reach
-                # from the middle outwards: the middle deviates most from the path, so a collision is found early;
-                # the samples include all waypoints of the arc
-                samples = pieces * samples_per_piece
-                for i in range(samples + 1):
-                    half = (i + 1) // 2
-                    t = (samples // 2 + (half if i % 2 else -half)) / samples
-                    point_on_arc(x[k - 1], x[k], x[k + 1], reach / a, reach / b, t, q)
+                replaced_length = share * min(previous_length, following_length)
+                piece_count = count_arc_pieces(
+                    x[k - 1],
+                    x[k],
+                    x[k + 1],
+                    replaced_length / previous_length,
+                    replaced_length / following_length,
+                    unit,
+                )
+                free_length = replaced_length
+                # sampled from the middle outwards: the middle deviates most from the path, so a collision is found
+                # early; the samples include all waypoints of the arc
+                sample_count = piece_count * samples_per_piece
+                for i in range(sample_count + 1):
+                    offset = (i + 1) // 2
+                    t = (sample_count // 2 + (offset if i % 2 else -offset)) / sample_count
+                    point_on_arc(
+                        x[k - 1],
+                        x[k],
+                        x[k + 1],
+                        replaced_length / previous_length,
+                        replaced_length / following_length,
+                        t,
+                        q,
+                    )
                     if not is_free_configuration(query, scene, q, work):
-                        free_reach = 0.0
+                        free_length = 0.0
                         break
-                if free_reach > 0.0:
+                if free_length > 0.0:
                     break
-        if free_reach == 0.0:
+        if free_length == 0.0:
             write_row(out, count, x[k])
             count += 1
             continue
-        for i in range(pieces + 1):
-            point_on_arc(x[k - 1], x[k], x[k + 1], free_reach / a, free_reach / b, i / pieces, q)
+        for i in range(piece_count + 1):
+            point_on_arc(
+                x[k - 1],
+                x[k],
+                x[k + 1],
+                free_length / previous_length,
+                free_length / following_length,
+                i / piece_count,
+                q,
+            )
             if segment_length(out[count - 1], q[0], unit) > SAME_CONFIGURATION_DISTANCE:
                 write_row(out, count, q[0])
                 count += 1
-    if count > 1 and segment_length(out[count - 1], x[last], unit) <= SAME_CONFIGURATION_DISTANCE:
+    if count > 1 and segment_length(out[count - 1], x[last_waypoint], unit) <= SAME_CONFIGURATION_DISTANCE:
         count -= 1
-    write_row(out, count, x[last])
+    write_row(out, count, x[last_waypoint])
     state[CHECK_COUNT] += check_count[0]
     return count + 1

@@ -1,8 +1,11 @@
 """Retract configurations onto the manifold of closed loops, and move along that manifold towards a goal.
 
-Newton's method with minimum-norm steps, u = -J' (J J')^-1 e. A factored Jacobian serves for several steps, as long
-as the residual falls fast. `evaluate_dense` evaluates the loops. It is passed as a function: compiled into these
-kernels, it would need its compile time again.
+Newton's method with minimum-norm steps, u = -J' (J J')^-1 e, closes the loops. A factored Jacobian is used for several
+steps while the residual decreases fast. The kernel `evaluate_dense` evaluates the loops. It is passed as a function,
+since to compile it again as a part of these kernels would take long.
+
+The letters of the code: E and J are the residual and the Jacobian of the problem; e and D are their rows that must be
+zero, D with zero columns for locked dofs; L is the Cholesky factor of D D'; u is a Newton step.
 """
 
 from __future__ import annotations
@@ -20,16 +23,16 @@ MOVE_EVALUATE_DENSIFY, TRIAL_BUFFER = 7, 1
 """The arguments of `evaluate_dense`: operations (move x, evaluate the residual, write dense rows) and the buffer."""
 
 CLOSED_RESIDUAL = 1e-10
-"""Loops whose largest residual (rad, or length over the size of the mechanism) is below this are closed."""
+"""Largest residual (rad, or length over the size of the mechanism) of a closed loop."""
 MAX_NEWTON_STEPS = 25
 MAX_NEWTON_STEP = 0.5
 """Largest norm of a Newton step, in units of the columns (rad, or length over the size of the mechanism)."""
 FAST_CONVERGENCE_RATIO = 0.2
-"""The Jacobian is reused while each step reduces the residual below this share of the last residual."""
+"""The Jacobian is reused while each step reduces the residual below this share of the previous residual."""
 REGULARIZATION = 1e-12
-"""Added to the diagonal of J J', since closure rows may be linearly dependent."""
+"""Term on the diagonal of J J', needed since closure rows may be linearly dependent."""
 LIMIT_TOLERANCE = 1e-9
-"""Rad or m by which a joint limit may be exceeded."""
+"""Largest violation (rad or m) of a joint limit."""
 
 
 @subroutine
@@ -54,7 +57,7 @@ def factor_gram(D, L):
 @subroutine
 def minimum_norm_step(D, L, e, u):
     """Write the minimum-norm solution u of D u = e and return its norm; e is overwritten."""
-    m, squares = D.shape[0], 0.0
+    m, square = D.shape[0], 0.0
     for i in range(m):
         for k in range(i):
             e[i] -= L[i, k] * e[k]
@@ -67,14 +70,14 @@ def minimum_norm_step(D, L, e, u):
         u[v] = 0.0
         for i in range(m):
             u[v] += D[i, v] * e[i]
-        squares += u[v] * u[v]
-    return math.sqrt(squares)
+        square += u[v] * u[v]
+    return math.sqrt(square)
 
 
 @subroutine
-def close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
-    """Move x, the table `trial`, from q (nq,) to a configuration with closed loops; return whether it converged."""
-    x, step, last_error, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
+def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
+    """Move the table `trial` from q (nq,) to a configuration with closed loops; return whether the method converged."""
+    x, step, previous_error, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
     for k in range(ints[N_X]):
         floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
     for v in range(ints[N_COLUMNS]):
@@ -89,22 +92,22 @@ def close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
             error = max(error, abs(e[i]))
         if error < CLOSED_RESIDUAL:
             return True
-        if not has_factor or not error < FAST_CONVERGENCE_RATIO * last_error:
+        if not has_factor or not error < FAST_CONVERGENCE_RATIO * previous_error:
             for i in range(rows.shape[0]):
-                for v in range(free.shape[0]):
-                    D[i, v] = free[v] * J[rows[i], v]
+                for v in range(is_free.shape[0]):
+                    D[i, v] = is_free[v] * J[rows[i], v]
             if not factor_gram(D, L):
                 return False
             has_factor = True
-        last_error, norm = error, minimum_norm_step(D, L, e, u)
-        for v in range(free.shape[0]):
+        previous_error, norm = error, minimum_norm_step(D, L, e, u)
+        for v in range(is_free.shape[0]):
             floats[step + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
     return False
 
 
 @subroutine
 def largest_difference(a, b, unit):
-    """Return the largest difference of two configurations in a single number of q, in units."""
+    """Return the largest difference of two configurations in any element of q, in units."""
     largest = 0.0
     for k in range(a.shape[0]):
         largest = max(largest, abs(b[k] - a[k]) / unit[k])
@@ -112,9 +115,9 @@ def largest_difference(a, b, unit):
 
 
 @subroutine
-def allocate_work(ints, rows, free):
+def allocate_work(ints, rows, is_free):
     """Allocate the work arrays E, J, D, L, e, u of `close_loops`."""
-    n, m = free.shape[0], rows.shape[0]
+    n, m = is_free.shape[0], rows.shape[0]
     row_count = ints[N_ROWS]
     return (
         np.empty(row_count), np.empty((row_count, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
@@ -122,21 +125,22 @@ def allocate_work(ints, rows, free):
 
 
 @kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE)
-def retract(evaluate, ints, floats, rows, free, q_indices, q, is_closed):
-    """Move each row of q (N, nq) to a nearby configuration with closed loops; rows without a solution stay.
+def retract(evaluate, ints, floats, rows, is_free, q_indices, q, is_closed):
+    """Move each row of q to a nearby configuration with closed loops; rows without a solution do not change.
 
     Args:
         evaluate: the kernel `evaluate_dense`.
-        ints, floats: a problem of loops that share dofs, laid out as `problem_layout.py` says.
+        ints, floats: a problem of loops that share dofs, in the layout of `problem_layout.py`.
         rows: indices of the residual rows that must be zero.
-        free: (n,) 1 for columns that may move, else 0.
-        q_indices: indices of the numbers of q that belong to the problem.
+        is_free: (n,) 1 for columns that may move, else 0.
+        q_indices: indices of the elements of q that belong to the problem.
+        q: (N, nq) configurations, updated.
         is_closed: (N,) true for the rows to retract; set to false where no solution is found.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, free)
+    E, J, D, L, e, u = allocate_work(ints, rows, is_free)
     for i in range(q.shape[0]):
         if is_closed[i]:
-            is_closed[i] = close_loops(evaluate, ints, floats, rows, free, q[i], E, J, D, L, e, u)
+            is_closed[i] = close_loops(evaluate, ints, floats, rows, is_free, q[i], E, J, D, L, e, u)
             if is_closed[i]:
                 for k in q_indices:
                     q[i, k] = floats[ints[AT_TRIAL] + k]
@@ -147,46 +151,48 @@ def retract(evaluate, ints, floats, rows, free, q_indices, q, is_closed):
     "f8[:,::1])",
     calls=EVALUATE,
 )
-def walk_along_loops(
-    evaluate, ints, floats, rows, free, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
+def move_along_loops(
+    evaluate, ints, floats, rows, is_free, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
 ):
-    """Move from a towards b (nq,) along the closed loops; write configurations to out (N, nq), return their number.
+    """Move from a towards b with closed loops in small steps, and return the number of configurations.
 
-    The first is a. The walk ends at b, where the loops lead away from b, at a joint limit, or where `out` is full.
+    The motion ends at b, if a step makes too little progress towards b, at a joint limit, or if `out` is full.
 
     Args:
-        evaluate, ints, floats, rows, free, q_indices: as in `retract`.
+        evaluate, ints, floats, rows, is_free, q_indices: as in `retract`.
+        a, b: (nq,) start and goal.
         lower, upper: (nq,) joint limits.
-        unit: (nq,) scale of each number of q.
+        unit: (nq,) scale of each element of q.
         step: largest distance between configurations before the loops are closed, in units.
         max_stretch: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has
             reached another branch.
         min_progress: smallest progress towards b per step, as a share of `step`.
+        out: (N, nq) written: the configurations, of which the first is a.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, free)
+    E, J, D, L, e, u = allocate_work(ints, rows, is_free)
     n, q, count = a.shape[0], np.empty(a.shape[0]), 1
     out[0] = a
     distance = largest_difference(a, b, unit)
     while count < out.shape[0]:
-        current = out[count - 1]
+        previous_q = out[count - 1]
         if distance <= step:
             out[count] = b
             return count + 1
         for k in range(n):
-            q[k] = current[k] + (b[k] - current[k]) * (step / distance)
-        if not close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
+            q[k] = previous_q[k] + (b[k] - previous_q[k]) * (step / distance)
+        if not close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
             return count
         for k in q_indices:
             q[k] = floats[ints[AT_TRIAL] + k]
         for k in range(n):
             if not (lower[k] - LIMIT_TOLERANCE <= q[k] <= upper[k] + LIMIT_TOLERANCE):
                 return count
-        new_distance = largest_difference(q, b, unit)
+        next_distance = largest_difference(q, b, unit)
         if (
-            largest_difference(current, q, unit) > max_stretch * step
-            or not new_distance < distance - min_progress * step
+            largest_difference(previous_q, q, unit) > max_stretch * step
+            or not next_distance < distance - min_progress * step
         ):
             return count
-        out[count], distance = q, new_distance
+        out[count], distance = q, next_distance
         count += 1
     return count

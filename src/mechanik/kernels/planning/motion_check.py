@@ -1,8 +1,8 @@
-"""Check whether straight joint-space motions are free of collisions, and the tables of the motion certificate.
+"""Collision checks of straight joint-space motions, and the layout of the tables of the motion certificate.
 
 A motion is sampled from coarse to fine, so that a collision is found early. The collision query, `query` of
-`distance/collision_query.py`, is passed as a function together with its arguments before q. So these kernels are
-compiled without it, do not depend on its layout, and never contain an older version of it.
+`distance/collision_query.py`, is passed as a function together with its arguments before q. So the planning kernels are
+compiled without the query, do not depend on its layout, and never contain an outdated version of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..compiler import inline, subroutine
 SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
 
 # a row of `body_pairs` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor
-# node (-1: the world). The distance of a row is that of its nearest pair.
+# node (-1: world). A distance row contains the distance of the nearest of its pairs.
 PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, PAIR_INTS = 0, 1, 2, 3, 4
 
 SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
@@ -25,9 +25,9 @@ SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_
     5,
     6,
 )
-"""State between two calls of `certify_path`: the current segment, and the share of it that is finished; the smallest
-measured distance, m; the number of samples; 1 if the whole path so far is proven, else 0; the length of the last
-proven interval, in units."""
+"""State between two calls of `certify_path`: the current segment, and its finished share; the smallest measured
+distance (m); the number of samples; 1 if the whole path so far is proven, else 0; the length of the last proven
+interval, in units."""
 
 NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_SAMPLES = -1, 0, 1, 2, 3
 """Return values; only `spline_is_free` returns TOO_MANY_SAMPLES."""
@@ -38,19 +38,19 @@ QUERY = ("distance.collision_query:query",)
 QUERY_TABLES = "f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1]"
 """Types of the first nine arguments of the query."""
 QUERY_SCENE = f"{QUERY_TABLES}, i8, f8"
-"""The same, followed by the mode QUERY_IS_FREE and the clearance (m)."""
+"""Types of the arguments `scene` of the query: QUERY_TABLES, the mode QUERY_IS_FREE and the clearance (m)."""
 
 
 @inline
 def write_row(x, i, q):
-    """Copy a configuration (nq,) into row i of x, number by number: assigning a whole row takes long to compile."""
+    """Copy a configuration (nq,) into row i of x. A loop compiles faster than the assignment of a whole row."""
     for k in range(q.shape[0]):
         x[i, k] = q[k]
 
 
 @inline
 def is_free_configuration(query, scene, q, work):
-    """Return whether the configuration q (1, nq) is free of collisions, and count the check.
+    """Return whether the configuration q (1, nq) is free of collisions; the check is counted.
 
     Args:
         scene: the arguments of `query` that QUERY_SCENE lists.
@@ -81,27 +81,30 @@ def is_free_configuration(query, scene, q, work):
 
 @subroutine
 def is_free_motion(query, scene, a, b, unit, step, q, work):
-    """Return whether the straight motion from a to b (nq,), b included, is free at samples at most `step` apart.
+    """Return whether the straight motion from a to b (nq,) is free of collisions at samples at most `step` apart.
+
+    The end b is checked, the start a is not.
 
     Args:
-        unit: (nq,) scale of each number of q.
+        query, scene, work: as in `is_free_configuration`.
+        unit: (nq,) scale of each element of q.
         step: in units.
         q: (1, nq) work array for a configuration.
     """
     write_row(q, 0, b)
     if not is_free_configuration(query, scene, q, work):
         return False
-    largest = 0.0
+    largest_motion = 0.0
     for k in range(a.shape[0]):
-        largest = max(largest, abs(b[k] - a[k]) / unit[k])
-    count = int(largest / step) + 1
+        largest_motion = max(largest_motion, abs(b[k] - a[k]) / unit[k])
+    piece_count = int(largest_motion / step) + 1
     stride = 1
-    while 2 * stride < count:
+    while 2 * stride < piece_count:
         stride *= 2
     while stride > 0:
-        # only the odd multiples, so that each sample is checked once
-        for i in range(stride, count, 2 * stride):
-            share = i / count
+        # only odd multiples of the stride, so that each sample is checked once
+        for i in range(stride, piece_count, 2 * stride):
+            share = i / piece_count
             for k in range(a.shape[0]):
                 q[0, k] = a[k] + share * (b[k] - a[k])
             if not is_free_configuration(query, scene, q, work):

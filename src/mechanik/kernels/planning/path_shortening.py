@@ -1,4 +1,8 @@
-"""Shorten a path: skip waypoints, then try random shortcuts between two points of it, then skip waypoints again."""
+"""Shorten a path: skip waypoints, then try random shortcuts between two of its points, then skip waypoints again.
+
+A shortcut is a straight motion that is free of collisions and replaces a longer part of the path. Lengths are
+Euclidean norms of q in units, the scale of each element of q.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +24,15 @@ from .search_state import (
 )
 
 MAX_LENGTH_RATIO = 0.97
-"""Largest length of a shortcut, as a share of the path that it replaces; a longer one is not worth the checks. At 0.999
-paths are 1 % shorter, for half as many checks again."""
+"""Largest length of a shortcut, as a share of the path that it replaces; longer shortcuts are not checked. At 0.999,
+paths are 1 % shorter, but 50 % more checks are needed."""
 SAME_CONFIGURATION_DISTANCE = 1e-9
-"""Configurations that are nearer than this, in units, are the same."""
+"""Distance, in units, below which two configurations count as the same."""
 
 
 @subroutine
 def segment_length(a, b, unit):
+    """Return the length of the straight segment from a to b, in units."""
     total = 0.0
     for k in range(a.shape[0]):
         difference = (b[k] - a[k]) / unit[k]
@@ -37,56 +42,57 @@ def segment_length(a, b, unit):
 
 @subroutine
 def skip_waypoints(query, scene, x, count, unit, step, q, work):
-    """Remove waypoints of x (n, nq) that a free straight motion can skip; return how many remain.
+    """Remove waypoints of x (n, nq) that a free straight motion can skip; return the number of remaining waypoints.
 
-    From each waypoint the farthest reachable one is searched by halving the number of skipped waypoints.
+    From each waypoint, a far waypoint that a free motion reaches is searched by halving the number of skipped
+    waypoints.
     """
-    remaining, k = 1, 0
+    remaining_count, k = 1, 0
     while k < count - 1:
         candidate = count - 1
         while candidate > k + 1 and not is_free_motion(
-            query, scene, x[remaining - 1], x[candidate], unit, step, q, work
+            query, scene, x[remaining_count - 1], x[candidate], unit, step, q, work
         ):
             candidate = k + (candidate - k) // 2
-        write_row(x, remaining, x[candidate])
-        remaining += 1
+        write_row(x, remaining_count, x[candidate])
+        remaining_count += 1
         k = candidate
-    return remaining
+    return remaining_count
 
 
 @subroutine
-def segment_at(x, count, unit, length, a):
-    """Write the configuration at length `length` of the path into a, and return the index of its segment."""
-    k, rest = 0, length
-    size = segment_length(x[0], x[1], unit)
-    while rest > size and k < count - 2:
-        rest -= size
+def segment_at(x, count, unit, length, q):
+    """Write the configuration at a length along the path (in units) into q, and return the index of its segment."""
+    k, remaining_length = 0, length
+    current_length = segment_length(x[0], x[1], unit)
+    while remaining_length > current_length and k < count - 2:
+        remaining_length -= current_length
         k += 1
-        size = segment_length(x[k], x[k + 1], unit)
-    share = min(1.0, rest / size) if size > 0.0 else 0.0
-    for i in range(a.shape[0]):
-        a[i] = x[k, i] + share * (x[k + 1, i] - x[k, i])
+        current_length = segment_length(x[k], x[k + 1], unit)
+    share = min(1.0, remaining_length / current_length) if current_length > 0.0 else 0.0
+    for i in range(q.shape[0]):
+        q[i] = x[k, i] + share * (x[k + 1, i] - x[k, i])
     return k
 
 
 @subroutine
 def replace_waypoints(x, count, i, j, a, b, unit):
-    """Replace the waypoints i + 1 to j by a and b, without duplicates of neighbours; return the new number."""
-    first, last = i + 1, j + 1
+    """Replace the waypoints i + 1 to j by a and b, unless these equal their neighbours; return the new number."""
+    insert_index, next_index = i + 1, j + 1
     keeps_a = segment_length(x[i], a, unit) > SAME_CONFIGURATION_DISTANCE
-    keeps_b = segment_length(b, x[last], unit) > SAME_CONFIGURATION_DISTANCE
-    shift = first + int(keeps_a) + int(keeps_b) - last
+    keeps_b = segment_length(b, x[next_index], unit) > SAME_CONFIGURATION_DISTANCE
+    shift = insert_index + int(keeps_a) + int(keeps_b) - next_index
     if shift > 0:
-        for k in range(count - 1, last - 1, -1):
+        for k in range(count - 1, next_index - 1, -1):
             write_row(x, k + shift, x[k])
     else:
-        for k in range(last, count):
+        for k in range(next_index, count):
             write_row(x, k + shift, x[k])
     if keeps_a:
-        write_row(x, first, a)
-        first += 1
+        write_row(x, insert_index, a)
+        insert_index += 1
     if keeps_b:
-        write_row(x, first, b)
+        write_row(x, insert_index, b)
     return count + shift
 
 
@@ -95,17 +101,17 @@ def shorten_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     unit, step, seed, max_shortcuts, max_failures, budget, x, state,
 ):  # fmt: skip
-    """Shorten a path until nothing helps, or pause when the budget is spent; the next call continues.
+    """Shorten a path until no shortcut is found, or pause when the budget is used up; the next call continues.
 
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
-        unit: (nq,) scale of each number of q.
+        unit: (nq,) scale of each element of q.
         step: distance between the collision checks of a motion, in units.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         max_shortcuts: largest number of shortcuts that are tried.
-        max_failures: number of failed shortcuts in a row after which the search ends.
+        max_failures: number of consecutive failed shortcuts after which the search ends.
         budget: number of collision checks after which the kernel pauses.
-        x: (n, nq) waypoints, with space for as many more as shortcuts are tried.
+        x: (n, nq) waypoints, with space for one more waypoint per tried shortcut; updated.
         state: (SEARCH_STATE_INTS,), see `search_state.py`.
 
     Returns:
@@ -125,15 +131,15 @@ def shorten_path(
         if count < 3 or state[SHORTCUTS_TRIED] >= max_shortcuts or state[SHORTCUTS_FAILED] >= max_failures:
             state[SHORTENING_STAGE] += 1
             continue
-        total = 0.0
+        path_length = 0.0
         for k in range(count - 1):
-            total += segment_length(x[k], x[k + 1], unit)
-        low, high = total * random_number(seed, state), total * random_number(seed, state)
-        low, high = min(low, high), max(low, high)
-        i, j = segment_at(x, count, unit, low, a), segment_at(x, count, unit, high, b)
+            path_length += segment_length(x[k], x[k + 1], unit)
+        start_length, end_length = path_length * random_number(seed, state), path_length * random_number(seed, state)
+        start_length, end_length = min(start_length, end_length), max(start_length, end_length)
+        i, j = segment_at(x, count, unit, start_length, a), segment_at(x, count, unit, end_length, b)
         state[SHORTCUTS_TRIED] += 1
         state[SHORTCUTS_FAILED] += 1
-        if i == j or segment_length(a, b, unit) > MAX_LENGTH_RATIO * (high - low):
+        if i == j or segment_length(a, b, unit) > MAX_LENGTH_RATIO * (end_length - start_length):
             continue
         write_row(q, 0, a)
         if is_free_configuration(query, scene, q, work) and is_free_motion(query, scene, a, b, unit, step, q, work):

@@ -1,6 +1,6 @@
-"""State that the path search kernels keep between two calls, their return values, and their random numbers.
+"""State of the path search kernels between two calls, their return values, and their random numbers.
 
-Each search has its own sequence of random numbers, so its result does not depend on threads.
+Each search has its own sequence of random numbers, so its result does not depend on other threads.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 from ..chain_restarts import splitmix64
 from ..compiler import inline
 
-# integers of the state. Tree growth: number of nodes of each tree; number of nodes that each has grown; the nodes at
-# which the trees meet
+# integers of the state. Tree growth: number of nodes of each tree; number of nodes that were added to each tree; the
+# nodes at which the trees are connected
 NODE_COUNT, GROWTH_COUNT, MEETING_NODE = 0, 2, 4
 # path shortening: number of waypoints; tried shortcuts; failed shortcuts since the last success; the stage
 WAYPOINT_COUNT, SHORTCUTS_TRIED, SHORTCUTS_FAILED, SHORTENING_STAGE = 0, 1, 2, 3
@@ -19,7 +19,8 @@ WAYPOINT_COUNT, SHORTCUTS_TRIED, SHORTCUTS_FAILED, SHORTENING_STAGE = 0, 1, 2, 3
 CHECK_COUNT, RANDOM_COUNT, SEARCH_STATE_INTS = 6, 7, 8
 
 SEARCH_DONE, SEARCH_PAUSED, SEARCH_FULL = 0, 1, 2
-"""Return values: finished (the trees meet, or no shortcut helps); the budget is spent; no space for more nodes."""
+"""Return values: finished (the trees are connected, or no further shortcut is found); the budget is used up; the arrays
+are full."""
 
 
 @inline

@@ -1,7 +1,10 @@
-"""Check whether the cubic spline through the waypoints of a path, along which it is retimed, is free of collisions.
+"""Check whether the cubic spline through the waypoints of a path, which retiming follows, is free of collisions.
 
-It is the spline of `motion/retime/joint_spline.py`: a natural cubic spline over the length of the straight segments,
-with waypoints inserted where it deviates too far from them.
+The spline is that of `motion/retime/joint_spline.py`: a natural cubic spline whose parameter is the length of the
+straight segments, with waypoints inserted where it deviates too far from them. With the second derivatives M and the
+length h of a segment from x0 to x1, its point at the share b (and a = 1 - b) is
+
+    a x0 + b x1 + h^2 / 6 ((a^3 - a) M0 + (b^3 - b) M1)
 """
 
 from __future__ import annotations
@@ -19,19 +22,21 @@ SAMPLES_PER_SEGMENT = 7
 
 @subroutine
 def spline_second_derivatives(x, count, h, d, M):
-    """Compute the second derivatives M (N, nq) at the waypoints x, zero at the ends, by the Thomas algorithm.
+    """Compute the second derivatives at the waypoints, zero at the ends, by the Thomas algorithm.
 
     Args:
-        count: number of waypoints.
+        x: (N, nq) waypoints.
+        count: number of waypoints in use.
         h: (N,) written: lengths of the segments.
-        d: (N,) work array.
+        d: (N,) work array for the diagonal of the tridiagonal matrix.
+        M: (N, nq) written: the second derivatives.
     """
     n = x.shape[1]
     for k in range(count - 1):
-        total = 0.0
+        length_square = 0.0
         for i in range(n):
-            total += (x[k + 1, i] - x[k, i]) ** 2
-        h[k] = math.sqrt(total)
+            length_square += (x[k + 1, i] - x[k, i]) ** 2
+        h[k] = math.sqrt(length_square)
     for i in range(n):
         M[0, i], M[count - 1, i] = 0.0, 0.0
     for k in range(1, count - 1):
@@ -59,18 +64,18 @@ def point_on_spline(x, h, M, k, share, out):
 
 
 @subroutine
-def deviation_from_segment(x, h, M, k, out):
-    """Return how far segment k of the spline deviates from the straight segment, in a single number of q."""
-    n, largest, length = x.shape[1], 0.0, max(h[k] * h[k], 1e-300)
+def deviation_from_segment(x, h, M, k, sample):
+    """Return the largest deviation of segment k of the spline from the straight segment, in any element of q."""
+    n, largest_deviation, length_square = x.shape[1], 0.0, max(h[k] * h[k], 1e-300)
     for j in range(1, SAMPLES_PER_SEGMENT + 1):
-        point_on_spline(x, h, M, k, j / (SAMPLES_PER_SEGMENT + 1.0), out)
+        point_on_spline(x, h, M, k, j / (SAMPLES_PER_SEGMENT + 1.0), sample)
         share = 0.0
         for i in range(n):
-            share += (out[0, i] - x[k, i]) * (x[k + 1, i] - x[k, i])
-        share = min(max(share / length, 0.0), 1.0)
+            share += (sample[0, i] - x[k, i]) * (x[k + 1, i] - x[k, i])
+        share = min(max(share / length_square, 0.0), 1.0)
         for i in range(n):
-            largest = max(largest, abs(out[0, i] - x[k, i] - share * (x[k + 1, i] - x[k, i])))
-    return largest
+            largest_deviation = max(largest_deviation, abs(sample[0, i] - x[k, i] - share * (x[k + 1, i] - x[k, i])))
+    return largest_deviation
 
 
 @kernel(f"i8({QUERY_SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])", calls=QUERY)
@@ -82,21 +87,21 @@ def spline_is_free(
 
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
-        q: (N, nq) waypoints, N >= 3, neighbours different.
-        unit: (nq,) scale of each number of q.
-        max_deviation: largest deviation from the straight segments, in a single number of q.
+        q: (N, nq) waypoints, N >= 3; consecutive waypoints must differ.
+        unit: (nq,) scale of each element of q.
+        max_deviation: largest deviation from the straight segments, in any element of q.
         spacing: approximate distance between collision checks, in units.
         max_rounds: largest number of rounds in which waypoints are inserted.
         max_waypoints: largest number of waypoints.
         check_count: (1,), increased by the number of checks.
 
     Returns:
-        IN_COLLISION, IS_FREE, or TOO_MANY_SAMPLES if there are too many waypoints.
+        IN_COLLISION, IS_FREE, or TOO_MANY_SAMPLES if `max_waypoints` is exceeded.
     """
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     work = np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count
     n, count, sample = q.shape[1], q.shape[0], np.empty((1, q.shape[1]))
-    x, y = np.empty((2 * count + 64, n)), np.empty((2 * count + 64, n))
+    x, refined = np.empty((2 * count + 64, n)), np.empty((2 * count + 64, n))
     h, d, M = np.empty(x.shape[0]), np.empty(x.shape[0]), np.empty(x.shape)
     for k in range(count):
         write_row(x, k, q[k])
@@ -105,28 +110,28 @@ def spline_is_free(
         if 2 * count > max_waypoints:
             return TOO_MANY_SAMPLES
         if x.shape[0] < 2 * count:
-            x, y = np.concatenate((x, x)), np.empty((2 * x.shape[0], n))
+            x, refined = np.concatenate((x, x)), np.empty((2 * x.shape[0], n))
             h, d, M = np.concatenate((h, h)), np.empty(x.shape[0]), np.concatenate((M, M))
-        inserted = 0
+        inserted_count = 0
         for k in range(count - 1):
-            write_row(y, k + inserted, x[k])
+            write_row(refined, k + inserted_count, x[k])
             if deviation_from_segment(x, h, M, k, sample) > max_deviation:
-                inserted += 1
+                inserted_count += 1
                 for i in range(n):
-                    y[k + inserted, i] = 0.5 * (x[k, i] + x[k + 1, i])
-        write_row(y, count - 1 + inserted, x[count - 1])
-        if inserted == 0:
+                    refined[k + inserted_count, i] = 0.5 * (x[k, i] + x[k + 1, i])
+        write_row(refined, count - 1 + inserted_count, x[count - 1])
+        if inserted_count == 0:
             break
-        x, y = y, x
-        count += inserted
+        x, refined = refined, x
+        count += inserted_count
     spline_second_derivatives(x, count, h, d, M)
     for k in range(count - 1):
-        largest = 0.0
+        largest_motion = 0.0
         for i in range(n):
-            largest = max(largest, abs(x[k + 1, i] - x[k, i]) / unit[i])
-        pieces = max(1, math.ceil(largest / spacing))
-        for j in range(pieces):
-            point_on_spline(x, h, M, k, j / pieces, sample)
+            largest_motion = max(largest_motion, abs(x[k + 1, i] - x[k, i]) / unit[i])
+        piece_count = max(1, math.ceil(largest_motion / spacing))
+        for j in range(piece_count):
+            point_on_spline(x, h, M, k, j / piece_count, sample)
             if not is_free_configuration(query, scene, sample, work):
                 return IN_COLLISION
     write_row(sample, 0, x[count - 1])

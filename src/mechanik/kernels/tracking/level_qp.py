@@ -2,7 +2,11 @@
 
 A level minimises a convex quadratic form, the error of its residual rates plus damping, between bounds, by the dual
 method of Goldfarb and Idnani (1983). It starts at the unconstrained minimum and adds violated bounds to the active
-set. So it needs no feasible start and detects infeasible bounds, which occur where loops and limits meet.
+set. So it needs no feasible start and detects infeasible bounds, which occur where loops contradict limits.
+
+The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds. The velocities
+of all n columns are B y, with the basis B (n, d); v is the index of a column. A (m, d) is the Jacobian of a level's m
+rows over y; r is the index of a row.
 """
 
 from __future__ import annotations
@@ -27,9 +31,9 @@ from ..compiler import subroutine
     IS_COUPLED,
 ) = range(12)
 """Largest velocity and acceleration (infinite if unlimited); the present velocity; for a dependent column, the part of
-its velocity that the linear step does not contain, from the last step; the bounds of the next velocity, first with
-and then without the acceleration limits; the limits of the value; the velocity before the step; 1 if loops or joint
-constraints couple the column to others, else 0."""
+its velocity in the previous step that closed the loops and that the linear step does not contain; the bounds of the
+next velocity, first with and then without the acceleration limits; the limits of the value; the velocity before the
+step; 1 if loops or joint constraints couple the column to others, else 0."""
 COLUMN_TABLE_ROWS = 12
 
 # elements of `options`
@@ -45,35 +49,36 @@ COLUMN_TABLE_ROWS = 12
 """The time step (s); for coupled columns, the largest velocity towards a limit as a share of the remaining distance
 (1/s); the damping at a singularity, and the distance from a singularity below which damping starts, in units of
 residual over columns; whether the velocity of moving targets is followed; the tolerance of the hard residual;
-whether a pair is too near, so that limits come first and separation second."""
+whether a pair of bodies is too near, so that the limits have priority over the separation of the pair."""
 OPTION_COUNT = 7
 
 # result of a step
 STEP_MOVED, STEP_BRAKED, STEP_STOPPED = range(3)
-"""The step is within all limits; no velocity is within all limits, because of loops or of bounds on several columns, so
-the acceleration limits are exceeded; the mechanism stops, because no such velocity exists either."""
+"""STEP_MOVED: the step is within all limits. STEP_BRAKED: the acceleration limits are exceeded, because loops or bounds
+on several columns leave no velocity within all limits. STEP_STOPPED: the mechanism stops, because no velocity is
+feasible even without the acceleration limits."""
 
 # the active bound of a column's velocity; negative for the lower bound
-NOT_LIMITED, BY_ACCELERATION, BY_VELOCITY, BY_POSITION = range(4)
+NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION = range(4)
 
-WANTED_RATE, MIN_RATE = 2, 3
-"""Further columns of `edges`, after the two bounds of a rate: the desired rate, and the smallest allowed rate where the
-desired rate is not feasible."""
+DESIRED_DISTANCE_RATE, MIN_DISTANCE_RATE = 2, 3
+"""Further columns of `extra_bounds`, after the two bounds of a rate: the desired rate of the distance of a pair, and
+the smallest allowed rate where the desired rate is infeasible, m/s."""
 
 LIMIT_SHARE = 1.0 - 1e-9
 """Share of the limits that is used, so that rounding does not exceed them."""
 COUPLED_LIMIT_SHARE = 1.0 - 1e-6
-"""The same for coupled columns, whose velocity is known only after the loops are closed."""
+"""Share of the limits that is used for coupled columns, whose velocity is known only after the loops are closed."""
 
-# work arrays `matrices`, `vectors` and `indices` (integers); all of a kind have the size of the largest, so that each
-# kind is one array
+# work arrays `matrices`, `vectors` and `indices` (integers); each kind is one array, so all its entries have the size
+# of the largest
 (
     MATRIX_HARD,
     MATRIX_ROW_OPERATIONS,
     MATRIX_BASIS,
     MATRIX_FREE_BASIS,
-    MATRIX_ALL,
-    MATRIX_LEVEL,
+    MATRIX_JACOBIAN,
+    MATRIX_JACOBIAN_OVER_BASIS,
     MATRIX_HESSIAN,
     MATRIX_FACTOR,
     MATRIX_BOUNDS,
@@ -81,18 +86,46 @@ COUPLED_LIMIT_SHARE = 1.0 - 1e-6
     MATRIX_QP_R,
     MATRIX_GRAM,
     MATRIX_GRAM_FACTOR,
-    MATRIX_ROWS,
+    MATRIX_REFLECTED_ROWS,
     MATRIX_BANDS,
 ) = range(15)
-(VECTOR_RATES, VECTOR_STRAIGHT, VECTOR_CURVED, VECTOR_RESIDUAL, VECTOR_CHANGE, VECTOR_ERROR, VECTOR_PAST_ERROR,
- VECTOR_RATE, VECTOR_LOW, VECTOR_HIGH, VECTOR_Y, VECTOR_GOAL, VECTOR_TARGET_RATE, VECTOR_MULTIPLIER, VECTOR_RATIO,
- VECTOR_ROTATED, VECTOR_DIRECTION, VECTOR_LINE, VECTOR_PIVOT_SIZE, VECTOR_SEPARATION) = range(20)  # fmt: skip
-(INDEX_ROW, INDEX_COLUMN, INDEX_PIVOT, INDEX_PIVOT_COLUMN, INDEX_HELD, INDEX_LIMITED, INDEX_LACKING) = range(7)
+(
+    VECTOR_RATES,
+    VECTOR_LINEAR_RATES,
+    VECTOR_CURVATURE_RATES,
+    VECTOR_RESIDUAL,
+    VECTOR_CLOSURE_STEP,
+    VECTOR_ERROR,
+    VECTOR_PAST_ERROR,
+    VECTOR_RATE,
+    VECTOR_LOW,
+    VECTOR_HIGH,
+    VECTOR_Y,
+    VECTOR_Y_GOAL,
+    VECTOR_Y_TARGET,
+    VECTOR_MULTIPLIER,
+    VECTOR_MULTIPLIER_STEP,
+    VECTOR_ROTATED_NORMAL,
+    VECTOR_DIRECTION,
+    VECTOR_SCRATCH,
+    VECTOR_BEST_PIVOT,
+    VECTOR_SEPARATION_RATES,
+) = range(20)
+(
+    INDEX_ROW_OF_PIVOT,
+    INDEX_COLUMN_OF_PIVOT,
+    INDEX_PIVOT_OF_COLUMN,
+    INDEX_BEST_COLUMN,
+    INDEX_ACTIVE_BOUND,
+    INDEX_LIMITED,
+    INDEX_TOO_SLOW,
+) = range(7)
 MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 20, 7
 
 
 DEPENDENT_BOUND_RATIO = 1e-13
-"""Share of a bound's squared normal below which it depends linearly on the active bounds."""
+"""Ratio of the squared normal of a bound, projected onto the null space of the active bounds, to its full square. Below
+this ratio the bound depends linearly on the active bounds."""
 
 
 @subroutine
@@ -141,19 +174,19 @@ def invert_transposed(L, J, d):
 
 @subroutine
 def add_bound(J, R, w, d, count):
-    """Add a bound to the active set; return False if its normal depends on those of the active bounds.
+    """Add a bound to the active set; return False if its normal depends linearly on those of the active bounds.
 
-    Givens rotations of J make w = J' normal zero below index `count`; w becomes the new column of R.
+    Givens rotations of the columns of J make w = J' normal zero below index `count`; w becomes the new column of R.
     """
     for j in range(d - 1, count, -1):
-        h = math.hypot(w[j - 1], w[j])
-        if w[j] == 0.0 or h == 0.0:
+        length = math.hypot(w[j - 1], w[j])
+        if w[j] == 0.0 or length == 0.0:
             continue
-        c, s = w[j - 1] / h, w[j] / h
-        w[j - 1], w[j] = h, 0.0
+        cosine, sine = w[j - 1] / length, w[j] / length
+        w[j - 1], w[j] = length, 0.0
         for k in range(d):
-            a, b = J[k, j - 1], J[k, j]
-            J[k, j - 1], J[k, j] = c * a + s * b, c * b - s * a
+            x, y = J[k, j - 1], J[k, j]
+            J[k, j - 1], J[k, j] = cosine * x + sine * y, cosine * y - sine * x
     for k in range(count + 1):
         R[k, count] = w[k]
     return abs(w[count]) > 0.0
@@ -161,74 +194,86 @@ def add_bound(J, R, w, d, count):
 
 @subroutine
 def drop_bound(J, R, u, active, d, count, dropped):
-    """Remove bound number `dropped` from the active set and make R triangular again."""
-    for c in range(dropped, count - 1):
-        active[c], u[c] = active[c + 1], u[c + 1]
+    """Remove bound number `dropped` from the active set and make R triangular again by Givens rotations.
+
+    Args:
+        u: multipliers of the active bounds, followed by that of the bound that is being added.
+    """
+    for i in range(dropped, count - 1):
+        active[i], u[i] = active[i + 1], u[i + 1]
         for k in range(count):
-            R[k, c] = R[k, c + 1]
+            R[k, i] = R[k, i + 1]
     u[count - 1], u[count] = u[count], 0.0
     for k in range(count):
         R[k, count - 1] = 0.0
     count -= 1
     for j in range(dropped, count):
-        h = math.hypot(R[j, j], R[j + 1, j])
-        if R[j + 1, j] == 0.0 or h == 0.0:
+        length = math.hypot(R[j, j], R[j + 1, j])
+        if R[j + 1, j] == 0.0 or length == 0.0:
             continue
-        c, s = R[j, j] / h, R[j + 1, j] / h
+        cosine, sine = R[j, j] / length, R[j + 1, j] / length
         for k in range(j, count):
-            a, b = R[j, k], R[j + 1, k]
-            R[j, k], R[j + 1, k] = c * a + s * b, c * b - s * a
+            x, y = R[j, k], R[j + 1, k]
+            R[j, k], R[j + 1, k] = cosine * x + sine * y, cosine * y - sine * x
         for k in range(d):
-            a, b = J[k, j], J[k, j + 1]
-            J[k, j], J[k, j + 1] = c * a + s * b, c * b - s * a
+            x, y = J[k, j], J[k, j + 1]
+            J[k, j], J[k, j + 1] = cosine * x + sine * y, cosine * y - sine * x
 
 
 @subroutine
-def most_violated(C, low, high, y, k, d, active, count):
-    """Return the most violated bound: its violation (negative), its index (-1: none) and its side (1 lower, -1 upper).
+def most_violated_bound(C, low, high, y, k, d, active, count):
+    """Return the slack (negative), the index (-1: none) and the side (1 lower, -1 upper) of the most violated bound.
 
-    Violations within rounding do not count.
+    Violations within rounding are ignored.
     """
-    largest, index, index_side = 0.0, -1, 1
+    lowest_slack, violated, violated_side = 0.0, -1, 1
     for i in range(k):
         value = 0.0
         for j in range(d):
             value += C[i, j] * y[j]
         above_low, below_high = value - low[i], high[i] - value
         side, slack = (1, above_low) if above_low < below_high else (-1, below_high)
-        if slack < largest and slack < -1e-12 * (1.0 + abs(value)):
+        if slack < lowest_slack and slack < -1e-12 * (1.0 + abs(value)):
             is_active = False
             for c in range(count):
                 if active[c] == i:
                     is_active = True
             if not is_active:
-                largest, index, index_side = slack, i, side
-    return largest, index, index_side
+                lowest_slack, violated, violated_side = slack, i, side
+    return lowest_slack, violated, violated_side
 
 
 @subroutine
 def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d):
     """Move y from the unconstrained minimum of a quadratic form to its minimum subject to low <= C y <= high.
 
+    The letters are those of Goldfarb and Idnani: J and R factor the normals of the active bounds, u are the
+    multipliers, z is the primal step direction, r the step of the multipliers; w = J' normal.
+
     Args:
         matrices, vectors, indices: work arrays.
         L: Cholesky factor of the form.
         y: the unconstrained minimum; overwritten by the solution.
-        k, d: number of bounds, and length of y.
+        C, low, high: normals (k, d) and values (k,) of the bounds.
 
     Returns:
-        False if the bounds are infeasible; then y is not valid.
+        False if the bounds are infeasible or the largest number of iterations is exceeded; then y is not valid.
     """
-    active, count = indices[INDEX_HELD], 0
-    _, p, _ = most_violated(C, low, high, y, k, d, active, count)
-    if p < 0:
+    active, count = indices[INDEX_ACTIVE_BOUND], 0
+    _, violated, _ = most_violated_bound(C, low, high, y, k, d, active, count)
+    if violated < 0:
         return True
     J, R = matrices[MATRIX_QP_J], matrices[MATRIX_QP_R]
     invert_transposed(L, J, d)
-    u, r, w, z = vectors[VECTOR_MULTIPLIER], vectors[VECTOR_RATIO], vectors[VECTOR_ROTATED], vectors[VECTOR_DIRECTION]
+    u, r, w, z = (
+        vectors[VECTOR_MULTIPLIER],
+        vectors[VECTOR_MULTIPLIER_STEP],
+        vectors[VECTOR_ROTATED_NORMAL],
+        vectors[VECTOR_DIRECTION],
+    )
     for _ in range(10 * (k + d)):
-        slack, p, side = most_violated(C, low, high, y, k, d, active, count)
-        if p < 0:
+        slack, violated, side = most_violated_bound(C, low, high, y, k, d, active, count)
+        if violated < 0:
             return True
         u[count] = 0.0
         while True:
@@ -236,7 +281,7 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
             for j in range(d):
                 total = 0.0
                 for i in range(d):
-                    total += J[i, j] * side * C[p, i]
+                    total += J[i, j] * side * C[violated, i]
                 w[j] = total
                 normal_square += total * total
             for i in range(d):
@@ -251,49 +296,51 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
                 for j in range(i + 1, count):
                     total -= R[i, j] * r[j]
                 r[i] = total / R[i, i]
-            dual, dropped = math.inf, -1
+            dual_step, dropped = math.inf, -1
             for j in range(count):
-                if r[j] > 0.0 and u[j] < dual * r[j]:
-                    dual, dropped = u[j] / r[j], j
-            primal = -slack / free_square if free_square > DEPENDENT_BOUND_RATIO * normal_square else math.inf
-            t = min(dual, primal)
-            if not t < math.inf:
+                if r[j] > 0.0 and u[j] < dual_step * r[j]:
+                    dual_step, dropped = u[j] / r[j], j
+            primal_step = -slack / free_square if free_square > DEPENDENT_BOUND_RATIO * normal_square else math.inf
+            step_length = min(dual_step, primal_step)
+            if not step_length < math.inf:
                 return False
             for j in range(count):
-                u[j] -= t * r[j]
-            u[count] += t
-            if primal < math.inf:
+                u[j] -= step_length * r[j]
+            u[count] += step_length
+            if primal_step < math.inf:
                 for i in range(d):
-                    y[i] += t * z[i]
-            if primal <= dual:
-                active[count] = p
+                    y[i] += step_length * z[i]
+            if primal_step <= dual_step:
+                active[count] = violated
                 if not add_bound(J, R, w, d, count):
                     return False
                 count += 1
                 break
-            if primal < math.inf:
-                slack += t * free_square
+            if primal_step < math.inf:
+                slack += step_length * free_square
             drop_bound(J, R, u, active, d, count, dropped)
             count -= 1
     return False
 
 
 RANK_RATIO = 1e-8
-"""Share of the norm of a level's largest row below which a remaining row counts as linearly dependent."""
+"""Ratio of norms. A row counts as linearly dependent if its part that is independent of the previous pivot rows is
+smaller than this share of the level's largest row."""
 
 
 @subroutine
 def singularity_damping(matrices, vectors, A, m, d, options):
-    """Return the squared damping of a level: zero far from singularities, SINGULARITY_DAMPING squared at one.
+    """Return the squared damping of a level: zero far from singularities, SINGULARITY_DAMPING squared at a singularity.
 
-    The distance from a singularity is measured by the harmonic mean of the squared singular values over their
-    number. It is smooth and never larger than the smallest of them.
+    The squared distance from a singularity is measured by the harmonic mean of the squared singular values divided by
+    their number, which is 1 / trace(G^-1) for the Gram matrix G of A. This measure is smooth and never larger than the
+    smallest squared singular value.
     """
-    k = min(m, d)
-    if k == 0:
+    rank_bound = min(m, d)
+    if rank_bound == 0:
         return 0.0
     G, L = matrices[MATRIX_GRAM], matrices[MATRIX_GRAM_FACTOR]
-    for i in range(k):
+    for i in range(rank_bound):
         for j in range(i + 1):
             total = 1e-12 if i == j else 0.0
             if m <= d:
@@ -303,11 +350,11 @@ def singularity_damping(matrices, vectors, A, m, d, options):
                 for r in range(m):
                     total += A[r, i] * A[r, j]
             G[i, j] = total
-    if not factor_cholesky(G, L, k):
+    if not factor_cholesky(G, L, rank_bound):
         return options[SINGULARITY_DAMPING] * options[SINGULARITY_DAMPING]
-    inverse_trace, column = 0.0, vectors[VECTOR_LINE]
-    for c in range(k):  # the squared columns of L^-1 sum up to the trace of G^-1
-        for i in range(c, k):
+    inverse_trace, column = 0.0, vectors[VECTOR_SCRATCH]
+    for c in range(rank_bound):  # the squared columns of L^-1 sum up to the trace of G^-1
+        for i in range(c, rank_bound):
             total = 1.0 if i == c else 0.0
             for j in range(c, i):
                 total -= L[i, j] * column[j]
@@ -319,7 +366,7 @@ def singularity_damping(matrices, vectors, A, m, d, options):
 
 @subroutine
 def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
-    """Write H = A'A + damping B'B, over the active rows."""
+    """Write the lower triangle of H = A'A + damping B'B, where A'A sums over the active rows."""
     for i in range(d):
         for j in range(i + 1):
             total = 0.0
@@ -337,7 +384,11 @@ def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
 
 @subroutine
 def unbounded_minimum(A, L, rate, band, m, d, y):
-    """Write the unconstrained minimum for the residual rates `rate` into y."""
+    """Write into y the unconstrained minimum of |A y - rate|^2 + damping |B y|^2 over the active rows.
+
+    Args:
+        L: Cholesky factor of the Hessian that `level_hessian` writes.
+    """
     for j in range(d):
         y[j] = 0.0
     for r in range(m):
@@ -349,7 +400,7 @@ def unbounded_minimum(A, L, rate, band, m, d, y):
 
 @subroutine
 def remaining_rate(A, rate, band, m, d, y):
-    """Return the norm of the part of `rate` that y does not achieve, over the active rows."""
+    """Return the norm of `rate` - A y over the active rows: the part of the rate that y does not achieve."""
     square = 0.0
     for r in range(m):
         if band[r, 2] != 0.0:
@@ -362,42 +413,42 @@ def remaining_rate(A, rate, band, m, d, y):
 
 @subroutine
 def reduce_basis(matrices, vectors, A, B, band, m, n, d):
-    """Reduce B to the columns that do not move the active rows of a level, and return their number.
+    """Reduce B to the directions that do not change the active rows of a level, and return their number.
 
-    Householder reflections rotate B so that its first columns move the rows; these are removed.
+    Householder reflections transform B. Then only its first columns change the rows, and these columns are removed.
     """
-    X, u = matrices[MATRIX_ROWS], vectors[VECTOR_LINE]
-    largest = 0.0
+    rows, reflector = matrices[MATRIX_REFLECTED_ROWS], vectors[VECTOR_SCRATCH]
+    largest_square = 0.0
     for r in range(m):
-        size = 0.0
+        row_square = 0.0
         for j in range(d):
-            X[r, j] = A[r, j] * band[r, 2]
-            size += X[r, j] * X[r, j]
-        largest = max(largest, size)
+            rows[r, j] = A[r, j] * band[r, 2]
+            row_square += rows[r, j] * rows[r, j]
+        largest_square = max(largest_square, row_square)
     rank = 0
     while rank < min(m, d):
-        p, best = -1, RANK_RATIO * RANK_RATIO * largest
+        pivot_row, largest_remaining = -1, RANK_RATIO * RANK_RATIO * largest_square
         for r in range(m):
             total = 0.0
             for j in range(rank, d):
-                total += X[r, j] * X[r, j]
-            if total > best:
-                p, best = r, total
-        if p < 0:
+                total += rows[r, j] * rows[r, j]
+            if total > largest_remaining:
+                pivot_row, largest_remaining = r, total
+        if pivot_row < 0:
             break
-        # the reflection that maps the rest of row p onto one axis
-        size = math.sqrt(best)
-        head = X[p, rank] + math.copysign(size, X[p, rank])
-        square = best - X[p, rank] * X[p, rank] + head * head
-        u[rank] = head
+        # the reflection that maps the remaining part of the pivot row onto one axis
+        norm = math.sqrt(largest_remaining)
+        leading = rows[pivot_row, rank] + math.copysign(norm, rows[pivot_row, rank])
+        reflector_square = largest_remaining - rows[pivot_row, rank] * rows[pivot_row, rank] + leading * leading
+        reflector[rank] = leading
         for j in range(rank + 1, d):
-            u[j] = X[p, j]
+            reflector[j] = rows[pivot_row, j]
         for r in range(m):
-            reflect_row(X, r, u, rank, d, square)
+            reflect_row(rows, r, reflector, rank, d, reflector_square)
         for v in range(n):
-            reflect_row(B, v, u, rank, d, square)
+            reflect_row(B, v, reflector, rank, d, reflector_square)
         for j in range(rank, d):
-            X[p, j] = 0.0
+            rows[pivot_row, j] = 0.0
         rank += 1
     for v in range(n):
         for j in range(d - rank):
@@ -406,10 +457,11 @@ def reduce_basis(matrices, vectors, A, B, band, m, n, d):
 
 
 @subroutine
-def reflect_row(matrices, r, u, first, d, square):
-    total = 0.0
+def reflect_row(matrix, r, reflector, first, d, reflector_square):
+    """Apply a Householder reflection to the entries first .. d - 1 of row r."""
+    factor = 0.0
     for j in range(first, d):
-        total += matrices[r, j] * u[j]
-    total *= 2.0 / square
+        factor += matrix[r, j] * reflector[j]
+    factor *= 2.0 / reflector_square
     for j in range(first, d):
-        matrices[r, j] -= total * u[j]
+        matrix[r, j] -= factor * reflector[j]

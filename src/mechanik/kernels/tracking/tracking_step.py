@@ -2,8 +2,12 @@
 
 Gaussian elimination with complete pivoting splits the columns into independent and dependent ones, to first order;
 the dependent columns also close the loops after a step. Columns without velocity and acceleration limits become
-dependent first. So limited columns keep their limits exactly, as long as they are no more than the dofs of the
-mechanism.
+dependent first. So limited columns are exactly within their limits if there are no more of them than the mechanism has
+dofs.
+
+The letters of the code: M is the Jacobian of the hard rows, m the number of these rows and r the index of a row, n the
+number of columns and v the index of a column. B (n, d) maps the d independent velocities to all columns; p and c are
+row and column of pivot number s; k is the number of rows in `extra_rows`.
 """
 
 from __future__ import annotations
@@ -16,22 +20,22 @@ from ..problem_layout import *
 from ..residuals import evaluate_residuals
 from .level_qp import *
 from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
-from .priority_levels import bound_rates, bounds_over_basis, limiting_bounds, separate_close_pairs, solve_levels
+from .priority_levels import bound_rates, bounds_over_basis, separate_close_pairs, solve_levels, write_limit_codes
 
 MIN_PIVOT = 1e-7
-"""Rows with smaller pivots are linearly dependent. Rows and columns are scaled to the order of one."""
+"""Rows with smaller pivots are linearly dependent. The entries of the Jacobian are scaled to the order of one."""
 MIN_UNLIMITED_PIVOT = 0.03
 """A column without limits becomes dependent first only if its pivot is larger than this."""
 
 
 @subroutine
-def gather_hard(ints, floats, M, n):
+def gather_hard_rows(ints, floats, M, n):
     """Gather the Jacobian of the hard equality rows into M (m, n), and return m."""
     blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
     jacobian, m = ints[AT_JACOBIAN] + ints[N_JACOBIAN], 0
     for b in range(ints[ints[AT_STAGES] + SOFT_END]):
         block = blocks + BLOCK_INTS * b
-        row, width, first, j = (
+        row, width, first_column, first_entry = (
             ints[block + FIRST_ROW],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_COLUMN],
@@ -42,59 +46,63 @@ def gather_hard(ints, floats, M, n):
                 continue
             for v in range(n):
                 M[m, v] = 0.0
-            for u in range(width):
-                v = ints[columns + first + u]
+            for c in range(width):
+                v = ints[columns + first_column + c]
                 if v < n:
-                    M[m, v] = floats[jacobian + j + r * width + u]
+                    M[m, v] = floats[jacobian + first_entry + r * width + c]
             m += 1
     return m
 
 
 @subroutine
-def read_hard(ints, floats, buffer, e):
-    """Read the residual of the same rows into e, and return its largest magnitude."""
-    residual, slack, m, largest = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_SLACK], 0, 0.0
+def read_hard_residual(ints, floats, buffer, e):
+    """Read the residual of the rows that `gather_hard_rows` gathers into e, and return its largest magnitude.
+
+    Args:
+        buffer: which of the residual buffers in `floats` is read.
+    """
+    residual, slack, m, largest_residual = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_SLACK], 0, 0.0
     blocks = ints[AT_BLOCKS]
     for b in range(ints[ints[AT_STAGES] + SOFT_END]):
         block = blocks + BLOCK_INTS * b
         for r in range(ints[block + FIRST_ROW], ints[block + FIRST_ROW] + ints[block + ROW_COUNT]):
             if ints[slack + 2 * r] < 0:
                 e[m] = floats[residual + r]
-                largest = max(largest, abs(e[m]))
+                largest_residual = max(largest_residual, abs(e[m]))
                 m += 1
-    return largest
+    return largest_residual
 
 
 @subroutine
-def best_pivot_of_row(M, r, n, pivot_index, is_limited, pivot_sizes, pivot_columns):
-    """Find the largest entry of row r among the columns that may become dependent."""
-    pivot_sizes[r], pivot_columns[r] = 0.0, -1
+def best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_columns):
+    """Find the largest entry of row r among the columns that may become dependent: no pivot yet, and not limited."""
+    best_pivots[r], best_columns[r] = 0.0, -1
     for v in range(n):
-        if abs(M[r, v]) > pivot_sizes[r] and pivot_index[v] < 0 and is_limited[v] == 0:
-            pivot_sizes[r], pivot_columns[r] = abs(M[r, v]), v
+        if abs(M[r, v]) > best_pivots[r] and pivot_of_column[v] < 0 and is_limited[v] == 0:
+            best_pivots[r], best_columns[r] = abs(M[r, v]), v
 
 
 @subroutine
-def eliminate_hard(vectors, indices, M, K, m, n, column_table, row_of, column_of, pivot_index):
+def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, pivot_columns, pivot_of_column):
     """Reduce M to upper triangular form in the order of its pivots, and return their number.
 
     Args:
         vectors, indices: work arrays.
         K: (m, m) written: the multiples of the pivot rows that were subtracted from each row.
-        row_of, column_of: written: row and column of each pivot, in order.
-        pivot_index: (n,) written: the index of the pivot in each column; -1 for independent columns.
+        pivot_rows, pivot_columns: (m,) written: row and column of each pivot, in order.
+        pivot_of_column: (n,) written: the index of the pivot in each column; -1 for independent columns.
     """
-    count, is_limited, pivot_sizes, pivot_columns = (
+    count, is_limited, best_pivots, best_columns = (
         0,
         indices[INDEX_LIMITED],
-        vectors[VECTOR_PIVOT_SIZE],
-        indices[INDEX_PIVOT_COLUMN],
+        vectors[VECTOR_BEST_PIVOT],
+        indices[INDEX_BEST_COLUMN],
     )
     for v in range(n):
-        pivot_index[v] = -1
+        pivot_of_column[v] = -1
         is_limited[v] = 1 if min(column_table[MAX_VELOCITY, v], column_table[MAX_ACCELERATION, v]) < math.inf else 0
     for r in range(m):
-        row_of[r] = -1
+        pivot_rows[r] = -1
         for s in range(m):
             K[r, s] = 0.0
     for pass_index in range(2):
@@ -103,98 +111,106 @@ def eliminate_hard(vectors, indices, M, K, m, n, column_table, row_of, column_of
             for v in range(n):
                 is_limited[v] = 0
         for r in range(m):
-            pivot_sizes[r] = -1.0
+            best_pivots[r] = -1.0
         for s in range(count):
-            pivot_columns[row_of[s]] = -2  # marks pivot rows
+            best_columns[pivot_rows[s]] = -2  # marks pivot rows
         for r in range(m):
-            if pivot_columns[r] != -2 or pass_index == 0:
-                best_pivot_of_row(M, r, n, pivot_index, is_limited, pivot_sizes, pivot_columns)
+            if best_columns[r] != -2 or pass_index == 0:
+                best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_columns)
         while count < m:
-            best, p = min_pivot, -1
+            largest_pivot, p = min_pivot, -1
             for r in range(m):
-                if pivot_sizes[r] > best:
-                    best, p = pivot_sizes[r], r
+                if best_pivots[r] > largest_pivot:
+                    largest_pivot, p = best_pivots[r], r
             if p < 0:
                 break
-            c = pivot_columns[p]
-            row_of[count], column_of[count], pivot_index[c] = p, c, count
-            pivot_sizes[p], pivot_columns[p] = -1.0, -2
+            c = best_columns[p]
+            pivot_rows[count], pivot_columns[count], pivot_of_column[c] = p, c, count
+            best_pivots[p], best_columns[p] = -1.0, -2
             inverse = 1.0 / M[p, c]
             for r in range(m):
-                f = M[r, c] * inverse
-                if pivot_columns[r] == -2 or f == 0.0:
+                factor = M[r, c] * inverse
+                if best_columns[r] == -2 or factor == 0.0:
                     continue
                 for v in range(n):
-                    M[r, v] -= f * M[p, v]
+                    M[r, v] -= factor * M[p, v]
                 M[r, c] = 0.0
-                K[r, count] = f
-                best_pivot_of_row(M, r, n, pivot_index, is_limited, pivot_sizes, pivot_columns)
+                K[r, count] = factor
+                best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_columns)
             count += 1
     return count
 
 
 @subroutine
-def free_basis(M, n, count, row_of, column_of, pivot_index, B):
-    """Write how all columns move with the independent ones into B (n, d), and return d."""
+def free_basis(M, n, count, pivot_rows, pivot_columns, pivot_of_column, B):
+    """Write the basis B (n, d) of the velocities that keep the loops closed, and return d.
+
+    Each column of B contains the velocities of all columns at unit velocity of one independent column.
+    """
     d = 0
     for v in range(n):
-        if pivot_index[v] < 0:
-            for k in range(n - count):
-                B[v, k] = 0.0
+        if pivot_of_column[v] < 0:
+            for j in range(n - count):
+                B[v, j] = 0.0
             B[v, d] = 1.0
             d += 1
     for s in range(count - 1, -1, -1):
-        p, c = row_of[s], column_of[s]
+        p, c = pivot_rows[s], pivot_columns[s]
         inverse = -1.0 / M[p, c]
-        for k in range(d):
-            B[c, k] = 0.0
+        for j in range(d):
+            B[c, j] = 0.0
         for v in range(n):
-            f = M[p, v] * inverse
-            if v != c and f != 0.0 and (pivot_index[v] < 0 or pivot_index[v] > s):
-                for k in range(d):
-                    B[c, k] += f * B[v, k]
+            factor = M[p, v] * inverse
+            if v != c and factor != 0.0 and (pivot_of_column[v] < 0 or pivot_of_column[v] > s):
+                for j in range(d):
+                    B[c, j] += factor * B[v, j]
     return d
 
 
 @subroutine
-def add_closure_step(M, K, n, count, row_of, column_of, e, step):
-    """Add the motion of the dependent columns that makes the residual e zero to `step`; e is overwritten."""
+def add_closure_step(M, K, n, count, pivot_rows, pivot_columns, e, step):
+    """Add to `step` the motion of the dependent columns that makes the residual e zero; e is overwritten."""
     for s in range(count):
-        for t in range(s + 1, count):
-            f = K[row_of[t], s]
-            if f != 0.0:
-                e[row_of[t]] -= f * e[row_of[s]]
+        for later in range(s + 1, count):
+            factor = K[pivot_rows[later], s]
+            if factor != 0.0:
+                e[pivot_rows[later]] -= factor * e[pivot_rows[s]]
     for s in range(count - 1, -1, -1):
-        p = row_of[s]
+        p = pivot_rows[s]
         total = -e[p]
-        for t in range(s + 1, count):
-            total -= M[p, column_of[t]] * e[row_of[t]]
-        e[p] = total / M[p, column_of[s]]
+        for later in range(s + 1, count):
+            total -= M[p, pivot_columns[later]] * e[pivot_rows[later]]
+        e[p] = total / M[p, pivot_columns[s]]
     for s in range(count):
-        step[column_of[s]] += e[row_of[s]]
+        step[pivot_columns[s]] += e[pivot_rows[s]]
 
 
 MAX_CLOSURE_STEPS = 8
 """Largest number of Newton steps that close the loops; two or three suffice at 1 kHz."""
 MAX_STEP_PASSES = 3
-"""Largest number of solves for the velocities; each uses the loop curvature that the last has found."""
+"""Largest number of solves for the velocities; each uses the loop curvature that the previous solve has found."""
 COUPLED_OVERSHOOT = 1e-7
-"""Share by which a dependent column's velocity may exceed its bound; COUPLED_LIMIT_SHARE keeps it below the limit."""
+"""Share by which the velocity of a dependent column may exceed its bound, which is below the limit by
+COUPLED_LIMIT_SHARE."""
 
 
 @subroutine
-def bound_bands(ints, floats, options, extra_rows, extra_bounds, k, n):
-    """Write hard rows with bands, such as cones and limits of loop-closing joints, as bounds of their rates.
+def append_band_rows(ints, floats, options, extra_rows, extra_bounds, k, n):
+    """Append the hard rows with bands, such as cones and limits of loop-closing joints, and the bounds of their rates.
+
+    Args:
+        extra_rows, extra_bounds: tables to which the rows are appended.
+        k: number of rows in these tables.
 
     Returns:
-        k, increased by the number of these rows.
+        The number of rows, including the appended rows.
     """
     blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
     residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
     approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
     for b in range(ints[ints[AT_STAGES] + SOFT_END]):
         block = blocks + BLOCK_INTS * b
-        row, width, first, j = (
+        row, width, first_column, first_entry = (
             ints[block + FIRST_ROW],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_COLUMN],
@@ -205,24 +221,35 @@ def bound_bands(ints, floats, options, extra_rows, extra_bounds, k, n):
                 continue
             for v in range(n):
                 extra_rows[k, v] = 0.0
-            for u in range(width):
-                v = ints[columns + first + u]
+            for c in range(width):
+                v = ints[columns + first_column + c]
                 if v < n:
-                    extra_rows[k, v] = floats[jacobian + j + r * width + u]
-            slack_column, w = ints[columns + first + ints[slack + 2 * (row + r) + 1]], floats[ints[AT_WEIGHT] + row + r]
+                    extra_rows[k, v] = floats[jacobian + first_entry + r * width + c]
+            slack_column, weight = (
+                ints[columns + first_column + ints[slack + 2 * (row + r) + 1]],
+                floats[ints[AT_WEIGHT] + row + r],
+            )
             extra_bounds[k, 0] = approach_rate * (
-                w * floats[ints[AT_LOWER] + slack_column] - floats[residual + row + r]
+                weight * floats[ints[AT_LOWER] + slack_column] - floats[residual + row + r]
             )
             extra_bounds[k, 1] = approach_rate * (
-                w * floats[ints[AT_UPPER] + slack_column] - floats[residual + row + r]
+                weight * floats[ints[AT_UPPER] + slack_column] - floats[residual + row + r]
             )
             k += 1
     return k
 
 
 @subroutine
-def braking_velocities(column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, base, n):
-    """Find the velocities nearest to the last ones within position and velocity limits, without acceleration limits."""
+def find_braking_velocities(
+    column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, base, n
+):
+    """Write into `base` the velocities nearest to the present ones within position and velocity limits.
+
+    The acceleration limits are not enforced; they only weight the changes of the velocities.
+
+    Returns:
+        False if the bounds are infeasible.
+    """
     H, L, C, y, low, high = (
         matrices[MATRIX_HESSIAN],
         matrices[MATRIX_FACTOR],
@@ -250,8 +277,8 @@ def braking_velocities(column_table, options, matrices, vectors, indices, B, d, 
         for j in range(i + 1):
             H[i, j] = 0.0
     for v in range(n):
-        a = column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
-        weight = 1.0 / (a * a) if a < math.inf else 1e-6
+        max_rate_change = column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
+        weight = 1.0 / (max_rate_change * max_rate_change) if max_rate_change < math.inf else 1e-6
         for i in range(d):
             y[i] += B[v, i] * weight * slowdown * column_table[RATE, v]
             for j in range(i + 1):
@@ -268,12 +295,12 @@ def braking_velocities(column_table, options, matrices, vectors, indices, B, d, 
 
 
 @subroutine
-def is_within_bounds(column_table, options, rates, pivot_index, n):
+def is_within_bounds(column_table, options, rates, pivot_of_column, n):
     """Return whether all velocities are within their bounds, except for rounding."""
     for v in range(n):
         rounding = 1e-12 * (1.0 + abs(rates[v]))
         above, below = rates[v] - column_table[RATE_MAX, v] - rounding, column_table[RATE_MIN, v] - rates[v] - rounding
-        if pivot_index[v] >= 0:
+        if pivot_of_column[v] >= 0:
             max_change = min(column_table[MAX_ACCELERATION, v] * options[TIME_STEP], column_table[MAX_VELOCITY, v])
             above, below = (
                 above - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MAX, v])),
@@ -286,34 +313,34 @@ def is_within_bounds(column_table, options, rates, pivot_index, n):
 
 @subroutine
 def is_within_acceleration(column_table, options, n):
-    """Return whether the braking velocities are within the acceleration limits after all."""
-    largest = 0.0
+    """Return whether the velocities that braking has found are within the acceleration limits nevertheless."""
+    shortest_time = 0.0
     for v in range(n):
-        largest = max(
-            largest, abs(column_table[RATE, v] - column_table[START_RATE, v]) / column_table[MAX_ACCELERATION, v]
+        shortest_time = max(
+            shortest_time, abs(column_table[RATE, v] - column_table[START_RATE, v]) / column_table[MAX_ACCELERATION, v]
         )
-    return largest <= options[TIME_STEP]
+    return shortest_time <= options[TIME_STEP]
 
 
 @subroutine
-def finish_step(ints, floats, column_table, options, x, out, rates, curved, n, result):
-    """Store the velocities and set x to the result of the step; after STEP_STOPPED, x stays and velocities are 0."""
+def finish_step(ints, floats, column_table, options, x, out, rates, curvature_rates, n, result):
+    """Store the velocities and set x to the result of the step; at STEP_STOPPED, x stays and velocities become 0."""
     for v in range(n):
         if result == STEP_STOPPED:
-            rates[v], curved[v] = 0.0, 0.0
-        column_table[RATE, v], column_table[CURVATURE_RATE, v] = rates[v], curved[v]
+            rates[v], curvature_rates[v] = 0.0, 0.0
+        column_table[RATE, v], column_table[CURVATURE_RATE, v] = rates[v], curvature_rates[v]
     if result != STEP_STOPPED:
         for i in range(ints[N_X]):
             floats[x + i] = floats[out + i]
     for v in range(n):
-        k = ints[ints[AT_COLUMN_X] + v]
-        if k >= 0:  # limits are exceeded by rounding only, so loops stay closed
-            floats[x + k] = min(max(floats[x + k], column_table[VALUE_MIN, v]), column_table[VALUE_MAX, v])
+        x_index = ints[ints[AT_COLUMN_X] + v]
+        if x_index >= 0:  # only rounding exceeds the limits, so the clamp does not open loops
+            floats[x + x_index] = min(max(floats[x + x_index], column_table[VALUE_MIN, v]), column_table[VALUE_MAX, v])
 
 
 @subroutine
 def apply_velocities(ints, floats, options, x, out, rates, n):
-    """Write x, moved by the velocities for one time step, to `out`."""
+    """Move x by the velocities for one time step, and write the result to `out`."""
     step = ints[AT_STEP]
     for v in range(ints[N_COLUMNS]):
         floats[step + v] = rates[v] * options[TIME_STEP] if v < n else 0.0
@@ -321,31 +348,36 @@ def apply_velocities(ints, floats, options, x, out, rates, n):
 
 
 @subroutine
-def close_loops(ints, floats, options, matrices, vectors, indices, m, count, x, out, rates, n):
-    """Move the dependent columns until the loops are closed after a step; return the largest residual."""
-    change, e, violation = vectors[VECTOR_CHANGE], vectors[VECTOR_RESIDUAL], math.inf
+def close_loops(ints, floats, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n):
+    """Correct the dependent velocities until the loops are closed after the step; return the largest residual.
+
+    Args:
+        rates: (n,) velocities; overwritten.
+        out: start of the next configuration in `floats`; written.
+    """
+    closure_step, e, violation = vectors[VECTOR_CLOSURE_STEP], vectors[VECTOR_RESIDUAL], math.inf
     for _ in range(MAX_CLOSURE_STEPS):
         apply_velocities(ints, floats, options, x, out, rates, n)
         if m == 0:
             return 0.0
         evaluate_residuals(ints, floats, out, ints[RUNTIME_ZERO], ints[ints[AT_STAGES] + SOFT_END])
-        last_violation, violation = violation, read_hard(ints, floats, ints[RUNTIME_ZERO], e)
-        if violation < options[HARD_RESIDUAL_TOLERANCE] or not violation < 0.5 * last_violation:
+        previous_violation, violation = violation, read_hard_residual(ints, floats, ints[RUNTIME_ZERO], e)
+        if violation < options[HARD_RESIDUAL_TOLERANCE] or not violation < 0.5 * previous_violation:
             break
         for v in range(n):
-            change[v] = 0.0
+            closure_step[v] = 0.0
         add_closure_step(
             matrices[MATRIX_HARD],
             matrices[MATRIX_ROW_OPERATIONS],
             n,
-            count,
-            indices[INDEX_ROW],
-            indices[INDEX_COLUMN],
+            pivot_count,
+            indices[INDEX_ROW_OF_PIVOT],
+            indices[INDEX_COLUMN_OF_PIVOT],
             e,
-            change,
+            closure_step,
         )
         for v in range(n):
-            rates[v] += change[v] / options[TIME_STEP]
+            rates[v] += closure_step[v] / options[TIME_STEP]
     return violation
 
 
@@ -370,46 +402,64 @@ def tracking_step(
     active,
     evaluates_first,
 ):
-    """Move x, the table `trial`, by one time step; return STEP_MOVED, STEP_BRAKED or STEP_STOPPED.
+    """Move the configuration in the table `trial` by one time step; return STEP_MOVED, STEP_BRAKED or STEP_STOPPED.
 
     Args:
-        ints, floats: the problem, laid out as `problem_layout.py` says.
+        ints, floats: the problem, in the layout of `problem_layout.py`.
         column_table, options: see `level_qp.py`.
         matrices, vectors, indices: work arrays.
         gains: (rows,) 1/s.
-        previous_residual: (rows,) residual with the last targets; written.
-        target_motion: (stages, columns + 1) the last motion of the targets, and whether it was a jump; written.
-        extra_rows, extra_bounds: (.., columns) and (.., 4) the rows of `pair_rows` pairs and the bounds of their rates,
-            with space for the rows with bands. The lower bounds of pairs are computed here, from their desired rates.
-        pair_rows: number of these rows; if negative, nothing moves and only the residual is evaluated.
-        active: (columns,) written: the active bound of each column.
+        previous_residual: (rows,) residual for the previous targets; written.
+        target_motion: (stages, columns + 1) the previous motion of the targets, and 1 if it was a jump; written.
+        extra_rows, extra_bounds: (.., columns) and (.., 4) Jacobian rows of the distances of pairs and the bounds of
+            their rates, with free rows at the end for the rows with bands. The kernel computes the lower bounds of the
+            pairs' rates from the desired rates.
+        pair_rows: number of rows of pairs; if negative, only the residual is evaluated and the configuration stays.
+        active: (columns,) written: the code of the limit that bounds each column's velocity, see `level_qp.py`.
         evaluates_first: whether the residual must be evaluated first, since the targets are new.
     """
     n, x, out, result = column_table.shape[1], ints[AT_TRIAL], ints[AT_X], STEP_STOPPED
     if evaluates_first and pair_rows >= 0:
         evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
     if pair_rows >= 0:
-        k = bound_bands(ints, floats, options, extra_rows, extra_bounds, pair_rows, n)
+        k = append_band_rows(ints, floats, options, extra_rows, extra_bounds, pair_rows, n)
         bound_rates(ints, floats, column_table, options, x, n, k > 0)
-        row_of, column_of, pivot_index = indices[INDEX_ROW], indices[INDEX_COLUMN], indices[INDEX_PIVOT]
-        M, B, free = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
-        m = gather_hard(ints, floats, M, n)
-        count = eliminate_hard(
-            vectors, indices, M, matrices[MATRIX_ROW_OPERATIONS], m, n, column_table, row_of, column_of, pivot_index
+        pivot_rows, pivot_columns, pivot_of_column = (
+            indices[INDEX_ROW_OF_PIVOT],
+            indices[INDEX_COLUMN_OF_PIVOT],
+            indices[INDEX_PIVOT_OF_COLUMN],
         )
-        d = free_basis(M, n, count, row_of, column_of, pivot_index, free)
-        rates, straight, curved = vectors[VECTOR_RATES], vectors[VECTOR_STRAIGHT], vectors[VECTOR_CURVED]
+        M, B, free_directions = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
+        m = gather_hard_rows(ints, floats, M, n)
+        pivot_count = eliminate_hard_rows(
+            vectors,
+            indices,
+            M,
+            matrices[MATRIX_ROW_OPERATIONS],
+            m,
+            n,
+            column_table,
+            pivot_rows,
+            pivot_columns,
+            pivot_of_column,
+        )
+        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, free_directions)
+        rates, linear_rates, curvature_rates = (
+            vectors[VECTOR_RATES],
+            vectors[VECTOR_LINEAR_RATES],
+            vectors[VECTOR_CURVATURE_RATES],
+        )
         for v in range(n):
             column_table[START_RATE, v] = column_table[RATE, v]
-            curved[v] = column_table[CURVATURE_RATE, v] if pivot_index[v] >= 0 else 0.0
+            curvature_rates[v] = column_table[CURVATURE_RATE, v] if pivot_of_column[v] >= 0 else 0.0
         for attempt in range(2 * MAX_STEP_PASSES):
             is_braking, is_feasible = attempt >= MAX_STEP_PASSES, False
             for v in range(n):
-                rates[v] = 0.0 if is_braking else curved[v]
+                rates[v] = 0.0 if is_braking else curvature_rates[v]
                 for j in range(d):
-                    B[v, j] = free[v, j]
+                    B[v, j] = free_directions[v, j]
             if is_braking:
-                is_feasible = braking_velocities(
+                is_feasible = find_braking_velocities(
                     column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, rates, n
                 )
             else:
@@ -422,7 +472,7 @@ def tracking_step(
                         indices,
                         B,
                         d,
-                        count == 0,
+                        pivot_count == 0,
                         extra_rows,
                         extra_bounds,
                         pair_rows,
@@ -435,34 +485,35 @@ def tracking_step(
                         break
                     is_feasible = solve_levels(
                         ints, floats, column_table, options, matrices, vectors, indices, gains, previous_residual,
-                        target_motion, attempt + repetition > 0, B, d, count == 0, extra_rows, extra_bounds, k, rates, n
+                        target_motion, attempt + repetition > 0, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
+                        rates, n
                     )  # fmt: skip
                     if is_feasible or is_relaxed:
                         break
                     for v in range(n):
-                        rates[v] = curved[v]
+                        rates[v] = curvature_rates[v]
                         for j in range(d):
-                            B[v, j] = free[v, j]
-                if not is_feasible and is_relaxed:  # only rounding makes these bounds infeasible
+                            B[v, j] = free_directions[v, j]
+                if not is_feasible and is_relaxed:  # only rounding makes relaxed bounds infeasible
                     is_feasible = True
                     for v in range(n):
-                        rates[v] = vectors[VECTOR_SEPARATION, v]
+                        rates[v] = vectors[VECTOR_SEPARATION_RATES, v]
             if not is_feasible:
                 continue
             for v in range(n):
-                straight[v] = rates[v] - (0.0 if is_braking else curved[v])
-                if count == 0:
+                linear_rates[v] = rates[v] - (0.0 if is_braking else curvature_rates[v])
+                if pivot_count == 0:
                     rates[v] = min(max(rates[v], column_table[RATE_MIN, v]), column_table[RATE_MAX, v])
-            violation = close_loops(ints, floats, options, matrices, vectors, indices, m, count, x, out, rates, n)
+            violation = close_loops(ints, floats, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n)
             for v in range(n):
-                curved[v] = rates[v] - straight[v] if pivot_index[v] >= 0 else 0.0
+                curvature_rates[v] = rates[v] - linear_rates[v] if pivot_of_column[v] >= 0 else 0.0
             if violation < max(1e3 * options[HARD_RESIDUAL_TOLERANCE], 1e-9) and is_within_bounds(
-                column_table, options, rates, pivot_index, n
+                column_table, options, rates, pivot_of_column, n
             ):
                 result = STEP_BRAKED if is_braking else STEP_MOVED
                 break
-        finish_step(ints, floats, column_table, options, x, out, rates, curved, n, result)
-        limiting_bounds(column_table, options, n, active)
+        finish_step(ints, floats, column_table, options, x, out, rates, curvature_rates, n, result)
+        write_limit_codes(column_table, options, n, active)
         if result == STEP_BRAKED and is_within_acceleration(column_table, options, n):
             result = STEP_MOVED
     evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
