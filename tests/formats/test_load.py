@@ -178,7 +178,7 @@ def test_save_returns_what_the_file_does_not_hold(tmp_path):
     assert save(mechanism, tmp_path / "arm.urdf") == []
     mechanism.configurations["home"] = mechanism.q
     assert save(mechanism, tmp_path / "arm.json") == []
-    assert save(mechanism, tmp_path / "arm.urdf") == ["a URDF cannot hold named configurations: home"]
+    assert save(mechanism, tmp_path / "arm.urdf") == ["a URDF cannot contain named configurations: home"]
 
 
 def unreadable():

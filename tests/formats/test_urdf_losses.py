@@ -30,12 +30,12 @@ def rich() -> Mechanism:
 
 def test_each_kind_of_loss_is_one_message() -> None:
     assert urdf_losses(rich()) == [
-        "a URDF cannot hold goals: there",
-        "a URDF cannot hold named configurations: home",
-        "a URDF cannot hold joint targets: shoulder",
-        "a URDF cannot hold rest poses: elbow",
-        "a URDF cannot hold turn counting of joints (track_turns): elbow",
-        "a URDF cannot hold extras: dynamics of wrist, dynamics of elbow, colour",
+        "a URDF cannot contain goals: there",
+        "a URDF cannot contain named configurations: home",
+        "a URDF cannot contain joint targets: shoulder",
+        "a URDF cannot contain rest poses: elbow",
+        "a URDF cannot contain turn counting of joints (track_turns): elbow",
+        "a URDF cannot contain extras: dynamics of wrist, dynamics of elbow, colour",
         "joints with several dofs become several joints: wrist (wrist.EX, wrist.EY, wrist.EZ)",
     ]
 
@@ -71,7 +71,7 @@ def test_long_lists_of_names_are_abbreviated_with_their_count() -> None:
     mechanism = builder.build()
     for k in range(5):
         mechanism.configurations[f"key{k}"] = np.zeros(1)
-    assert urdf_losses(mechanism) == ["a URDF cannot hold named configurations: key0, key1, key2 and 2 more"]
+    assert urdf_losses(mechanism) == ["a URDF cannot contain named configurations: key0, key1, key2 and 2 more"]
 
 
 @pytest.mark.parametrize("name", gallery.names())

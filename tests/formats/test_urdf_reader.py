@@ -377,7 +377,7 @@ ODD_LINKS = {
     "<visual/>": "<visual> of link 'odd' has no geometry",
     visual("<torus/>"): "<torus> of link 'odd' is not a shape of URDF",
     visual("<mesh/>"): "<mesh> of link 'odd' names no file",
-    visual(BALL, '<material name="m"/>'): "material 'm' is used here and not defined anywhere",
+    visual(BALL, '<material name="m"/>'): "material 'm' is used here but is not defined in the file",
     visual(BALL, '<material name="m"><color rgba="255 0 0 1"/></material>'): "<color> of material 'm' has rgba='255 0",
     "<inertial/>": "<inertial> of link 'odd' has no mass",
     '<inertial><mass value="1"/><inertia ixx="1"/></inertial>': "<inertia> of link 'odd' does not have all of",

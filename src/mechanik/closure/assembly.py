@@ -1,8 +1,8 @@
-"""The result of `Mechanism.assemble`, and the functions that make it from a finished continuation.
+"""Result of `Mechanism.assemble`, and the functions that create it from a finished continuation.
 
 A driven joint may be immobile although the linear analysis shows a motion (an infinitesimal mechanism). The simplest
-case is two bars stretched on a line: the residual does not change to first order across the line, but it grows with the
-square of the step, and the loops stay closed only on the line. `is_immobile` detects this.
+case is two bars stretched on a line: for a step normal to the line, the residual is zero to first order but increases
+with the square of the step, so the loops are closed only on the line. `is_immobile` detects this.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class PassedSingularity:
     """A singular configuration on an assembly path.
 
     Attributes:
-        kind: at a "change point" two branches cross, and the path goes straight on. At a "dead point" the driven joints
-            cannot move on, and the path ends.
+        kind: at a "change point" two branches cross, and the path continues on the same branch. At a "dead point" the
+            driven joints cannot move further, and the path ends.
         q: (nq,) configuration. At a dead point it is exact; at a change point it is within 1e-5 (rad, or lengths in
             units of the mechanism's size).
 
@@ -59,23 +59,23 @@ class PassedSingularity:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Assembly:
-    """The result of `Mechanism.assemble`: a configuration with closed loops and the driven joints at their values.
+    """Result of `Mechanism.assemble`: a configuration with closed loops and the driven joints at their values.
 
     Attributes:
-        mechanism: the mechanism. Its own configuration does not change.
+        mechanism: the mechanism; its present configuration does not change.
         inputs: requested values of the driven joints by name, (n,) each, m or rad.
-        q: (nq,) configuration with closed loops, and the driven joints at their values, or as near as they come on this
+        q: (nq,) configuration with closed loops, and the driven joints at their values, or as near as possible on this
             branch.
         success: whether the loops are closed to 1e-9 and the driven joints are within 2e-8 of their values (m, rad).
-            At a dead point rounding leaves no more digits.
+            Near a dead point rounding errors do not allow a smaller tolerance.
         status: CONVERGED; CLOSEST if the driven joints cannot reach their values; OPEN if the loops cannot be closed (q
             has the smallest gap that was found); STALLED if the branch was lost; TIMEOUT if the path is too long (pass
-            this assembly as `q0` to go on).
+            this assembly as `q0` to continue).
         message: the reason, as a sentence.
         input_errors: distance of each driven joint from its value by name, m or rad, full rotations included.
         singularities: singular configurations on the path, in order.
-        heading: (nv,) direction of motion at `q`, m and rad per unit of the path parameter; zero if nothing moved. A
-            continuation from a change point needs it to stay on its branch.
+        heading: (nv,) direction of motion at `q`, m and rad per unit of the path parameter; zero without motion. A
+            continuation that starts at a change point needs it to stay on its branch.
         closing_angles: angle of each driven joint that closes a loop and rotates about one axis, by joint name, rad.
             These joints have no value in `q`, so their full rotations are counted here.
 
@@ -105,7 +105,7 @@ class Assembly:
         return f"<{state}: largest loop gap {distance:.2g} m, {angle:.2g} rad; {self.message}>"
 
     def __getitem__(self, joint: str) -> float | Array:
-        """Return the value of a joint, also of one that closes a loop, m or rad; an array if it has several dofs."""
+        """Return the value of any joint, m or rad, also of a closing joint; an array if it has several dofs."""
         self.mechanism.joint(joint)
         values = self.mechanism.values(self.q)
         if joint in values:
@@ -150,18 +150,18 @@ class Assembly:
 
     @property
     def singular(self) -> Singularity:
-        """Singularity analysis at `q`: the kind, the distance, and the joints that move there without effect."""
+        """Singularity analysis at `q`: the kind, the distance, and the joint motion that belongs to it."""
         from mechanik.solver.singularity import SingularDirection, find_singularity
 
         objectives = (JointValues(self.inputs, angle_mode="exact"),) if self.inputs else ()
         singularity = find_singularity(self.mechanism, objectives, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
         if not self.is_at_dead_point or "dead point" in singularity.kinds:
             return singularity
-        # where the loop Jacobian loses rank too, the analysis cannot show the dead point, but the continuation has
+        # if the loop Jacobian loses rank too, the analysis misses the dead point that the continuation has found
         motion = dict(zip(self.mechanism.space.v_names, self.heading.tolist(), strict=True))
         dead_point = SingularDirection("dead point", 0.0, MappingProxyType(motion))
-        others = (direction for direction in singularity.directions if direction.kind != "dead point")
-        return replace(singularity, directions=(*others, dead_point))
+        other_directions = (direction for direction in singularity.directions if direction.kind != "dead point")
+        return replace(singularity, directions=(*other_directions, dead_point))
 
     @property
     def is_at_dead_point(self) -> bool:
@@ -187,9 +187,9 @@ class Assembly:
 
 
 MAX_CLOSURE_ERROR = 1e-9
-"""m and rad; a loop with a smaller gap is closed."""
+"""Largest gap of a closed loop, m and rad."""
 MAX_INPUT_ERROR = 2e-8
-"""m and rad; a driven joint with a smaller error has its value. At a dead point only half of the digits are known."""
+"""Largest error of a driven joint at its value, m and rad. At a dead point only half of the digits are known."""
 
 
 def make_assembly(
@@ -204,27 +204,31 @@ def make_assembly(
     q = inputs.set_values(point.q, point.s)
     errors = inputs.errors(q, point.s)
     violation, joint_name = loops.limit_violation(q)
-    passed = tuple(PassedSingularity("change point", change_point.q) for change_point in continuation.change_points)
+    singularities = tuple(
+        PassedSingularity("change point", change_point.q) for change_point in continuation.change_points
+    )
     reached_count = sum(error < MAX_INPUT_ERROR for error in errors.values())
-    status, text = Status.CONVERGED, summary_text(loops, errors, passed)
+    status, text = Status.CONVERGED, summary_text(loops, errors, singularities)
     if not _is_closed(loops, q):
         status, text = Status.STALLED, "the branch was lost on the path; try more steps, or another q0"
     elif continuation.stop_reason == "stuck" and not continuation.redundancy:
         status = Status.STALLED
-        text = "the inputs have their values, but the branch was lost; this may be another one. Try more steps"
-    elif inputs.clamped:
+        text = "the inputs have their values, but the branch was lost; q may be on another branch; try more steps"
+    elif inputs.clamped_names:
         status = Status.CLOSEST
-        text = f"requested outside the limits, set to the nearest limit: {', '.join(inputs.clamped)}"
+        text = f"requested outside the limits, set to the nearest limit: {', '.join(inputs.clamped_names)}"
     elif reached_count < len(errors):
         status, text = Status.CLOSEST, "the input values are not reached from this start"
     elif violation > MAX_CLOSURE_ERROR:
         status, text = Status.CLOSEST, f"{joint_name} is outside its limits"
     success, closing_angles = status is Status.CONVERGED, inputs.closing_angles(q, point.s)
-    return Assembly(loops.mechanism, inputs.values, q, success, status, text, errors, passed, heading, closing_angles)
+    return Assembly(
+        loops.mechanism, inputs.values, q, success, status, text, errors, singularities, heading, closing_angles
+    )
 
 
 def summary_text(loops: LoopSystem, errors: Mapping[str, float], passed: Sequence[PassedSingularity]) -> str:
-    """Return the message that counts driven joints at their values, closed loops and passed change points."""
+    """Return a message with the numbers of driven joints at their values, closed loops, and passed change points."""
     text = f"{format_count(len(loops.mechanism.closures), 'loop')} closed"
     if errors:
         reached_count = sum(error < MAX_INPUT_ERROR for error in errors.values())
@@ -236,8 +240,8 @@ def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     """Make the assembly for loops that could not be closed; `q` (nq,) has the smallest gap that was found."""
     loops, inputs = problem.loops, problem.inputs
     text = "the loops could not be closed, or the joint constraints not satisfied"
-    errors, still = inputs.errors(q, 0.0), np.zeros(loops.n)
-    assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.OPEN, text, errors, (), still)
+    errors, zero_heading = inputs.errors(q, 0.0), np.zeros(loops.n)
+    assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.OPEN, text, errors, (), zero_heading)
     violations: list[str] = []
     for name, error in assembly.closure_errors.items():
         gaps = [
@@ -260,25 +264,28 @@ def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
 def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -> Assembly:
     """Make the assembly for a continuation that stopped before its goal.
 
-    With several driven joints a configuration off the straight path may be nearer to their values: a solve from the
-    last point searches for it.
+    With several driven joints, a configuration that is not on the straight path may be nearer to their values; a solve
+    from the last point searches for it.
     """
     loops, inputs, here = problem.loops, problem.inputs, continuation.here
     q = here.q
-    passed = [PassedSingularity("change point", change_point.q) for change_point in continuation.change_points]
+    singularities = [PassedSingularity("change point", change_point.q) for change_point in continuation.change_points]
     if continuation.stop_reason == "dead point":
-        passed.append(PassedSingularity("dead point", q))
-    if continuation.stop_reason != "steps" and (len(inputs.start) > 1 or continuation.redundancy):
+        singularities.append(PassedSingularity("dead point", q))
+    if continuation.stop_reason != "steps" and (len(inputs.start_residual) > 1 or continuation.redundancy):
         solution = Solver(loops.mechanism, JointValues(inputs.values, angle_mode="exact")).solve(q0=q)
         error, solution_error = (
             np.linalg.norm(list(inputs.errors(candidate, here.s).values())) for candidate in (q, solution.q)
         )
         if _is_closed(loops, solution.q) and solution_error < error - MAX_CLOSURE_ERROR:
             q = solution.q
-            if solution.success and not inputs.clamped:
-                exact = problem.project_at(q, inputs.path_length)
-                if exact.error < MAX_CLOSURE_ERROR and loops.limit_violation(exact.q)[0] < MAX_CLOSURE_ERROR:
-                    return make_assembly(problem, continuation, exact, np.zeros(loops.n))
+            if solution.success and not inputs.clamped_names:
+                exact_point = problem.project_at(q, inputs.path_length)
+                if (
+                    exact_point.error < MAX_CLOSURE_ERROR
+                    and loops.limit_violation(exact_point.q)[0] < MAX_CLOSURE_ERROR
+                ):
+                    return make_assembly(problem, continuation, exact_point, np.zeros(loops.n))
     errors = inputs.errors(q, here.s)
     is_at_crossing = here.relative_singular_value(continuation.rank) < NEAR_SINGULAR
     reason = {
@@ -288,21 +295,23 @@ def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -
         "conflict": "the inputs block each other",
         "steps": "",
     }[continuation.stop_reason]
-    missed = ", ".join(f"{name} (error {error:.4g})" for name, error in errors.items() if error > MAX_INPUT_ERROR)
-    text, status = f"not reached on this branch: {missed}; {reason}", Status.CLOSEST
-    if not missed:
+    missed_text = ", ".join(f"{name} (error {error:.4g})" for name, error in errors.items() if error > MAX_INPUT_ERROR)
+    text, status = f"not reached on this branch: {missed_text}; {reason}", Status.CLOSEST
+    if not missed_text:
         status, text = (
             Status.CONVERGED,
-            f"{summary_text(loops, errors, passed[: len(continuation.change_points)])}; {reason}",
+            f"{summary_text(loops, errors, singularities[: len(continuation.change_points)])}; {reason}",
         )
     elif continuation.stop_reason == "stuck":
         status = Status.STALLED
     elif continuation.stop_reason == "steps":
         status = Status.TIMEOUT
-        text = f"stopped after {continuation.step_count} steps: {missed}; pass this assembly as q0 to continue"
+        text = f"stopped after {continuation.step_count} steps: {missed_text}; pass this assembly as q0 to continue"
     heading = continuation.heading[:-1] * loops.unit
     success, angles = status is Status.CONVERGED, inputs.closing_angles(q, here.s)
-    return Assembly(loops.mechanism, inputs.values, q, success, status, text, errors, tuple(passed), heading, angles)
+    return Assembly(
+        loops.mechanism, inputs.values, q, success, status, text, errors, tuple(singularities), heading, angles
+    )
 
 
 def _is_closed(loops: LoopSystem, q: Array) -> bool:
@@ -310,17 +319,17 @@ def _is_closed(loops: LoopSystem, q: Array) -> bool:
 
 
 MIN_DISTANCE = 0.01
-"""Scaled units (rad, or lengths in units of the mechanism's size): a continuation that is stuck within this distance of
-its start has not left it.
+"""Scaled units (rad, or lengths in units of the mechanism's size); a continuation that is stuck within this distance of
+its start has not moved.
 """
 MIN_GAIN = 2e-5
-"""Scaled units; path progress below this is not a motion. Loops count as closed up to 1e-10, and their error grows with
-the square of the step, so an immobile mechanism seems to move about this far.
+"""Progress along the path (scaled units) below which there is no motion. Loops count as closed up to 1e-10, and their
+error increases with the square of the step, so an immobile mechanism seems to move about this far.
 """
 
 
 def is_immobile(continuation: Continuation) -> bool:
-    """Return whether a continuation stopped at its start and no branch leads its driven joints on from there."""
+    """Return whether a continuation stopped at its start, and no branch from there moves the driven joints forward."""
     start = continuation.points[0]
     if float(np.linalg.norm(continuation.problem.difference(start, continuation.here))) > MIN_DISTANCE:
         return False
@@ -331,14 +340,17 @@ def immobile_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     """Make the assembly for driven joints that cannot move from `q` (nq,); the message names them."""
     loops, inputs = problem.loops, problem.inputs
     errors = inputs.errors(q, 0.0)
-    immobile = [name for name in inputs.values if _is_immobile_alone(problem, name, q)] or list(inputs.values)
-    names = ", ".join(f"{name} cannot move (error {errors[name]:.4g})" for name in immobile)
+    immobile_names = [name for name in inputs.values if _is_immobile_alone(problem, name, q)] or list(inputs.values)
+    names = ", ".join(f"{name} cannot move (error {errors[name]:.4g})" for name in immobile_names)
     text = f"{names}: the loops allow only an infinitesimal motion"
-    still, angles = np.zeros(loops.n), inputs.closing_angles(q, 0.0)
-    return Assembly(loops.mechanism, inputs.values, q, False, Status.CLOSEST, text, errors, (), still, angles)
+    zero_heading, angles = np.zeros(loops.n), inputs.closing_angles(q, 0.0)
+    return Assembly(loops.mechanism, inputs.values, q, False, Status.CLOSEST, text, errors, (), zero_heading, angles)
 
 
 def _is_immobile_alone(problem: ContinuationProblem, name: str, q: Array) -> bool:
     loops = problem.loops
-    alone = ContinuationProblem(loops, DrivenJoints(loops, {name: problem.inputs.values[name]}, q))
-    return alone.inputs.path_length > MIN_DISTANCE and branch_directions(alone, alone.point_at(q, 0.0)).gain < MIN_GAIN
+    single_problem = ContinuationProblem(loops, DrivenJoints(loops, {name: problem.inputs.values[name]}, q))
+    return (
+        single_problem.inputs.path_length > MIN_DISTANCE
+        and branch_directions(single_problem, single_problem.point_at(q, 0.0)).gain < MIN_GAIN
+    )

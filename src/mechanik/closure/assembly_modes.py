@@ -1,8 +1,8 @@
 """Search for all assembly modes of a mechanism whose driven joints have given values.
 
-The search starts from many seeds. A mode that is reached from few seeds may also be reached from other modes: the
-search releases one driven joint and follows the resulting closed curve, through dead points too. Each point of the
-curve at which that joint has its given value again is a mode.
+The search starts from many seeds. A mode that few seeds lead to may also be found from other modes: the search releases
+one driven joint and follows the resulting closed curve, also through dead points. Each point of the curve at which the
+released joint has its given value again is a mode.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
 
 SEED_BLOCK = 64
-"""Seeds of the first block; later blocks have up to four times as many."""
+"""Number of seeds in the first block; later blocks have up to four times as many."""
 HITS_WITHOUT_NEW_MODE = 120
-"""Hits in a row without a new mode after which no more seeds are tried, but at least as many as the last new mode took.
-Trades time for completeness: of the 40 modes of Dietmaier's platform, 1 seed in 4 leads to a mode, and the rarest mode
-takes 3000 seeds.
+"""Minimum number of successive hits (seeds that lead to a mode) without a new mode before the search ends. The search
+also needs at least as many as all hits up to the last new mode. More hits cost time and make missing modes less likely:
+for Dietmaier's platform, which has 40 modes, 1 seed in 4 leads to a mode, and the rarest mode needs 3000 seeds.
 """
 MIN_HITS = 2
-"""Hits below which a mode is rare, and curves in a row without a new mode after which no more are followed."""
+"""Number of hits below which a mode is rare; also the number of successive curves without a new mode that ends the
+search along curves.
+"""
 MAX_MODES_WITHOUT_CURVES = 2
-"""Number of modes up to which no curves are followed if none of the modes is rare."""
+"""No curves are followed if there are at most this many modes and none of them is rare."""
 MAX_MULTI_DOF_MODES = 64
 """Number of configurations with two or more free dofs after which no more seeds are tried."""
 MAX_CURVE_STEPS = 2000
@@ -47,15 +49,15 @@ MAX_CURVE_STEPS = 2000
 
 
 class ModeSearch:
-    """Search for assembly modes from seeds and along curves, and its counters.
+    """Search for assembly modes, from seeds and along curves, with counters of its progress.
 
     Attributes:
-        context: generates seeds, solves from them (a descent) and holds the constraints.
+        context: generator of seeds, solver that descends from them, and the constraints.
         loops: the loop equations.
         values: values of the driven joints by name, m or rad.
         deadline: time of `time.perf_counter` after which the search stops, s.
         pool: the distinct modes.
-        hits: how often each isolated mode was reached, from seeds and along curves.
+        hits: how often each isolated mode was found, from seeds and along curves.
         tries: number of seeds.
         descents: number of seeds that led to a mode.
         curves: number of curves that were followed.
@@ -70,7 +72,7 @@ class ModeSearch:
 
     @property
     def rare_count(self) -> int:
-        """Number of modes that were reached only once."""
+        """Number of modes that were found only once."""
         return sum(hits < MIN_HITS for hits in self.hits)
 
     def search_from_seeds(self, tries: int, rng: np.random.Generator) -> None:
@@ -93,7 +95,7 @@ class ModeSearch:
                 break
 
     def follow_curves(self) -> None:
-        """Follow curves from rarely reached modes until each mode has been reached twice and no new mode is found.
+        """Follow curves from rare modes until each mode has been found twice and no new mode is found.
 
         No curve is followed if there are at most two modes and none of them is rare.
         """
@@ -118,9 +120,9 @@ class ModeSearch:
     def add(self, endpoints: Array) -> int:
         """Add the end points of descents (K, nq) to the pool; return the number of new modes."""
         constraints, pool = self.context.constraints, self.pool
-        known = pool.isolated.q
-        if len(known) and len(endpoints):
-            distances = np.abs(constraints.wrapped_difference(endpoints[:, None], known[None])).max(axis=2)
+        known_modes = pool.isolated.q
+        if len(known_modes) and len(endpoints):
+            distances = np.abs(constraints.wrapped_difference(endpoints[:, None], known_modes[None])).max(axis=2)
             nearest = distances.argmin(axis=1)
             is_known = distances[np.arange(len(endpoints)), nearest] < KNOWN_SOLUTION_DISTANCE
             for k in nearest[is_known].tolist():
@@ -128,20 +130,21 @@ class ModeSearch:
             endpoints = endpoints[~is_known]
         if not len(endpoints):
             return 0
-        polished, is_valid = constraints.polish(endpoints, self.context.q0)
-        new_count = pool.add(polished[is_valid])
+        polished_q, is_valid = constraints.polish(endpoints, self.context.q0)
+        new_count = pool.add(polished_q[is_valid])
         self.hits += [0] * (len(pool.isolated.q) - len(self.hits))
-        for q in polished[is_valid]:
+        for q in polished_q[is_valid]:
             for k in np.flatnonzero([bool(pool.isolated.is_same(q[None], mode)[0]) for mode in pool.isolated.q]):
                 self.hits[k] += 1
         return new_count
 
     def _modes_on_curve(self, q: Array, name: str) -> Array:
         """Return the modes (K, nq) on the curve through `q` along which the driven joint `name` is free."""
-        # s, the path parameter, is zero where the joint has its given value; the end of the path does not matter
-        values = {**self.values, name: self.values[name] + 1.0}
+        # the path parameter s is zero where the joint has its given value; the goal at the end of the path is arbitrary
+        curve_values = {**self.values, name: self.values[name] + 1.0}
         problem = ContinuationProblem(
-            self.loops, DrivenJoints(self.loops, values, q, ignore_limits=True, closing_angles=self._closing_angles)
+            self.loops,
+            DrivenJoints(self.loops, curve_values, q, ignore_limits=True, closing_angles=self._closing_angles),
         )
         modes: list[Array] = []
         for sign in (1.0, -1.0):
@@ -166,7 +169,7 @@ class ModeSearch:
 DEFAULT_TRIES = 4000
 """Maximum number of seeds."""
 SELF_MOTION_SAMPLES = 8
-"""Configurations returned of each self-motion, if the driven joints leave dofs free."""
+"""Number of configurations returned for each self-motion, if the driven joints leave dofs free."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -178,7 +181,7 @@ class AssemblyModes:
     Attributes:
         q: (k, nq) configurations, nearest to `q0` first.
         distance: (k,) distance from `q0`: the Euclidean norm of the joint differences, rad and m.
-        hit_counts: (k,) how often each mode was reached, from seeds and along curves between modes.
+        hit_counts: (k,) how often each mode was found, from seeds and along curves between modes.
         redundant: number of dofs that the driven joints leave free. 0 means that all modes are isolated points; else
             `q` has samples of each self-motion.
         complete: whether a formula proves that there are no other modes.
@@ -241,30 +244,32 @@ def assembly_modes(
     if not mechanism.closures and not mechanism.joint_constraints:
         raise StructureError("the mechanism has no loop and no joint constraint; set the joint values directly")
     values = as_inputs(mechanism, inputs)
-    generator = np.random.default_rng(0) if rng is None else as_rng(rng)
-    start = as_start_state(mechanism, q0).q
+    seed_rng = np.random.default_rng(0) if rng is None else as_rng(rng)
+    start_q = as_start_state(mechanism, q0).q
     loops = LoopSystem(mechanism)
-    driven_joints = DrivenJoints(loops, values, start)
-    if driven_joints.clamped:
-        explanation = f"outside the limits: {', '.join(driven_joints.clamped)}"
-        return _as_modes(
-            mechanism, np.zeros((0, mechanism.nq)), start, np.zeros(0, dtype=np.int64), 0, explanation, 0, 0.0
+    driven_joints = DrivenJoints(loops, values, start_q)
+    if driven_joints.clamped_names:
+        explanation = f"outside the limits: {', '.join(driven_joints.clamped_names)}"
+        return _make_modes(
+            mechanism, np.zeros((0, mechanism.nq)), start_q, np.zeros(0, dtype=np.int64), 0, explanation, 0, 0.0
         )
-    start = driven_joints.set_values(start, driven_joints.path_length)
-    locked = [mechanism.space.v_names[v] for v in driven_joints.columns()]
-    objective = JointValues(values, angle_mode="exact") if values else RestPose(start)
+    start_q = driven_joints.set_values(start_q, driven_joints.path_length)
+    locked = [mechanism.space.v_names[v] for v in driven_joints.driven_dofs()]
+    objective = JointValues(values, angle_mode="exact") if values else RestPose(start_q)
     solver = Solver(mechanism, objective, lock=locked or None)
-    with solver._exclusive(), search_context(solver, None, start) as context:
+    with solver._exclusive(), search_context(solver, None, start_q) as context:
         search = ModeSearch(context, loops, values, deadline)
-        search.search_from_seeds(tries or DEFAULT_TRIES, generator)
+        search.search_from_seeds(tries or DEFAULT_TRIES, seed_rng)
         if values and not search.pool.redundant and (limit is None or len(search.hits) < limit):
             search.follow_curves()
-        q, component, _ = collect_solutions(search.pool, start, SELF_MOTION_SAMPLES)
+        q, components, _ = collect_solutions(search.pool, start_q, SELF_MOTION_SAMPLES)
         hits = np.array([_hit_count(search, mode) for mode in q], dtype=np.int64)
-        order = np.argsort(context.constraints.distance(start, q), kind="stable")[:limit]
+        order = np.argsort(context.constraints.distance(start_q, q), kind="stable")[:limit]
     chance = max(search.rare_count, 3) / max(search.descents, 3)
-    explanation = _explanation(search, len(q), len(set(component.tolist())))
-    return _as_modes(mechanism, q[order], start, hits[order], search.pool.redundant, explanation, search.tries, chance)
+    explanation = _explanation(search, len(q), len(set(components.tolist())))
+    return _make_modes(
+        mechanism, q[order], start_q, hits[order], search.pool.redundant, explanation, search.tries, chance
+    )
 
 
 def _hit_count(search: ModeSearch, q: Array) -> int:
@@ -286,7 +291,7 @@ def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
     return f"{text}; {format_count(search.rare_count, 'mode')} reached only once" if search.rare_count else text
 
 
-def _as_modes(
+def _make_modes(
     mechanism: Mechanism,
     q: Array,
     q0: Array,

@@ -1,9 +1,10 @@
-"""Branch directions at singular points of a continuation, its first direction, and exact solutions at change points.
+"""Branches at singular points of a continuation: their directions, first steps, and exact solutions at change points.
 
-Where the Jacobian A loses rank, its null space has two or more dimensions. The branches leave along the null vectors
-along which the residual is zero to second order too: the common zeros of quadratic forms, two at a simple crossing. On
-a change point the equations fix the configuration to half of the digits only, because the residual is flat along the
-other branch. But the branch is smooth, so a polynomial through points at equal distances on both sides has all digits.
+Where the Jacobian A loses rank, its null space has two or more dimensions. A branch leaves along a null vector along
+which the residual is zero to second order too. These vectors are the common zeros of quadratic forms, two at a simple
+crossing. At a change point the equations determine the configuration only to half of the digits, because along the
+other branch the residual is zero to first order. The branch is smooth, so a polynomial through points at equal
+distances on both sides is accurate to all digits.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from mechanik.closure.continuation import (
 from mechanik.spatial.array import Array
 
 DIFFERENCE_STEP = 1e-4
-"""Scaled units; step of the finite differences for second derivatives."""
+"""Step of the finite differences for second derivatives, scaled units."""
 MIN_CURVATURE = 1e-6
 """Second derivatives below this count as zero (rounding)."""
 PROBE_DISTANCE = 0.02
-"""Scaled units; length of the trial step along a candidate direction."""
-STARTS, MAX_DIRECTIONS = 24, 6
-"""Random starts for the zeros of the quadratic forms, and the maximum number of zeros to use."""
+"""Length of the trial step along a candidate direction, scaled units."""
+RANDOM_STARTS, MAX_DIRECTIONS = 24, 6
+"""Number of random starts in the search for zeros of the quadratic forms, and the maximum number of zeros."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchDirections:
-    """Directions of the branches that leave a point.
+    """Directions of the branches through a point.
 
     Attributes:
-        directions: (n + 1,) unit vectors, those with the largest gain in s first.
+        directions: (n + 1,) unit vectors, in descending order of their gain in s.
         is_crossing: whether A has a higher rank along the branches than at the point.
         advances: whether s grows along the first direction.
         rank: rank of A along the first direction.
@@ -55,11 +56,11 @@ class BranchDirections:
 
 
 def branch_directions(problem: ContinuationProblem, here: ContinuationPoint) -> BranchDirections:
-    """Find the branches that leave a point; `directions` is empty if there is none."""
+    """Find the branches through the point `here`; `directions` is empty if there is none."""
     rank = here.rank
-    null = here.V[rank:]
+    null_vectors = here.V[rank:]
     branches: list[tuple[Array, ContinuationPoint]] = []
-    for t in _candidates(problem, here, null):
+    for t in _candidate_directions(problem, here, null_vectors):
         for direction in (t, -t) if abs(t[-1]) < 1e-9 else (t if t[-1] > 0 else -t,):
             q, s = problem.step(here.q, here.s, PROBE_DISTANCE * direction)
             probe = problem.project(q, s, direction[None], steps=12)
@@ -68,20 +69,22 @@ def branch_directions(problem: ContinuationProblem, here: ContinuationPoint) -> 
                 branches.append((direction, probe))
     if not branches:
         return BranchDirections([], False, False, rank)
-    highest = max(probe.rank for _, probe in branches)
-    branches = [branch for branch in branches if branch[1].rank == highest]
+    max_rank = max(probe.rank for _, probe in branches)
+    branches = [branch for branch in branches if branch[1].rank == max_rank]
     branches.sort(key=lambda branch: -branch[1].s)
     gain = branches[0][1].s - here.s
-    return BranchDirections([direction for direction, _ in branches], highest > rank, gain > 0.0, highest, gain)
+    return BranchDirections([direction for direction, _ in branches], max_rank > rank, gain > 0.0, max_rank, gain)
 
 
-def _candidates(problem: ContinuationProblem, here: ContinuationPoint, null: Array) -> list[Array]:
-    """Return candidate directions in the null space of A (k, n + 1); the one along the path parameter comes first."""
-    if len(null) < 2:
-        return list(null)
-    along_s = null @ problem.end
-    second_derivatives = np.array([[_second_derivative(problem, here, a, b) for b in null] for a in null])  # (k, k, m)
-    starts = np.random.default_rng(0).standard_normal((STARTS, len(null)))
+def _candidate_directions(problem: ContinuationProblem, here: ContinuationPoint, null_vectors: Array) -> list[Array]:
+    """Return candidate directions (n + 1,) spanned by `null_vectors` (k, n + 1); the direction along s comes first."""
+    if len(null_vectors) < 2:
+        return list(null_vectors)
+    along_s = null_vectors @ problem.s_axis
+    second_derivatives = np.array(
+        [[_second_derivative(problem, here, a, b) for b in null_vectors] for a in null_vectors]
+    )  # (k, k, m)
+    starts = np.random.default_rng(0).standard_normal((RANDOM_STARTS, len(null_vectors)))
     starts = np.concatenate([_steepest_directions(here, second_derivatives), starts])
     if float(np.linalg.norm(along_s)) > 1e-9:
         starts = np.concatenate([along_s[None], starts])
@@ -95,13 +98,13 @@ def _candidates(problem: ContinuationProblem, here: ContinuationPoint, null: Arr
             zeros.append(x)
         if len(zeros) == MAX_DIRECTIONS:
             break
-    return [x @ null for x in zeros]
+    return [x @ null_vectors for x in zeros]
 
 
 def _steepest_directions(here: ContinuationPoint, second_derivatives: Array) -> Array:
-    """Return unit directions (k, k), those with the largest second-order change of s first.
+    """Return unit directions (k, k), in descending order of the second-order change of s.
 
-    At a dead point no direction changes s to first order. These directions leave dofs at rest that have no effect on s.
+    At a dead point no direction changes s to first order. These directions do not move dofs that have no effect on s.
     """
     weights = -np.linalg.pinv(here.A, rcond=RANK_TOLERANCE)[-1]
     hessian = np.einsum("r,ijr->ij", weights, second_derivatives)
@@ -132,13 +135,13 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
     """Start a continuation at `q` (nq,), where all loops are closed and s = 0.
 
     Args:
-        heading: (n + 1,) direction of the curve at `q`, if it is known from an earlier continuation.
+        heading: (n + 1,) direction of the curve at `q` from an earlier continuation, or None.
     """
     here = problem.point_at(q, 0.0)
     rank = here.rank
-    continuation = Continuation(problem, [here], [problem.end], rank)
-    t = here.null_space_part(problem.end, rank)
-    size = float(np.linalg.norm(t))
+    continuation = Continuation(problem, [here], [problem.s_axis], rank)
+    tangent = here.null_space_part(problem.s_axis, rank)
+    tangent_length = float(np.linalg.norm(tangent))
     is_regular = problem.n + 1 - rank == 1 and here.relative_singular_value(rank) > NEAR_SINGULAR
     if heading is not None and not is_regular:
         q_ahead, s_ahead = problem.step(q, 0.0, PROBE_DISTANCE * heading)
@@ -150,8 +153,8 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
         if ahead.error < ON_CURVE_TOLERANCE and is_near and here.relative_singular_value(ahead.rank) < NEAR_SINGULAR:
             continuation.headings[0], continuation.is_at_change_point, continuation.rank = heading, True, ahead.rank
             return continuation
-    if problem.n + 1 - rank == 1 and size > 1e-3:
-        continuation.headings[0] = t / size
+    if problem.n + 1 - rank == 1 and tangent_length > 1e-3:
+        continuation.headings[0] = tangent / tangent_length
         return continuation
     branches = branch_directions(problem, here)
     if branches.is_crossing:
@@ -159,8 +162,8 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
         continuation.headings[0] = branches.directions[0]
         continuation.change_points.append(here)
         return continuation
-    if size > DEAD_POINT_TOLERANCE:
-        continuation.headings[0] = t / size
+    if tangent_length > DEAD_POINT_TOLERANCE:
+        continuation.headings[0] = tangent / tangent_length
     elif branches.directions:
         continuation.headings[0] = branches.directions[0]
         continuation.stop_reason = "" if branches.advances else "dead point"
@@ -170,20 +173,20 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
 
 
 SAMPLE_DISTANCE = 0.02
-"""Scaled units of s; distance between interpolation points."""
+"""Distance between interpolation points along s, scaled units."""
 WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
 """Interpolation weights of the points at `OFFSETS`, exact for polynomials of degree 7."""
 CLEAR_SINGULAR_VALUE = 1e-3
-"""Relative singular value above which a point is far enough from a change point."""
+"""Smallest relative singular value of a point that is far enough from a change point."""
 OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
 """Interpolation points in units of `SAMPLE_DISTANCE`, without the change point itself."""
 
 
 def solve_at_change_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
-    """Return the point of the branch at s, and its direction (n + 1,), where a change point is near.
+    """Return the point of the branch at s near a change point, and its direction (n + 1,).
 
     Returns:
-        None if the branch cannot be followed on both sides.
+        The point and the direction; None if the branch cannot be followed on both sides.
     """
     problem = continuation.problem
     regular_point = _regular_point(continuation, s)
@@ -207,13 +210,13 @@ def solve_at_change_point(continuation: Continuation, s: float) -> tuple[Continu
         steps.append(problem.loops.scaled_difference(continuation.points[0].q, point.q))
     samples = np.array(steps)
     q = problem.inputs.set_values(problem.loops.step(continuation.points[0].q, WEIGHTS @ samples), s)
-    exact = problem.point_at(q, s)
+    exact_point = problem.point_at(q, s)
     tangent = np.append((samples[4] - samples[3]) / (2 * SAMPLE_DISTANCE), 1.0)
-    return (exact, tangent / np.linalg.norm(tangent)) if exact.error < RESIDUAL_TOLERANCE else None
+    return (exact_point, tangent / np.linalg.norm(tangent)) if exact_point.error < RESIDUAL_TOLERANCE else None
 
 
 def _regular_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
-    """Return a point of the branch far enough from change points, and its direction; beyond s if necessary."""
+    """Return a point of the branch that is far enough from change points, and its direction; it may be beyond s."""
     for point, heading in zip(reversed(continuation.points), reversed(continuation.headings), strict=True):
         if point.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE:
             return point, heading

@@ -1,12 +1,13 @@
 """Numerical continuation of a driven mechanism along a branch of its configurations.
 
-At a point (q, s) all residuals are zero: the loops are closed, and the driven joints have their values at the path
-parameter s. The null space of the Jacobian A by (u, s) is the tangent. A step goes along the tangent, and Newton's
-method projects back onto the curve, normal to the tangent (E. L. Allgower, K. Georg, "Numerical Continuation Methods",
-Springer 1990). s grows while the driven joints approach their goal. Where the curve turns back in s is a dead point.
-Where two branches cross, at a change point, A loses rank and the sign of a determinant flips; the continuation passes
-it in one straight step from well before to well beyond. The sign also flips between two branches that only come close,
-but there the curve bends, and the steps shrink until they follow the bend.
+At a point (q, s) of the curve all residuals are zero: the loops are closed, and the driven joints have their values at
+the path parameter s. The tangent is the null space of A, the Jacobian of the residual with respect to a joint step u
+and s. The predictor is a step along the tangent; the corrector is Newton's method, which projects back onto the curve,
+normal to the tangent (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990). s increases while the
+driven joints approach their goal. A point at which s changes from increasing to decreasing is a dead point. At a change
+point two branches cross, A loses rank, and the sign of a determinant changes; the continuation passes it with one
+straight step that starts well before and ends well after it. The sign may also change between two branches that only
+come close, but there the curve bends, and the steps get shorter until they follow the bend.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from mechanik.spatial.array import Array
 RANK_TOLERANCE = 1e-7
 """Singular values below this share of the largest count as zero."""
 RESIDUAL_TOLERANCE = 1e-12
-"""Scaled units; residuals below this count as zero."""
+"""Residuals below this count as zero, scaled units."""
 ROUNDING_TOLERANCE = 1e-15
-"""Scaled units; residuals below this are rounding errors."""
+"""Residuals below this are rounding errors, scaled units."""
 REGULARIZATION = 1e-14
 """Regularization of the normal equations, in squared singular values, for redundant equations."""
 
 
 class ContinuationPoint:
-    """A point (q, s) of a continuation, with the Jacobian there.
+    """A point (q, s) of a continuation, with the Jacobian at this point.
 
     Attributes:
         q: (nq,) configuration.
         s: path parameter, scaled units.
-        A: (m, n + 1) derivatives of all residuals, loops first, by u and s; columns of frozen dofs are zero.
+        A: (m, n + 1) derivatives of all residuals, loops first, with respect to u and s; zero for frozen dofs.
         error: largest absolute residual, scaled units.
     """
 
@@ -67,7 +68,7 @@ class ContinuationPoint:
         )
 
     def relative_singular_value(self, rank: int) -> float:
-        """Return the singular value number `rank` of A relative to the largest; zero if A has a lower rank."""
+        """Return the `rank`-th singular value of A, counted from 1, relative to the largest; zero if A has fewer."""
         if rank == 0 or not len(self.singular_values):
             return 1.0
         return (
@@ -77,22 +78,22 @@ class ContinuationPoint:
         )
 
     def null_space_part(self, z: Array, rank: int) -> Array:
-        """Return the part of `z` (n + 1,) in the null space of A, if A has this rank."""
+        """Return the component of `z` (n + 1,) in the null space of A, if A has the rank `rank`."""
         N = self.V[rank:]
         return N.T @ (N @ z)
 
     def _singular_value_decomposition(self) -> tuple[Array, Array]:
         if self._svd is None:
             if len(self.A):
-                _, sizes, V = np.linalg.svd(self.A, full_matrices=True)
-                self._svd = np.asarray(sizes), np.asarray(V)
+                _, singular_values, V = np.linalg.svd(self.A, full_matrices=True)
+                self._svd = np.asarray(singular_values), np.asarray(V)
             else:
                 self._svd = np.zeros(0), np.eye(self.A.shape[1])
         return self._svd
 
 
 class ContinuationProblem:
-    """The residual of loops and driven joints as a function of (q, s).
+    """Residual of loops and driven joints as a function of (q, s).
 
     Attributes:
         loops: the loop equations.
@@ -103,7 +104,7 @@ class ContinuationProblem:
     def __init__(self, loops: LoopSystem, inputs: DrivenJoints) -> None:
         self.loops, self.inputs = loops, inputs
         self.frozen: Mask = np.zeros(loops.n, dtype=np.bool_)
-        self._driven_dofs = inputs.columns()
+        self._driven_dofs = inputs.driven_dofs()
 
     @property
     def n(self) -> int:
@@ -111,7 +112,7 @@ class ContinuationProblem:
         return self.loops.n
 
     @property
-    def end(self) -> Array:
+    def s_axis(self) -> Array:
         """Unit vector (n + 1,) along s."""
         z = np.zeros(self.n + 1)
         z[-1] = 1.0
@@ -120,16 +121,16 @@ class ContinuationProblem:
     def residual(self, q: Array, s: float) -> tuple[Array, Array]:
         """Return the residual (m,) and its Jacobian A (m, n + 1)."""
         e, J = self.loops.residual(q)
-        e_inputs, J_inputs, by_s = self.inputs.residual(q, s)
+        e_inputs, J_inputs, s_derivatives = self.inputs.residual(q, s)
         A = np.zeros((len(e) + len(e_inputs), self.n + 1))
-        A[: len(e), :-1], A[len(e) :, :-1], A[len(e) :, -1] = J, J_inputs, by_s
+        A[: len(e), :-1], A[len(e) :, :-1], A[len(e) :, -1] = J, J_inputs, s_derivatives
         A[:, :-1][:, self.frozen] = 0.0
         return np.concatenate([e, e_inputs]), A
 
     def limit_violation(self, q: Array) -> tuple[float, str]:
         """Return the largest limit violation as `LoopSystem.limit_violation` does, without the driven joints.
 
-        The path of the driven joints starts and ends inside their limits.
+        Driven joints need no check: their path starts and ends inside their limits.
         """
         return self.loops.limit_violation(q, self._driven_dofs)
 
@@ -152,19 +153,20 @@ class ContinuationProblem:
         return bool(np.abs(u).max(initial=0.0) < 1e-6)
 
     def project(
-        self, q: Array, s: float, across: Array, steps: int = 8, enough: float = ROUNDING_TOLERANCE
+        self, q: Array, s: float, normals: Array, steps: int = 8, tolerance: float = ROUNDING_TOLERANCE
     ) -> ContinuationPoint:
-        """Project (q, s) onto the curve by Newton's method, with least-norm steps normal to `across` (k, n + 1).
+        """Project (q, s) onto the curve by Newton's method, with least-norm steps normal to `normals` (k, n + 1).
 
-        It stops if the largest residual is below `enough` or no longer falls. A step that increases it is not taken.
+        The iteration ends if the largest residual is below `tolerance`, or if a step does not decrease it; that step is
+        discarded.
         """
         e, A = self.residual(q, s)
         error = float(np.abs(e).max(initial=0.0))
         for _ in range(steps):
-            if error < enough:
+            if error < tolerance:
                 break
-            M = np.concatenate([A, across])
-            z = least_norm_step(M, np.append(-e, np.zeros(len(across))))
+            M = np.concatenate([A, normals])
+            z = least_norm_step(M, np.append(-e, np.zeros(len(normals))))
             z[:-1][self.frozen] = 0.0
             q_new, s_new = self.step(q, s, z)
             e_new, A_new = self.residual(q_new, s_new)
@@ -179,7 +181,7 @@ class ContinuationProblem:
 
     def project_at(self, q: Array, s: float) -> ContinuationPoint:
         """Project onto the curve with constant s."""
-        return self.project(q, s, self.end[None])
+        return self.project(q, s, self.s_axis[None])
 
 
 def _make_point(q: Array, s: float, e: Array, A: Array) -> ContinuationPoint:
@@ -189,7 +191,7 @@ def _make_point(q: Array, s: float, e: Array, A: Array) -> ContinuationPoint:
 def least_norm_step(M: Array, r: Array) -> Array:
     """Return the shortest z with M z = r (m,), or the least-squares solution.
 
-    It solves the normal equations, which is fast; the next Newton step corrects the digits that they lose.
+    The solution of the normal equations is fast but less accurate; the next Newton step corrects the error.
     """
     m, n = M.shape
     if m <= n:
@@ -197,19 +199,28 @@ def least_norm_step(M: Array, r: Array) -> Array:
     return np.asarray(np.linalg.solve(M.T @ M + REGULARIZATION * np.eye(n), M.T @ r), dtype=np.float64)
 
 
-def same_orientation(a: ContinuationPoint, ta: Array, b: ContinuationPoint, tb: Array) -> bool:
-    """Return whether the curve has the same orientation at `a` and `b`, by the sign of a determinant."""
-    product = a.A.T @ b.A + np.outer(ta, tb)
+def same_orientation(a: ContinuationPoint, tangent_a: Array, b: ContinuationPoint, tangent_b: Array) -> bool:
+    """Return whether the curve has the same orientation at `a` and `b`, from the sign of a determinant.
+
+    Args:
+        tangent_a, tangent_b: (n + 1,) unit tangents at `a` and `b`.
+    """
+    product = a.A.T @ b.A + np.outer(tangent_a, tangent_b)
     return bool(np.linalg.slogdet(product)[0] > 0.0)
 
 
 def hermite(x: float, chord: Array, a: Array, b: Array) -> Array:
-    """Evaluate at x in 0 to 1 the cubic curve from 0 to `chord` with end tangents `a` and `b`."""
+    """Evaluate the cubic curve from 0 to `chord` with end tangents `a` and `b`, at `x` from 0 to 1."""
     return (x**3 - 2 * x**2 + x) * a + (3 * x**2 - 2 * x**3) * chord + (x**3 - x**2) * b
 
 
 def interpolate_point(
-    problem: ContinuationProblem, a: ContinuationPoint, ta: Array, b: ContinuationPoint, tb: Array, s: float
+    problem: ContinuationProblem,
+    a: ContinuationPoint,
+    tangent_a: Array,
+    b: ContinuationPoint,
+    tangent_b: Array,
+    s: float,
 ) -> Array:
     """Estimate the configuration (nq,) of the curve at s, by a cubic through two points and their tangents."""
     chord = problem.difference(a, b)
@@ -217,55 +228,57 @@ def interpolate_point(
     low, high = 0.0, 1.0
     for _ in range(40):
         x = 0.5 * (low + high)
-        if sign * (a.s + float(hermite(x, chord, length * ta, length * tb)[-1]) - s) < 0.0:
+        if sign * (a.s + float(hermite(x, chord, length * tangent_a, length * tangent_b)[-1]) - s) < 0.0:
             low = x
         else:
             high = x
-    return problem.step(a.q, a.s, hermite(low, chord, length * ta, length * tb))[0]
+    return problem.step(a.q, a.s, hermite(low, chord, length * tangent_a, length * tangent_b))[0]
 
 
 MAX_STEP, MIN_STEP = 0.25, 1e-5
-"""Longest and shortest step, scaled units. Branches that are closer than the shortest step are taken to cross: this
-happens in linkages whose lengths are off by 1e-10.
+"""Longest and shortest step, scaled units. Branches that are closer than the shortest step are treated as crossing:
+this happens in linkages whose lengths have errors of 1e-10.
 """
 MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
 MAX_DEVIATION_RATIO = 0.3
 """Largest correction after a step, as a share of the step."""
 MIN_FIRST_STEP = 0.02
-"""Scaled units; shortest first step away from a change point."""
+"""Shortest first step away from a change point, scaled units; tangents are inaccurate nearer to it."""
 NEAR_SINGULAR = 1e-4
-"""Relative singular value below which tangents are inaccurate; no step ends so near a change point."""
+"""Relative singular value below which tangents are inaccurate; a step must not end so near a change point."""
 DEAD_POINT_TOLERANCE = 1e-9
-"""Shares of a unit direction along s below this count as zero."""
+"""Components of a unit direction along s below this count as zero."""
 LIMIT_TOLERANCE = 1e-11
-"""Scaled units; violation of a limit that a continuation may have."""
+"""Largest violation of a limit that is accepted, scaled units."""
 MAX_STEPS = 20_000
-"""Maximum number of steps: about 400 rotations of a four-bar's crank, a few seconds. Longer paths take several."""
+"""Maximum number of steps in a call: about 400 rotations of a four-bar's crank, a few seconds. Longer paths need
+several calls.
+"""
 STORED_POINTS = 200
-"""Number of last points to store, besides the first."""
+"""Number of last points to store, in addition to the first point."""
 ON_CURVE_TOLERANCE = 1e-10
-"""Scaled units; points with smaller residuals are on the curve."""
+"""Largest residual of a point that counts as on the curve, scaled units."""
 
 
 @dataclass(slots=True, eq=False)
 class Continuation:
-    """A continuation: the curve followed so far, and its state.
+    """A continuation: the curve so far, and the state at its end.
 
     Attributes:
         problem: the equations to follow.
         points: points of the curve; the last one is the present point.
-        headings: tangent (n + 1,) at each point.
+        headings: unit tangent (n + 1,) at each point.
         rank: rank of A away from change points.
-        is_at_change_point: whether the present point is a change point, so that only its heading defines the tangent.
+        is_at_change_point: whether the present point is a change point, where A does not determine the tangent.
         change_points: points next to the change points that were passed.
-        stop_reason: why it cannot go on: "dead point", "limit", "stuck", "conflict" or "steps" (step limit reached);
-            empty if it can.
-        limit: name of the joint or dof whose limit stopped it.
+        stop_reason: why the continuation has stopped: "dead point", "limit", "stuck", "conflict" or "steps" (maximum
+            number of steps reached); empty if it can continue.
+        limit: name of the joint or dof whose limit has stopped the continuation.
         step_length: maximum length of the next step, scaled units.
-        sign: -1 if s falls along the curve, else 1.
+        sign: -1 if s decreases along the curve, else 1.
         ignore_limits: whether limits are ignored.
-        step_count: number of steps taken.
+        step_count: number of steps so far.
     """
 
     problem: ContinuationProblem
@@ -297,7 +310,7 @@ class Continuation:
         return self.problem.n + 1 - int(self.problem.frozen.sum()) - self.rank - 1
 
     def advance_to(self, goal: float, max_step_length: float = MAX_STEP, max_steps: int = MAX_STEPS) -> None:
-        """Follow the curve until s reaches `goal`, or it stops; `at` gives the point exactly at `goal`.
+        """Follow the curve until s reaches `goal` or the continuation stops; `at` returns the point exactly at `goal`.
 
         Args:
             max_step_length: maximum step length, scaled units.
@@ -315,21 +328,21 @@ class Continuation:
             self.stop_reason = self.stop_reason or "steps"
 
     def at(self, s: float) -> ContinuationPoint:
-        """Return the point of the stored curve at s; if there is none, its `error` is large."""
+        """Return the point of the stored curve at s; if there is none, return a point with a large `error`."""
         if len(self.points) == 1:
             return self.problem.project_at(self.here.q, s)
-        last = len(self.points) - 1
-        k = next((k for k in range(1, last) if self.sign * (self.points[k].s - s) >= 0.0), last)
+        last_index = len(self.points) - 1
+        k = next((k for k in range(1, last_index) if self.sign * (self.points[k].s - s) >= 0.0), last_index)
         before, after, t = self.points[k - 1], self.points[k], self.headings[k - 1]
         length = float(np.linalg.norm(self.problem.difference(before, after)))
-        guess = interpolate_point(self.problem, before, t, after, self.headings[k], s)
-        point = self.problem.project_at(guess, s)
+        estimated_q = interpolate_point(self.problem, before, t, after, self.headings[k], s)
+        point = self.problem.project_at(estimated_q, s)
         if (
             point.error < ON_CURVE_TOLERANCE
-            and float(np.linalg.norm(self.problem.loops.scaled_difference(guess, point.q))) < 0.1 * length + 1e-9
+            and float(np.linalg.norm(self.problem.loops.scaled_difference(estimated_q, point.q))) < 0.1 * length + 1e-9
         ):
             return point
-        # s changes little here, so search along the curve
+        # near a dead point s changes little, so search along the curve
         root = self._find_root(before, t, length, lambda point, _: self.sign * (point.s - s))
         point = self.problem.project_at(root.q, s)
         return point if point.error < ON_CURVE_TOLERANCE else root
@@ -339,11 +352,9 @@ class Continuation:
     def _advance(self, goal: float, max_step_length: float) -> None:
         here, t = self.here, self.heading
         distance = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
-        shortest = (
-            MIN_FIRST_STEP if self.is_at_change_point else 0.0
-        )  # a short step would end where tangents are inaccurate
+        min_length = MIN_FIRST_STEP if self.is_at_change_point else 0.0
         result = self._step(
-            max(min(self.step_length, max_step_length, 1.02 * distance + 1e-6), shortest), max_step_length
+            max(min(self.step_length, max_step_length, 1.02 * distance + 1e-6), min_length), max_step_length
         )
         if result is None:
             return
@@ -366,7 +377,7 @@ class Continuation:
     def trace_closed_curve(
         self, max_steps: int, max_step_length: float = MAX_STEP, period: float = math.inf
     ) -> list[ContinuationPoint]:
-        """Follow the curve, also where s turns back, until it closes; return the points at which s is zero again.
+        """Follow the curve until it closes, also past dead points; return the points at which s is zero again.
 
         Args:
             max_steps: maximum number of steps.
@@ -392,7 +403,10 @@ class Continuation:
         return zeros
 
     def _step(self, h: float, max_step_length: float) -> tuple[ContinuationPoint, Array, float] | None:
-        """Take a step of length `h` or less along the branch; return the new point, its tangent and the length."""
+        """Make a step of length `h` or less along the branch; return the new point, its tangent and the length.
+
+        Return None and set `stop_reason` if no step is acceptable.
+        """
         here, t = self.here, self.heading
         while True:
             end, tangent, is_acceptable = self._try_step(here, t, h)
@@ -402,9 +416,9 @@ class Continuation:
                 and not self.redundancy
                 and h > 10 * MIN_STEP
             ):
-                beyond = self._try_step(here, t, 1.37 * h)
-                if beyond[2] and beyond[0].relative_singular_value(self.rank) >= NEAR_SINGULAR:
-                    h, (end, tangent, is_acceptable) = 1.37 * h, beyond
+                longer_step = self._try_step(here, t, 1.37 * h)
+                if longer_step[2] and longer_step[0].relative_singular_value(self.rank) >= NEAR_SINGULAR:
+                    h, (end, tangent, is_acceptable) = 1.37 * h, longer_step
             crossing: ContinuationPoint | None = None
             if (
                 is_acceptable
@@ -429,7 +443,7 @@ class Continuation:
     def _try_step(self, here: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:
         """Step `h` along `t` and project; return the point, its tangent, and whether the step is acceptable."""
         q, s = self.problem.step(here.q, here.s, h * t)
-        end = self.problem.project(q, s, t[None], enough=RESIDUAL_TOLERANCE)
+        end = self.problem.project(q, s, t[None], tolerance=RESIDUAL_TOLERANCE)
         if not end.error < ON_CURVE_TOLERANCE:
             return end, t, False
         tangent = self._tangent(end, t)
@@ -439,19 +453,19 @@ class Continuation:
     def _tangent(self, point: ContinuationPoint, previous_tangent: Array) -> Array:
         """Return the unit tangent (n + 1,) at a point.
 
-        If dofs are free, it is the null vector nearest to the axis of s.
+        If the driven joints leave dofs free, it is the null vector nearest to the axis of s.
         """
         if self.redundancy > 0:
-            t = point.null_space_part(self.sign * self.problem.end, self.rank)
+            t = point.null_space_part(self.sign * self.problem.s_axis, self.rank)
         else:
             M = np.concatenate([point.A, previous_tangent[None]])
             t = least_norm_step(M, np.append(np.zeros(len(point.A)), 1.0))
             t[:-1][self.problem.frozen] = 0.0
-        size = float(np.linalg.norm(t))
-        return t / size if size > 1e-12 else previous_tangent
+        length = float(np.linalg.norm(t))
+        return t / length if length > 1e-12 else previous_tangent
 
     def _find_crossing(self, here: ContinuationPoint, t: Array, h: float) -> ContinuationPoint | None:
-        """Return a point next to the change point within a step; None if the curve only bends there."""
+        """Return a point next to the change point within a step; None if the curve only bends."""
         low, high = 0.0, h
         middle = here
         while high - low > MIN_STEP:
@@ -522,21 +536,21 @@ class Continuation:
             problem.frozen |= loops.columns == k
             limit_point = problem.project_at(np.clip(limit_point.q, loops.lower, loops.upper), limit_point.s)
             self.rank = limit_point.rank
-            if float(np.linalg.norm(limit_point.null_space_part(problem.end, limit_point.rank))) > NEAR_SINGULAR:
-                return limit_point, self._tangent(limit_point, problem.end)
+            if float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank))) > NEAR_SINGULAR:
+                return limit_point, self._tangent(limit_point, problem.s_axis)
             problem.frozen &= loops.columns != k
         self.stop_reason, self.limit = "limit", name
         return limit_point, self._tangent(limit_point, t)
 
     def _release_frozen_dofs(self) -> None:
-        """Release frozen dofs that would move inside their limits."""
+        """Release frozen dofs whose next motion is into their limits."""
         problem = self.problem
         if not problem.frozen.any():
             return
         q, was_frozen = self.here.q, problem.frozen.copy()
         problem.frozen[:] = False
-        free = problem.point_at(q, self.here.s)
-        direction = free.null_space_part(problem.end, free.rank)
+        free_point = problem.point_at(q, self.here.s)
+        direction = free_point.null_space_part(problem.s_axis, free_point.rank)
         k = np.maximum(problem.loops.columns, 0)
         is_leaving = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
             (direction[:-1] < 0) & (q[k] <= problem.loops.lower[k] + 1e-9)
@@ -545,4 +559,4 @@ class Continuation:
         if (problem.frozen != was_frozen).any():
             here = problem.point_at(q, self.here.s)
             self.points[-1], self.rank = here, here.rank
-            self.headings[-1] = self._tangent(here, problem.end)
+            self.headings[-1] = self._tangent(here, problem.s_axis)

@@ -1,9 +1,10 @@
 """Driven joints (inputs): validation of their values, and the straight path from their present values to the goal.
 
-The path parameter s goes from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled units
-(rad, or lengths divided by `LoopSystem.size`). An input that is a single value of q changes linearly in s. A spherical
-joint rotates at a constant rate about one axis. So does a joint that closes a loop; it has no value in q, so its value
-is read from its residual relative to the goal. If it rotates about one axis, full rotations are counted along the path.
+The path parameter s increases from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled
+units (rad, or lengths divided by `LoopSystem.size`). An input that is a single value of q changes linearly in s. A
+spherical joint rotates at a constant rate about one axis, and so does a closing joint (a joint that closes a loop). A
+closing joint has no value in q; its value follows from its residual relative to the goal. If it rotates about a single
+axis, full rotations are counted along the path.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import read_only
 
 InputValues = Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]
-"""Values by joint name or by joint, m or rad."""
+"""Input values by joint name or by joint, m or rad."""
 
 
 def as_inputs(mechanism: Mechanism, inputs: InputValues | None) -> dict[str, Array]:
     """Validate input values and return them by joint name, (n,) each."""
     if inputs is None:
         return {}
-    return as_values_by_name(by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "input")
+    return as_values_by_name(
+        values_by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "input"
+    )
 
 
-def by_joint_name(mechanism: Mechanism, inputs: InputValues) -> dict[str, ArrayLike]:
-    """Return values whose keys are joints or names, by joint name.
+def values_by_joint_name(mechanism: Mechanism, inputs: InputValues) -> dict[str, ArrayLike]:
+    """Replace joints by their names in a mapping whose keys are joints or names.
 
     Raises:
         ShapeError: if a value is None, or a joint is given twice.
@@ -61,17 +64,17 @@ def as_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
 
 
 class DrivenJoints:
-    """The driven joints of a mechanism, and their residual along the path to their goal values.
+    """Driven joints of a mechanism, and their residual along the path to their goal values.
 
     Attributes:
         loops: the loop equations.
         values: goal values by name as the caller gave them, m or rad.
-        names: joint name of each of `relations`.
+        names: joint name of each entry of `relations`.
         relations: relations whose residual is zero if the inputs have their goal values, clamped to the limits.
-        requested: the same relations with the goal values as the caller gave them.
-        clamped: names of the inputs whose goal values are outside their limits.
-        start: (m,) residual of `relations` at the start, in scaled units.
-        path_length: length of the path, the norm of `start`.
+        unclamped_relations: the same relations with the goal values as the caller gave them.
+        clamped_names: names of the inputs whose goal values are outside their limits.
+        start_residual: (m,) residual of `relations` at the start, in scaled units.
+        path_length: length of the path, the norm of `start_residual`.
     """
 
     def __init__(
@@ -82,41 +85,41 @@ class DrivenJoints:
         ignore_limits: bool = False,
         closing_angles: Mapping[str, float] | None = None,
     ) -> None:
-        """Make the relations of the inputs, and start the path at `q`.
+        """Create the relations of the inputs, and start the path at `q`.
 
         Args:
             values: goal values by joint or dof name, (n,) each, m or rad.
             q: (nq,) start of the path.
             ignore_limits: whether goal values may be outside the limits.
-            closing_angles: approximate angle at `q` of each driven joint that closes a loop, by joint name, rad. Full
-                rotations are counted from there; the default is the value that the joint stores.
+            closing_angles: approximate angle at `q` of each driven joint that closes a loop, by joint name, rad, from
+                which full rotations are counted. None: the value that is stored in the joint.
         """
         self.loops, self.values, self._ignore_limits = loops, values, ignore_limits
         self._known_angles = closing_angles or {}
         self._hinge_goals: dict[int, tuple[Joint, float]] = {}
         self.names: list[str] = []
         self.relations: list[Relation] = []
-        self.requested: list[Relation] = []
-        self.clamped: list[str] = []
+        self.unclamped_relations: list[Relation] = []
+        self.clamped_names: list[str] = []
         mechanism = loops.mechanism
         joint_targets_by_name(mechanism, values)  # raises if values contradict each other
         for name, numbers in values.items():
-            clamped = self._clamp_closing_joint(name, numbers)
+            clamped_values = self._clamp_closing_joint(name, numbers)
             targets = joint_targets_by_name(mechanism, {name: numbers})
-            clamped_targets = joint_targets_by_name(mechanism, {name: clamped})
+            clamped_targets = joint_targets_by_name(mechanism, {name: clamped_values})
             for target, clamped_target in zip(targets, clamped_targets, strict=True):
                 if target.relation.kind is RelationKind.POSE and target.relation.rows == (5,):
                     # the angle of a hinge is the last value of its joint
                     joint = joint_and_dofs(name, mechanism.joints)[0]
-                    self._hinge_goals[len(self.names)] = joint, float(clamped[-1])
+                    self._hinge_goals[len(self.names)] = joint, float(clamped_values[-1])
                 self.names.append(name)
-                self.requested.append(target.relation)
+                self.unclamped_relations.append(target.relation)
                 self.relations.append(self._clamp_relation(name, clamped_target.relation))
         self._scalar_inputs = self._find_scalar_inputs()
         self.set_start(q)
 
     def set_start(self, q: Array) -> None:
-        """Let the path start at the input values of `q` (nq,)."""
+        """Set the start of the path to the input values at `q` (nq,)."""
         residuals = [self.loops.evaluate([relation], q)[0] for relation in self.relations]
         for k, (joint, goal) in self._hinge_goals.items():
             dof = next(dof for dof in joint.dof if dof.is_rotation)
@@ -129,44 +132,49 @@ class DrivenJoints:
             )
             residuals[k] = np.array([value - goal])
         self._start_residuals = residuals
-        self.start = np.concatenate([np.zeros(0), *residuals])
-        self.path_length = float(np.linalg.norm(self.start))
+        self.start_residual = np.concatenate([np.zeros(0), *residuals])
+        self.path_length = float(np.linalg.norm(self.start_residual))
 
     def residual(self, q: Array, s: float) -> tuple[Array, Array, Array]:
-        """Return the residual (m,) of the inputs at s, and its derivatives by u (m, nv) and by s (m,).
+        """Return the residual (m,) of the inputs at s, and its derivatives with respect to u (m, nv) and s (m,).
 
         The derivatives of rotations are exact where the residual is zero.
         """
-        left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
-        by_s = self.start / self.path_length if self.path_length > 0.0 else np.zeros(len(self.start))
+        remaining = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        s_derivatives = (
+            self.start_residual / self.path_length if self.path_length > 0.0 else np.zeros(len(self.start_residual))
+        )
         if self._scalar_inputs is not None:
             k, target, scale, J = self._scalar_inputs
-            return (q[k] - target) * scale - left * self.start, J, by_s
+            return (q[k] - target) * scale - remaining * self.start_residual, J, s_derivatives
         relations = [
-            self._relation_on_path(relation, start, left)
-            for relation, start in zip(self.relations, self._start_residuals, strict=True)
+            self._relation_on_path(relation, start_residual, remaining)
+            for relation, start_residual in zip(self.relations, self._start_residuals, strict=True)
         ]
         e, J = self.loops.evaluate(relations, q)
-        return e, J, by_s
+        return e, J, s_derivatives
 
     def set_values(self, q: Array, s: float) -> Array:
-        """Return a copy of `q` in which the inputs that are values of q have exactly their values at s."""
-        exact = q.copy()
-        names, left = self.loops.mechanism.space.q_names, 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
-        for relation, start in zip(self.relations, self._start_residuals, strict=True):
+        """Return a copy of `q` in which all inputs that are values of q are exactly at their values for s."""
+        exact_q = q.copy()
+        names, remaining = (
+            self.loops.mechanism.space.q_names,
+            1.0 - s / self.path_length if self.path_length > 0.0 else 0.0,
+        )
+        for relation, start_residual in zip(self.relations, self._start_residuals, strict=True):
             if relation.kind is RelationKind.JOINT_VALUE:
-                relation_at_s = self._relation_on_path(relation, start, left)
-                exact[names.index(relation.dof_name)] = relation_at_s.target[0]
-        return exact
+                relation_at_s = self._relation_on_path(relation, start_residual, remaining)
+                exact_q[names.index(relation.dof_name)] = relation_at_s.target[0]
+        return exact_q
 
     def errors(self, q: Array, s: float) -> dict[str, float]:
         """Return the distance of each input at (q, s) from its goal by name, rad or m, full rotations included."""
         errors: dict[str, float] = {}
-        for k, (name, relation) in enumerate(zip(self.names, self.requested, strict=True)):
+        for k, (name, relation) in enumerate(zip(self.names, self.unclamped_relations, strict=True)):
             residual = self.loops.evaluate_unscaled(relation, q)
             if k in self._hinge_goals:
-                requested, (_, goal) = float(self.values[name][-1]), self._hinge_goals[k]
-                residual = np.array([self._angle_beyond_goal(k, q, s) + goal - requested])
+                requested_angle, (_, goal) = float(self.values[name][-1]), self._hinge_goals[k]
+                residual = np.array([self._angle_beyond_goal(k, q, s) + goal - requested_angle])
             errors[name] = max(errors.get(name, 0.0), float(np.linalg.norm(residual)))
         return errors
 
@@ -180,16 +188,16 @@ class DrivenJoints:
     def _angle_beyond_goal(self, k: int, q: Array, s: float) -> float:
         """Return the angle (rad) of a closing joint beyond its goal.
 
-        The residual gives it up to full rotations; s gives the number of full rotations.
+        The residual determines the angle up to full rotations; s determines the number of full rotations.
         """
-        left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        remaining = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         angle = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
-        return nearest_equivalent_value(angle, left * float(self._start_residuals[k][0]))
+        return nearest_equivalent_value(angle, remaining * float(self._start_residuals[k][0]))
 
     def _find_scalar_inputs(self) -> tuple[npt.NDArray[np.int64], Array, Array, Array] | None:
         """Return indices into q, targets, scales and derivatives if each input is a single value of q; else None.
 
-        With them `residual` needs no relation to be evaluated.
+        With these arrays `residual` need not evaluate relations.
         """
         if not self.relations or any(relation.kind is not RelationKind.JOINT_VALUE for relation in self.relations):
             return None
@@ -201,7 +209,7 @@ class DrivenJoints:
         J[np.arange(len(k)), v] = self.loops.unit[v] * scale
         return k, np.array([float(relation.target[0]) for relation in self.relations]), scale, J
 
-    def columns(self) -> list[int]:
+    def driven_dofs(self) -> list[int]:
         """Return the indices into v of the inputs that are values of q."""
         space = self.loops.mechanism.space
         names = {relation.dof_name for relation in self.relations if relation.kind is RelationKind.JOINT_VALUE}
@@ -209,13 +217,13 @@ class DrivenJoints:
 
     @property
     def period(self) -> float:
-        """Period of s at which the configuration repeats: 2 pi if only a hinge moves, else infinite."""
-        moving = [k for k, start in enumerate(self._start_residuals) if np.any(start)]
-        if len(moving) == 1 and moving[0] in self._hinge_goals:
+        """Period of s after which the configuration repeats: 2 pi if only one hinge moves, else infinite."""
+        moving_inputs = [k for k, start_residual in enumerate(self._start_residuals) if np.any(start_residual)]
+        if len(moving_inputs) == 1 and moving_inputs[0] in self._hinge_goals:
             return 2 * math.pi
-        if self._scalar_inputs is None or int((self.start != 0.0).sum()) != 1:
+        if self._scalar_inputs is None or int((self.start_residual != 0.0).sum()) != 1:
             return math.inf
-        k = int(self._scalar_inputs[0][int(np.flatnonzero(self.start)[0])])
+        k = int(self._scalar_inputs[0][int(np.flatnonzero(self.start_residual)[0])])
         space = self.loops.mechanism.space
         is_rotation = bool(space.rotates[int(space.scalars_v[int(np.flatnonzero(space.scalars_q == k)[0])])])
         return 2 * math.pi if is_rotation else math.inf
@@ -232,42 +240,46 @@ class DrivenJoints:
         limits = [
             (-math.inf, math.inf) if has_several_rotations and dof.is_rotation else joint.limits(dof) for dof in dofs
         ]
-        clamped = np.clip(numbers, *np.array(limits).T)
-        if not np.array_equal(clamped, numbers):
-            self.clamped.append(name)
-        return clamped
+        clamped_values = np.clip(numbers, *np.array(limits).T)
+        if not np.array_equal(clamped_values, numbers):
+            self.clamped_names.append(name)
+        return clamped_values
 
     def _clamp_relation(self, name: str, relation: Relation) -> Relation:
         if relation.kind is not RelationKind.JOINT_VALUE or self._ignore_limits:
             return relation
         space = self.loops.mechanism.space
         k, goal = space.q_names.index(relation.dof_name), float(relation.target[0])
-        clamped = float(np.clip(goal, space.lower[k], space.upper[k]))
-        if clamped == goal:
+        clamped_goal = float(np.clip(goal, space.lower[k], space.upper[k]))
+        if clamped_goal == goal:
             return relation
-        self.clamped.append(name)
-        return replace(relation, target=read_only(np.array([clamped])))
+        self.clamped_names.append(name)
+        return replace(relation, target=read_only(np.array([clamped_goal])))
 
-    def _relation_on_path(self, relation: Relation, start: Array, left: float) -> Relation:
-        """Return the relation that holds where a share `left` of the path remains."""
-        if left == 0.0:
+    def _relation_on_path(self, relation: Relation, start_residual: Array, remaining: float) -> Relation:
+        """Return the relation whose residual is zero at the point of the path where a share `remaining` is left."""
+        if remaining == 0.0:
             return relation
-        scale = np.where(length_row_mask(self.loops.mechanism, relation, len(start)), self.loops.size, 1.0)
-        rest = left * start * scale
+        length_scale = np.where(
+            length_row_mask(self.loops.mechanism, relation, len(start_residual)), self.loops.size, 1.0
+        )
+        remaining_residual = remaining * start_residual * length_scale
         if relation.kind is RelationKind.JOINT_VALUE:
-            return replace(relation, target=read_only(relation.target + rest))
+            return replace(relation, target=read_only(relation.target + remaining_residual))
         if relation.kind is RelationKind.SPHERICAL_JOINT:
-            return replace(relation, target=read_only(quaternion.multiply(relation.target, quaternion.exp(rest))))
+            return replace(
+                relation, target=read_only(quaternion.multiply(relation.target, quaternion.exp(remaining_residual)))
+            )
         translation, rotation_vector = np.zeros(3), np.zeros(3)
-        for row, value in zip(relation.rows, rest, strict=True):
+        for row, value in zip(relation.rows, remaining_residual, strict=True):
             (translation if row < 3 else rotation_vector)[row % 3] = value
         return replace(relation, X_a=read_only(relation.X_a @ make_pose(rotation.exp(rotation_vector), translation)))
 
 
 def shortest_closing_angles(mechanism: Mechanism, values: Mapping[str, Array]) -> dict[str, float]:
-    """Return the `closing_angles` with which closing joints take the shortest rotation to their goal values.
+    """Return the `closing_angles` from which closing joints make the shortest rotation to their goal values.
 
-    The keys are joint names, the values rad.
+    The keys are joint names, the values are in rad.
     """
     angles: dict[str, float] = {}
     for name, numbers in values.items():

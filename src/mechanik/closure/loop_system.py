@@ -1,8 +1,8 @@
 """Loop closures and joint constraints of a mechanism as one residual in scaled units.
 
-Scaled units: angles are in rad, lengths are divided by the mechanism's size. A step u (nv,) has one value per dof in
-scaled units, multiplied by the weight of the dof. So one tolerance fits all residuals, and the step of least norm
-follows the weights.
+Scaled units: angles are in rad, and lengths are divided by the mechanism's size. So one tolerance fits all residuals. A
+step u (nv,) has one value for each dof; a unit of u moves the dof by its weight, in scaled units. So in the step of
+least norm, dofs with larger weights move more.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ class LoopGroup:
 
 
 class LoopSystem:
-    """The loop closures, joint constraints and limits of a mechanism, as functions of the configuration.
+    """Loop closures, joint constraints and limits of a mechanism, as functions of the configuration.
 
     Attributes:
         mechanism: the mechanism.
-        unit: (nv,) joint step per unit of u, rad or m.
+        unit: (nv,) joint motion for a unit of u, rad or m.
         size: unit of length, m.
         lower, upper: (nq,) joint limits, m or rad.
         columns: (nv,) index into q of each dof; -1 for dofs of spherical joints.
         relations: relations of all loop closures and joint constraints.
-        groups: groups of loops that share dofs; None if closing joints have variables of their own in the compiled
-            problem, which no step has.
+        groups: groups of loops that share dofs; None if the compiled problem has additional variables for closing
+            joints, which are not part of a step u.
         limit_relations: limits of closing joints and swing limits, with the name of their joint.
-        cache: prepared steps by the names of the driven joints.
+        cache: certified Newton steps, by the names of the driven joints.
     """
 
     def __init__(self, mechanism: Mechanism, weights: Mapping[str, float] | None = None) -> None:
@@ -68,7 +68,9 @@ class LoopSystem:
         space = mechanism.space
         problem = compile_problem(mechanism, (), (), ProblemSettings([True] * space.nv, {}, [1.0] * space.nv))
         self.size = problem.length_unit
-        dof_weights = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)  # ranks need bounded ratios
+        dof_weights = np.clip(
+            as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3
+        )  # rank decisions need bounded ratios
         self.unit = np.where(space.rotates, 1.0, self.size) * dof_weights
         self.lower, self.upper = space.lower, space.upper
         self.columns = np.full(space.nv, -1)
@@ -91,20 +93,20 @@ class LoopSystem:
         return len(self.unit)
 
     def step(self, q: Array, u: Array) -> Array:
-        """Return the configuration (nq,) at a step `u` (nv,) from `q`."""
-        v, space, end = u * self.unit, self.mechanism.space, q.copy()
-        end[space.scalars_q] += v[space.scalars_v]
+        """Return the configuration (nq,) after a step `u` (nv,) from `q`."""
+        v, space, new_q = u * self.unit, self.mechanism.space, q.copy()
+        new_q[space.scalars_q] += v[space.scalars_v]
         for k, i in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
             wxyz = quaternion.multiply(q[k : k + 4], quaternion.exp(v[i : i + 3]))
-            end[k : k + 4] = wxyz / np.linalg.norm(wxyz)
-        return end
+            new_q[k : k + 4] = wxyz / np.linalg.norm(wxyz)
+        return new_q
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
         """Return the step u (nv,) from configuration `a` to `b`, full rotations included."""
         return self.mechanism.difference(a, b) / self.unit
 
     def residual(self, q: Array) -> tuple[Array, Array]:
-        """Return the residual (m,) of all loops and joint constraints at `q`, and its derivatives by u (m, nv)."""
+        """Return the residual (m,) of all loops and joint constraints at `q`, and its Jacobian (m, nv) for u."""
         if self.groups is None:
             return self.evaluate(self.relations, q)
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
@@ -117,7 +119,7 @@ class LoopSystem:
         return np.concatenate(values), np.concatenate(jacobians)
 
     def evaluate(self, relations: list[Relation], q: Array) -> tuple[Array, Array]:
-        """Return the residual of the relations in scaled units, and its derivatives by u."""
+        """Return the residual of the relations in scaled units, and its derivatives with respect to u."""
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
@@ -136,24 +138,24 @@ class LoopSystem:
         Args:
             ignored_dofs: indices into v of dofs whose limits are ignored.
         """
-        largest, joint_name = 0.0, ""
+        max_violation, joint_name = 0.0, ""
         space = self.mechanism.space
         violations = np.maximum(self.lower - q, q - self.upper)[space.scalars_q]
         violations = violations / np.where(space.rotates[space.scalars_v], 1.0, self.size)
         violations[np.isin(space.scalars_v, ignored_dofs)] = 0.0
         if len(violations) and float(violations.max()) > 0.0:
-            largest = float(violations.max())
+            max_violation = float(violations.max())
             joint_name = space.q_names[int(space.scalars_q[int(violations.argmax())])]
         for name, relation in self.limit_relations:
             residual = evaluate_relation(self.mechanism, relation, q)[0]
             violation = float(np.abs(band_violation(relation, residual)).max(initial=0.0))
-            if violation > largest:
-                largest, joint_name = violation, name
-        return largest, joint_name
+            if violation > max_violation:
+                max_violation, joint_name = violation, name
+        return max_violation, joint_name
 
 
 def _loop_groups(mechanism: Mechanism, problem: Problem) -> list[LoopGroup] | None:
-    """Return the groups of a compiled problem; None if closing joints have variables of their own there."""
+    """Return the groups of a compiled problem; None if it has additional variables for closing joints."""
     groups: list[LoopGroup] = []
     for subproblem in problem.subproblems:
         group_problem = LeastSquaresProblem(mechanism, problem, subproblem)
@@ -175,13 +177,13 @@ class _CachedLoopSystem:
 
 @contextmanager
 def cached_loop_system(mechanism: Mechanism, weights: Mapping[str, float]) -> Generator[LoopSystem]:
-    """Borrow the loop system of a mechanism for these weights; the last one is cached until the mechanism is edited.
+    """Provide the loop system of a mechanism for these weights; the last one is cached until the mechanism is edited.
 
-    The caller has it exclusively: another thread makes its own.
+    The caller has exclusive use of it; a second thread creates another loop system.
     """
     _ = mechanism.revision  # clears the cache after an edit
     cache, key = mechanism._cache, repr(dict(weights))
-    entry = cache.pop("assembly", None)  # no other thread may use it meanwhile
+    entry = cache.pop("assembly", None)  # removed while in use, so that no other thread uses it
     if not isinstance(entry, _CachedLoopSystem) or entry.weights != key:
         entry = _CachedLoopSystem(LoopSystem(mechanism, weights), key)
     try:

@@ -1,10 +1,11 @@
-"""Certified Newton step: move the driven joints a small distance in one step that provably stays on the branch.
+"""Certified Newton step: a small motion of the driven joints in one step that provably stays on the branch.
 
-The passive joints follow the tangent, then Newton's method closes the loops. Let J be the derivatives of the residual
-by the passive joints and B the inverse of J. If B (J' - J) is smaller than 1 at all points on and around the step, the
-map u - B residual(u) is a contraction: it has one fixed point for each value of the driven joints, so exactly one
-branch leads from the start to the end (Banach; L. V. Kantorovich 1948). J' is evaluated at the end of the tangent step.
-Between and around, its change is bounded by the curvature of joint motion: no lever is longer than a column of J.
+The passive joints move along the tangent; then Newton's method closes the loops. Let J be the derivatives of the
+residual with respect to the passive joints, J' the same at another point, and B the inverse of J. If the norm of
+B (J' - J) is below 1 at all points on and around the step, the map u - B residual(u) is a contraction: it has one fixed
+point for each value of the driven joints, so exactly one branch connects the start and the end (Banach; L. V.
+Kantorovich 1948). J' is evaluated at the end of the tangent step. At other points its change is bounded by the
+curvature of joint motion: no lever is longer than a column of J.
 """
 
 from __future__ import annotations
@@ -30,24 +31,26 @@ from mechanik.validation import format_count
 Indices = npt.NDArray[np.int64]
 
 MAX_STEP_LENGTH = 0.25
-"""Scaled units; maximum length of a step, the same as in a continuation."""
+"""Maximum length of a step, scaled units; the same as in a continuation."""
 MAX_CONTRACTION = 0.5
-"""Maximum bound of B (J' - J). Smaller is safer and needs more steps."""
+"""Maximum bound of the norm of B (J' - J). A smaller value is safer and needs more steps."""
 MAX_CONDITION = 1e3
 """Maximum of the norm of J times the norm of B; above it a change point or a dead point is near."""
 MAX_UNCOMPENSATED_RATIO = 1e-6
-"""Maximum share of the inputs' motion that the passive joints cannot compensate; above it the inputs are dependent."""
+"""Maximum share of the residual change by the inputs that the passive joints cannot compensate; inputs with a larger
+share are dependent.
+"""
 MAX_ITERATIONS = 6
 """Maximum number of Newton iterations; two or three are typical."""
 MAX_PIECES = 16
-"""Maximum number of pieces; a motion that needs more is left to the continuation."""
+"""Maximum number of pieces of a motion; longer motions need the continuation."""
 
 
 class _StepTooLongError(Exception):
-    """A step that cannot be certified, but a shorter one may be.
+    """Raised if a step cannot be certified, but a shorter step may be.
 
     Attributes:
-        piece_count: estimated number of pieces that it needs.
+        piece_count: estimated number of pieces into which the step must be divided.
     """
 
     def __init__(self, piece_count: float) -> None:
@@ -60,51 +63,53 @@ class NewtonStep:
     Attributes:
         loops: the loop equations.
         names: names of the driven joints.
-        k: (m,) their indices into q.
+        q_indices: (m,) indices of the driven joints in q.
     """
 
-    def __init__(self, loops: LoopSystem, names: tuple[str, ...], k: Indices, groups: list[LoopGroup]) -> None:
-        self.loops, self.names, self.k = loops, names, k
+    def __init__(self, loops: LoopSystem, names: tuple[str, ...], q_indices: Indices, groups: list[LoopGroup]) -> None:
+        self.loops, self.names, self.q_indices = loops, names, q_indices
         space, lower, upper = loops.mechanism.space, loops.lower, loops.upper
-        self._v = np.array([int(np.flatnonzero(loops.columns == index)[0]) for index in k])
+        self._v = np.array([int(np.flatnonzero(loops.columns == index)[0]) for index in q_indices])
         self._unit = np.where(space.rotates[self._v], 1.0, loops.size)
-        self._group_steps = [_GroupStep(loops, group, k) for group in groups]
+        self._group_steps = [_GroupStep(loops, group, q_indices) for group in groups]
         has_limit = np.isfinite(lower) | np.isfinite(upper)
-        self._limited = np.array([i for i in space.scalars_q.tolist() if has_limit[i]], dtype=np.int64)
-        self._lower, self._upper = lower[self._limited], upper[self._limited]
-        self._is_passive = np.array([i not in k for i in self._limited.tolist()], dtype=np.float64)
-        closed = f"{format_count(len(loops.mechanism.closures), 'loop')} closed"
-        self._message = f"{len(names)} of {format_count(len(names), 'input')} reached, {closed}"
+        self._limited_q = np.array([i for i in space.scalars_q.tolist() if has_limit[i]], dtype=np.int64)
+        self._lower, self._upper = lower[self._limited_q], upper[self._limited_q]
+        self._is_passive = np.array([i not in q_indices for i in self._limited_q.tolist()], dtype=np.float64)
+        closed_text = f"{format_count(len(loops.mechanism.closures), 'loop')} closed"
+        self._message = f"{len(names)} of {format_count(len(names), 'input')} reached, {closed_text}"
 
     def solve(self, values: Mapping[str, Array], q: Array, heading: Array) -> Assembly | None:
         """Move the driven joints from their values in `q` (nq,) to `values`, in pieces if necessary.
 
         Returns:
-            The assembly; None if the step cannot be certified, so that a continuation is necessary.
+            The assembly; None if the step cannot be certified and a continuation is necessary.
         """
         goal = np.concatenate([*values.values()])
-        if len(goal) != len(self.k) or not self._is_inside(q, 0.0):
+        if len(goal) != len(self.q_indices) or not self._is_inside(q, 0.0):
             return None
-        start, motion = q[self.k], heading
+        start, motion = q[self.q_indices], heading
         input_motion = (goal - start) / self._unit
-        length, pieces, done = _norm(input_motion), 1, 0
+        length, piece_count, done_count = _norm(input_motion), 1, 0
         if length > MAX_STEP_LENGTH * MAX_PIECES / 4:
             return None
-        while done < pieces:
-            piece_goal = goal if done + 1 == pieces else start + (done + 1) / pieces * (goal - start)
+        while done_count < piece_count:
+            piece_goal = (
+                goal if done_count + 1 == piece_count else start + (done_count + 1) / piece_count * (goal - start)
+            )
             try:
-                piece = self._solve_piece(q, piece_goal, input_motion / pieces)
+                piece_result = self._solve_piece(q, piece_goal, input_motion / piece_count)
             except _StepTooLongError as error:
-                if not pieces * error.piece_count <= MAX_PIECES:
+                if not piece_count * error.piece_count <= MAX_PIECES:
                     return None
                 factor = 1 << max(1, math.ceil(math.log2(error.piece_count)))
-                pieces, done = factor * pieces, factor * done
+                piece_count, done_count = factor * piece_count, factor * done_count
                 continue
-            if piece is None:
+            if piece_result is None:
                 return None
-            (q, motion), done = piece, done + 1
+            (q, motion), done_count = piece_result, done_count + 1
         if length > RESIDUAL_TOLERANCE:
-            heading = motion * (pieces / length)
+            heading = motion * (piece_count / length)
         errors = dict.fromkeys(self.names, 0.0)
         return Assembly(self.loops.mechanism, values, q, True, Status.CONVERGED, self._message, errors, (), heading)
 
@@ -115,10 +120,10 @@ class NewtonStep:
             input_motion: (m,) motion of the driven joints, scaled units.
 
         Returns:
-            q (nq,), and the motion (nv,) of all joints at the end for the whole of `input_motion`, m and rad.
+            q (nq,), and the motion (nv,) of all joints, m and rad: the tangent at the end for the full `input_motion`.
         """
         end, motion, margin = q.copy(), np.zeros(self.loops.n), 0.0
-        end[self.k] = goal
+        end[self.q_indices] = goal
         motion[self._v] = input_motion * self._unit
         for group_step in self._group_steps:
             deviation = group_step.solve(q, end, input_motion, motion)
@@ -131,22 +136,22 @@ class NewtonStep:
         return (end, motion) if is_inside else None
 
     def _is_inside(self, q: Array, margin: float) -> bool:
-        """Return whether the driven joints are inside their limits, and all other joints are by a margin (m, rad)."""
-        if not len(self._limited):
+        """Return whether the driven joints are inside their limits, and the passive joints by a margin (m, rad)."""
+        if not len(self._limited_q):
             return True
-        values, margins = q[self._limited], margin * self._is_passive
+        values, margins = q[self._limited_q], margin * self._is_passive
         return bool((values - margins >= self._lower).all() and (values + margins <= self._upper).all())
 
 
 class _GroupStep:
     """Certified step for one group of loops that share dofs.
 
-    All columns are in scaled units. Derivatives at the end of a step are reused by the next step.
+    All columns are in scaled units. The derivatives at the end of a step are reused for the next step.
     """
 
-    def __init__(self, loops: LoopSystem, group: LoopGroup, k: Indices) -> None:
+    def __init__(self, loops: LoopSystem, group: LoopGroup, driven_q: Indices) -> None:
         problem, space, dofs = group.problem, loops.mechanism.space, group.v.tolist()
-        driven = {int(np.flatnonzero(loops.columns == index)[0]): i for i, index in enumerate(k.tolist())}
+        driven = {int(np.flatnonzero(loops.columns == index)[0]): i for i, index in enumerate(driven_q.tolist())}
         self._problem, self._x = problem, problem.x[: space.nq]
         self._rows = None if len(group.rows) == len(problem.residual) else group.rows
         self._driven_columns = np.array([c for c, v in enumerate(dofs) if v in driven], dtype=np.int64)
@@ -159,8 +164,8 @@ class _GroupStep:
             q_indices += range(first, first + 4) if v in dofs else ()
         self._q_indices = np.array(q_indices, dtype=np.int64)
         self._curvature, self._levers = _curvature_bounds(loops, group)
-        self._evaluated_at: bytes | None = None
-        self._by_inputs, self._by_passive = np.zeros((0, 0)), np.zeros((0, 0))
+        self._evaluated_q: bytes | None = None
+        self._J_inputs, self._J_passive = np.zeros((0, 0)), np.zeros((0, 0))
         self._inverse: Array | None = None
 
     def solve(self, q: Array, end: Array, input_motion: Array, motion: Array) -> float | None:
@@ -168,8 +173,8 @@ class _GroupStep:
 
         Args:
             q: (nq,) start.
-            end: (nq,) configuration with the driven joints at their values; the values of this group are written into
-                it.
+            end: (nq,) input and output: configuration with the driven joints at their values; the values of this group
+                are overwritten.
             input_motion: (m,) motion of all driven joints, scaled units.
             motion: (nv,) output: motion of the passive joints at the end, m and rad.
 
@@ -177,42 +182,42 @@ class _GroupStep:
             Upper bound of the distance (m, rad) of the passive joints from their straight path.
 
         Raises:
-            _StepTooLongError: if a shorter step may be certified.
+            _StepTooLongError: if the step cannot be certified, but a shorter step may be.
         """
-        problem, f = self._problem, self._passive_columns
-        if self._evaluated_at != q[self._q_indices].tobytes():
+        problem, passive_columns = self._problem, self._passive_columns
+        if self._evaluated_q != q[self._q_indices].tobytes():
             self._x[:] = q
             problem.evaluate()
             if not _norm(self._errors()) < RESIDUAL_TOLERANCE:
                 return None
             self._store_derivatives(q)
-        own_motion = input_motion[self._input_indices]
-        if not (input_length := _norm(own_motion)) > 0.0:
+        group_motion = input_motion[self._input_indices]
+        if not (input_length := _norm(group_motion)) > 0.0:
             return 0.0
         if self._inverse is None:
-            self._inverse = _inverse(self._by_passive)
-        if self._inverse is None or not _norm(self._inverse) * _norm(self._by_passive) < MAX_CONDITION:
+            self._inverse = _inverse(self._J_passive)
+        if self._inverse is None or not _norm(self._inverse) * _norm(self._J_passive) < MAX_CONDITION:
             return None
-        residual_change = self._by_inputs.dot(own_motion)
+        residual_change = self._J_inputs.dot(group_motion)
         tangent_step = -self._inverse.dot(residual_change)
-        uncompensated = residual_change + self._by_passive.dot(tangent_step)
+        uncompensated_change = residual_change + self._J_passive.dot(tangent_step)
         length = math.hypot(_norm(tangent_step), input_length)
-        if not _norm(uncompensated) <= MAX_UNCOMPENSATED_RATIO * _norm(residual_change):
+        if not _norm(uncompensated_change) <= MAX_UNCOMPENSATED_RATIO * _norm(residual_change):
             return None
         if not length < MAX_STEP_LENGTH:
             raise _StepTooLongError(length / MAX_STEP_LENGTH)
         self._x[:] = end
         problem.step.fill(0.0)
-        problem.step[f] = tangent_step
+        problem.step[passive_columns] = tangent_step
         problem.advance()
-        by_inputs, by_passive = self._derivatives()
-        B = _inverse(by_passive)
+        J_inputs, J_passive = self._derivatives()
+        B = _inverse(J_passive)
         if B is None:
             raise _StepTooLongError(2.0)
-        J_norm, B_norm = math.hypot(_norm(by_passive), _norm(by_inputs)), _norm(B)
-        change, correction, error = _norm(B.dot(by_passive - self._by_passive)), 0.0, math.inf
-        if not (change < MAX_CONTRACTION and J_norm * B_norm < MAX_CONDITION):
-            raise _StepTooLongError(max(2.0, change / MAX_CONTRACTION))
+        J_norm, B_norm = math.hypot(_norm(J_passive), _norm(J_inputs)), _norm(B)
+        relative_change, correction, error = _norm(B.dot(J_passive - self._J_passive)), 0.0, math.inf
+        if not (relative_change < MAX_CONTRACTION and J_norm * B_norm < MAX_CONDITION):
+            raise _StepTooLongError(max(2.0, relative_change / MAX_CONTRACTION))
         for _ in range(MAX_ITERATIONS):
             e = self._errors()
             previous_error, error = error, _norm(e)
@@ -220,30 +225,30 @@ class _GroupStep:
                 break
             u = B.dot(e)
             correction += _norm(u)
-            problem.step[f] = -u
+            problem.step[passive_columns] = -u
             problem.advance()
-        # J' was evaluated at the end only: bound its change along the step, and around it, where another branch may be
+        # J' was evaluated only at the end: bound its change along the step and around it, where another branch may be
         radius = 2.0 * correction + length * length / 8.0
         bound = B_norm * self._curvature * (J_norm + self._levers) * radius
-        if not (error < RESIDUAL_TOLERANCE and change + bound < MAX_CONTRACTION):
+        if not (error < RESIDUAL_TOLERANCE and relative_change + bound < MAX_CONTRACTION):
             # `bound` is quadratic in the step length
-            root = math.sqrt(change * change + 4.0 * MAX_CONTRACTION * bound)
-            raise _StepTooLongError(max(1.0, (change + root) / (2.0 * MAX_CONTRACTION)))
+            root = math.sqrt(relative_change * relative_change + 4.0 * MAX_CONTRACTION * bound)
+            raise _StepTooLongError(max(1.0, (relative_change + root) / (2.0 * MAX_CONTRACTION)))
         end[self._q_indices] = self._x[self._q_indices]
         self._store_derivatives(end)
-        self._inverse = B = _inverse(self._by_passive)
+        self._inverse = B = _inverse(self._J_passive)
         if B is None:
             raise _StepTooLongError(2.0)
-        motion[self._v] = -B.dot(self._by_inputs.dot(own_motion)) * self._unit
+        motion[self._v] = -B.dot(self._J_inputs.dot(group_motion)) * self._unit
         return correction * self._max_unit
 
     def _store_derivatives(self, q: Array) -> None:
         """Store the derivatives at the problem's present configuration `q`."""
-        self._evaluated_at, self._inverse = q[self._q_indices].tobytes(), None
-        self._by_inputs, self._by_passive = self._derivatives()
+        self._evaluated_q, self._inverse = q[self._q_indices].tobytes(), None
+        self._J_inputs, self._J_passive = self._derivatives()
 
     def _derivatives(self) -> tuple[Array, Array]:
-        """Return copies of the derivatives of the residual by driven and by passive joints."""
+        """Return copies of the derivatives of the residual with respect to driven and to passive joints."""
         J = self._problem.jacobian if self._rows is None else self._problem.jacobian[self._rows]
         return J.take(self._driven_columns, 1), J.take(self._passive_columns, 1)
 
@@ -252,11 +257,11 @@ class _GroupStep:
 
 
 def _curvature_bounds(loops: LoopSystem, group: LoopGroup) -> tuple[float, float]:
-    """Return bounds for the change of J per unit step: a factor of J, and the levers that J does not show.
+    """Return bounds for the change of J in a unit step: a factor of the norm of J, and the levers missing from J.
 
     A second derivative is a rotated column, at most as long as the column, and a unit step rotates it by at most the
     square root of the number of dofs of the loop. A residual may omit directions, and columns of mimic joints may
-    cancel, so the levers of all joints (scaled units) are added; gear ratios lengthen them.
+    cancel, so the levers of all joints (scaled units) are added, multiplied by the largest gear ratio.
     """
     blocks = group.problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
     ratios = [abs(coupling.ratio) for joint in loops.mechanism.joints.values() for coupling in joint.couplings]
@@ -281,35 +286,35 @@ def _make_newton_step(loops: LoopSystem, values: Mapping[str, Array]) -> NewtonS
     is_nonlinear = any(len(factors) > 1 for relation in loops.relations for _, factors in relation.polynomials)
     if not values or loops.groups is None or is_nonlinear:  # nonlinear joint constraints have no known bound
         return None
-    k: list[int] = []
+    q_indices: list[int] = []
     for name, numbers in values.items():
-        for probe in (numbers, numbers + 1.0):  # a mimic joint maps to its leader, with other values
+        for probe in (numbers, numbers + 1.0):  # excludes mimic joints, whose leader has other values
             relations = [target.relation for target in joint_targets_by_name(mechanism, {name: probe})]
             if any(relation.kind is not RelationKind.JOINT_VALUE for relation in relations):
                 return None
             if [float(relation.target[0]) for relation in relations] != probe.tolist():
                 return None
-        k += [mechanism.space.q_names.index(relation.dof_name) for relation in relations]
-    if len(set(k)) < len(k):
+        q_indices += [mechanism.space.q_names.index(relation.dof_name) for relation in relations]
+    if len(set(q_indices)) < len(q_indices):
         return None
-    return NewtonStep(loops, tuple(values), np.array(k, dtype=np.int64), loops.groups)
+    return NewtonStep(loops, tuple(values), np.array(q_indices, dtype=np.int64), loops.groups)
 
 
 def _inverse(J: Array) -> Array | None:
-    """Return the (pseudo-)inverse (n, m) of `J` (m, n); None if it has no full column rank.
+    """Return the inverse or pseudo-inverse (n, m) of `J` (m, n); None without full column rank.
 
-    It solves the normal equations if there are more rows than columns, as the continuation does.
+    With more rows than columns the normal equations are solved, as in the continuation.
     """
     m, n = J.shape
     if not 0 < n <= m:
         return None
     try:
-        squares: Any = np.linalg.inv(J.T.dot(J) if m > n else J)
+        inverse: Any = np.linalg.inv(J.T.dot(J) if m > n else J)
     except np.linalg.LinAlgError:
         return None
-    return squares.dot(J.T) if m > n else squares
+    return inverse.dot(J.T) if m > n else inverse
 
 
 def _norm(M: Array) -> float:
-    flat = M.ravel()
-    return math.sqrt(flat.dot(flat))
+    entries = M.ravel()
+    return math.sqrt(entries.dot(entries))

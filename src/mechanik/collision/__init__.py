@@ -1,7 +1,7 @@
 """Collision checking: shapes of links and obstacles, the pairs to check, distances and their Jacobians.
 
 Input: a mechanism with shapes on its links, obstacles, and the pairs that may touch. Output: a `Collider`, which
-computes distances and contacts at any configuration. This package does not know objectives or solvers.
+computes distances and contacts at any configuration. This package does not depend on objectives or solvers.
 """
 
 from mechanik.collision.collider import Collider, Contact

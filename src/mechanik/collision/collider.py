@@ -1,6 +1,7 @@
 """Collision queries for a mechanism and obstacles: `Collider` and `Contact`.
 
-`warn_of_always_close_pairs` finds pairs that no configuration separates by a clearance, such as links of a wrist.
+`warn_of_always_close_pairs` warns of pairs that are closer than a clearance in every configuration, such as links of a
+wrist.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from mechanik.collision.collision_pairs import (
 )
 from mechanik.collision.collision_tables import CollisionTables, Ints, kernel
 from mechanik.errors import InvalidArgument, NotFinite, ShapeError, StructureError, UnknownName
-from mechanik.kernels.distance import collision_layout as at
+from mechanik.kernels.distance import collision_layout as layout
 from mechanik.model.frame import Frame, Link
 from mechanik.model.mechanism import KERNEL_ARGUMENT_ERRORS, Mechanism
 from mechanik.spatial import Pose
@@ -36,7 +37,7 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
 
 TOUCH_DISTANCE = 1e-9
-"""m; messages say that two bodies touch below this distance."""
+"""m; below this distance a message calls two bodies touching."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +48,7 @@ class Contact:
         a, b: names of links or obstacles; `a` is a link that moves.
         distance: m; negative: penetration depth.
         point_a, point_b: (3,), m, nearest points on each body, in the world; point_b - point_a = distance * normal.
-        normal: (3,), unit vector from `a` to `b`, in the world; `b` moved by -distance along it just touches `a`.
+        normal: (3,), unit vector from `a` to `b`, in the world; `b` moved by -distance along the normal touches `a`.
 
     Example:
         >>> arm = mk.gallery.panda()
@@ -89,15 +90,16 @@ class Collider:
     """Collision checker of a mechanism with itself and with obstacles; thread-safe.
 
     Distances are signed, in m; a negative distance is a penetration depth. Two bodies that do not move are not checked
-    against each other. Edits of the mechanism's joints and links are noticed; shapes that a link gets later are not.
+    against each other. The collider follows edits of the mechanism's joints and links, but ignores shapes that are
+    added to a link later.
 
     Args:
-        mechanism: its links have shapes (`Link.collisions`); it is not moved.
+        mechanism: a mechanism whose links have shapes (`Link.collisions`); its configuration is not changed.
         avoid: "self" (links against each other) and obstacles, which are checked against every link.
         allow: pairs of names, of links or obstacles, that may touch.
         forbid: pairs that are checked although they are skipped by default, such as adjacent links.
-        meshes: shapes that replace the meshes of links: "exact": convex hulls; "fitted": capsules that cover them;
-            "auto": hulls if the extra `collision` is installed, else capsules.
+        meshes: shapes that replace the meshes of links: "exact": convex hulls; "fitted": capsules that cover the
+            meshes; "auto": hulls if the extra `collision` is installed, else capsules.
 
     Raises:
         InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
@@ -136,7 +138,7 @@ class Collider:
         self._forbid = self._by_link(parse_pairs(forbid, known_names, "forbid"))
         self._lock = threading.RLock()
         self.obstacle_version = 0
-        """Number of moves of obstacles so far."""
+        """Number of calls of `move` so far."""
         self._prepare()
 
     def __repr__(self) -> str:
@@ -170,7 +172,10 @@ class Collider:
 
     @property
     def distance_names(self) -> tuple[str, ...]:
-        """Label of each row of `distances_and_jacobian`; `hand - world 1` is the nearest body that does not move."""
+        """Label of each row of `distances_and_jacobian`.
+
+        For example, `hand - world 1` is the distance between the hand and the nearest body that does not move.
+        """
         return self._current_pairs().distance_names
 
     @property
@@ -185,30 +190,30 @@ class Collider:
         return self._revision
 
     def fingerprint_data(self) -> tuple[object, ...]:
-        """Return all data that the results depend on: arrays, and names of bodies and pairs."""
+        """Return all data on which the results depend: arrays, and names of bodies and pairs."""
         pairs = self._current_pairs()
         return (*pairs.tables.arrays, pairs.bodies, pairs.pairs)
 
     # ---- queries ----------------------------------------------------------------------------
 
     def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
-        """Return whether every pair keeps `clearance`; stops at the first pair that does not.
+        """Return whether every pair keeps `clearance`; the check stops at the first pair that does not.
 
         Args:
             q: (..., nq).
-            clearance: m; at 0 bodies that just touch are free.
+            clearance: m; with 0, bodies that touch without penetration are free.
 
         Returns:
             A bool for one q, else (...).
         """
-        try:  # fast path; the kernel refuses anything but a finite float64 array (nq,)
+        try:  # fast path; the kernel accepts only a finite float64 array (nq,)
             if q.ndim == 1 and Frame.edit_count == self._edit_count:  # type: ignore[union-attr]
                 row, results = q.reshape(1, -1), np.empty((1, 1))  # type: ignore[union-attr]
                 if (
                     kernel.query(
                         *self._collision_pairs.arrays,
                         row,
-                        at.QUERY_IS_FREE,
+                        layout.QUERY_IS_FREE,
                         clearance,
                         results,
                         NO_JACOBIAN,
@@ -219,9 +224,9 @@ class Collider:
                     return bool(results[0, 0])
         except KERNEL_ARGUMENT_ERRORS:
             pass
-        rows, leading = self._configuration_rows(q)
-        results = self._query(rows, at.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
-        return results.reshape(leading) if leading else bool(results[0])
+        rows, batch_shape = self._configuration_rows(q)
+        results = self._query(rows, layout.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
+        return results.reshape(batch_shape) if batch_shape else bool(results[0])
 
     def distance(self, q: ArrayLike) -> float | Array:
         """Return the smallest signed distance of all pairs, m; infinite if there are no pairs.
@@ -232,16 +237,16 @@ class Collider:
         Returns:
             A number for one q, else (...).
         """
-        rows, leading = self._configuration_rows(q)
-        distances = self._query(rows, at.QUERY_SMALLEST, math.inf)[:, 0]
-        return distances.reshape(leading) if leading else float(distances[0])
+        rows, batch_shape = self._configuration_rows(q)
+        distances = self._query(rows, layout.QUERY_SMALLEST, math.inf)[:, 0]
+        return distances.reshape(batch_shape) if batch_shape else float(distances[0])
 
     def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
         """Return every pair of bodies closer than `clearance` (m) at q (nq,), the deepest first."""
         return self._contacts_within(self._single_row(q), as_number(clearance, "clearance"))
 
     def nearest_pairs(self, q: ArrayLike, count: int = 1) -> tuple[Contact, ...]:
-        """Return the `count` pairs of bodies with the smallest distances at q (nq,), sorted; all if there are fewer.
+        """Return the `count` pairs of bodies with the smallest distances at q (nq,), sorted; all pairs if fewer exist.
 
         Raises:
             ShapeError: `count` is not a whole number above zero.
@@ -249,11 +254,11 @@ class Collider:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ShapeError(f"count must be a whole number of pairs, 1 or more, not {count!r}")
         rows = self._single_row(q)
-        smallest = float(self._query(rows, at.QUERY_SMALLEST, math.inf)[0, 0])
+        smallest = float(self._query(rows, layout.QUERY_SMALLEST, math.inf)[0, 0])
         count = min(int(count), self._current_pairs().pair_count)
         if not count:
             return ()
-        # grow the search distance: most bodies are far away, and each measured pair costs time
+        # the search distance grows step by step: most bodies are far away, and each measured pair costs time
         limit, step = smallest + 1e-9, max(abs(smallest), 0.01)
         while len(contacts := self._contacts_within(rows, limit)) < count:
             limit, step = (limit + step, 4 * step) if step < 1e12 else (math.inf, step)
@@ -262,37 +267,37 @@ class Collider:
     def distances_and_jacobian(self, q: ArrayLike, max_distance: float = math.inf) -> tuple[Array, Array]:
         """Return the distances of all pair groups and their Jacobian, for constraints in a solver.
 
-        A pair group is a moving link with all bodies that do not move, with rows for the nearest three; or two moving
-        links. (With very many pairs of links: a link with all its partners, with rows for the nearest three.) The
-        number of rows is constant.
+        A pair group is a moving link with all bodies that do not move, which has rows for the nearest three bodies; or
+        a pair of two moving links, which has one row. If there are very many pairs of links, a link with all its
+        partners is a pair group, which has rows for the nearest three. The number of rows is constant.
 
         Args:
             q: (..., nq).
-            max_distance: m; larger distances are given as this value, with zero derivatives, and cost no time.
+            max_distance: m; larger distances are returned as this value, with zero derivatives, and cost no time.
 
         Returns:
             Distances (..., m), and their derivatives by v (..., m, nv).
         """
         limit = as_number(max_distance, "max_distance", allow_infinite=True)
-        rows, leading = self._configuration_rows(q)
+        rows, batch_shape = self._configuration_rows(q)
         arrays, m, nv = self._current_pairs().arrays, len(self._collision_pairs.distance_names), self.mechanism.nv
         distances, jacobians = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
-        self._run_query(arrays, rows, at.QUERY_ALL_PAIRS, limit, distances, jacobians)
-        return distances.reshape(*leading, m), jacobians.reshape(*leading, m, nv)
+        self._run_query(arrays, rows, layout.QUERY_ALL_PAIRS, limit, distances, jacobians)
+        return distances.reshape(*batch_shape, m), jacobians.reshape(*batch_shape, m, nv)
 
     def count_measured_pairs(self, q: ArrayLike) -> int:
-        """Return how many pairs of shapes `distance` measures at q (nq,); bounds exclude the others."""
-        measured = np.zeros(1, np.int64)
+        """Return the number of pairs of shapes that `distance` measures at q (nq,); bounds exclude the other pairs."""
+        measured_count = np.zeros(1, np.int64)
         self._run_query(
             self._current_pairs().arrays,
             self._single_row(q),
-            at.QUERY_SMALLEST,
+            layout.QUERY_SMALLEST,
             math.inf,
             np.empty((1, 1)),
             NO_JACOBIAN,
-            measured,
+            measured_count,
         )
-        return int(measured[0])
+        return int(measured_count[0])
 
     # ---- obstacles --------------------------------------------------------------------------
 
@@ -314,25 +319,28 @@ class Collider:
             body = replace(self._obstacle_bodies[name], frame=new_pose.matrix)
             self._obstacle_bodies = {**self._obstacle_bodies, name: body}
             self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(new_pose)}
-            self._collision_pairs = self._collision_pairs.with_body(body)  # replaced as a whole, for other threads
+            # replaced by one assignment, since other threads may read it
+            self._collision_pairs = self._collision_pairs.with_body(body)
             self.obstacle_version += 1
 
     # ---- private ----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        edits, revision = Frame.edit_count, self.mechanism.revision
+        """Build bodies, pairs and tables for the present mechanism."""
+        edit_count, revision = Frame.edit_count, self.mechanism.revision
         for name in self._obstacles:
-            if name in self.mechanism.links:  # after a link was renamed, `move` would be ambiguous
+            if name in self.mechanism.links:  # possible after a link is renamed; names must be unique
                 raise StructureError(f"an obstacle and a link are both called {name!r}; rename the link")
         links = link_bodies(self.mechanism, self._meshes)
         allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
         self._collision_pairs: CollisionPairs = build_collision_pairs(
             self.mechanism, links, tuple(self._obstacle_bodies.values()), self._self_collisions, allow, forbid
         )
-        self._edit_count, self._revision = edits, revision  # last, so that each query repeats a failed preparation
+        # assigned last, so that the next query repeats a preparation that failed
+        self._edit_count, self._revision = edit_count, revision
 
     def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
-        """Replace link names by links, so that pairs survive a renaming; obstacles stay names."""
+        """Replace link names by links, so that pairs stay valid if a link is renamed; obstacles remain names."""
         links = self.mechanism.links
         return [(links.get(a, a), links.get(b, b)) for a, b in pairs]
 
@@ -370,30 +378,34 @@ class Collider:
         limit: float,
         results: Array,
         extra_results: Array,
-        measured: Ints | None = None,
+        measured_count: Ints | None = None,
     ) -> None:
-        measured = np.zeros(1, np.int64) if measured is None else measured
-        if kernel.query(*arrays, rows, mode, limit, results, extra_results, measured) < 0:
+        measured_count = np.zeros(1, np.int64) if measured_count is None else measured_count
+        if kernel.query(*arrays, rows, mode, limit, results, extra_results, measured_count) < 0:
             self.mechanism.space.check_q(rows)
-            raise NotFinite("the pose of a link is not finite, although q is: a length of the mechanism is too large")
+            raise NotFinite(
+                "the pose of a link is not finite, although q is finite: a length of the mechanism is too large"
+            )
 
     def _contacts_within(self, rows: Array, limit: float) -> tuple[Contact, ...]:
         tables: CollisionTables = self._current_pairs().tables
         results = tables.near_pairs(rows, limit)
         return tuple(
-            self._contact(tables, row) for row in results[np.argsort(results[:, 1 + at.RESULT_DISTANCE], kind="stable")]
+            self._contact(tables, row)
+            for row in results[np.argsort(results[:, 1 + layout.RESULT_DISTANCE], kind="stable")]
         )
 
     def _contact(self, tables: CollisionTables, row: Array) -> Contact:
-        a, b = tables.collision_bodies[int(row[0])], tables.collision_bodies[int(row[1 + at.RESULT_PARTNER])]
+        a, b = tables.collision_bodies[int(row[0])], tables.collision_bodies[int(row[1 + layout.RESULT_PARTNER])]
         normal, point_a, point_b = (
-            read_only(row[1 + k : 4 + k].copy()) for k in (at.RESULT_NORMAL, at.RESULT_POINT_A, at.RESULT_POINT_B)
+            read_only(row[1 + k : 4 + k].copy())
+            for k in (layout.RESULT_NORMAL, layout.RESULT_POINT_A, layout.RESULT_POINT_B)
         )
-        return Contact(a.name, b.name, float(row[1 + at.RESULT_DISTANCE]), point_a, point_b, normal)
+        return Contact(a.name, b.name, float(row[1 + layout.RESULT_DISTANCE]), point_a, point_b, normal)
 
 
 ALWAYS_CLOSE_SAMPLES = 200
-"""Number of sampled configurations in all of which a pair must be too close."""
+"""Number of sampled configurations; a pair is always close if it is too close in all of them."""
 
 log = logging.getLogger("mechanik")
 _checked_clearances = WeakKeyDictionary[Collider, set[float]]()
@@ -402,30 +414,35 @@ _checked_clearances = WeakKeyDictionary[Collider, set[float]]()
 def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float]:
     """Return the pairs closer than `clearance` (m) at every sample, each with its largest distance, m.
 
-    Mechanisms with loops or joint constraints give no pairs: closing them at many samples takes too long.
+    The result is empty for mechanisms with loops or joint constraints: closing their loops at many samples takes too
+    long.
     """
     mechanism = collider.mechanism
     if clearance <= 0.0 or mechanism.closures or mechanism.joint_constraints:
         return {}
-    widest: dict[Pair, float] | None = None
+    largest_distances: dict[Pair, float] | None = None
     for q in sample_configurations(mechanism, ALWAYS_CLOSE_SAMPLES):
         distances = {(contact.a, contact.b): contact.distance for contact in collider.contacts(q, clearance)}
-        widest = (
+        largest_distances = (
             distances
-            if widest is None
-            else {pair: max(distance, distances[pair]) for pair, distance in widest.items() if pair in distances}
+            if largest_distances is None
+            else {
+                pair: max(distance, distances[pair])
+                for pair, distance in largest_distances.items()
+                if pair in distances
+            }
         )
-        if not widest:
+        if not largest_distances:
             return {}
-    return widest or {}
+    return largest_distances or {}
 
 
 def warn_of_always_close_pairs(collider: Collider, clearance: float) -> None:
-    """Log a warning, once for each clearance (m), if a pair never keeps it: then no configuration is free."""
-    checked = _checked_clearances.setdefault(collider, set())
-    if clearance in checked:
+    """Log a warning, once for each clearance (m), if a pair is always closer: then no configuration is free."""
+    checked_clearances = _checked_clearances.setdefault(collider, set())
+    if clearance in checked_clearances:
         return
-    checked.add(clearance)
+    checked_clearances.add(clearance)
     pairs = always_close_pairs(collider, clearance)
     if not pairs:
         return

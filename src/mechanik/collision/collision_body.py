@@ -30,10 +30,11 @@ from mechanik.spatial import Pose, make_pose
 from mechanik.spatial.array import Array, ArrayLike
 
 SIGNS = np.array(list(product((-1.0, 1.0), repeat=3)))
+"""(8, 3), signs of the coordinates of the corners of a box."""
 PRISM_SIDES = 16
-"""Number of sides of the prism around a cylinder, used for its bounds; it is 2 % too wide."""
+"""Number of sides of the prism that bounds a cylinder; the prism is 2 % wider than the cylinder."""
 BOUND_INFLATION = 1.0 + 1e-12
-"""Factor of bounding spheres and boxes, so that rounding hides no collision."""
+"""Factor by which bounding spheres and boxes are enlarged, so that no collision is missed because of rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,12 +42,13 @@ class KernelShape:
     """Shape in the form that the kernels read, with points that bound it.
 
     Attributes:
-        kind: as in `kernels/distance/collision_layout.py`.
-        sizes: (3,), m, as there; for hulls and height fields the index of the first point is added later.
+        kind: kind of the shape, as in `kernels/distance/collision_layout.py`.
+        sizes: (3,), m, as defined in that module; for hulls and height fields the index of the first point is added
+            later.
         points: (n, 3), m, points of a hull or a height field.
-        core_points: (m, 3), m: the hull of spheres of `core_radius` about them contains the shape. Empty for a
-            half-space, which is unbounded.
-        core_radius: m.
+        core_points: (m, 3), m: the convex hull of spheres of `core_radius` about these points contains the shape. Empty
+            for a half-space, which is unbounded.
+        core_radius: m, radius of the spheres about `core_points`.
     """
 
     kind: int
@@ -91,13 +93,13 @@ def as_kernel_shape(shape: Shape) -> KernelShape:
         case ConvexMesh(points=points):
             return KernelShape(HULL, (0.0, float(len(points)), 0.0), points, points, 0.0)
         case HeightField():
-            return _height_field(shape)
+            return _height_field_shape(shape)
         case _:
             raise ShapeError(f"{shape!r} cannot be checked for collision; convert it to convex shapes first")
 
 
 def check_has_volume(shape: Shape, owner: str) -> None:
-    """Raise `ShapeError` if a shape has no volume: nothing can be inside it, and sampling misses thin walls.
+    """Raise `ShapeError` if a shape has no volume: penetration is undefined for it, and sampled paths can pass through.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'".
@@ -122,7 +124,7 @@ def _prism(radius: float, length: float) -> Array:
     return np.vstack([np.column_stack([ring, np.full(PRISM_SIDES, z)]) for z in (-length / 2, length / 2)])
 
 
-def _height_field(field: HeightField) -> KernelShape:
+def _height_field_shape(field: HeightField) -> KernelShape:
     rows, columns = field.heights.shape
     x = np.linspace(-field.size[0] / 2, field.size[0] / 2, columns)
     y = np.linspace(-field.size[1] / 2, field.size[1] / 2, rows)
@@ -142,8 +144,8 @@ class Obstacle:
 
     Args:
         shape: a shape with a volume.
-        position, wxyz: pose of its frame in the world, (3,), m, and (4,).
-        name: name for messages, `allow` and `forbid`; a collider numbers obstacles without one.
+        position, wxyz: pose of the shape in the world: (3,), m, and a quaternion (4,).
+        name: name for messages, `allow` and `forbid`; a collider numbers obstacles without a name.
 
     Raises:
         InvalidArgument: an argument has the wrong type.
@@ -168,7 +170,7 @@ class Obstacle:
             raise InvalidArgument(f"{label} needs a shape such as Box((1, 1, 1)), not {shape!r}")
         check_has_volume(shape, label)
         object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "pose", _pose(label, position, wxyz))
+        object.__setattr__(self, "pose", _checked_pose(label, position, wxyz))
         object.__setattr__(self, "name", name)
 
     def moved_to(self, pose: Pose) -> Obstacle:
@@ -176,7 +178,7 @@ class Obstacle:
         return Obstacle(self.shape, pose.position, pose.wxyz, name=self.name)
 
 
-def _pose(label: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
+def _checked_pose(label: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
     if isinstance(position, str):
         raise InvalidArgument(f"{label}: position must be three numbers; give the name as name={position!r}")
     if isinstance(position, Pose) or getattr(position, "shape", ()) == (4, 4):
@@ -189,7 +191,8 @@ def _pose(label: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
 
 MeshMode = Literal["auto", "exact", "fitted"]
 MESH_MODES: tuple[MeshMode, ...] = ("auto", "exact", "fitted")
-"""Shapes that replace meshes: "exact": convex hulls; "fitted": capsules; "auto": hulls if possible, else capsules."""
+"""Kinds of shapes that replace meshes: "exact": convex hulls; "fitted": capsules; "auto": hulls if the extra
+`collision` is installed, else capsules."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,10 +200,10 @@ class CollisionBody:
     """Link or obstacle with its shapes.
 
     Attributes:
-        name: of the link or obstacle.
-        node: node that carries it; -1 if it does not move.
+        name: name of the link or obstacle.
+        node: index of the node that moves the body; -1 if the body does not move.
         frame: X_node_body, (4, 4).
-        kernel_shapes: each with X_body_shape (4, 4).
+        kernel_shapes: the shapes, each with X_body_shape (4, 4).
     """
 
     name: str
@@ -235,7 +238,7 @@ def link_bodies(mechanism: Mechanism, meshes: MeshMode) -> list[CollisionBody]:
 
 
 def obstacle_bodies(obstacles: Iterable[Obstacle], meshes: MeshMode) -> list[CollisionBody]:
-    """Return the bodies of obstacles, all of which have names."""
+    """Return the bodies of obstacles; each obstacle must have a name."""
     return [
         CollisionBody(
             obstacle.name,
@@ -252,15 +255,15 @@ def _kernel_shapes(
 ) -> tuple[tuple[KernelShape, Array], ...]:
     kernel_shapes: list[tuple[KernelShape, Array]] = []
     for instance in shapes:
-        for convex in _convex_instances(instance, owner, meshes):
-            check_has_volume(convex.shape, owner)
-            kernel_shapes.append((as_kernel_shape(convex.shape), convex.pose.matrix))
+        for convex_instance in _convex_instances(instance, owner, meshes):
+            check_has_volume(convex_instance.shape, owner)
+            kernel_shapes.append((as_kernel_shape(convex_instance.shape), convex_instance.pose.matrix))
     return tuple(kernel_shapes)
 
 
 def _convex_instances(instance: ShapeInstance, owner: str, meshes: MeshMode) -> list[ShapeInstance]:
     if not isinstance(instance.shape, Mesh):
         return [instance]
-    from mechanik.collision.collision_meshes import convex_shapes  # late: it needs optional packages
+    from mechanik.collision.collision_meshes import convex_shapes  # imported here, since it needs optional packages
 
     return convex_shapes(instance, owner, meshes)

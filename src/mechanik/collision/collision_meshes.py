@@ -27,13 +27,14 @@ from mechanik.model.shapes import ConvexMesh, Mesh, ShapeInstance, is_flat
 from mechanik.spatial.array import Array
 
 MAX_MESH_FILE_BYTES = 256 * 2**20
-"""Bytes; larger mesh files are refused."""
+"""Bytes; larger mesh files raise an error."""
 MESH_CACHE_SIZE = 256
-"""Number of meshes that stay in memory, with the shapes made of them."""
+"""Number of meshes in the cache; also the number of entries of the caches of shapes made from meshes."""
 
 _Scale = tuple[float, float, float]
 _mesh_cache: dict[tuple[str, _Scale, bytes], CollisionMesh | str] = {}
-"""Cache by extension, scale and content. A file's time is no key: a file may be written twice within one clock tick."""
+"""Cache by extension, scale and hash of the content; a value is a mesh or an error message. The time of a file is not a
+key, since a file may be written twice within one clock tick."""
 log = logging.getLogger("mechanik")
 
 
@@ -43,7 +44,7 @@ class CollisionMesh:
 
     Attributes:
         points: (V, 3), m, in the frame of the shape, scaled; read-only.
-        corners: (T, 3), indices of points.
+        corners: (T, 3), indices of the corners of each triangle into `points`.
     """
 
     points: Array
@@ -51,15 +52,20 @@ class CollisionMesh:
 
     @property
     def is_closed(self) -> bool:
-        """Whether every edge is shared by two triangles that run along it in opposite directions."""
+        """Whether every edge belongs to exactly two triangles, which contain it in opposite directions."""
         edges = self.corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
         point_count = len(self.points)
-        directed, reversed_edges = edges[:, 0] * point_count + edges[:, 1], edges[:, 1] * point_count + edges[:, 0]
-        return len(np.unique(directed)) == len(directed) and np.array_equal(np.sort(directed), np.sort(reversed_edges))
+        directed_edges, reversed_edges = (
+            edges[:, 0] * point_count + edges[:, 1],
+            edges[:, 1] * point_count + edges[:, 0],
+        )
+        return len(np.unique(directed_edges)) == len(directed_edges) and np.array_equal(
+            np.sort(directed_edges), np.sort(reversed_edges)
+        )
 
 
 def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto") -> list[ShapeInstance]:
-    """Return the convex shapes that replace a shape in distance queries; all shapes but meshes stay.
+    """Return the convex shapes that replace a shape in distance queries; only meshes are replaced.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'".
@@ -73,7 +79,7 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
     mesh = instance.shape
     if not isinstance(mesh, Mesh):
         return [instance]
-    read_collision_mesh(mesh, owner)  # report a bad file before a missing extra
+    read_collision_mesh(mesh, owner)  # an invalid file is reported before a missing extra
     if meshes != "fitted":
         try:
             return [replace(instance, shape=mesh_hull(mesh, owner))]
@@ -87,7 +93,7 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
 
 
 def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
-    """Return the convex hull of a mesh, without inner points.
+    """Return the convex hull of a mesh, with the corners of the hull only.
 
     Raises:
         FormatError: the file is missing, cannot be read, or has no volume.
@@ -98,7 +104,7 @@ def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
 
 
 def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
-    """Read the triangles of a mesh; files with the same content are parsed once and give the same object.
+    """Return the triangles of a mesh; files with the same content are parsed once and give the same object.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'", "obstacle 'cup'".
@@ -138,7 +144,7 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
 
 
 def _digest(path: str, data: bytes) -> bytes:
-    """Return the digest of a mesh file and of the binary files that it refers to, as a .gltf does."""
+    """Return the digest of a mesh file and of the binary files to which it refers, such as those of a .gltf."""
     digest = hashlib.sha256(data)
     for name, kind in referenced_files(path, data):
         if kind == "bin":
@@ -148,15 +154,15 @@ def _digest(path: str, data: bytes) -> bytes:
 
 
 def _add_to_cache(key: tuple[str, _Scale, bytes], entry: CollisionMesh | str) -> None:
-    """Put a mesh into the cache; the oldest entry is removed if it is full."""
+    """Add a mesh to the cache; if the cache is full, its oldest entry is removed."""
     while len(_mesh_cache) >= MESH_CACHE_SIZE:
-        with contextlib.suppress(StopIteration, RuntimeError):  # another thread may have removed it
+        with contextlib.suppress(StopIteration, RuntimeError):  # another thread may have changed the cache
             _mesh_cache.pop(next(iter(_mesh_cache)), None)
     _mesh_cache[key] = entry
 
 
 def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
-    """Return the triangles, or a message that says what is wrong with them."""
+    """Return the triangles, or the second part of an error message if they cannot be used."""
     if not np.isfinite(scale).all() or not np.all(scale):
         return f"has the scale {scale}; every factor must be finite and not zero"
     if file_extension(path) in READABLE_EXTENSIONS:
@@ -164,10 +170,11 @@ def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
         first_indices = np.cumsum([0, *(len(surface.vertices) for surface in surfaces)])
         points = np.concatenate([np.zeros((0, 3)), *(surface.vertices for surface in surfaces)])
         offset_triangles = [
-            surface.triangles + np.uint32(first) for surface, first in zip(surfaces, first_indices, strict=False)
+            surface.triangles + np.uint32(first_index)
+            for surface, first_index in zip(surfaces, first_indices, strict=False)
         ]
         corners = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *offset_triangles])
-        if len(surfaces) > 1:  # surfaces of different colours share points
+        if len(surfaces) > 1:  # surfaces of different colours have common points
             points, merged_indices = np.unique(points, axis=0, return_inverse=True)
             corners = merged_indices.reshape(-1).astype(np.uint32)[corners]
     else:
@@ -189,12 +196,12 @@ def _read_with_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
         raise MissingExtra("reading this mesh", "collision") from None
     loader: Any = trimesh
     try:
-        loaded = loader.load(path, force="mesh", process=False)  # process=True drops non-finite points
-        points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
-        corners = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
+        mesh = loader.load(path, force="mesh", process=False)  # process=True would drop non-finite points
+        points = np.array(mesh.vertices, dtype=np.float64).reshape(-1, 3)
+        corners = np.array(mesh.faces, dtype=np.int64).reshape(-1, 3)
     except ImportError as error:
         raise FormatError(f"it needs a package that is not installed ({error}); convert it to STL") from None
-    except Exception as error:  # trimesh's readers raise many types on broken files
+    except Exception as error:  # the readers of trimesh raise many types of errors for invalid files
         raise FormatError(f"it cannot be read ({type(error).__name__}: {error}); convert it to STL") from None
     check_vertices(Path(path).name, points[corners])
     points, merged_indices = np.unique(points + 0.0, axis=0, return_inverse=True)
@@ -219,13 +226,16 @@ def hull_points(points: Array) -> Array:
     hull: Any = ConvexHull
     try:
         corners: npt.NDArray[np.int32] = hull(points).vertices
-    except QhullError:  # too thin: the corners depend on rounding
+    except QhullError:  # the hull is so thin that its corners depend on rounding
         return points
     return points[corners]
 
 
 def outer_points(points: Array) -> Array:
-    """Return `hull_points`, or all points without the extra `collision`; fewer points are faster to cover."""
+    """Return the corners of the convex hull of points (n, 3), or all points without the extra `collision`.
+
+    Shapes that cover fewer points are found faster.
+    """
     with contextlib.suppress(MissingExtra):
         return hull_points(points)
     return points
@@ -234,7 +244,7 @@ def outer_points(points: Array) -> Array:
 @lru_cache(1)
 def _warn_fitted() -> None:
     log.warning(
-        "meshes of links are replaced by fitted capsules; for their convex hulls: pip install 'mechanik[collision]'"
+        "meshes of links are replaced by fitted capsules; to use their convex hulls: pip install 'mechanik[collision]'"
     )
 
 

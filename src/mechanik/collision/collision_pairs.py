@@ -1,6 +1,6 @@
 """Pairs of bodies to check for collision: arguments `avoid`, `allow` and `forbid`, and allowed collisions.
 
-Pairs of links are skipped if they are one rigid body, adjacent, or in collision in every sampled configuration.
+Pairs of links are not checked if they are one rigid body, adjacent, or in collision in every sampled configuration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mechanik.collision.collision_body import CollisionBody, MeshMode, Obstacle, link_bodies
 from mechanik.collision.collision_tables import CollisionTables, build_collision_tables
 from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
-from mechanik.kernels.distance import collision_layout as at
+from mechanik.kernels.distance import collision_layout as layout
 from mechanik.kernels.distance.collision_layout import RESULT_PARTNER
 from mechanik.kernels.nodes import PARENT
 from mechanik.model.configuration_space import ConfigurationSpace
@@ -30,13 +30,17 @@ from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
 SAME_BODY, ADJACENT, ALWAYS, NEVER = "same body", "adjacent", "always", "never"
-"""Reasons to skip pairs: welded to each other; a joint between them; in collision in every sample; in none."""
+"""Reasons not to check a pair: the links are welded together; they are connected by a joint; they are in collision in
+every sample; they are in collision in no sample."""
 
 Pair = tuple[str, str]
 
 
 def link_nodes(mechanism: Mechanism) -> dict[str, int]:
-    """Return for each link the node that moves it; links with the same node are welded, and -1 does not move."""
+    """Return for each link the index of the node that moves it, -1 for links that do not move.
+
+    Links with the same node are welded together.
+    """
     rows = mechanism.kinematics.link_nodes
     return {name: int(row[PARENT]) for name, row in zip(mechanism.links, rows, strict=True)}
 
@@ -44,20 +48,21 @@ def link_nodes(mechanism: Mechanism) -> dict[str, int]:
 def adjacent_pairs(mechanism: Mechanism, names: Iterable[str]) -> dict[Pair, str]:
     """Return the pairs of named links that are one rigid body or connected by a joint or closure, with the reason.
 
-    Welded links count as one body. A joint with all six dofs connects nothing: a floating body can fall on the ground.
+    Welded links count as one body. A joint with all six dofs does not count as a connection, since a floating body can
+    collide with the ground.
     """
     node_of_link = link_nodes(mechanism)
-    connected: set[frozenset[int]] = set()
+    connected_nodes: set[frozenset[int]] = set()
     for joint in mechanism.joints.values():
         child = joint.closure.link if joint.closure is not None else next(iter(joint.children), None)
         if isinstance(child, Link) and isinstance(joint.parent, Frame) and len(joint.dof) < 6:
             nodes = (node_of_link[mechanism.name_of(joint.parent)], node_of_link[mechanism.name_of(child)])
-            connected.add(frozenset(nodes))
+            connected_nodes.add(frozenset(nodes))
     reasons: dict[Pair, str] = {}
     for a, b in combinations(names, 2):
         if node_of_link[a] == node_of_link[b]:
             reasons[a, b] = SAME_BODY
-        elif frozenset((node_of_link[a], node_of_link[b])) in connected:
+        elif frozenset((node_of_link[a], node_of_link[b])) in connected_nodes:
             reasons[a, b] = ADJACENT
     return reasons
 
@@ -72,7 +77,7 @@ class AvoidedObjects:
 
     Attributes:
         self_collisions: whether links are checked against each other.
-        obstacles: all with names.
+        obstacles: the obstacles, each with a name.
     """
 
     self_collisions: bool
@@ -102,11 +107,11 @@ def parse_avoid(avoid: Avoid, links: Collection[str]) -> AvoidedObjects:
     return AvoidedObjects(SELF in item_list, _name_obstacles(obstacles, links))
 
 
-def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], label: str) -> set[Pair]:
+def parse_pairs(pairs: Iterable[tuple[str, str]], known_names: Sequence[str], label: str) -> set[Pair]:
     """Parse pairs of names; each pair is returned in both orders.
 
     Args:
-        known: names of links and obstacles.
+        known_names: names of links and obstacles.
         label: name of the argument, for messages.
 
     Raises:
@@ -116,24 +121,24 @@ def parse_pairs(pairs: Iterable[tuple[str, str]], known: Sequence[str], label: s
     """
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise InvalidArgument(f"{label} must be pairs of names, such as [('hand', 'cup')], not {pairs!r}")
-    both_orders: set[Pair] = set()
+    ordered_pairs: set[Pair] = set()
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidArgument(f"{label} must be pairs of names, such as [('hand', 'cup')]; {pair!r} is not a pair")
         for name in pair:
-            if name not in known:
-                raise UnknownName("link or obstacle", name, known)
+            if name not in known_names:
+                raise UnknownName("link or obstacle", name, known_names)
         a, b = pair
         if a == b:
             raise StructureError(f"{label}: {a!r} is paired with itself")
-        both_orders |= {(a, b), (b, a)}
-    return both_orders
+        ordered_pairs |= {(a, b), (b, a)}
+    return ordered_pairs
 
 
 def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tuple[Obstacle, ...]:
     used_names = {*links, *(obstacle.name for obstacle in obstacles)}
     seen_names: set[str] = set()
-    named, number = list[Obstacle](), 0
+    named_obstacles, number = list[Obstacle](), 0
     for obstacle in obstacles:
         if obstacle.name in links:
             raise StructureError(f"an obstacle and a link are both called {obstacle.name!r}; rename the obstacle")
@@ -144,12 +149,12 @@ def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tu
             number += 1
             name = "" if f"obstacle{number}" in used_names else f"obstacle{number}"
         seen_names.add(name)
-        named.append(
+        named_obstacles.append(
             obstacle
             if obstacle.name
             else Obstacle(obstacle.shape, obstacle.pose.position, obstacle.pose.wxyz, name=name)
         )
-    return tuple(named)
+    return tuple(named_obstacles)
 
 
 def _expected_text(item: object) -> str:
@@ -173,14 +178,14 @@ def find_allowed_collisions(
     """Find the pairs of links that need no collision check, each with the reason.
 
     Assign the result to `mechanism.allowed_collisions` to store it. "same body" and "adjacent" follow from the joints.
-    "always" are pairs that are in collision in every sample, which no solver can separate. The samples are spread
+    "always" are pairs that are in collision in every sample, so no solver could separate them. The samples are spread
     evenly over the limits and are the same at each call. Loops are closed for each sample, which takes time.
 
     Args:
-        mechanism: its links have shapes.
+        mechanism: a mechanism whose links have shapes.
         samples: number of configurations to check.
-        never: whether to include pairs that are in collision in no sample, as "never". This saves time but is a guess:
-            more samples make it better.
+        never: whether to include pairs that are in collision in no sample, as "never". This makes later checks faster,
+            but such a pair may still collide elsewhere; with more samples this is less likely.
         configurations: (n, nq), checked instead of samples; their loops are not closed.
         meshes: as in `Collider`.
 
@@ -212,7 +217,7 @@ def find_allowed_collisions(
 def allowed_collisions_at(
     mechanism: Mechanism, bodies: Sequence[CollisionBody], q: Array, never: bool = False
 ) -> dict[Pair, str]:
-    """Find the pairs of bodies that need no check from configurations q (n, nq); see `find_allowed_collisions`."""
+    """Return the pairs that need no check, according to configurations q (n, nq); see `find_allowed_collisions`."""
     names = [body.name for body in bodies]
     reasons = adjacent_pairs(mechanism, names)
     tables = _tables_of_all_pairs(mechanism, bodies, reasons)
@@ -249,12 +254,14 @@ def _pair_names(tables: CollisionTables, names: Sequence[str], a: int, b: int) -
 
 
 def sample_configurations(mechanism: Mechanism, count: int) -> Array:
-    """Return configurations (n, nq) spread evenly over the limits, and all named ones, with loops closed.
+    """Return the named configurations and others spread evenly over the limits, (n, nq), with loops closed.
 
     Configurations whose loops cannot be closed are dropped. If none remains, the present configuration is returned.
     """
-    named = [np.array(q) for q in mechanism.configurations.values()]
-    q = np.array([*named, *richtmyer_samples(mechanism.space, max(1, count - len(named)))]).reshape(-1, mechanism.nq)
+    named_q = [np.array(q) for q in mechanism.configurations.values()]
+    q = np.array([*named_q, *richtmyer_samples(mechanism.space, max(1, count - len(named_q)))]).reshape(
+        -1, mechanism.nq
+    )
     if mechanism.closures or mechanism.joint_constraints:
         assemblies = [mechanism.assemble(q0=start) for start in q]
         q = np.array([start.q for start in assemblies if start.success]).reshape(-1, mechanism.nq)
@@ -265,19 +272,23 @@ def richtmyer_samples(space: ConfigurationSpace, count: int) -> Array:
     """Return low-discrepancy samples (count, nq) inside the limits.
 
     Dofs without limits have the range of `ConfigurationSpace.random`. The k-th sample has the fractional parts of k
-    sqrt(p), with one prime p for each dimension (Richtmyer's sequence). Halton's sequence needs thousands of samples
-    before it fills the limits of a humanoid.
+    sqrt(p), with one prime p for each dimension (Richtmyer's sequence). Halton's sequence would need thousands of
+    samples to cover the limits of a humanoid evenly.
     """
     dimension = len(space.scalars_q) + 3 * len(space.quaternions_q)
     u = np.mod(np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimension)), 1.0)
     half_range = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
     lower, upper = space.lower[space.scalars_q], space.upper[space.scalars_q]
-    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * half_range, -half_range))
-    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * half_range, half_range))
+    sample_lower = np.where(
+        np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * half_range, -half_range)
+    )
+    sample_upper = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * half_range, half_range))
     q = np.empty((count, space.nq))
-    q[:, space.scalars_q] = low + (high - low) * u[:, : len(low)]
+    q[:, space.scalars_q] = sample_lower + (sample_upper - sample_lower) * u[:, : len(sample_lower)]
     for index, k in enumerate(space.quaternions_q):
-        a, b, c = u[:, len(low) + 3 * index : len(low) + 3 * index + 3].T  # Shoemake's uniform rotations
+        a, b, c = u[
+            :, len(sample_lower) + 3 * index : len(sample_lower) + 3 * index + 3
+        ].T  # Shoemake's uniform rotations
         radius_a, radius_b = np.sqrt(1 - a), np.sqrt(a)
         b, c = 2 * math.pi * b, 2 * math.pi * c
         q[:, k : k + 4] = np.column_stack(
@@ -299,7 +310,7 @@ def _primes(count: int) -> Array:
 ALWAYS_SAMPLES = 100
 """Number of configurations that are checked to find pairs that always collide."""
 ALWAYS_SAMPLES_WITH_LOOPS = 10
-"""The same for mechanisms with loops, of which a solver needs some milliseconds to close each."""
+"""The same for mechanisms with loops or joint constraints, where each sample takes some milliseconds to close."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,9 +318,9 @@ class CollisionPairs:
     """Pairs to check, with the tables for the kernels.
 
     Attributes:
-        tables: for the kernels.
+        tables: tables for the kernels.
         bodies: names of links, then of obstacles.
-        allowed_collisions: pairs of links that are not checked, with the reason.
+        allowed_collisions: pairs of links that are not checked, each with the reason.
     """
 
     tables: CollisionTables
@@ -330,19 +341,21 @@ class CollisionPairs:
     def pairs(self) -> tuple[Pair, ...]:
         """All checked pairs, by name."""
         tables, names = self.tables, [body.name for body in self.tables.collision_bodies]
-        pairs = [(names[a], names[tables.moving + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
+        pairs = [(names[a], names[tables.moving_count + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
         for group in tables.pair_groups:
-            a, first, count = group[[at.PAIR_BODY, at.FIRST_PARTNER, at.PARTNER_COUNT]].tolist()
-            pairs += [(names[a], names[b]) for b in tables.partners[first : first + max(0, count)].tolist()]
+            a, first_partner, count = group[[layout.PAIR_BODY, layout.FIRST_PARTNER, layout.PARTNER_COUNT]].tolist()
+            pairs += [
+                (names[a], names[b]) for b in tables.partners[first_partner : first_partner + max(0, count)].tolist()
+            ]
         return tuple(pairs)
 
     @cached_property
     def distance_names(self) -> tuple[str, ...]:
         """Label of each distance row."""
         tables, names, labels = self.tables, [body.name for body in self.tables.collision_bodies], list[str]()
-        for a, first, count, _, rows in tables.pair_groups.tolist():
+        for a, first_partner, count, _, rows in tables.pair_groups.tolist():
             if count == 1:
-                labels.append(f"{names[a]} - {names[tables.partners[first]]}")
+                labels.append(f"{names[a]} - {names[tables.partners[first_partner]]}")
             else:
                 labels += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(rows)]
         return tuple(labels)
@@ -386,7 +399,8 @@ def build_collision_pairs(
 
     static_pair_mask = np.ones((len(moving), len(static)), np.bool_)
     names_with_rules = {name for pair in (*skipped, *allow, *forbid) for name in pair}
-    for k, b in enumerate(static):  # skips the slow test for most obstacles, of which there may be ten thousand
+    for k, b in enumerate(static):
+        # most obstacles, of which there may be ten thousand, need no test of every pair
         if b.name in names_with_rules or b.name not in obstacle_names:
             static_pair_mask[:, k] = [is_checked(a.name, b.name) for a in moving]
     pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if is_checked(moving[i].name, moving[j].name)]
@@ -396,7 +410,7 @@ def build_collision_pairs(
 
 
 def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
-    """Return the mechanism's allowed collisions and the welded pairs; if it has none, those found by sampling."""
+    """Return the allowed collisions that the mechanism stores, and welded pairs; else pairs found by sampling."""
     stored = mechanism.allowed_collisions
     if stored is None:
         return _sampled_allowed_collisions(mechanism, links)
@@ -409,26 +423,28 @@ def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) ->
 
 
 def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
-    """Return the allowed collisions found by sampling; cached while joints and shapes stay, since it is slow."""
+    """Return the allowed collisions found by sampling, which is slow; cached until joints or shapes change."""
     shapes = tuple(link.collisions for link in mechanism.links.values())
-    cached = mechanism._cache.get("sampled_allowed_collisions")
-    if not (isinstance(cached, _SampledPairs) and cached.shapes == shapes):
+    cache_entry = mechanism._cache.get("sampled_allowed_collisions")
+    if not (isinstance(cache_entry, _SampledPairs) and cache_entry.shapes == shapes):
         samples = ALWAYS_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else ALWAYS_SAMPLES
-        cached = _SampledPairs(
+        cache_entry = _SampledPairs(
             shapes, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, samples))
         )
-        mechanism._cache["sampled_allowed_collisions"] = cached
-    return cached.pairs
+        mechanism._cache["sampled_allowed_collisions"] = cache_entry
+    return cache_entry.pairs
 
 
 @dataclass(frozen=True, slots=True)
 class _SampledPairs:
+    """Allowed collisions found by sampling, with the collision shapes of the links for which they are valid."""
+
     shapes: tuple[tuple[ShapeInstance, ...], ...]
     pairs: dict[Pair, str]
 
 
 def _check_forbidden_pairs(forbid: set[Pair], moving: set[str], static: set[str]) -> None:
-    """Raise for forbidden pairs that have no shape or cannot move."""
+    """Raise `StructureError` for a forbidden pair that has a link without shapes, or of which neither body moves."""
     for a, b in sorted(forbid):
         for name in (a, b):
             if name not in moving | static:

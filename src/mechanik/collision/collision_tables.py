@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.collision.collision_body import CollisionBody, KernelShape
-from mechanik.kernels.distance import collision_layout as at
+from mechanik.kernels.distance import collision_layout as layout
 from mechanik.kernels.distance.collision_layout import (
     BOX_MAX,
     BOX_MIN,
@@ -37,43 +37,43 @@ from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 
-def build_bvh(low: Array, high: Array, first: int) -> Array:
-    """Build a BVH (2n - 1, 8) in the layout of `kernels/distance/collision_layout.py`; (0, 8) without shapes.
+def build_bvh(low: Array, high: Array, first_shape: int) -> Array:
+    """Return a BVH (2n - 1, 8) in the layout of `kernels/distance/collision_layout.py`; (0, 8) without shapes.
 
     Args:
-        low, high: (n, 3), m, corners of the shapes' boxes.
-        first: index of the first shape.
+        low, high: (n, 3), m, smallest and largest corner of the box of each shape.
+        first_shape: index of the first shape.
     """
     count = len(low)
     tree = np.zeros((max(0, 2 * count - 1), TREE_FLOATS))
     if not count:
         return tree
-    middle = (low + high) / 2
+    centres = (low + high) / 2
     next_row, stack = 1, [(0, np.arange(count))]
     while stack:
-        row, members = stack.pop()
+        row, shape_indices = stack.pop()
         tree[row, BOX_MIN : BOX_MIN + 3], tree[row, BOX_MAX : BOX_MAX + 3] = (
-            low[members].min(axis=0),
-            high[members].max(axis=0),
+            low[shape_indices].min(axis=0),
+            high[shape_indices].max(axis=0),
         )
-        if len(members) == 1:
-            tree[row, TREE_SHAPE] = first + members[0]
+        if len(shape_indices) == 1:
+            tree[row, TREE_SHAPE] = first_shape + shape_indices[0]
             continue
-        axis = int(np.ptp(middle[members], axis=0).argmax())
-        order = members[np.argsort(middle[members, axis], kind="stable")]
+        axis = int(np.ptp(centres[shape_indices], axis=0).argmax())
+        order = shape_indices[np.argsort(centres[shape_indices, axis], kind="stable")]
         tree[row, CHILD], tree[row, TREE_SHAPE] = next_row, -1
-        half = len(order) // 2
-        stack += [(next_row, order[:half]), (next_row + 1, order[half:])]
+        half_count = len(order) // 2
+        stack += [(next_row, order[:half_count]), (next_row + 1, order[half_count:])]
         next_row += 2
     return tree
 
 
 def refit_bvh(bvh: Array, shape: int, low: Array, high: Array) -> None:
-    """Write a shape's new box into its leaf and update all boxes above it; the structure stays.
+    """Write the new box of a shape into its leaf and update all boxes above the leaf; the structure does not change.
 
     Args:
         shape: index of the shape.
-        low, high: (3,), m, corners of its box.
+        low, high: (3,), m, smallest and largest corner of its box.
     """
     leaves = np.flatnonzero(bvh[:, TREE_SHAPE] == shape)
     if not len(leaves):
@@ -81,9 +81,9 @@ def refit_bvh(bvh: Array, shape: int, low: Array, high: Array) -> None:
     row = int(leaves[0])
     bvh[row, BOX_MIN : BOX_MIN + 3], bvh[row, BOX_MAX : BOX_MAX + 3] = low, high
     parents = np.zeros(len(bvh), np.int64)
-    inner = np.flatnonzero(bvh[:, TREE_SHAPE] < 0)
-    first = bvh[inner, CHILD].astype(np.int64)
-    parents[first] = parents[first + 1] = inner
+    inner_rows = np.flatnonzero(bvh[:, TREE_SHAPE] < 0)
+    first_children = bvh[inner_rows, CHILD].astype(np.int64)
+    parents[first_children] = parents[first_children + 1] = inner_rows
     while row:
         row = int(parents[row])
         child = int(bvh[row, CHILD])
@@ -96,12 +96,12 @@ Bools = npt.NDArray[np.bool_]
 
 kernel = kernel_module("distance.collision_query")
 MAX_SEPARATE_PAIRS = 64
-"""Largest number of pairs of links with one row each; beyond, each link has rows for its nearest partners only."""
+"""Largest number of pairs of links with one row each. With more pairs, each link has rows for its nearest partners."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollisionTables:
-    """Arrays that the kernel `query` reads, in its order, and the bodies: moving ones first.
+    """Arrays that the kernel `query` reads, in the order of its arguments, and the bodies, moving bodies first.
 
     The layouts of the rows are in `kernels/distance/collision_layout.py`.
 
@@ -112,10 +112,10 @@ class CollisionTables:
         bodies: (b, 8), one row for each body.
         bvh: (t, 8), boxes over the shapes that do not move.
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
-        counts: (4,), moving bodies, moving shapes, index of the first half-space, and nq.
+        counts: (4,), number of moving bodies, number of moving shapes, index of the first half-space, and nq.
         pair_groups: (g, 5), moving bodies with their partners and their rows.
         partners: indices of moving bodies, to which pair groups refer.
-        collision_bodies: bodies of the tables.
+        collision_bodies: the bodies, in the order of `bodies`.
     """
 
     nodes: Array
@@ -140,22 +140,27 @@ class CollisionTables:
     @property
     def row_count(self) -> int:
         """Number of rows of all pair groups."""
-        return int(self.pair_groups[:, at.PAIR_ROWS].sum())
+        return int(self.pair_groups[:, layout.PAIR_ROWS].sum())
 
     @property
-    def moving(self) -> int:
+    def moving_count(self) -> int:
         """Number of moving bodies."""
-        return int(self.counts[at.MOVING_BODIES])
+        return int(self.counts[layout.MOVING_BODIES])
 
-    def near_pairs(self, q: Array, limit: float, measured: Ints | None = None) -> Array:
+    def near_pairs(self, q: Array, limit: float, measured_count: Ints | None = None) -> Array:
         """Return every pair of bodies closer than `limit` (m) at one q (1, nq): (n, 12), unordered.
 
-        A row is the index of the moving body, and then a result in the layout of `collision_layout.py`.
+        A row contains the index of the moving body, and then a result in the layout of `collision_layout.py`.
+
+        Args:
+            measured_count: (1,), output: number of measured pairs of shapes.
         """
-        capacity, measured = 64, np.zeros(1, np.int64) if measured is None else measured
+        capacity, measured_count = 64, np.zeros(1, np.int64) if measured_count is None else measured_count
         while True:
-            results = np.empty((1, capacity, at.RESULT_FLOATS + 1))
-            count = int(kernel.query(*self.arrays, q, at.QUERY_NEAR_PAIRS, limit, np.empty((0, 0)), results, measured))
+            results = np.empty((1, capacity, layout.RESULT_FLOATS + 1))
+            count = int(
+                kernel.query(*self.arrays, q, layout.QUERY_NEAR_PAIRS, limit, np.empty((0, 0)), results, measured_count)
+            )
             if count <= capacity:
                 return results[0, :count]
             capacity = count
@@ -163,18 +168,18 @@ class CollisionTables:
     def with_body(self, body: CollisionBody) -> CollisionTables:
         """Return the tables with a body that does not move at another pose."""
         body_index = next(k for k, other_body in enumerate(self.collision_bodies) if other_body.name == body.name)
-        shapes, tree = self.shapes.copy(), self.bvh.copy()
+        shapes, bvh = self.shapes.copy(), self.bvh.copy()
         rows = np.flatnonzero(shapes[:, SHAPE_BODY] == body_index)
         shapes_of_body = [pair for pair in body.kernel_shapes if pair[0].kind != HALF_SPACE]
         shapes_of_body += [pair for pair in body.kernel_shapes if pair[0].kind == HALF_SPACE]
         for row, (shape, X) in zip(rows, shapes_of_body, strict=True):
-            Y = body.frame @ X
-            _write_pose(shapes[row], Y, Y[:3, :3] @ _box_centre(shape.core_points) + Y[:3, 3])
-            refit_bvh(tree, int(row), *shape.bounding_box(Y))
+            X_shape = body.frame @ X
+            _write_pose(shapes[row], X_shape, X_shape[:3, :3] @ _box_centre(shape.core_points) + X_shape[:3, 3])
+            refit_bvh(bvh, int(row), *shape.bounding_box(X_shape))
         collision_bodies = tuple(
             body if k == body_index else other_body for k, other_body in enumerate(self.collision_bodies)
         )
-        return replace(self, shapes=shapes, bvh=tree, collision_bodies=collision_bodies)
+        return replace(self, shapes=shapes, bvh=bvh, collision_bodies=collision_bodies)
 
 
 def build_collision_tables(
@@ -190,7 +195,8 @@ def build_collision_tables(
     nodes, node_index = _nodes_above(kinematics.nodes, [body.node for body in moving])
     bodies = [replace(body, node=node_index.get(body.node, -1)) for body in (*moving, *static)]
     entries = [(body_index, body, *pair) for body_index, body in enumerate(bodies) for pair in body.kernel_shapes]
-    entries.sort(key=lambda entry: entry[2].kind == HALF_SPACE)  # last, since the BVH cannot contain unbounded shapes
+    # half-spaces come last, since the BVH cannot contain unbounded shapes
+    entries.sort(key=lambda entry: entry[2].kind == HALF_SPACE)
     shapes, boxes, points, first_point = list[Array](), list[tuple[Array, Array]](), [np.zeros((0, 3))], 0
     for body_index, body, shape, X_body_shape in entries:
         X = body.frame @ X_body_shape
@@ -200,16 +206,22 @@ def build_collision_tables(
         if body_index >= len(moving) and shape.kind != HALF_SPACE:
             boxes.append(shape.bounding_box(X))
     low, high = (np.array([box[k] for box in boxes]).reshape(-1, 3) for k in (0, 1))
-    counts = np.zeros(at.COUNTS, np.int64)
-    counts[at.MOVING_BODIES], counts[at.MOVING_SHAPES] = len(moving), sum(len(body.kernel_shapes) for body in moving)
-    counts[at.FIRST_HALF_SPACE], counts[at.Q_COUNT] = counts[at.MOVING_SHAPES] + len(boxes), kinematics.space.nq
+    counts = np.zeros(layout.COUNTS, np.int64)
+    counts[layout.MOVING_BODIES], counts[layout.MOVING_SHAPES] = (
+        len(moving),
+        sum(len(body.kernel_shapes) for body in moving),
+    )
+    counts[layout.FIRST_HALF_SPACE], counts[layout.Q_COUNT] = (
+        counts[layout.MOVING_SHAPES] + len(boxes),
+        kinematics.space.nq,
+    )
     pair_groups, partners = _pair_groups(static_pair_mask, pairs)
     return CollisionTables(
         nodes=nodes,
         shapes=np.array(shapes).reshape(-1, SHAPE_FLOATS),
         points=np.vstack(points),
         bodies=_body_rows(bodies, len(moving)),
-        bvh=build_bvh(low, high, int(counts[at.MOVING_SHAPES])),
+        bvh=build_bvh(low, high, int(counts[layout.MOVING_SHAPES])),
         static_pair_mask=np.ascontiguousarray(static_pair_mask),
         counts=counts,
         pair_groups=pair_groups,
@@ -219,42 +231,46 @@ def build_collision_tables(
 
 
 def _pair_groups(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
-    """Return pair groups and partners: bodies that do not move first, then pairs of links, one by one or by link."""
-    groups_table, partners, row = list[list[int]](), list[int](), 0
+    """Return the tables of pair groups and of partners.
+
+    First come the groups of each link with the bodies that do not move, then pairs of links: each pair is a group, or,
+    with many pairs, each link with all its partners.
+    """
+    group_rows, partners, row = list[list[int]](), list[int](), 0
     for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
         if count:
-            groups_table.append([body, 0, -1, row, min(count, at.MAX_PAIR_ROWS)])
-            row += min(count, at.MAX_PAIR_ROWS)
-    groups: dict[tuple[int, int], list[int]] = {}
+            group_rows.append([body, 0, -1, row, min(count, layout.MAX_PAIR_ROWS)])
+            row += min(count, layout.MAX_PAIR_ROWS)
+    partners_by_group: dict[tuple[int, int], list[int]] = {}
     for k, (a, b) in enumerate(pairs):
-        groups.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
-    for (a, _), members in groups.items():
-        groups_table.append([a, len(partners), len(members), row, min(len(members), at.MAX_PAIR_ROWS)])
-        partners += members
-        row += min(len(members), at.MAX_PAIR_ROWS)
-    return np.array(groups_table, np.int64).reshape(-1, at.PAIR_INTS), np.array(partners, np.int64)
+        partners_by_group.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
+    for (a, _), group_partners in partners_by_group.items():
+        group_rows.append([a, len(partners), len(group_partners), row, min(len(group_partners), layout.MAX_PAIR_ROWS)])
+        partners += group_partners
+        row += min(len(group_partners), layout.MAX_PAIR_ROWS)
+    return np.array(group_rows, np.int64).reshape(-1, layout.PAIR_INTS), np.array(partners, np.int64)
 
 
-def _nodes_above(nodes: Array, carriers: Iterable[int]) -> tuple[Array, dict[int, int]]:
-    """Return the nodes that move the given carriers, and the new index of each."""
-    needed: set[int] = set()
-    for node in carriers:
-        while node >= 0 and node not in needed:
-            needed.add(node)
+def _nodes_above(nodes: Array, given_nodes: Iterable[int]) -> tuple[Array, dict[int, int]]:
+    """Return the given nodes and all their ancestors, and the new index of each."""
+    needed_nodes: set[int] = set()
+    for node in given_nodes:
+        while node >= 0 and node not in needed_nodes:
+            needed_nodes.add(node)
             node = int(nodes[node, PARENT])
-    new_index = {node: k for k, node in enumerate(sorted(needed))}
-    reduced = nodes[sorted(needed)].copy()
-    reduced[:, PARENT] = [new_index.get(int(parent), -1) for parent in reduced[:, PARENT]]
-    return reduced, new_index
+    new_index = {node: k for k, node in enumerate(sorted(needed_nodes))}
+    needed_rows = nodes[sorted(needed_nodes)].copy()
+    needed_rows[:, PARENT] = [new_index.get(int(parent), -1) for parent in needed_rows[:, PARENT]]
+    return needed_rows, new_index
 
 
 def _box_centre(points: Array) -> Array:
     return (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(3)
 
 
-def _write_pose(row: Array, X: Array, middle: Array) -> None:
+def _write_pose(row: Array, X: Array, centre: Array) -> None:
     row[SHAPE_POSE : SHAPE_POSE + 9], row[SHAPE_POSE + 9 : SHAPE_POSE + 12] = X[:3, :3].ravel(), X[:3, 3]
-    row[SHAPE_CENTRE : SHAPE_CENTRE + 3] = middle
+    row[SHAPE_CENTRE : SHAPE_CENTRE + 3] = centre
 
 
 def _shape_row(body_index: int, node: int, shape: KernelShape, X: Array, first_point: int) -> Array:
@@ -264,27 +280,31 @@ def _shape_row(body_index: int, node: int, shape: KernelShape, X: Array, first_p
     row[SHAPE_SIZE : SHAPE_SIZE + 3] = shape.sizes
     if shape.kind >= HULL:
         row[SHAPE_SIZE] = first_point
-    middle = _box_centre(shape.core_points)
-    _write_pose(row, X, X[:3, :3] @ middle + X[:3, 3])
-    row[SHAPE_RADIUS] = shape.bounding_radius(middle)
+    centre = _box_centre(shape.core_points)
+    _write_pose(row, X, X[:3, :3] @ centre + X[:3, 3])
+    row[SHAPE_RADIUS] = shape.bounding_radius(centre)
     return row
 
 
-def _body_rows(bodies: Sequence[CollisionBody], moving: int) -> Array:
-    """Return the table of bodies (b, 8); only moving bodies need a bounding sphere, the others are in the BVH."""
-    rows, first = np.zeros((len(bodies), at.BODY_FLOATS)), 0
+def _body_rows(bodies: Sequence[CollisionBody], moving_count: int) -> Array:
+    """Return the table of bodies (b, 8); only moving bodies get a bounding sphere, the others are in the BVH."""
+    rows, first_shape = np.zeros((len(bodies), layout.BODY_FLOATS)), 0
     for body_index, (row, body) in enumerate(zip(rows, bodies, strict=True)):
-        row[at.FIRST_SHAPE], row[at.SHAPE_COUNT], row[at.BODY_NODE] = first, len(body.kernel_shapes), body.node
-        first += len(body.kernel_shapes)
-        if body_index < moving:
-            row[at.BODY_CENTRE : at.BODY_CENTRE + 3], row[at.BODY_RADIUS] = _bounding_sphere(body)
+        row[layout.FIRST_SHAPE], row[layout.SHAPE_COUNT], row[layout.BODY_NODE] = (
+            first_shape,
+            len(body.kernel_shapes),
+            body.node,
+        )
+        first_shape += len(body.kernel_shapes)
+        if body_index < moving_count:
+            row[layout.BODY_CENTRE : layout.BODY_CENTRE + 3], row[layout.BODY_RADIUS] = _bounding_sphere(body)
     return rows
 
 
 def _bounding_sphere(body: CollisionBody) -> tuple[Array, float]:
     """Return centre (3,) and radius of a bounding sphere of a body, relative to its node, m."""
-    placed_shapes = [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
-    boxes = [shape.bounding_box(X) for shape, X in placed_shapes]
+    shapes_in_node = [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
+    boxes = [shape.bounding_box(X) for shape, X in shapes_in_node]
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
-    middle = (low + high) / 2
-    return middle, max(shape.bounding_radius(X[:3, :3].T @ (middle - X[:3, 3])) for shape, X in placed_shapes)
+    centre = (low + high) / 2
+    return centre, max(shape.bounding_radius(X[:3, :3].T @ (centre - X[:3, 3])) for shape, X in shapes_in_node)

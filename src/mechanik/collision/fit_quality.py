@@ -18,11 +18,11 @@ from mechanik.model.shapes import Capsule, Mesh, Sphere
 from mechanik.spatial.array import Array
 
 UNION_VOLUME_SAMPLES = 100_000
-"""Number of points in the box around the shapes to estimate their volume, to about 1 %."""
+"""Number of points in the box around the shapes for the estimate of their volume, to about 1 %."""
 SURFACE_SAMPLES = 20_000
-"""Number of points on a mesh to estimate overhang and coverage."""
+"""Number of points on a mesh for the estimates of overhang and coverage."""
 CAPSULE_SURFACE_SAMPLES = 2_000
-"""Number of directions in which points on the surface of each shape are taken."""
+"""Number of directions in which points on the surface of each shape are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,12 @@ class FitQuality:
 
     Attributes:
         shapes: number of shapes.
-        volume: of the union of all shapes, m^3.
-        hull_volume: volume of the convex hull of its meshes, m^3.
-        overhang: largest distance of a shape's surface outside the hull to the nearest point of a mesh, m.
-        uncovered_distance: largest distance of a point of a mesh outside all shapes, m; not above zero if they cover
-            it.
+        volume: volume of the union of all shapes, m^3.
+        hull_volume: volume of the convex hull of the link's meshes, m^3.
+        overhang: largest distance between a surface point of a shape outside the hull and the nearest point of a mesh,
+            m.
+        uncovered_distance: largest signed distance of a point of a mesh to the shapes, m; zero or negative if the
+            shapes cover the meshes.
     """
 
     shapes: int
@@ -46,7 +47,7 @@ class FitQuality:
 
     @property
     def ratio(self) -> float:
-        """Volume of the shapes divided by that of the hull."""
+        """Volume of the shapes divided by the volume of the hull."""
         return self.volume / self.hull_volume
 
     def __str__(self) -> str:
@@ -55,12 +56,12 @@ class FitQuality:
 
 
 def fit_quality(mechanism: Mechanism, fitted: Mechanism) -> dict[str, FitQuality]:
-    """Return by link how well the capsules and spheres of `fit_shapes` replace the meshes of the mechanism.
+    """Return the quality of the capsules and spheres of `fit_shapes`, compared with the meshes, by link name.
 
     Volumes are estimated by sampling, to about 1 %, overhangs to some mm.
 
     Args:
-        mechanism: with meshes.
+        mechanism: the mechanism with meshes.
         fitted: result of `fit_shapes`.
 
     Raises:
@@ -80,8 +81,8 @@ def capsules_of(link: Link) -> list[CoverCapsule]:
     for instance in link.collisions:
         shape = instance.shape
         if isinstance(shape, Capsule | Sphere):
-            half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
-            a, b = instance.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
+            half_length = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
+            a, b = instance.pose.apply([[0.0, 0.0, -half_length], [0.0, 0.0, half_length]])
             capsules.append(CoverCapsule(a, b, shape.radius))
     return capsules
 
@@ -111,26 +112,26 @@ def _quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQuality:
         raise MissingExtra("computing the quality of fitted shapes", "collision") from None
     spatial: Any = scipy.spatial
     points = np.concatenate([triangles.reshape(-1, 3), sample_surface(triangles, SURFACE_SAMPLES)])
-    surface = np.concatenate([_surface_points(capsule) for capsule in capsules])
-    surface = surface[union_distance(capsules, surface) > -1e-9]
+    surface_points = np.concatenate([_surface_points(capsule) for capsule in capsules])
+    surface_points = surface_points[union_distance(capsules, surface_points) > -1e-9]
     hull = spatial.ConvexHull(triangles.reshape(-1, 3))
-    outside_hull = surface[(surface @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
+    outside_hull = surface_points[(surface_points @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
     mesh_distances = np.array(spatial.cKDTree(points).query(outside_hull)[0], dtype=np.float64)
-    low, high = surface.min(axis=0), surface.max(axis=0)
+    low, high = surface_points.min(axis=0), surface_points.max(axis=0)
     samples = np.random.default_rng(0).uniform(low, high, (UNION_VOLUME_SAMPLES, 3))
-    share = float(np.count_nonzero(union_distance(capsules, samples) <= 0.0)) / UNION_VOLUME_SAMPLES
-    uncovered = float(union_distance(capsules, points).max())
+    inside_fraction = float(np.count_nonzero(union_distance(capsules, samples) <= 0.0)) / UNION_VOLUME_SAMPLES
+    uncovered_distance = float(union_distance(capsules, points).max())
     return FitQuality(
         len(capsules),
-        share * math.prod((high - low).tolist()),
+        inside_fraction * math.prod((high - low).tolist()),
         float(hull.volume),
         float(mesh_distances.max(initial=0.0)),
-        uncovered,
+        uncovered_distance,
     )
 
 
 def _surface_points(capsule: CoverCapsule) -> Array:
-    """Return points on the surface: on the round ends in each direction, and on the straight part."""
+    """Return points (n, 3) on the surface of a capsule: on its round ends and on its straight part."""
     k = np.arange(CAPSULE_SURFACE_SAMPLES) + 0.5
     height, angle = 1.0 - 2.0 * k / CAPSULE_SURFACE_SAMPLES, np.pi * (1.0 + 5.0**0.5) * k
     ring_radius = np.sqrt(1.0 - height**2)
@@ -144,5 +145,5 @@ def _surface_points(capsule: CoverCapsule) -> Array:
     radial = directions - (directions @ axis)[:, None] * axis
     is_sideways = np.linalg.norm(radial, axis=1) > 0.1
     radial_units = radial[is_sideways] / np.linalg.norm(radial[is_sideways], axis=1)[:, None]
-    axis_shares = (k[is_sideways] * 0.6180339887498949) % 1.0
-    return np.concatenate([ends, capsule.a + axis_shares[:, None] * axis_vector + capsule.radius * radial_units])
+    axis_fractions = (k[is_sideways] * 0.6180339887498949) % 1.0
+    return np.concatenate([ends, capsule.a + axis_fractions[:, None] * axis_vector + capsule.radius * radial_units])

@@ -1,7 +1,7 @@
 """Fitting of capsules and spheres that cover the meshes of links, for fast collision checks.
 
-A mesh is cut by planes where that saves the most volume, and each part gets a small enclosing capsule, or the smallest
-enclosing sphere.
+A mesh is cut by planes at positions that save the most volume, and each part gets a small enclosing capsule, or the
+smallest enclosing sphere.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from mechanik.spatial import Pose, make_pose, rotation
 from mechanik.spatial.array import Array
 
 CANDIDATES_PER_STEP, SEARCH_STEPS, QUICK_SEARCH_STEPS = 24, 120, 15
-"""Capsules tried in each step of the search, number of steps, and number of steps of the quick search. Tuned on
-capsules of any size and length, which are found again to 0.01 % of their volume, nearly spherical ones to 3 %."""
+"""Number of capsules that are tried in each step of the search, number of steps, and number of steps of the quick
+search. Tuned on points of known capsules of any size and length: the capsules are found with a volume error of 0.01 %,
+nearly spherical ones with 3 %."""
 DIRECTIONS = np.array([direction for direction in product((-1.0, 0.0, 1.0), repeat=3) if direction > (0.0, 0.0, 0.0)])
 DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1)[:, None]
 """(13, 3), unit vectors along the edges and diagonals of a cube."""
 ROUNDING = 1e-12
-"""Share of the size by which radii are enlarged, so that rounding leaves no point outside."""
+"""Fraction of the size by which radii are enlarged, so that no point is outside because of rounding."""
 
 
 class CoverCapsule(NamedTuple):
-    """Capsule from `a` to `b`, or a sphere if they are equal.
+    """Capsule with the axis from `a` to `b`, or a sphere if both are equal.
 
     Attributes:
         a, b: (3,), m, ends of the axis.
@@ -52,16 +53,16 @@ class CoverCapsule(NamedTuple):
 
     def signed_distance(self, points: Array) -> Array:
         """Return the signed distance of points (..., 3), m; negative inside."""
-        along = self.b - self.a
-        share = np.clip((points - self.a) @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
-        return np.linalg.norm(points - self.a - share[..., None] * along, axis=-1) - self.radius
+        axis_vector = self.b - self.a
+        fraction = np.clip((points - self.a) @ axis_vector / max(float(axis_vector @ axis_vector), 1e-300), 0.0, 1.0)
+        return np.linalg.norm(points - self.a - fraction[..., None] * axis_vector, axis=-1) - self.radius
 
 
 def smallest_sphere(points: Array) -> CoverCapsule:
     """Return the smallest sphere that contains all points (n, 3), n > 0.
 
-    At most four points determine it. They are found by adding the farthest point while one is outside (B. Gaertner,
-    "Fast and robust smallest enclosing balls", ESA 1999).
+    At most four points determine the sphere. They are found by adding the farthest point as long as a point is outside
+    (B. Gaertner, "Fast and robust smallest enclosing balls", ESA 1999).
     """
     support = points[:1]
     centre, radius = support[0], 0.0
@@ -72,7 +73,7 @@ def smallest_sphere(points: Array) -> CoverCapsule:
         if distances[farthest] <= radius + 1e-10 * size:
             break
         centre, new_radius, support = _sphere_of_few(np.vstack([support, points[farthest]]))
-        if new_radius <= radius:  # only rounding is left
+        if new_radius <= radius:  # only rounding errors remain
             break
         radius = new_radius
     largest_distance = float(np.linalg.norm(points - centre, axis=1).max())
@@ -83,8 +84,8 @@ def _sphere_of_few(points: Array) -> tuple[Array, float, Array]:
     """Return centre, radius and the points that determine the smallest sphere of at most five points."""
     best: tuple[Array, float, Array] | None = None
     for count in range(2, min(4, len(points)) + 1):
-        for chosen in combinations(range(len(points)), count):
-            support = points[list(chosen)]
+        for support_indices in combinations(range(len(points)), count):
+            support = points[list(support_indices)]
             edges = support[1:] - support[0]
             gram = edges @ edges.T
             inverse = cast("Array", np.linalg.pinv(gram, rcond=1e-12))
@@ -102,24 +103,30 @@ def _sphere_of_few(points: Array) -> tuple[Array, float, Array]:
 def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
     """Return a capsule of small volume that contains all points (n, 3), n > 0.
 
-    A deterministic random search starts from the best of the principal axes and some fixed directions. Its step grows
-    after an improvement and shrinks otherwise. Unless `quick`, the capsule is never larger than the smallest sphere.
+    A random search with a fixed seed starts from the best of the principal axes and some fixed directions. Its step
+    grows after an improvement and shrinks otherwise. Unless `quick`, the volume is never larger than that of the
+    smallest sphere.
     """
     sphere = None if quick else smallest_sphere(points)
     middle = points.mean(axis=0) if sphere is None else sphere.a
     scale = float(np.abs(points - middle).max())
     if scale == 0.0:
         return CoverCapsule(middle, middle, 0.0)
-    cloud = (points - middle) / scale
-    axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)[2]
+    scaled_points = (points - middle) / scale
+    axes = np.linalg.svd(scaled_points - scaled_points.mean(axis=0), full_matrices=False)[2]
     starts = np.concatenate([axes, DIRECTIONS])
-    candidates = _capsules_along_lines(cloud, starts, np.zeros_like(starts), np.zeros(len(starts)))
+    candidates = _capsules_along_lines(scaled_points, starts, np.zeros_like(starts), np.zeros(len(starts)))
     rng = np.random.default_rng(0)
     results: list[CoverCapsule] = []
-    for first in np.argsort(candidates[3])[: 2 if quick else 4]:
+    for start_index in np.argsort(candidates[3])[: 2 if quick else 4]:
         results.append(
             _search_capsule(
-                cloud, starts[first], candidates, int(first), rng, QUICK_SEARCH_STEPS if quick else SEARCH_STEPS
+                scaled_points,
+                starts[start_index],
+                candidates,
+                int(start_index),
+                rng,
+                QUICK_SEARCH_STEPS if quick else SEARCH_STEPS,
             )
         )
     best = min(results, key=lambda result: result.volume)
@@ -131,41 +138,51 @@ def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
 
 
 CapsuleCandidates = tuple[Array, Array, Array, Array]
+"""Start and end on the axis, radius and volume of m capsules, (m,) each."""
 
 
-def _capsules_along_lines(cloud: Array, axes: Array, line_points: Array, radius_excess: Array) -> CapsuleCandidates:
-    """For each of m lines return the capsule along it: start and end on the line (m,), radius (m,), volume (m,).
+def _capsules_along_lines(
+    scaled_points: Array, axes: Array, line_points: Array, radius_excess: Array
+) -> CapsuleCandidates:
+    """Return the capsule along each of m lines: start and end on the line, radius and volume, (m,) each.
 
     Args:
-        axes: (m, 3), unit vectors.
+        scaled_points: (n, 3), points that the capsules contain.
+        axes: (m, 3), unit vectors along the lines.
         line_points: (m, 3), a point of each line.
-        radius_excess: (m,), share by which the radius exceeds the largest distance of a point; it allows a shorter
-            capsule.
+        radius_excess: (m,), fraction by which the radius exceeds the largest distance of a point from the line; with a
+            larger radius the capsule can be shorter.
     """
-    from_line = cloud[None] - line_points[:, None]  # (m, n, 3)
+    from_line = scaled_points[None] - line_points[:, None]  # (m, n, 3)
     along = np.einsum("mni,mi->mn", from_line, axes)
     squared_distances = np.maximum(np.einsum("mni,mni->mn", from_line, from_line) - along**2, 0.0)
     radius = np.sqrt(squared_distances.max(axis=1)) * (1.0 + radius_excess)
-    cap_depths = np.sqrt(np.maximum(radius[:, None] ** 2 - squared_distances, 0.0))
-    start, end = (along + cap_depths).min(axis=1), (along - cap_depths).max(axis=1)
+    cap_lengths = np.sqrt(np.maximum(radius[:, None] ** 2 - squared_distances, 0.0))
+    start, end = (along + cap_lengths).min(axis=1), (along - cap_lengths).max(axis=1)
     middle, length = 0.5 * (start + end), np.maximum(end - start, 0.0)  # length 0: a sphere
     volume = np.pi * radius**2 * (length + 4.0 / 3.0 * radius)
     return middle - 0.5 * length, middle + 0.5 * length, radius, volume
 
 
 def _search_capsule(
-    cloud: Array, axis: Array, candidates: CapsuleCandidates, first: int, rng: np.random.Generator, steps: int
+    scaled_points: Array,
+    axis: Array,
+    candidates: CapsuleCandidates,
+    start_index: int,
+    rng: np.random.Generator,
+    steps: int,
 ) -> CoverCapsule:
-    line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][first])
-    start, end, radius = (float(values[first]) for values in candidates[:3])
-    step = 0.3  # as a share of the radius, since a thin capsule allows only small rotations
+    """Return the best capsule of a random search that starts from candidate number `start_index` along `axis`."""
+    line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][start_index])
+    start, end, radius = (float(values[start_index]) for values in candidates[:3])
+    step = 0.3  # ratio to the radius, since a thin capsule allows only small rotations
     for _ in range(steps):
         axes = axis + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
         axes /= np.linalg.norm(axes, axis=1)[:, None]
         line_points = line_point + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
         excesses = np.abs(radius_excess + 0.5 * step * rng.normal(size=CANDIDATES_PER_STEP))
         excesses[::3] = radius_excess
-        starts, ends, radii, volumes = _capsules_along_lines(cloud, axes, line_points, excesses)
+        starts, ends, radii, volumes = _capsules_along_lines(scaled_points, axes, line_points, excesses)
         best = int(np.argmin(volumes))
         if volumes[best] < volume:
             axis, line_point, radius_excess, volume = (
@@ -182,32 +199,32 @@ def _search_capsule(
 
 
 def cut_triangles(triangles: Array, normal: Array, level: float) -> tuple[Array, Array]:
-    """Split triangles (T, 3, 3) at the plane normal . x = level into those below and those above, (., 3, 3) each.
+    """Split triangles (T, 3, 3) at the plane normal . x = level into triangles below and above, (., 3, 3) each.
 
-    A triangle across the plane is cut into three of the same total area. One that only touches the plane is on the side
-    of its other corners. One in the plane is below.
+    A triangle across the plane is cut into three triangles of the same total area. A triangle that only touches the
+    plane is on the side of its other corners. A triangle in the plane is below.
     """
-    heights_all = triangles @ normal - level  # (T, 3)
-    is_above, is_below = heights_all > 0, heights_all < 0
-    crosses = is_above.any(axis=1) & is_below.any(axis=1)
-    whole_above = is_above.any(axis=1) & ~crosses
-    below, above = [triangles[~crosses & ~whole_above]], [triangles[whole_above]]
-    if crosses.any():
-        crossing, heights = triangles[crosses], heights_all[crosses]
-        # reordered so that the first corner is alone on its side; a corner in the plane belongs to the other side
-        one_above = np.count_nonzero(heights > 0, axis=1) == 1
-        single_corner = heights.argmax(axis=1) * one_above + heights.argmin(axis=1) * ~one_above
+    all_heights = triangles @ normal - level  # (T, 3)
+    is_above, is_below = all_heights > 0, all_heights < 0
+    is_crossing = is_above.any(axis=1) & is_below.any(axis=1)
+    is_fully_above = is_above.any(axis=1) & ~is_crossing
+    below, above = [triangles[~is_crossing & ~is_fully_above]], [triangles[is_fully_above]]
+    if is_crossing.any():
+        crossing, heights = triangles[is_crossing], all_heights[is_crossing]
+        # reordered such that the first corner is alone on its side; a corner in the plane counts to the other side
+        has_one_above = np.count_nonzero(heights > 0, axis=1) == 1
+        single_corner = heights.argmax(axis=1) * has_one_above + heights.argmin(axis=1) * ~has_one_above
         order = (single_corner[:, None] + np.arange(3)) % 3
         crossing = np.take_along_axis(crossing, order[..., None], axis=1)
         heights = np.take_along_axis(heights, order, axis=1)
         a, b, c = crossing[:, 0], crossing[:, 1], crossing[:, 2]
         ha, hb, hc = heights.T[:, :, None]
         ab, ac = a + (b - a) * (ha / (ha - hb)), a + (c - a) * (ha / (ha - hc))
-        tip = np.stack([a, ab, ac], axis=1)
-        rest = np.concatenate([np.stack([ab, b, c], axis=1), np.stack([ab, c, ac], axis=1)])
-        tip_is_above = ha[:, 0] > 0
-        above += [tip[tip_is_above], rest[np.tile(~tip_is_above, 2)]]
-        below += [tip[~tip_is_above], rest[np.tile(tip_is_above, 2)]]
+        tip_triangles = np.stack([a, ab, ac], axis=1)
+        base_triangles = np.concatenate([np.stack([ab, b, c], axis=1), np.stack([ab, c, ac], axis=1)])
+        is_tip_above = ha[:, 0] > 0
+        above += [tip_triangles[is_tip_above], base_triangles[np.tile(~is_tip_above, 2)]]
+        below += [tip_triangles[~is_tip_above], base_triangles[np.tile(is_tip_above, 2)]]
     return np.concatenate(below), np.concatenate(above)
 
 
@@ -220,9 +237,13 @@ def sample_surface(triangles: Array, count: int, seed: int = 0) -> Array:
     """Return random points (count, 3) on triangles (T, 3, 3), uniform by area; deterministic for a seed."""
     rng = np.random.default_rng(seed)
     areas = triangle_areas(triangles)
-    chosen = triangles[rng.choice(len(triangles), count, p=areas / areas.sum())]
+    sampled_triangles = triangles[rng.choice(len(triangles), count, p=areas / areas.sum())]
     u, v = np.sort(rng.random((2, count)), axis=0)
-    return chosen[:, 0] * u[:, None] + chosen[:, 1] * (v - u)[:, None] + chosen[:, 2] * (1 - v)[:, None]
+    return (
+        sampled_triangles[:, 0] * u[:, None]
+        + sampled_triangles[:, 1] * (v - u)[:, None]
+        + sampled_triangles[:, 2] * (1 - v)[:, None]
+    )
 
 
 FittedKind = Literal["capsules", "spheres"]
@@ -230,13 +251,13 @@ FITTED_KINDS: tuple[FittedKind, ...] = ("capsules", "spheres")
 MAX_SHAPES: dict[FittedKind, int] = {"capsules": 3, "spheres": 12}
 """Default for the largest number of shapes for each mesh."""
 MIN_VOLUME_SAVING = 0.03
-"""Share of the volume that each additional capsule must save."""
-HULL_FIRST_POINTS = 100
-"""Number of points above which computing the hull first is faster."""
-CUT_SHARES = (0.35, 0.5, 0.65)
-"""Positions where a part may be cut, as shares of its extent."""
+"""Fraction of the volume that each additional capsule must save."""
+MIN_POINTS_FOR_HULL = 100
+"""Number of points above which it is faster to compute the convex hull first."""
+CUT_FRACTIONS = (0.35, 0.5, 0.65)
+"""Positions where a part may be cut, as fractions of its extent."""
 VOLUME_SAMPLES = 4096
-"""Number of points in the box around a mesh to estimate the volume of a union, to some 2 %."""
+"""Number of points in the box around a mesh for the estimate of the volume of a union, to about 2 %."""
 
 
 def fit_shapes(
@@ -245,15 +266,15 @@ def fit_shapes(
     """Return a copy of the mechanism with capsules or spheres in place of its collision meshes.
 
     Every point of a mesh is inside its shapes (to rounding), and so is the interior of a closed mesh; `fit_quality`
-    measures how much larger the shapes are. Links without collision shapes get shapes for their visual meshes. Other
-    shapes stay.
+    measures how much larger the shapes are. Links without collision shapes get shapes for their visual meshes. Shapes
+    other than meshes are copied.
 
     Args:
-        mechanism: not changed.
+        mechanism: the mechanism; it is not changed.
         kind: "capsules", few and long, or "spheres", more and simpler.
         links: names of links; None: all.
-        count: largest number of shapes for each mesh; default 3 capsules or 12 spheres. There are fewer capsules where
-            another one would hardly save volume.
+        count: largest number of shapes for each mesh; default 3 capsules or 12 spheres. A mesh gets fewer capsules if
+            another capsule would hardly save volume.
 
     Returns:
         The copy.
@@ -294,7 +315,7 @@ def fit_shapes(
 def fit_mesh(
     mesh: Mesh, owner: str, kind: FittedKind = "capsules", count: int | None = None
 ) -> tuple[ShapeInstance, ...]:
-    """Return the shapes that cover a mesh, in its frame.
+    """Return the shapes that cover a mesh, in the frame of the mesh.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'".
@@ -335,7 +356,7 @@ def _fit_collision_mesh(mesh: CollisionMesh, kind: FittedKind, count: int) -> tu
 
 
 def as_shape_instance(capsule: CoverCapsule) -> ShapeInstance:
-    """Return a sphere if it has no length, else a capsule."""
+    """Return the shape instance of a capsule; a capsule without length becomes a sphere."""
     axis_vector = capsule.b - capsule.a
     length = float(np.linalg.norm(axis_vector))
     if length == 0.0:
@@ -345,32 +366,38 @@ def as_shape_instance(capsule: CoverCapsule) -> ShapeInstance:
 
 
 def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
-    """Cut the part where that saves the most volume, repeatedly; keep the number of capsules that pays off."""
+    """Return capsules that cover triangles, with the number of capsules at which another one saves too little volume.
+
+    The parts are cut repeatedly, each time with the cut that saves the most volume.
+    """
     samples = _volume_samples(triangles)
     parts, capsules = [triangles], [small_capsule(_points(triangles))]
-    chosen, best_cost = capsules, _covered_share(capsules, samples) * (1.0 + MIN_VOLUME_SAVING)
+    best_capsules, best_cost = capsules, _covered_fraction(capsules, samples) * (1.0 + MIN_VOLUME_SAVING)
     while len(capsules) < count:
-        best: tuple[int, list[Array], list[CoverCapsule]] | None = None
+        best_cut: tuple[int, list[Array], list[CoverCapsule]] | None = None
         for k, part in enumerate(parts):
             other_capsules = capsules[:k] + capsules[k + 1 :]
-            uncovered = samples[~_inside(other_capsules, samples)]
+            uncovered = samples[~_inside_mask(other_capsules, samples)]
             for halves in _halves(part):
                 covers = [small_capsule(_points(half), quick=True) for half in halves]
-                saving = int(np.count_nonzero(_inside(covers, uncovered))) - len(uncovered)
-                if best is None or saving < best[0]:
-                    best = saving, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
-        if best is None:
+                saving = int(np.count_nonzero(_inside_mask(covers, uncovered))) - len(uncovered)
+                if best_cut is None or saving < best_cut[0]:
+                    best_cut = saving, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
+        if best_cut is None:
             break
-        parts = best[1]
-        capsules = [*best[2], *(small_capsule(_points(half)) for half in parts[-2:])]
-        cost = _covered_share(capsules, samples) * (1.0 + MIN_VOLUME_SAVING * len(capsules))
+        parts = best_cut[1]
+        capsules = [*best_cut[2], *(small_capsule(_points(half)) for half in parts[-2:])]
+        cost = _covered_fraction(capsules, samples) * (1.0 + MIN_VOLUME_SAVING * len(capsules))
         if cost < best_cost:
-            chosen, best_cost = capsules, cost
-    return chosen
+            best_capsules, best_cost = capsules, cost
+    return best_capsules
 
 
 def _cover_by_spheres(triangles: Array, count: int) -> list[CoverCapsule]:
-    """Cut the part with the largest sphere in two, across its longest extent, repeatedly."""
+    """Return spheres that cover triangles.
+
+    The part with the largest sphere is cut in two across its longest extent, repeatedly.
+    """
     parts, spheres = [triangles], [smallest_sphere(_points(triangles))]
     while len(spheres) < count:
         k = int(np.argmax([sphere.radius for sphere in spheres]))
@@ -384,15 +411,21 @@ def _cover_by_spheres(triangles: Array, count: int) -> list[CoverCapsule]:
 
 
 def _halves(part: Array) -> Iterable[tuple[Array, Array]]:
-    for axis, low, high in [*_extents(part), *_extents(part, np.eye(3))]:  # often drawn along their frame
-        for share in CUT_SHARES:
-            below, above = cut_triangles(part, axis, low + share * (high - low))
+    """Yield the two halves of a part for each possible cut."""
+    # besides the principal axes, the axes of the frame, since many meshes are aligned with their frame
+    for axis, low, high in [*_extents(part), *_extents(part, np.eye(3))]:
+        for fraction in CUT_FRACTIONS:
+            below, above = cut_triangles(part, axis, low + fraction * (high - low))
             if len(below) and len(above):
                 yield below, above
 
 
 def _extents(part: Array, axes: Array | None = None) -> list[tuple[Array, float, float]]:
-    """Return axes (default: principal) with smallest and largest coordinate along each, longest extent first."""
+    """Return the given axes with the smallest and largest coordinate along each, longest extent first.
+
+    Args:
+        axes: (k, 3), unit vectors; default: the principal axes.
+    """
     points = _points(part)
     if axes is None:
         axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
@@ -406,7 +439,7 @@ def _extents(part: Array, axes: Array | None = None) -> list[tuple[Array, float,
 
 def _points(triangles: Array) -> Array:
     points = triangles.reshape(-1, 3)
-    return outer_points(points) if len(points) > HULL_FIRST_POINTS else points
+    return outer_points(points) if len(points) > MIN_POINTS_FOR_HULL else points
 
 
 def _volume_samples(triangles: Array) -> Array:
@@ -418,13 +451,13 @@ def _volume_samples(triangles: Array) -> Array:
     return middle + (2.0 * ((0.5 + np.arange(VOLUME_SAMPLES)[:, None] * steps) % 1.0) - 1.0) * size
 
 
-def _covered_share(capsules: Sequence[CoverCapsule], samples: Array) -> float:
-    """Return the share of the points that are inside a shape."""
-    return np.count_nonzero(_inside(capsules, samples)) / len(samples)
+def _covered_fraction(capsules: Sequence[CoverCapsule], samples: Array) -> float:
+    """Return the fraction of the points that are inside a shape."""
+    return np.count_nonzero(_inside_mask(capsules, samples)) / len(samples)
 
 
-def _inside(capsules: Sequence[CoverCapsule], samples: Array) -> npt.NDArray[np.bool_]:
-    inside = np.zeros(len(samples), dtype=np.bool_)
+def _inside_mask(capsules: Sequence[CoverCapsule], samples: Array) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(len(samples), dtype=np.bool_)
     for capsule in capsules:
-        inside |= capsule.signed_distance(samples) <= 0.0
-    return inside
+        mask |= capsule.signed_distance(samples) <= 0.0
+    return mask

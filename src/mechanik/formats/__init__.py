@@ -1,7 +1,7 @@
 """Readers and writers of model files: URDF, MJCF, SDF, the JSON format of Mechanik, DH tables and arm lists.
 
 `load` chooses the reader by the content of the file, `save` the writer by the suffix, and `check` lists the faults of a
-model. A reader takes a path or text and returns a `Mechanism`, or raises an error that names the file and the line.
+model. A reader takes a path or a text and returns a `Mechanism`, or raises an error that names the file and the line.
 This package imports `model` and the layers below it.
 """
 

@@ -1,7 +1,7 @@
 """Serial arms from Denavit-Hartenberg (DH) tables and from lists of link lengths and joint axes.
 
 Two conventions are called DH and give different arms. Printed tables also differ in the order of their columns and in
-the unit of angles. So `from_dh` has no default for any of these.
+the unit of angles. So `from_dh` has no default for the convention, the columns and the unit.
 
 - "classic" (Denavit and Hartenberg 1955; Paul; Spong): Rz(theta) Tz(d) Tx(a) Rx(alpha).
 - "modified" (Craig; Khalil and Kleinfinger): Rx(alpha) Tx(a) Rz(theta) Tz(d).
@@ -27,7 +27,7 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_point_or_pose
 
 Convention = Literal["classic", "modified"]
-"""The two DH conventions; see the top of this module."""
+"""The two DH conventions; the docstring of this module defines them."""
 RowLimits = Sequence[Sequence[float] | None]
 """(lower, upper) for each row of a DH table, or None for a row without limits."""
 
@@ -95,8 +95,8 @@ def from_dh(
             "offset": it is added to the joint value, so that the arm has the pose of the table at q = 0. "start": it is
             the initial joint value, so that q is the theta of the textbook.
         limits: (lower, upper) for each row, or None for a row without limits; angles as `degrees` says, lengths in m.
-        values: initial joint values, one for each row; by default zero, moved into the limits, or the table's values
-            with theta="start".
+        values: initial joint values, one for each row. By default zero, clamped to the limits; with theta="start" the
+            values of the table.
         base: fixed pose (4, 4) or point (3,) of the first frame in the world; m.
         tool: fixed pose (4, 4) or point (3,) of the tool in the last frame; m.
         joints: joint names, one for each row; joint1, joint2, ... by default.
@@ -124,7 +124,7 @@ def from_dh(
     joint_names = _check_names(joints, [f"joint{i + 1}" for i in range(len(table))], "joints")
     link_names = _check_names(links, [*(f"link{i}" for i in range(len(table) + 1)), "tool"], "links")
     bounds = _read_limits(limits, table, degrees)
-    starts = _read_values(values, table, degrees, theta, bounds)
+    initial_values = _read_values(values, table, degrees, theta, bounds)
 
     root = last_link = Link(link_names[0])
     root.matrix = _as_pose(base, "base")
@@ -133,13 +133,13 @@ def from_dh(
         link = Link(link_names[i + 1])
         last_link.add_child(joint)
         joint.add_child(link)
-        constant = _at_zero(row) if theta == "start" else row
+        constant_row = _with_zero_variable(row) if theta == "start" else row
         if convention == "classic":
-            joint.matrix, link.matrix = constant.along_z, constant.along_x
+            joint.matrix, link.matrix = constant_row.along_z, constant_row.along_x
         else:
-            joint.matrix = constant.along_x @ constant.along_z
+            joint.matrix = constant_row.along_x @ constant_row.along_z
         joint.set_limits(*bounds[i])
-        joint.set_values(starts[i])
+        joint.set_values(initial_values[i])
         last_link = link
     tool_joint = Joint(f"{link_names[-1]}_joint")
     tool_joint.matrix = _as_pose(tool, "tool")
@@ -148,7 +148,7 @@ def from_dh(
     return Mechanism(root, name=name)
 
 
-def _at_zero(row: DhRow) -> DhRow:
+def _with_zero_variable(row: DhRow) -> DhRow:
     """Return the row with a joint variable of 0."""
     return DhRow(
         0.0 if not row.is_revolute else row.d, row.a, row.alpha, 0.0 if row.is_revolute else row.theta, row.is_revolute
@@ -164,9 +164,9 @@ def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
             raise FormatError(f"columns={columns!r}: {name!r} is not a column of a DH table; {hint}")
         if names.count(name) > 1:
             raise FormatError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
-    if missing := [name for name in COLUMNS if name not in names]:
+    if missing_columns := [name for name in COLUMNS if name not in names]:
         raise FormatError(
-            f"columns={columns!r}: {', '.join(missing)} is missing; name all four in the order of the table"
+            f"columns={columns!r}: {', '.join(missing_columns)} is missing; name all four in the order of the table"
         )
     return names
 
@@ -175,25 +175,33 @@ def _read_table(
     rows: Iterable[Sequence[float]] | Array, columns: tuple[str, ...], kinds: str | Sequence[str], degrees: bool
 ) -> list[DhRow]:
     try:
-        listed = [list(row) for row in rows]
+        row_values = [list(row) for row in rows]
     except TypeError:
         raise FormatError(f"a DH table must be a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
-    if not listed:
+    if not row_values:
         raise FormatError("the DH table has no rows; an arm needs at least one joint")
-    is_revolute = _read_kinds(kinds, len(listed))
+    revolute_flags = _read_kinds(kinds, len(row_values))
     table: list[DhRow] = []
-    for i, row in enumerate(listed):
+    for i, row in enumerate(row_values):
         if len(row) != len(columns):
             raise FormatError(f"row {i + 1} has {len(row)} numbers instead of {len(columns)} ({', '.join(columns)})")
-        cells = {name: _number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
-        unit = math.pi / 180 if degrees else 1.0
-        table.append(DhRow(cells["d"], cells["a"], cells["alpha"] * unit, cells["theta"] * unit, is_revolute[i]))
+        cells = {name: _read_number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
+        radians_per_unit = math.pi / 180 if degrees else 1.0
+        table.append(
+            DhRow(
+                cells["d"],
+                cells["a"],
+                cells["alpha"] * radians_per_unit,
+                cells["theta"] * radians_per_unit,
+                revolute_flags[i],
+            )
+        )
     return table
 
 
 def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
-    is_one_kind = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
-    words = [kinds] * count if is_one_kind else list(kinds)
+    is_same_for_all = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
+    words = [kinds] * count if is_same_for_all else list(kinds)
     for i, word in enumerate(words):
         if not isinstance(word, str) or word.upper() not in IS_REVOLUTE:
             raise FormatError(
@@ -215,8 +223,8 @@ def _read_limits(limits: RowLimits | None, table: Sequence[DhRow], degrees: bool
             continue
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise FormatError(f"row {i + 1}: limits must be (lower, upper) or None, not {pair!r}")
-        unit = math.pi / 180 if degrees and row.is_revolute else 1.0
-        lower, upper = (_number(side, f"row {i + 1}, limits", infinite=True) * unit for side in pair)
+        scale = math.pi / 180 if degrees and row.is_revolute else 1.0
+        lower, upper = (_read_number(bound, f"row {i + 1}, limits", allows_infinity=True) * scale for bound in pair)
         if lower > upper:
             raise FormatError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper limit, {pair[1]}")
         bounds.append((lower, upper))
@@ -230,30 +238,32 @@ def _read_values(
     theta: str,
     bounds: Sequence[tuple[float, float]],
 ) -> list[float]:
-    """Return the initial value of each joint. Given values must lie within the limits; a default zero is clamped."""
+    """Return the initial value of each joint, rad or m. Given values must be within the limits; zeros are clamped."""
     if values is not None:
         _check_count(values, table, "values")
-        units = [math.pi / 180 if degrees and row.is_revolute else 1.0 for row in table]
-        starts = [
-            _number(value, f"row {i + 1}, values") * unit
-            for i, (value, unit) in enumerate(zip(values, units, strict=True))
+        scales = [math.pi / 180 if degrees and row.is_revolute else 1.0 for row in table]
+        initial_values = [
+            _read_number(value, f"row {i + 1}, values") * scale
+            for i, (value, scale) in enumerate(zip(values, scales, strict=True))
         ]
     elif theta == "start":
-        starts = [row.theta if row.is_revolute else row.d for row in table]
+        initial_values = [row.theta if row.is_revolute else row.d for row in table]
     else:
         return [min(max(0.0, lower), upper) for lower, upper in bounds]
-    for i, (start, (lower, upper)) in enumerate(zip(starts, bounds, strict=True)):
-        if not lower <= start <= upper:
-            raise FormatError(f"row {i + 1}: the initial value {start:g} is outside the limits {lower:g} to {upper:g}")
-    return starts
+    for i, (initial_value, (lower, upper)) in enumerate(zip(initial_values, bounds, strict=True)):
+        if not lower <= initial_value <= upper:
+            raise FormatError(
+                f"row {i + 1}: the initial value {initial_value:g} is outside the limits {lower:g} to {upper:g}"
+            )
+    return initial_values
 
 
-def _check_names(requested: Sequence[str] | None, default: list[str], label: str) -> list[str]:
-    if requested is None:
-        return default
-    names = [requested] if isinstance(requested, str) else list(requested)
-    if len(names) != len(default):
-        raise FormatError(f"{label}: {len(names)} names instead of {len(default)}")
+def _check_names(user_names: Sequence[str] | None, default_names: list[str], label: str) -> list[str]:
+    if user_names is None:
+        return default_names
+    names = [user_names] if isinstance(user_names, str) else list(user_names)
+    if len(names) != len(default_names):
+        raise FormatError(f"{label}: {len(names)} names instead of {len(default_names)}")
     for name in names:
         if not isinstance(name, str) or not name:
             raise FormatError(f"{label}: {name!r} is not a name")
@@ -278,20 +288,20 @@ def _as_pose(value: ArrayLike | Pose | None, label: str) -> Array:
         raise FormatError(str(error)) from error
 
 
-def _number(cell: object, where: str, infinite: bool = False) -> float:
+def _read_number(cell: object, where: str, allows_infinity: bool = False) -> float:
     try:
         if isinstance(cell, str | bytes):
             raise TypeError
         number = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise FormatError(f"{where}: {cell!r} is not a number") from None
-    if math.isnan(number) or (math.isinf(number) and not infinite):
+    if math.isnan(number) or (math.isinf(number) and not allows_infinity):
         raise FormatError(f"{where} is {number}; it must be finite")
     return number
 
 
 ArmLimits = Sequence[float] | Sequence[Sequence[float] | None]
-"""One pair (lower, upper) for all joints, or a pair or None for each; rad."""
+"""One pair (lower, upper) for all joints, or a list with a pair or None for each joint; rad."""
 ROTATION_DOFS = {"x": DoF.EX, "y": DoF.EY, "z": DoF.EZ}
 
 
@@ -317,9 +327,9 @@ def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: Ar
         >>> arm.pose("tool")[:3, 3].round(3).tolist()
         [1.8, 0.0, 0.0]
     """
-    checked = _read_lengths(lengths)
-    positions = [(0.0, 0.0, 0.0), *((length, 0.0, 0.0) for length in checked)]
-    return _chain(name, [DoF.EZ] * len(checked), positions, limits)
+    link_lengths = _read_lengths(lengths)
+    positions = [(0.0, 0.0, 0.0), *((length, 0.0, 0.0) for length in link_lengths)]
+    return _build_chain(name, [DoF.EZ] * len(link_lengths), positions, limits)
 
 
 def arm_3d(
@@ -352,17 +362,19 @@ def arm_3d(
         >>> arm.pose("tool")[:3, 3].round(3).tolist()
         [0.0, 0.0, 1.1]
     """
-    checked = _read_lengths(lengths)
+    link_lengths = _read_lengths(lengths)
     dofs = _read_axes(axes)
-    if len(dofs) != len(checked):
-        raise FormatError(f"there are {len(checked)} lengths and {len(dofs)} axes; each joint needs one of both")
-    return _chain(name, dofs, [*((0.0, 0.0, length) for length in checked), (0.0, 0.0, 0.0)], limits)
+    if len(dofs) != len(link_lengths):
+        raise FormatError(
+            f"there are {len(link_lengths)} lengths and {len(dofs)} axes; each joint needs a length and an axis"
+        )
+    return _build_chain(name, dofs, [*((0.0, 0.0, length) for length in link_lengths), (0.0, 0.0, 0.0)], limits)
 
 
-def _chain(
+def _build_chain(
     name: str, dofs: Sequence[DoF], positions: Sequence[tuple[float, float, float]], limits: ArmLimits | None
 ) -> Mechanism:
-    """Build a chain of joints at `positions`, each in the frame of the link before; the last one is the tool."""
+    """Build a chain of joints. Each position is in the frame of the previous link; the last position is the tool's."""
     bounds = _read_arm_limits(limits, len(dofs))
     links = [Link(f"link{i}") for i in range(len(dofs) + 1)] + [Link("tool")]
     joints = [Joint(f"joint{i + 1}", dof=dof, position=positions[i]) for i, dof in enumerate(dofs)]
@@ -370,7 +382,7 @@ def _chain(
     for joint, pair in zip(joints, bounds, strict=False):
         if pair is not None:
             joint.set_limits(*pair)
-    # from the tip to the base: adding a parent above a root is cheap, so that long arms are built quickly
+    # from the tip to the base, because adding a parent above a root is cheap even for long arms
     for i in reversed(range(len(joints))):
         joints[i].add_child(links[i + 1])
         links[i].add_child(joints[i])
@@ -378,7 +390,7 @@ def _chain(
 
 
 def _read_lengths(lengths: Sequence[float] | Array) -> list[float]:
-    numbers = _numbers(lengths, "lengths")
+    numbers = _read_numbers(lengths, "lengths")
     if not numbers:
         raise FormatError("lengths is empty; an arm needs at least one link")
     for i, length in enumerate(numbers):
@@ -409,7 +421,7 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
         raise FormatError(
             f"limits must be (lower, upper) for all joints, or one pair for each, not {limits!r}"
         ) from None
-    if len(pairs) == 2 and all(isinstance(side, int | float | np.number) for side in pairs):
+    if len(pairs) == 2 and all(isinstance(bound, int | float | np.number) for bound in pairs):
         pairs = [limits] * count
     if len(pairs) != count:
         raise FormatError(f"limits has {len(pairs)} entries, but the arm has {count} joints")
@@ -418,7 +430,7 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
         if pair is None:
             bounds.append(None)
             continue
-        numbers = _numbers(pair, f"limits of joint {i + 1}")
+        numbers = _read_numbers(pair, f"limits of joint {i + 1}")
         if len(numbers) != 2:
             raise FormatError(f"limits of joint {i + 1} must be (lower, upper) or None, not {pair!r}")
         lower, upper = numbers
@@ -432,7 +444,7 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
     return bounds
 
 
-def _numbers(values: Any, label: str) -> list[float]:
+def _read_numbers(values: Any, label: str) -> list[float]:
     try:
         items = list(values)
         if any(isinstance(item, str | bytes) for item in items):

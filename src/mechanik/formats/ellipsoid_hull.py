@@ -1,6 +1,6 @@
 """Ellipsoids as convex meshes: the hull contains the ellipsoid and is only slightly larger.
 
-There is no ellipsoid shape. An icosahedron with subdivided edges encloses the unit sphere; scaling it by the radii
+Mechanik has no ellipsoid shape. An icosahedron with subdivided edges encloses the unit sphere; scaled by the radii it
 encloses the ellipsoid.
 """
 
@@ -38,17 +38,19 @@ def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
 @cache
 def _sphere_hull() -> Array:
     """Return the points (n, 3) of a convex body that encloses and touches the unit sphere."""
-    golden = (1 + math.sqrt(5)) / 2
-    pairs = [(short, long) for short in (-1.0, 1.0) for long in (-golden, golden)]
+    golden_ratio = (1 + math.sqrt(5)) / 2
+    pairs = [(short, long) for short in (-1.0, 1.0) for long in (-golden_ratio, golden_ratio)]
     corners = np.array([np.roll((0.0, *pair), shift) for shift in range(3) for pair in pairs])
-    edge = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
-    faces = [(i, j, k) for i, j, k in combinations(range(12), 3) if j in edge[i] and k in edge[i] & edge[j]]
+    neighbours = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
+    faces = [
+        (i, j, k) for i, j, k in combinations(range(12), 3) if j in neighbours[i] and k in neighbours[i] & neighbours[j]
+    ]
     triangles = np.concatenate([_subdivide(corners[list(face)]) for face in faces])
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     distances = np.abs(np.einsum("ti,ti->t", normals, triangles[:, 0])) / np.linalg.norm(normals, axis=1)
     points = triangles.reshape(-1, 3)
-    _, first = np.unique(points.round(9) + 0.0, axis=0, return_index=True)
-    return points[first] / distances.min()
+    _, first_indices = np.unique(points.round(9) + 0.0, axis=0, return_index=True)
+    return points[first_indices] / distances.min()
 
 
 def _subdivide(face: Array) -> Array:

@@ -29,13 +29,13 @@ READERS = {"URDF": read_urdf, "MJCF": read_mjcf, "SDF": read_sdf, "JSON": read_j
 WRITERS = {".urdf": write_urdf, ".json": write_json}
 """The writer of each file suffix."""
 LOSSES = {".urdf": urdf_losses}
-"""For each suffix whose format cannot hold every mechanism: a function that lists what a file would lose."""
+"""For each suffix whose format cannot express every mechanism: a function that lists the content it leaves out."""
 ROOT_ELEMENTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
 """The XML format of each root element."""
 
-# XML allows declarations, comments and a document type with entities before the root element
-_BEFORE_ROOT = re.compile(r"\s*+(?:<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*+(?:\[[^\]]*+\])?[^<>]*+>)", re.DOTALL)
-_ELEMENT = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
+# the prolog: XML allows declarations, comments and a document type with entities before the root element
+_PROLOG_ITEM = re.compile(r"\s*+(?:<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*+(?:\[[^\]]*+\])?[^<>]*+>)", re.DOTALL)
+_START_TAG = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
 
 
 def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None = None, **options: Any) -> Mechanism:
@@ -52,12 +52,12 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
             MJCF, `base` and `packages` for SDF, `packages` for JSON.
 
     Returns:
-        The mechanism. Its `warnings` list what the reader found odd.
+        The mechanism. Its `warnings` list content that is unusual or ignored.
 
     Raises:
         FileMissing: the file does not exist.
         FormatError: the content is not a mechanism; the message says where and why.
-        InvalidArgument: the chosen reader does not take one of the options.
+        InvalidArgument: the chosen reader does not have one of the options.
 
     Example:
         >>> text = mk.formats.write_urdf(mk.gallery.planar_2r())
@@ -65,14 +65,14 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
         2
     """
     model_source = open_source(source)
-    kind = detect_format(model_source)
-    reader = READERS[kind]
-    known = list(inspect.signature(reader).parameters)[1:]
-    if unknown := [name for name in options if name not in known]:
-        names = ", ".join(f"{name}=" for name in unknown)
+    format_name = detect_format(model_source)
+    reader = READERS[format_name]
+    reader_options = list(inspect.signature(reader).parameters)[1:]
+    if unknown_options := [name for name in options if name not in reader_options]:
+        names = ", ".join(f"{name}=" for name in unknown_options)
         raise InvalidArgument(
-            f"{model_source.where}the reader of {kind} has no option {names}; "
-            f"its options are {', '.join(known) or 'none'}"
+            f"{model_source.where}the reader of {format_name} has no option {names}; "
+            f"its options are {', '.join(reader_options) or 'none'}"
         )
     mechanism = reader(model_source.path if model_source.path is not None else str(source), **options)
     if srdf is not None:
@@ -98,9 +98,9 @@ def detect_format(model_source: Source) -> str:
         return _detect_xml_format(model_source)
     if model_source.name.lower().endswith(".json"):
         return "JSON"  # the JSON reader names the faulty line
-    shown = model_source.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
+    excerpt = model_source.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise FormatError(
-        f"{model_source.where}the content begins with {shown!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
+        f"{model_source.where}the content begins with {excerpt!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
         code="unknown-format",
     )
 
@@ -108,16 +108,17 @@ def detect_format(model_source: Source) -> str:
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     """Write a mechanism to a .json or .urdf file.
 
-    JSON holds the complete mechanism. A URDF holds what the format can express. The data goes to a temporary file in
-    the same folder, which then replaces the target. So an older file is replaced completely or not at all.
+    A JSON file contains the complete mechanism, a URDF only what the format can express. The data is first written to a
+    temporary file in the same folder, which then replaces the target. So an older file is replaced completely or not
+    at all.
 
     Args:
         mechanism: the mechanism to write.
         path: the file; its suffix, .json or .urdf, chooses the format.
 
     Returns:
-        One sentence for each kind of content that the file does not hold. The list is empty if nothing is lost, as in
-        JSON.
+        One sentence for each kind of content that the file does not contain. The list is empty if the file is complete,
+        which is always so for JSON.
 
     Raises:
         FormatError: the suffix is neither .json nor .urdf, or the mechanism has content that could not be read back.
@@ -138,29 +139,29 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     suffix = file.suffix.lower()
     if suffix not in WRITERS:
         raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which chooses the format")
-    target = _target(file)
+    target = _resolve_target(file)
     data = WRITERS[suffix](mechanism).encode()
     _check_readable(Source(data, file.expanduser()))
-    _replace(target, data)
+    _write_atomically(target, data)
     return LOSSES[suffix](mechanism) if suffix in LOSSES else []
 
 
-def _check_readable(written: Source) -> None:
-    """Read the data as `load` will, so that an unreadable file never replaces a good one."""
+def _check_readable(source: Source) -> None:
+    """Read the data as `load` does, so that an unreadable file never replaces a good one."""
     try:
-        READERS[detect_format(written)](written)
+        READERS[detect_format(source)](source)
     except MechanikError as error:
         raise FormatError(f"not written, because the file could not be read back: {error}") from error
 
 
 def _detect_xml_format(model_source: Source) -> str:
     encoding = "utf-16" if model_source.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    rest = model_source.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
+    text = model_source.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
     start = 0
-    while (before := _BEFORE_ROOT.match(rest, start)) is not None:
-        start = before.end()
-    element = _ELEMENT.match(rest, start)
-    tag = element.group(1) if element is not None else ""
+    while (prolog_item := _PROLOG_ITEM.match(text, start)) is not None:
+        start = prolog_item.end()
+    start_tag = _START_TAG.match(text, start)
+    tag = start_tag.group(1) if start_tag is not None else ""
     if tag == "COLLADA":
         raise FormatError(
             f"{model_source.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
@@ -174,7 +175,7 @@ def _detect_xml_format(model_source: Source) -> str:
     return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error
 
 
-def _target(file: Path) -> Path:
+def _resolve_target(file: Path) -> Path:
     """Return the file to create or replace; a symbolic link is followed and stays a link."""
     with _os_errors_as_cannot_save(file):
         file = file.expanduser()
@@ -192,26 +193,26 @@ def _target(file: Path) -> Path:
         return target
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _write_atomically(target: Path, data: bytes) -> None:
     with _os_errors_as_cannot_save(target):
-        temporary = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
+        temporary_file = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
         try:
-            with open(temporary, "xb") as stream:
+            with open(temporary_file, "xb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             if target.exists():
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
+                shutil.copymode(target, temporary_file)
+            os.replace(temporary_file, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                temporary_file.unlink()
             raise
 
 
 @contextlib.contextmanager
 def _os_errors_as_cannot_save(file: Path) -> Generator[None]:
-    """Turn errors of the operating system into `CannotSave`."""
+    """Convert errors of the operating system to `CannotSave`."""
     try:
         yield
     except MechanikError:

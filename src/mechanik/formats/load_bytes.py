@@ -1,8 +1,8 @@
 """Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes. No file is opened.
 
-A zip is unpacked into memory after a check of its table of contents. Not allowed are: names that lead out of the zip,
+A zip is unpacked into memory after a check of its table of contents. The check rejects names that lead out of the zip,
 links, encrypted members, duplicate names, too many members or bytes, and too high compression ratios. The size limit
-counts the bytes that come out, not the sizes that the table states. A zip inside the zip is not unpacked.
+applies to the unpacked bytes, not to the sizes in the table. A zip inside the zip is not unpacked.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ MAX_NAME_LENGTH = 1024
 CHUNK_BYTES = 2**16
 """Bytes that are unpacked before the total size is checked again."""
 
-_END, _END64 = b"PK\x05\x06", b"PK\x06\x07"
-_END_SIZE, _END64_SIZE = 22, 20
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# signatures and sizes (bytes) of the record that ends a zip, and of the record before it in a ZIP64 file
+_END_RECORD, _ZIP64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
+_END_RECORD_BYTES, _ZIP64_LOCATOR_BYTES = 22, 20
+_COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -55,7 +56,7 @@ _ZIP_ERRORS = (
 
 
 def is_zip(data: bytes) -> bool:
-    return data.startswith((b"PK\x03\x04", _END))
+    return data.startswith((b"PK\x03\x04", _END_RECORD))
 
 
 def unzip(data: bytes, where: str) -> dict[str, bytes]:
@@ -71,15 +72,15 @@ def unzip(data: bytes, where: str) -> dict[str, bytes]:
     Raises:
         FormatError: the zip is broken, or violates a limit of this module.
     """
-    _check_table(data, where)
+    _check_table_of_contents(data, where)
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            members = _checked_members(packed.infolist(), where)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = _read_members(archive.infolist(), where)
             files: dict[str, bytes] = {}
-            remaining = MAX_UNPACKED_BYTES
+            remaining_bytes = MAX_UNPACKED_BYTES
             for name, info in members.items():
-                files[name] = _unpack(packed, info, remaining, where)
-                remaining -= len(files[name])
+                files[name] = _unpack(archive, info, remaining_bytes, where)
+                remaining_bytes -= len(files[name])
     except FormatError:
         raise
     except _ZIP_ERRORS as error:
@@ -89,13 +90,17 @@ def unzip(data: bytes, where: str) -> dict[str, bytes]:
     return files
 
 
-def _check_table(data: bytes, where: str) -> None:
+def _check_table_of_contents(data: bytes, where: str) -> None:
     """Check the length of the table of contents before `zipfile` builds a list of it."""
-    offset = data.rfind(_END, max(0, len(data) - _END_SIZE - 2**16))
-    if offset < 0 or len(data) < offset + _END_SIZE:
+    offset = data.rfind(_END_RECORD, max(0, len(data) - _END_RECORD_BYTES - 2**16))
+    if offset < 0 or len(data) < offset + _END_RECORD_BYTES:
         raise FormatError(f"{where}the zip seems truncated; create it again")
     _, disk, first_disk, count_on_disk, count, size = struct.unpack("<4s4HI", data[offset : offset + 16])
-    if data[max(0, offset - _END64_SIZE) : offset].startswith(_END64) or count == 0xFFFF or size == 0xFFFFFFFF:
+    if (
+        data[max(0, offset - _ZIP64_LOCATOR_BYTES) : offset].startswith(_ZIP64_LOCATOR)
+        or count == 0xFFFF
+        or size == 0xFFFFFFFF
+    ):
         raise FormatError(
             f"{where}the zip uses the ZIP64 format, for more than 4 GB or 65,535 files; pack only the robot"
         )
@@ -105,16 +110,18 @@ def _check_table(data: bytes, where: str) -> None:
         raise FormatError(f"{where}the zip has {count} files; the limit is {MAX_ZIP_FILES}")
 
 
-def _checked_members(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipfile.ZipInfo]:
+def _read_members(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipfile.ZipInfo]:
     """Return the members that are files, by name, after a check of all members."""
     if len(infos) > MAX_ZIP_FILES:
         raise FormatError(f"{where}the zip has {len(infos)} files; the limit is {MAX_ZIP_FILES}")
-    total = sum(info.file_size for info in infos)
-    if total > MAX_UNPACKED_BYTES:
-        raise FormatError(f"{where}unpacked, the zip has {total / 2**20:.0f} MB; the limit is {_megabytes()} MB")
+    unpacked_bytes = sum(info.file_size for info in infos)
+    if unpacked_bytes > MAX_UNPACKED_BYTES:
+        raise FormatError(
+            f"{where}unpacked, the zip has {unpacked_bytes / 2**20:.0f} MB; the limit is {_limit_in_megabytes()} MB"
+        )
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
-        name = _checked_member_name(info, where)
+        name = _read_member_name(info, where)
         _check_member(info, where)
         if info.is_dir() or name.startswith("__MACOSX/") or name.endswith(".DS_Store"):
             continue
@@ -124,18 +131,18 @@ def _checked_members(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipf
     return members
 
 
-def _checked_member_name(info: zipfile.ZipInfo, where: str) -> str:
+def _read_member_name(info: zipfile.ZipInfo, where: str) -> str:
     name = info.orig_filename
-    shown = repr(name if len(name) <= 80 else f"{name[:77]}...")
+    quoted_name = repr(name if len(name) <= 80 else f"{name[:77]}...")
     parts = name.split("/")
     if len(name) > MAX_NAME_LENGTH or not name.strip("/. "):
-        raise FormatError(f"{where}the zip contains an invalid name of {len(name)} characters, {shown}")
+        raise FormatError(f"{where}the zip contains an invalid name of {len(name)} characters, {quoted_name}")
     if name.startswith("/") or ".." in parts or "\\" in name or re.match("[A-Za-z]:", name):
         raise FormatError(
-            f"{where}the name {shown} leads out of the zip; names must be relative, with '/' and without '..'"
+            f"{where}the name {quoted_name} leads out of the zip; names must be relative, with '/' and without '..'"
         )
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-        raise FormatError(f"{where}the name {shown} in the zip contains control characters")
+        raise FormatError(f"{where}the name {quoted_name} in the zip contains control characters")
     return "/".join(part for part in parts if part not in ("", "."))
 
 
@@ -145,7 +152,7 @@ def _check_member(info: zipfile.ZipInfo, where: str) -> None:
         raise FormatError(f"{where}{name} in the zip is a link or a device; pack the file itself")
     if info.flag_bits & 0x41:
         raise FormatError(f"{where}{name} in the zip is encrypted; pack it without a password")
-    if info.compress_type not in _METHODS:
+    if info.compress_type not in _COMPRESSION_METHODS:
         raise FormatError(f"{where}{name} in the zip is not compressed by deflate; create the zip again with deflate")
     if info.file_size > RATIO_CHECK_BYTES and info.file_size > MAX_COMPRESSION_RATIO * info.compress_size:
         raise FormatError(
@@ -154,20 +161,20 @@ def _check_member(info: zipfile.ZipInfo, where: str) -> None:
         )
 
 
-def _unpack(packed: zipfile.ZipFile, info: zipfile.ZipInfo, remaining: int, where: str) -> bytes:
-    """Unpack one member and count its bytes on the way, because the table may state a wrong size."""
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, remaining_bytes: int, where: str) -> bytes:
+    """Unpack one member and check the size during unpacking, because the table may state a wrong size."""
     chunks: list[bytes] = []
     size = 0
-    with packed.open(info) as stream:
+    with archive.open(info) as stream:
         while chunk := stream.read(CHUNK_BYTES):
             size += len(chunk)
-            if size > remaining:
-                raise FormatError(f"{where}unpacked, the zip has more than the limit of {_megabytes()} MB")
+            if size > remaining_bytes:
+                raise FormatError(f"{where}unpacked, the zip has more than the limit of {_limit_in_megabytes()} MB")
             chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _megabytes() -> str:
+def _limit_in_megabytes() -> str:
     return f"{MAX_UNPACKED_BYTES / 2**20:.0f}"
 
 
@@ -175,50 +182,52 @@ MAX_TEXT_BYTES = 16 * 2**20
 """Bytes of all model texts together, counting an included file each time; the largest robots have about two million."""
 
 MAX_LINKS_AND_JOINTS = 2_500
-"""Links and joints in all. The time to build a chain grows with the square of its length; this limit means seconds."""
+"""Links and joints of a model. The time to build a chain grows with the square of its length: seconds at this limit."""
 
 URI_SCHEMES = ("", "file", "package", "model")
 
 
 class ArchiveFileResolver:
-    """Resolves the files that a model names among the files that came with it in memory.
+    """Finds the files that a model names among the files that were sent with it in memory.
 
     The exact path, relative to the folder of the model, has priority. Otherwise the member with the longest common path
-    ending is taken. So `package://robot/meshes/arm.stl` and `/home/me/robot/meshes/arm.stl` both mean
+    ending is used. So `package://robot/meshes/arm.stl` and `/home/me/robot/meshes/arm.stl` both mean
     `x/meshes/arm.stl`.
 
     Args:
         files: content by name, such as "robot/meshes/arm.stl".
-        model: the name of the model among them.
+        model: the name of the model in `files`.
     """
 
     def __init__(self, files: Mapping[str, bytes], model: str) -> None:
         self.files = files
         self.folder = PurePosixPath(model).parent.parts
-        self._by_file_name: dict[str, list[tuple[str, ...]]] = {}
+        self._paths_by_file_name: dict[str, list[tuple[str, ...]]] = {}
         for name in files:
             parts = PurePosixPath(name).parts
-            self._by_file_name.setdefault(parts[-1], []).append(parts)
+            self._paths_by_file_name.setdefault(parts[-1], []).append(parts)
         self._text_bytes = self._part_count = 0
 
     def find(self, uri: str) -> str | None:
         """Return the name of the member that `uri` means, or None."""
-        scheme, separator, rest = uri.strip().replace("\\", "/").partition("://")
+        scheme, separator, uri_path = uri.strip().replace("\\", "/").partition("://")
         if not separator:
-            scheme, rest = "", uri.strip().replace("\\", "/").removeprefix("file:")
+            scheme, uri_path = "", uri.strip().replace("\\", "/").removeprefix("file:")
         if scheme.lower() not in URI_SCHEMES:
             return None
         parts = [
-            part for part in (unquote(rest) if scheme.lower() == "file" else rest).split("/") if part not in ("", ".")
+            part
+            for part in (unquote(uri_path) if scheme.lower() == "file" else uri_path).split("/")
+            if part not in ("", ".")
         ]
         if not parts or parts[-1] == "..":
             return None
-        if scheme == "" and (exact := _resolve_relative(self.folder, parts)) in self.files:
-            return exact
+        if scheme == "" and (exact_path := _resolve_relative(self.folder, parts)) in self.files:
+            return exact_path
         return self._find_by_path_ending([part for part in parts if part != ".."])
 
-    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
-        """Return whether the archive has the file; `known`, a path on the sender's machine, is ignored."""
+    def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
+        """Return whether the archive has the file; `stored_path`, a path on the sender's machine, is ignored."""
         return self.find(uri) is not None, None
 
     def open(self, uri: str) -> Source | None:
@@ -240,8 +249,8 @@ class ArchiveFileResolver:
             )
         return Source(data, None, name, self)
 
-    def count(self, parts: int, where: str) -> None:
-        self._part_count += parts
+    def count_parts(self, count: int, where: str) -> None:
+        self._part_count += count
         if self._part_count > MAX_LINKS_AND_JOINTS:
             raise FormatError(
                 f"{where}the model has {self._part_count} links and joints; the limit for uploads is "
@@ -252,15 +261,15 @@ class ArchiveFileResolver:
         return "; add it to the zip, in a folder of the same name"
 
     def _find_by_path_ending(self, parts: list[str]) -> str | None:
-        """Return the member with the longest common path ending; of several the least deep, then the first by name."""
+        """Return the member with the longest common path ending; if several tie, the least deep, then by name."""
         best: tuple[int, int, str] | None = None
-        for candidate in self._by_file_name.get(parts[-1], ()):
-            common = 0
+        for candidate in self._paths_by_file_name.get(parts[-1], ()):
+            common_count = 0
             for part, candidate_part in zip(reversed(parts), reversed(candidate), strict=False):
                 if part != candidate_part:
                     break
-                common += 1
-            rank = (-common, len(candidate), "/".join(candidate))
+                common_count += 1
+            rank = (-common_count, len(candidate), "/".join(candidate))
             best = rank if best is None else min(best, rank)
         return None if best is None else best[2]
 
@@ -290,8 +299,8 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
 
     Args:
         name: the file name, used in messages and as name of a model without one; it is never opened.
-        data: a URDF, MJCF, SDF or JSON of Mechanik (a mechanism, a DH table, an arm list), or a zip of one with its
-            meshes.
+        data: a URDF, MJCF, SDF or JSON of Mechanik (a mechanism, a DH table, an arm list), or a zip that contains such
+            a file and its meshes.
 
     Returns:
         The mechanism, whose meshes have no `path`, and the files of the zip that it uses. Meshes are listed by their
@@ -301,25 +310,25 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
     Raises:
         FormatError: the data cannot be read or is not allowed; the message says why and what to do.
     """
-    shown = _printable_name(name)
+    file_name = _printable_name(name)
     if is_zip(data):
-        files = unzip(data, f"{shown}: ")
-        model = _find_model(files, shown)
+        files = unzip(data, f"{file_name}: ")
+        model_name = _find_model(files, file_name)
     else:
-        files, model = {shown: _check_model_data(shown, data)}, shown
-    members = ArchiveFileResolver(files, model)
-    source = members.source(model)
+        files, model_name = {file_name: _check_model_data(file_name, data)}, file_name
+    resolver = ArchiveFileResolver(files, model_name)
+    source = resolver.source(model_name)
     mechanism = READERS[detect_format(source)](source)
-    return mechanism, _used_files(mechanism, members)
+    return mechanism, _used_files(mechanism, resolver)
 
 
 def _printable_name(name: str) -> str:
     """Return the last part of an untrusted file name in printable characters."""
-    last = re.split(r"[/\\]", name)[-1]
-    printable = "".join(letter if letter.isprintable() and letter not in ":*?<>|" else "_" for letter in last).strip(
-        " ."
-    )
-    return printable[:80] or "file"
+    last_part = re.split(r"[/\\]", name)[-1]
+    printable_name = "".join(
+        letter if letter.isprintable() and letter not in ":*?<>|" else "_" for letter in last_part
+    ).strip(" .")
+    return printable_name[:80] or "file"
 
 
 def _check_model_data(name: str, data: bytes) -> bytes:
@@ -339,57 +348,64 @@ def _check_model_data(name: str, data: bytes) -> bytes:
     return data
 
 
-def _find_model(files: dict[str, bytes], where: str) -> str:
-    """Return the name of the model in a zip: of those that no other file includes, the least deep one."""
-    included = {
-        PurePosixPath((mjcf or uri).decode(errors="replace").replace("\\", "/")).name
+def _find_model(files: dict[str, bytes], zip_name: str) -> str:
+    """Return the name of the model in a zip: the one in the topmost folder that no other file includes.
+
+    If there are several, the one with the name of the zip.
+    """
+    included_names = {
+        PurePosixPath((mjcf_file or uri).decode(errors="replace").replace("\\", "/")).name
         for name, data in files.items()
         if name.lower().endswith(MODEL_SUFFIXES)
-        for mjcf, uri in _INCLUDED_FILE.findall(data[: 2**22])
+        for mjcf_file, uri in _INCLUDED_FILE.findall(data[: 2**22])
     }
     models = [name for name, data in files.items() if _is_model(name, data)]
     if not models:
         if any(name.lower().endswith(".xacro") for name in files):
             raise FormatError(
-                f"{where}: the zip contains a xacro file and no URDF; expand it first with `xacro FILE > x.urdf`"
+                f"{zip_name}: the zip contains a xacro file and no URDF; expand it first with `xacro FILE > x.urdf`"
             )
-        raise FormatError(f"{where}: the zip contains no URDF, MJCF, SDF or JSON mechanism")
-    tops = [name for name in models if PurePosixPath(name).name not in included] or models
-    depth = min(name.count("/") for name in tops)
-    shallowest = sorted(name for name in tops if name.count("/") == depth)
-    same_stem = [name for name in shallowest if PurePosixPath(name).stem == PurePosixPath(where).stem]
-    if len(same_stem or shallowest) > 1:
-        names = ", ".join(shallowest[:_MAX_LISTED_MODELS]) + (", ..." if len(shallowest) > _MAX_LISTED_MODELS else "")
-        raise FormatError(f"{where}: the zip contains {len(shallowest)} models, {names}; leave only one in it")
-    return (same_stem or shallowest)[0]
+        raise FormatError(f"{zip_name}: the zip contains no URDF, MJCF, SDF or JSON mechanism")
+    top_models = [name for name in models if PurePosixPath(name).name not in included_names] or models
+    depth = min(name.count("/") for name in top_models)
+    shallowest_models = sorted(name for name in top_models if name.count("/") == depth)
+    namesakes = [name for name in shallowest_models if PurePosixPath(name).stem == PurePosixPath(zip_name).stem]
+    if len(namesakes or shallowest_models) > 1:
+        names = ", ".join(shallowest_models[:_MAX_LISTED_MODELS]) + (
+            ", ..." if len(shallowest_models) > _MAX_LISTED_MODELS else ""
+        )
+        raise FormatError(
+            f"{zip_name}: the zip contains {len(shallowest_models)} models, {names}; leave only one in it"
+        )
+    return (namesakes or shallowest_models)[0]
 
 
 def _is_model(name: str, data: bytes) -> bool:
-    lower = name.lower()
-    if not lower.endswith(MODEL_SUFFIXES) or lower.endswith(".closures.json") or not data.strip():
+    lower_case_name = name.lower()
+    if not lower_case_name.endswith(MODEL_SUFFIXES) or lower_case_name.endswith(".closures.json") or not data.strip():
         return False
     try:
-        kind = detect_format(Source(data, None, name))
+        format_name = detect_format(Source(data, None, name))
     except MechanikError:
         return False
-    if kind == "JSON":
+    if format_name == "JSON":
         return b'"mechanik"' in data[: 2**16]
     return b"<mujocoinclude" not in data[: 2**12]
 
 
-def _used_files(mechanism: Mechanism, members: ArchiveFileResolver) -> dict[str, bytes]:
-    named: dict[str, None] = {}
+def _used_files(mechanism: Mechanism, resolver: ArchiveFileResolver) -> dict[str, bytes]:
+    uris: dict[str, None] = {}
     for link in mechanism.links.values():
         for instance in (*link.visuals, *link.collisions):
             if isinstance(instance.shape, Mesh):
-                named[instance.shape.uri] = None
+                uris[instance.shape.uri] = None
             if instance.material is not None and instance.material.texture:
-                named[instance.material.texture] = None
-    contents = {uri: content for uri in named if (content := members.content(uri)) is not None}
+                uris[instance.material.texture] = None
+    contents = {uri: content for uri in uris if (content := resolver.content(uri)) is not None}
 
-    dependencies = MeshDependencies(members.content)
+    dependencies = MeshDependencies(resolver.content)
     for uri, data in list(contents.items()):
         for name in dependencies.files_of(uri, data).values():
-            if (content := members.content(name)) is not None:
+            if (content := resolver.content(name)) is not None:
                 contents.setdefault(name, content)
     return contents

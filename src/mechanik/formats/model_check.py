@@ -1,7 +1,7 @@
-"""Checks of a mechanism or model file for errors, probable mistakes and unusual content, as `check` reports them.
+"""Checks of a mechanism or a model file for errors, probable mistakes and unusual content; see `check`.
 
 A rule is a generator that takes a mechanism and yields findings; `RULES` lists all rules. For a URDF that cannot be
-read, `check_urdf` lists all faults, while the reader stops at the first.
+read, `check_urdf` lists all faults, while the reader stops at the first one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mechanik.model.dof import TRANSLATIONS
 from mechanik.model.shapes import Box, Capsule, Cylinder, Shape, Sphere
 
 Severity = Literal["error", "warning", "note"]
-"""How bad a finding is, the worst first."""
+"""Severities of a finding, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ MAX_JOINT_OFFSET = 100.0
 
 
 def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
-    checked: set[tuple[str, str]] = set()
-    mirrored: list[str] = []
+    checked_meshes: set[tuple[str, str]] = set()
+    mirrored_links: list[str] = []
     for name, link in mechanism.links.items():
         for shape in _shapes(link):
-            if not isinstance(shape, Mesh) or (name, shape.uri) in checked:
+            if not isinstance(shape, Mesh) or (name, shape.uri) in checked_meshes:
                 continue
-            checked.add((name, shape.uri))
+            checked_meshes.add((name, shape.uri))
             if shape.path is None:
                 yield Finding(
                     "warning", "mesh-missing", f"link {name!r}", f"the mesh file {shape.uri!r} does not exist"
@@ -72,26 +72,29 @@ def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
             elif not Path(shape.path).is_file():
                 text = f"the mesh file {shape.uri!r} is no longer at {shape.path}"
                 yield Finding("warning", "mesh-missing", f"link {name!r}", text)
-            size = np.abs(shape.scale)
-            shown = " ".join(f"{x:g}" for x in shape.scale)
-            if not np.isfinite(size).all():
+            abs_scale = np.abs(shape.scale)
+            scale_text = " ".join(f"{x:g}" for x in shape.scale)
+            if not np.isfinite(abs_scale).all():
                 yield Finding(
                     "error",
                     "mesh-scale",
                     f"link {name!r}",
-                    f"the mesh {shape.uri!r} has the scale {shown}, which is not finite",
+                    f"the mesh {shape.uri!r} has the scale {scale_text}, which is not finite",
                 )
-            elif size.any() and (size.max() >= MAX_MESH_SCALE or size.max() <= MIN_MESH_SCALE):
-                text = f"the mesh {shape.uri!r} is scaled by {shown}; is the unit right?"
+            elif abs_scale.any() and (abs_scale.max() >= MAX_MESH_SCALE or abs_scale.max() <= MIN_MESH_SCALE):
+                text = f"the mesh {shape.uri!r} is scaled by {scale_text}; is the unit right?"
                 yield Finding("warning", "mesh-scale", f"link {name!r}", text)
             if np.prod(np.sign(shape.scale)) < 0:
-                mirrored.append(name)
-    if mirrored:  # a single finding, because a robot with a mirrored side has many such meshes
-        links = list(dict.fromkeys(mirrored))
-        named = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
-        mesh_count_text = "a mesh that is" if len(mirrored) == 1 else f"{len(mirrored)} meshes that are"
+                mirrored_links.append(name)
+    if mirrored_links:  # a single finding, because a robot with mirrored left and right sides has many such meshes
+        unique_links = list(dict.fromkeys(mirrored_links))
+        listed_names = ", ".join(unique_links[:4]) + (", ..." if len(unique_links) > 4 else "")
+        mesh_count_text = "a mesh that is" if len(mirrored_links) == 1 else f"{len(mirrored_links)} meshes that are"
         yield Finding(
-            "note", "mesh-mirrored", "mechanism", f"has {mesh_count_text} mirrored by a negative scale (links: {named})"
+            "note",
+            "mesh-mirrored",
+            "mechanism",
+            f"has {mesh_count_text} mirrored by a negative scale (links: {listed_names})",
         )
 
 
@@ -104,11 +107,11 @@ def check_shapes(mechanism: Mechanism) -> Iterator[Finding]:
 
 
 def check_masses(mechanism: Mechanism) -> Iterator[Finding]:
-    any_mass = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
+    has_mass = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
     for name, link in mechanism.links.items():
         where = f"link {name!r}"
         if link.inertial is None:
-            if any_mass and _is_movable(link):
+            if has_mass and _is_movable(link):
                 yield Finding("note", "no-mass", where, "moves and has no mass, while other links have one")
             continue
         if link.inertial.mass < 0:
@@ -157,16 +160,17 @@ def _is_physical(inertial: Inertial) -> bool:
     ixx, ixy, ixz, iyy, iyz, izz = inertial.inertia
     if not any(inertial.inertia):
         return True  # a point mass
-    a, b, c = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return bool(a >= -1e-9 * c and a + b >= c * (1 - 1e-6))
+    smallest, middle, largest = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return bool(smallest >= -1e-9 * largest and smallest + middle >= largest * (1 - 1e-6))
 
 
 CLOSURE_TOLERANCE = 1e-6
 """m and rad; a larger gap means that the loop is not closed."""
-LIKELY_DEGREES = 45.0
-"""rad; limits above seven revolutions are rare, and most limits in degrees are larger than this."""
+PROBABLY_DEGREES_FROM = 45.0
+"""rad (seven revolutions). A larger limit is probably in degrees: few joints rotate so far, and most limits in degrees
+are above 45."""
 UNLIMITED_FROM = 1e4
-"""m or rad; files write limits above this value for joints without limits."""
+"""m or rad. A larger limit means that the joint has no limit; some programs write such limits to files."""
 
 
 def check_joint_links(mechanism: Mechanism) -> Iterator[Finding]:
@@ -184,7 +188,7 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
         if joint.is_closure:
             continue
         where = f"joint {name!r}"
-        unlimited: list[DoF] = []
+        unlimited_dofs: list[DoF] = []
         for dof in joint.dof:
             lower, upper = joint.limits(dof)
             value, label = joint.value(dof), dof.name if len(joint.dof) > 1 else "it"
@@ -196,15 +200,17 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
             elif not lower <= 0 <= upper and dof not in joint._couplings:
                 text = f"cannot be 0, because its limits are {lower:g} to {upper:g}"
                 yield Finding("note", "zero-excluded", where, _with_dof(label, text))
-            if dof.is_rotation and any(LIKELY_DEGREES <= abs(side) < UNLIMITED_FROM for side in (lower, upper)):
+            if dof.is_rotation and any(
+                PROBABLY_DEGREES_FROM <= abs(limit) < UNLIMITED_FROM for limit in (lower, upper)
+            ):
                 text = f"has limits of {lower:g} to {upper:g} rad; they seem to be in degrees"
                 yield Finding("warning", "degrees", where, _with_dof(label, text))
             if lower <= -UNLIMITED_FROM and upper >= UNLIMITED_FROM and dof not in joint._couplings:
-                unlimited.append(dof)
-        if unlimited and not _is_floating(joint) and not joint.has_quaternion:
-            is_prismatic = any(dof in TRANSLATIONS for dof in unlimited)
-            named = " ".join(dof.name for dof in unlimited)
-            text = f"has no limits in {named}" if len(joint.dof) > 1 else "has no limits"
+                unlimited_dofs.append(dof)
+        if unlimited_dofs and not _is_floating(joint) and not joint.has_quaternion:
+            is_prismatic = any(dof in TRANSLATIONS for dof in unlimited_dofs)
+            dof_names = " ".join(dof.name for dof in unlimited_dofs)
+            text = f"has no limits in {dof_names}" if len(joint.dof) > 1 else "has no limits"
             yield Finding("warning" if is_prismatic else "note", "no-limits", where, text)
 
 
@@ -217,17 +223,18 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
                 yield Finding("warning", "ratio-zero", where, f"mimics {leader!r} with ratio 0 and never moves")
                 continue
             lower, upper = coupling.leader.limits(coupling.leader_dof)
-            low, high = (side + 0.0 for side in coupling.limits_for_leader())  # adding zero turns -0.0 into 0.0
-            if max(lower, low) > min(upper, high):
+            # adding 0.0 changes -0.0 to 0.0
+            required_lower, required_upper = (limit + 0.0 for limit in coupling.limits_for_leader())
+            if max(lower, required_lower) > min(upper, required_upper):
                 text = (
-                    f"mimics {leader!r}; its limits require {leader!r} to be within {low:g} to {high:g}, but the "
-                    f"limits of {leader!r} are {lower:g} to {upper:g}"
+                    f"mimics {leader!r}; its limits require {leader!r} to be within {required_lower:g} to "
+                    f"{required_upper:g}, but the limits of {leader!r} are {lower:g} to {upper:g}"
                 )
                 yield Finding("error", "coupling-limits", where, text)
-            elif low > lower + CLOSURE_TOLERANCE or high < upper - CLOSURE_TOLERANCE:
+            elif required_lower > lower + CLOSURE_TOLERANCE or required_upper < upper - CLOSURE_TOLERANCE:
                 text = (
-                    f"mimics {leader!r} and narrows its range to {max(lower, low):g} to {min(upper, high):g}; "
-                    f"the limits of {leader!r} are {lower:g} to {upper:g}"
+                    f"mimics {leader!r} and narrows its range to {max(lower, required_lower):g} to "
+                    f"{min(upper, required_upper):g}; the limits of {leader!r} are {lower:g} to {upper:g}"
                 )
                 yield Finding("note", "coupling-narrows", where, text)
 
@@ -291,12 +298,12 @@ def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
         return []
     links = robot.all("link")
     shapes = UrdfShapeReader(robot, file_resolver(urdf_source))
-    findings = [*_urdf_names(links), *_urdf_names(robot.all("joint"))]
+    findings = [*_check_urdf_names(links), *_check_urdf_names(robot.all("joint"))]
     for link in links:
-        findings += _urdf_link(link, shapes)
+        findings += _check_urdf_link(link, shapes)
     for joint in robot.all("joint"):
-        findings += _urdf_joint(joint, [link.attributes.get("name", "") for link in links])
-    findings += _urdf_tree(robot)
+        findings += _check_urdf_joint(joint, [link.attributes.get("name", "") for link in links])
+    findings += _check_urdf_tree(robot)
     shapes.report()
     warnings = (text.partition(": ") for text in robot.document.warnings)
     return [*findings, *(Finding("warning", "reader", where, text) for where, _, text in warnings)]
@@ -306,7 +313,7 @@ def _error(code: str, node: XmlNode, message: str) -> Finding:
     return Finding("error", code, f"{node.where}: {node.subject}", message)
 
 
-def _urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
+def _check_urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
     lines: dict[str, int] = {}
     for node in nodes:
         name = node.attributes.get("name", "").strip()
@@ -317,8 +324,8 @@ def _urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
         lines.setdefault(name, node.line)
 
 
-def _urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
-    for part, read in (
+def _check_urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
+    for section, read in (
         ("visual", lambda: shapes.read_shapes(link, "visual")),
         ("collision", lambda: shapes.read_shapes(link, "collision")),
         ("inertial", lambda: read_inertial(link)),
@@ -326,34 +333,34 @@ def _urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
         try:
             read()
         except MechanikError as error:
-            yield Finding("error", part, f"{link.where}: {link.subject}", _without_location(error))
+            yield Finding("error", section, f"{link.where}: {link.subject}", _without_location(error))
 
 
-def _urdf_joint(joint: XmlNode, links: list[str]) -> Iterator[Finding]:
-    kind = joint.attributes.get("type", "").strip()
-    if kind not in JOINT_TYPES:
-        yield _error("joint-type", joint, f"is of type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
+def _check_urdf_joint(joint: XmlNode, link_names: list[str]) -> Iterator[Finding]:
+    joint_type = joint.attributes.get("type", "").strip()
+    if joint_type not in JOINT_TYPES:
+        yield _error("joint-type", joint, f"is of type {joint_type!r}{did_you_mean(joint_type, JOINT_TYPES)}")
     for tag in ("parent", "child"):
         end = joint.first(tag)
         name = "" if end is None else end.attributes.get("link", "")
-        if name not in links:
+        if name not in link_names:
             yield _error(
-                "unknown-link", joint, f"has the {tag} {name!r}; there is no such link{did_you_mean(name, links)}"
+                "unknown-link", joint, f"has the {tag} {name!r}; there is no such link{did_you_mean(name, link_names)}"
             )
     try:
         read_origin(joint)
-        yield from _urdf_motion(joint, kind)
+        yield from _check_urdf_axis_and_limits(joint, joint_type)
     except MechanikError as error:
         yield Finding("error", "number", f"{joint.where}: {joint.subject}", _without_location(error))
 
 
-def _urdf_motion(joint: XmlNode, kind: str) -> Iterator[Finding]:
+def _check_urdf_axis_and_limits(joint: XmlNode, joint_type: str) -> Iterator[Finding]:
     axis = joint.first("axis")
-    if kind in ("revolute", "continuous", "prismatic", "planar") and axis is not None:
+    if joint_type in ("revolute", "continuous", "prismatic", "planar") and axis is not None:
         xyz = axis.numbers("xyz", 3)
         if xyz is not None and math.hypot(*xyz) < 1e-12:
             yield _error("zero-axis", joint, "has an axis of length 0")
-    if kind in ("revolute", "prismatic"):
+    if joint_type in ("revolute", "prismatic"):
         limit = joint.first("limit")
         lower, upper = (None, None) if limit is None else (limit.number("lower"), limit.number("upper"))
         if lower is None and upper is None:
@@ -363,8 +370,8 @@ def _urdf_motion(joint: XmlNode, kind: str) -> Iterator[Finding]:
             yield _error("inverted-limits", joint, text)
 
 
-def _urdf_tree(robot: XmlNode) -> Iterator[Finding]:
-    """Find links with a second parent, cycles of parents, and links that the root does not reach."""
+def _check_urdf_tree(robot: XmlNode) -> Iterator[Finding]:
+    """Find links with a second parent, cycles of parents, and links that are not connected to the root."""
     links = {link.attributes.get("name", ""): link for link in robot.all("link")}
     parents: dict[str, str] = {}
     for joint in robot.all("joint"):
@@ -403,14 +410,14 @@ ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
     (NotARotation, "zero-axis"),
     (DoFError, "dofs"),
 )
-"""Finding codes of errors that prevent a mechanism from being built and that have no code of their own."""
+"""Finding codes of errors that prevent a mechanism from being built; other errors use their attribute `code`."""
 
 
 def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
     """List what is wrong (error), probably wrong (warning) or worth knowing (note) in a model, the worst first.
 
     Args:
-        model: a mechanism, or a source that `load` takes. For a URDF that cannot be read, all known faults are listed.
+        model: a mechanism, or a path or text for `load`. For a URDF that cannot be read, all its faults are listed.
 
     Returns:
         The findings; empty if there is nothing to report.
@@ -425,13 +432,13 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
         findings = [finding for rule in RULES for finding in rule(mechanism)]
     except MechanikError as error:
         code = _error_code(error)
-        first = Finding("error", code, "" if isinstance(model, Mechanism) else _source_name(model), str(error))
+        load_error = Finding("error", code, "" if isinstance(model, Mechanism) else _source_name(model), str(error))
         faults = [] if isinstance(model, Mechanism) else check_urdf(model)
         if not any(fault.severity == "error" for fault in faults):
-            return [first]
+            return [load_error]
         return sorted(faults, key=_rank)
-    new_findings = (finding for finding in findings if not _is_in_warnings(finding, mechanism.warnings))
-    return sorted([*_reader_findings(mechanism), *new_findings], key=_rank)
+    unreported_findings = (finding for finding in findings if not _is_in_warnings(finding, mechanism.warnings))
+    return sorted([*_reader_findings(mechanism), *unreported_findings], key=_rank)
 
 
 def _error_code(error: MechanikError) -> str:
@@ -468,7 +475,7 @@ def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
     for frame in [*mechanism.links.values(), *mechanism.joints.values(), *mechanism.goals.values()]:
         if not frame.name:
             name = mechanism.name_of(frame)
-            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name; it is numbered")
+            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name; its number is used instead")
 
 
 def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
@@ -477,13 +484,13 @@ def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
     if not roots:
         yield Finding("error", "no-links", "mechanism", "has no links")
         return
-    connected: set[Frame] = set()
+    connected_roots: set[Frame] = set()
     stack = [roots[0]]
     while stack:
         root = stack.pop()
-        if root in connected:
+        if root in connected_roots:
             continue
-        connected.add(root)
+        connected_roots.add(root)
         stack += [
             end.root
             for closure in mechanism.closures.values()
@@ -491,7 +498,7 @@ def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
             if other_end.root is root
         ]
     for root in roots:
-        if root not in connected:
+        if root not in connected_roots:
             links = [mechanism.name_of(frame) for frame in root.traverse() if isinstance(frame, Link)]
             names = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
             text = f"is not connected to the first root by any joint or closure (links: {names})"

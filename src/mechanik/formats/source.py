@@ -2,9 +2,9 @@
 
 A model names files by `package://`, `model://`, `file://`, relative or absolute paths. The search order is:
 
-1. the folders that the caller gave by package name, even if a copy is closer;
-2. the folders from the model upwards that have, or contain, the name of the package;
-3. the end of the path in the folders above the model;
+1. the folders that the caller gave by package name, even if a copy is nearer to the model;
+2. the folder of the model and the folders above it, if they have the name of the package or contain a folder with it;
+3. the end of the path, in the folder of the model and the folders above it;
 4. ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. They come last: a robot copied with its meshes has priority over an installed
    one.
 """
@@ -26,19 +26,19 @@ from mechanik.errors import FileMissing, FormatError
 MAX_MODEL_BYTES = 256 * 2**20
 """Bytes; a larger file is not a model."""
 
-_LONGEST_PATH = 4096
+_MAX_PATH_LENGTH = 4096
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class FileResolver(Protocol):
     """Finds the files that a model names: on disk (`DiskFileResolver`) or in memory (`ArchiveFileResolver`)."""
 
-    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
+    def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
         """Return whether a file exists, and its path, which is None for a file in memory.
 
         Args:
             uri: the file as the model names it.
-            known: its path at the time when the model was written, if the model states it.
+            stored_path: the path of the file when the model was written, if the model states it.
         """
         ...
 
@@ -50,11 +50,11 @@ class FileResolver(Protocol):
         """Return the bytes of a file that is not a model; None if it does not exist or cannot be opened."""
         ...
 
-    def count(self, parts: int, where: str) -> None:
+    def count_parts(self, count: int, where: str) -> None:
         """Add to the number of links and joints read so far, and raise an error above the limit.
 
         Args:
-            parts: how many links and joints to add.
+            count: the number of links and joints to add.
             where: prefix of the error message.
         """
         ...
@@ -66,12 +66,12 @@ class FileResolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a model, and where they come from.
+    """The bytes of a model and their origin.
 
     Attributes:
         data: the bytes.
-        path: the file that held them, or None.
-        member: their name in memory, such as "folder/robot.urdf"; it never means a file on disk.
+        path: the file on disk; None for text and for a model in memory.
+        member: the name of a model in memory, such as "folder/robot.urdf"; it never means a file on disk.
         resolver: finds the files that a model in memory may name; None for a model on disk.
     """
 
@@ -95,7 +95,7 @@ class Source:
         return f"{self.name}: " if self.name else ""
 
     def text(self) -> str:
-        """Decode the bytes: as the byte order mark says, otherwise as UTF-8."""
+        """Decode the bytes as UTF-16 if they begin with its byte order mark, otherwise as UTF-8."""
         encoding, name = ("utf-16", "UTF-16") if self.data.startswith(_BOMS[1:]) else ("utf-8-sig", "UTF-8")
         try:
             return self.data.decode(encoding)
@@ -108,11 +108,11 @@ def is_text(source: object) -> bool:
     if not isinstance(source, str):
         return False
     start = source.lstrip("\ufeff \t\r\n")[:1]
-    return start in ("<", "{") or "\n" in source or len(source) > _LONGEST_PATH
+    return start in ("<", "{") or "\n" in source or len(source) > _MAX_PATH_LENGTH
 
 
 def open_source(source: str | os.PathLike[str]) -> Source:
-    """Return text as it is, or read a file; each reason why a file cannot be read has its own message.
+    """Return the source for a text, or read a file; each reason why a file cannot be read has its own message.
 
     Raises:
         FileMissing: the file does not exist.
@@ -189,8 +189,8 @@ def _examples(names: list[str]) -> str:
     return f", such as {', '.join(names[:5])}" if names else ""
 
 
-MAX_PARENT_FOLDERS = 8
-"""Folders above the model in which the end of a path is searched."""
+MAX_SEARCH_FOLDERS = 8
+"""Number of folders in which the end of a path is searched: the folder of the model and those above it."""
 
 
 class DiskFileResolver:
@@ -198,19 +198,19 @@ class DiskFileResolver:
 
     Args:
         folder: the folder of the model; None for a model that is text.
-        folders: folder of each package, by package name.
+        packages: folder of each package, by package name.
     """
 
-    def __init__(self, folder: Path | None, folders: Mapping[str, str | Path] | None = None) -> None:
-        if folders is not None and not isinstance(folders, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def __init__(self, folder: Path | None, packages: Mapping[str, str | Path] | None = None) -> None:
+        if packages is not None and not isinstance(packages, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise FormatError(
-                f"packages= must map package names to folders, such as {{'robot': '/path'}}, not {folders!r}"
+                f"packages= must map package names to folders, such as {{'robot': '/path'}}, not {packages!r}"
             )
-        self._folders = {name: Path(package_folder).expanduser() for name, package_folder in (folders or {}).items()}
-        self._parent_folders: list[Path] = []
+        self._package_folders = {name: Path(path).expanduser() for name, path in (packages or {}).items()}
+        self._search_folders: list[Path] = []
         if folder is not None:
-            absolute = folder.absolute()
-            self._parent_folders = [absolute, *absolute.parents]
+            absolute_folder = folder.absolute()
+            self._search_folders = [absolute_folder, *absolute_folder.parents]
         self._cache: dict[str, Path | None] = {}
         self._last_match: dict[str, tuple[Path, int]] = {}
 
@@ -220,11 +220,11 @@ class DiskFileResolver:
             self._cache[uri] = self._search(uri)
         return self._cache[uri]
 
-    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
-        if known is not None and os.path.isfile(known):
-            return True, known
+    def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
+        if stored_path is not None and os.path.isfile(stored_path):
+            return True, stored_path
         path = self.find(uri)
-        return path is not None, known if path is None else str(path)
+        return path is not None, stored_path if path is None else str(path)
 
     def open(self, uri: str) -> Source | None:
         path = self.find(uri)
@@ -237,23 +237,23 @@ class DiskFileResolver:
         except OSError:
             return None
 
-    def count(self, parts: int, where: str) -> None:
-        """Accept any number of links and joints, because the user reads a file of their own."""
+    def count_parts(self, count: int, where: str) -> None:
+        """Accept any number of links and joints, because the file is the user's own."""
 
     def search_hint(self, uri: str) -> str:
         return package_hint(uri)
 
     def _search(self, uri: str) -> Path | None:
-        scheme, separator, rest = uri.strip().replace("\\", "/").partition("://")
+        scheme, separator, uri_path = uri.strip().replace("\\", "/").partition("://")
         if not separator:
-            scheme, rest = "", uri.strip().replace("\\", "/").removeprefix("file:")
-        parts = [part for part in rest.split("/") if part not in ("", ".")]
+            scheme, uri_path = "", uri.strip().replace("\\", "/").removeprefix("file:")
+        parts = [part for part in uri_path.split("/") if part not in ("", ".")]
         if not parts or scheme.lower() not in ("", "file", "package", "model"):
             return None
         if scheme == "":
-            candidates = self._as_path(rest)
+            candidates = self._as_path(uri_path)
         elif scheme.lower() == "file":
-            candidates = self._as_path(_file_uri_path(rest))
+            candidates = self._as_path(_file_uri_path(uri_path))
         else:
             candidates = self._in_package(parts[0], parts[1:])
         for candidate in candidates:
@@ -267,45 +267,48 @@ class DiskFileResolver:
     def _as_path(self, path: str) -> Iterator[Path]:
         if os.path.isabs(path):
             yield Path(path)
-        elif self._parent_folders:
-            yield self._parent_folders[0] / path
+        elif self._search_folders:
+            yield self._search_folders[0] / path
 
-    def _in_package(self, name: str, rest: list[str]) -> Iterator[Path]:
-        if name in self._folders:
-            yield self._folders[name].joinpath(*rest)
-            yield self._folders[name].joinpath(name, *rest)  # the caller gave the folder that holds the package
-        for folder in self._parent_folders:
+    def _in_package(self, name: str, parts: list[str]) -> Iterator[Path]:
+        if name in self._package_folders:
+            yield self._package_folders[name].joinpath(*parts)
+            yield self._package_folders[name].joinpath(name, *parts)  # the caller gave the folder around the package
+        for folder in self._search_folders:
             if folder.name == name:
-                yield folder.joinpath(*rest)
-            yield folder.joinpath(name, *rest)
+                yield folder.joinpath(*parts)
+            yield folder.joinpath(name, *parts)
 
     def _find_by_path_ending(self, parts: list[str]) -> Path | None:
-        """Find `b/c.stl` of `package://a/b/c.stl` in a folder above the model; `c.stl` alone only beside the model."""
+        """Find the longest path ending that exists, such as `b/c.stl` of `package://a/b/c.stl`.
+
+        The search begins in the folder of the model and goes upwards; `c.stl` alone is searched only beside the model.
+        """
         key = "/".join(parts[:-1])
         if key in self._last_match:  # files of one folder usually have the same location
             folder, start = self._last_match[key]
             candidate = folder.joinpath(*parts[start:])
             if os.path.isfile(candidate):
                 return candidate
-        for height, folder in enumerate(self._parent_folders[:MAX_PARENT_FOLDERS]):
-            for start in range(len(parts) if height == 0 else len(parts) - 1):
+        for level, folder in enumerate(self._search_folders[:MAX_SEARCH_FOLDERS]):
+            for start in range(len(parts) if level == 0 else len(parts) - 1):
                 candidate = folder.joinpath(*parts[start:])
                 if os.path.isfile(candidate):
                     self._last_match[key] = folder, start
                     return candidate
         return None
 
-    def _in_ros_paths(self, name: str, rest: list[str]) -> Iterator[Path]:
+    def _in_ros_paths(self, name: str, parts: list[str]) -> Iterator[Path]:
         for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
             if Path(entry).name == name:
-                yield Path(entry, *rest)
-            yield Path(entry, name, *rest)
+                yield Path(entry, *parts)
+            yield Path(entry, name, *parts)
         for entry in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-            yield Path(entry, "share", name, *rest)
+            yield Path(entry, "share", name, *parts)
 
 
 def file_resolver(model_source: Source, packages: Mapping[str, str | Path] | None = None) -> FileResolver:
-    """Return the resolver of a source: its own for a source in memory, otherwise one for the disk."""
+    """Return the resolver that a source in memory has, or a new one that searches the disk."""
     if model_source.resolver is not None:
         return model_source.resolver
     return DiskFileResolver(None if model_source.path is None else model_source.path.parent, packages)
@@ -318,9 +321,9 @@ def package_hint(uri: str) -> str:
     return "; give the folder of its package by packages= or by the environment variable ROS_PACKAGE_PATH"
 
 
-def _file_uri_path(rest: str) -> str:
-    """Return the path of `file://` + rest, with or without a host; on Windows `/C:/...` becomes `C:/...`."""
-    path = unquote(rest).removeprefix("localhost/") if rest.startswith("localhost/") else unquote(rest)
-    if rest.startswith("localhost/"):
+def _file_uri_path(uri_path: str) -> str:
+    """Return the path of `file://` + uri_path, with or without a host; on Windows `/C:/...` becomes `C:/...`."""
+    path = unquote(uri_path).removeprefix("localhost/") if uri_path.startswith("localhost/") else unquote(uri_path)
+    if uri_path.startswith("localhost/"):
         path = "/" + path
     return path[1:] if os.name == "nt" and len(path) > 2 and path[0] == "/" and path[2] == ":" else path

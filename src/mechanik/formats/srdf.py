@@ -27,7 +27,7 @@ class SrdfContent:
 
     Attributes:
         allowed_collisions: reason in lower case for each link pair that is not checked for collisions.
-        configurations: q (nq,) by state name; joints that the state does not name keep the mechanism's present value.
+        configurations: q (nq,) by state name; a joint that the state does not name has the mechanism's present value.
         warnings: messages about content that is ignored.
     """
 
@@ -94,9 +94,9 @@ def _check_root(root: XmlNode) -> None:
 
 
 def _warn_about_misspelled_tags(root: XmlNode) -> None:
-    """Warn about elements that look like misspelled known ones.
+    """Warn about unknown elements whose tag resembles a known one and is probably misspelled.
 
-    Other unknown elements are ignored silently, because programs add their own.
+    Other unknown elements are ignored without a warning, because programs add elements of their own.
     """
     for node in root.children:
         similar_tags = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
@@ -111,26 +111,28 @@ def _read_allowed_pairs(root: XmlNode, mechanism: Mechanism, skip_unknown: bool)
     """
     pairs_and_reasons: dict[frozenset[str], tuple[LinkPair, str]] = {}
     for node in root.all("disable_default_collisions"):
-        for name in _link_names(node, ("link",), mechanism, skip_unknown):
+        for name in _read_link_names(node, ("link",), mechanism, skip_unknown):
             for other_name in mechanism.links:
                 if other_name != name:
                     pairs_and_reasons[frozenset((name, other_name))] = (name, other_name), "default"
     for node in root.all("enable_collisions"):
-        pairs_and_reasons.pop(frozenset(_link_names(node, ("link1", "link2"), mechanism, skip_unknown)), None)
+        pairs_and_reasons.pop(frozenset(_read_link_names(node, ("link1", "link2"), mechanism, skip_unknown)), None)
     for node in root.all("disable_collisions"):
-        names = list(_link_names(node, ("link1", "link2"), mechanism, skip_unknown))
+        names = list(_read_link_names(node, ("link1", "link2"), mechanism, skip_unknown))
         if len(names) < 2:
             continue
-        a, b = names
-        if a == b:
-            node.warn(f"pairs link {a!r} with itself; it is ignored")
+        link1, link2 = names
+        if link1 == link2:
+            node.warn(f"pairs link {link1!r} with itself; it is ignored")
             continue
         reason = node.attributes.get("reason", "").strip().lower()
-        pairs_and_reasons[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
+        pairs_and_reasons[frozenset((link1, link2))] = (link1, link2), reason or DEFAULT_REASON
     return dict(pairs_and_reasons.values())
 
 
-def _link_names(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, skip_unknown: bool) -> Iterator[str]:
+def _read_link_names(
+    node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, skip_unknown: bool
+) -> Iterator[str]:
     for attribute in attributes:
         name = node.require(attribute).strip()
         if name in mechanism.links:

@@ -1,6 +1,6 @@
-"""XML nodes that know their file and line, so that every message can name the location.
+"""XML parser whose nodes record their file and line, so that every message can name the location.
 
-Nothing here recurses, and entities are not allowed. Prefixes (`sensor:camera`) need no declaration, as in the XML
+No function is recursive, and entities are rejected. Prefixes (`sensor:camera`) need no declaration, as in the XML
 readers for which most robot files were written.
 """
 
@@ -62,12 +62,12 @@ class XmlNode:
     def subject(self) -> str:
         if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
             return f"{self.tag} {self.attributes['name']!r}"
-        above = self.parent
-        while above is not None and above.tag not in ("link", "joint", "material", "closure"):
-            above = above.parent
-        if above is None or not above.attributes.get("name"):
+        ancestor = self.parent
+        while ancestor is not None and ancestor.tag not in ("link", "joint", "material", "closure"):
+            ancestor = ancestor.parent
+        if ancestor is None or not ancestor.attributes.get("name"):
             return f"<{self.tag}>"
-        return f"<{self.tag}> of {above.tag} {above.attributes['name']!r}"
+        return f"<{self.tag}> of {ancestor.tag} {ancestor.attributes['name']!r}"
 
     def make_error(self, message: str) -> FormatError:
         """Return the document's error with the location of this node and `message`."""
@@ -91,11 +91,11 @@ class XmlNode:
     def walk(self, skip_children_of: Iterable[str] = ()) -> Iterator[XmlNode]:
         """Iterate over this node and all nodes below it, without the children of the tags in `skip_children_of`."""
         stack: list[XmlNode] = [self]
-        skipped = set(skip_children_of)
+        skipped_tags = set(skip_children_of)
         while stack:
             node = stack.pop()
             yield node
-            if node.tag not in skipped:
+            if node.tag not in skipped_tags:
                 stack.extend(reversed(node.children))
 
     def require(self, attribute: str) -> str:
@@ -116,13 +116,13 @@ class XmlNode:
         if len(words) != count:
             hint = " (separate them by spaces)" if "," in text or ";" in text else ""
             raise self.make_error(f"has {attribute}={text!r}: {len(words)} numbers instead of {count}{hint}")
-        return tuple(self._finite(attribute, word) for word in words)
+        return tuple(self._read_finite(attribute, word) for word in words)
 
     def number(self, attribute: str) -> float | None:
         numbers = self.numbers(attribute, 1)
         return None if numbers is None else numbers[0]
 
-    def _finite(self, attribute: str, word: str) -> float:
+    def _read_finite(self, attribute: str, word: str) -> float:
         try:
             number = math.nan if "_" in word else float(word)
         except ValueError:
@@ -146,8 +146,8 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
     from defusedxml import sax
     from defusedxml.common import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
 
-    data, skipped = _prepared(source)
-    handler = _Collector(XmlDocument(source.name, error), skipped)
+    data, skipped_lines = _strip_beginning(source)
+    handler = _NodeBuilder(XmlDocument(source.name, error), skipped_lines)
     try:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
     except EntitiesForbidden as problem:
@@ -168,70 +168,70 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
         raise FormatError(f"{handler.where()} cannot be decoded: {problem}; save it as UTF-8") from None
     assert handler.root is not None  # the parser rejects a document without an element
     if source.resolver is not None:
-        source.resolver.count(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
+        source.resolver.count_parts(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
     return handler.root
 
 
-def _prepared(source: Source) -> tuple[bytes, int]:
+def _strip_beginning(source: Source) -> tuple[bytes, int]:
     """Return the bytes to parse, and the number of lines removed at the beginning."""
     data = source.data.removeprefix(b"\xef\xbb\xbf")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data, 0
     text = data.lstrip()  # blanks before <?xml are invalid, but every other reader accepts them
     if not source.name and text.startswith(b"<?xml") and b"?>" in text:
-        # a Python string is encoded as UTF-8 here, whatever its declaration says
+        # the bytes of a Python string are UTF-8, even if its declaration names another encoding
         text = text[text.index(b"?>") + 2 :].lstrip()
     return text, data[: len(data) - len(text)].count(b"\n")
 
 
-class _Collector(ContentHandler):
+class _NodeBuilder(ContentHandler):
     """SAX handler that builds the nodes."""
 
-    def __init__(self, document: XmlDocument, skipped: int) -> None:
+    def __init__(self, document: XmlDocument, skipped_lines: int) -> None:
         super().__init__()
-        self.skipped = skipped
+        self.skipped_lines = skipped_lines
         self.document = document
         self.root: XmlNode | None = None
-        self.open: list[XmlNode] = []
-        self.count = 0
+        self.open_nodes: list[XmlNode] = []
+        self.node_count = 0
 
     def startElement(self, name: str, attrs: Any) -> None:
-        parent = self.open[-1] if self.open else None
+        parent = self.open_nodes[-1] if self.open_nodes else None
         node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
-        self.count += 1
-        if len(self.open) >= MAX_DEPTH:
+        self.node_count += 1
+        if len(self.open_nodes) >= MAX_DEPTH:
             raise FormatError(f"{self.where()} nests elements deeper than the limit of {MAX_DEPTH}")
-        if self.count > MAX_XML_ELEMENTS:
+        if self.node_count > MAX_XML_ELEMENTS:
             raise FormatError(f"{self.where()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
         if parent is None:
             self.root = node
         else:
             parent.children.append(node)
-        self.open.append(node)
+        self.open_nodes.append(node)
 
     def characters(self, content: str) -> None:
-        if self.open and len(self.open[-1].text) < MAX_TEXT_LENGTH:
-            self.open[-1].text += content
+        if self.open_nodes and len(self.open_nodes[-1].text) < MAX_TEXT_LENGTH:
+            self.open_nodes[-1].text += content
 
     def endElement(self, name: str) -> None:
-        self.open.pop()
+        self.open_nodes.pop()
 
     def line(self) -> int:
         locator: Any = getattr(self, "_locator", None)
-        return self.skipped + (int(locator.getLineNumber() or 1) if locator is not None else 1)
+        return self.skipped_lines + (int(locator.getLineNumber() or 1) if locator is not None else 1)
 
     def where(self) -> str:
         return f"{self.document.file or 'the text'}, line {self.line()},"
 
     def explain(self, error: SAXParseException) -> str:
-        line, column = self.skipped + (error.getLineNumber() or 1), error.getColumnNumber()
-        at = f"{self.document.file or 'the text'}, line {line}, column {column}"
-        inside = f" inside {self.open[-1].subject} (line {self.open[-1].line})" if self.open else ""
+        line, column = self.skipped_lines + (error.getLineNumber() or 1), error.getColumnNumber()
+        location = f"{self.document.file or 'the text'}, line {line}, column {column}"
+        context = f" inside {self.open_nodes[-1].subject} (line {self.open_nodes[-1].line})" if self.open_nodes else ""
         message = error.getMessage()
         if "no element found" in message or "unclosed" in message:
             return (
-                f"{at}: the XML ends{inside} with open elements; the file seems truncated"
-                if inside
-                else f"{at}: there is no XML element"
+                f"{location}: the XML ends{context} with open elements; the file seems truncated"
+                if context
+                else f"{location}: there is no XML element"
             )
-        return f"{at}: not well-formed XML{inside}: {message}"
+        return f"{location}: not well-formed XML{context}: {message}"

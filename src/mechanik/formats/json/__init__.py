@@ -1,4 +1,4 @@
-"""The JSON format of Mechanik, which holds a complete mechanism and reads back to an equal one.
+"""The JSON format of Mechanik: a file contains a complete mechanism, and reading it gives an equal mechanism.
 
 `mechanism.schema.json` in this folder describes the format for editors and other programs.
 """

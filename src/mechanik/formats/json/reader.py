@@ -1,7 +1,8 @@
 """Reader of the JSON format: a complete mechanism, a DH table, or an arm given by link lengths.
 
-The last two are {"mechanik": 1, "dh": {...}} and {"mechanik": 1, "arm": {...}}. Joint values, targets and rest poses
-are set exactly, without rounding. Values outside the limits or inconsistent with couplings raise an error.
+A DH table is written as {"mechanik": 1, "dh": {...}}, an arm as {"mechanik": 1, "arm": {...}}. Joint values, targets
+and rest poses are set exactly, without rounding. Values outside the limits or inconsistent with couplings raise an
+error.
 """
 
 from __future__ import annotations
@@ -158,8 +159,8 @@ def _read_vector(value: JsonValue) -> Vector3:
 
 
 AGREEMENT_TOLERANCE = 1e-6
-"""Largest deviation in a file: of a mimic dof from its leader, m or rad, times 1 + |value|; of a quaternion from its
-angles, rad."""
+"""Largest deviation in a file: of a mimic dof from the value that its leader gives, m or rad, times 1 + |value|; of the
+quaternion of a joint from the rotation that its angles give, rad."""
 
 
 def set_values(joint: Joint, record: JsonRecord) -> None:
@@ -174,11 +175,11 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
         )
     if record.has("values"):
         values = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
-        independent = {dof: value for dof, value in values.items() if dof not in joint._couplings}
-        for dof, value in independent.items():
+        independent_values = {dof: value for dof, value in values.items() if dof not in joint._couplings}
+        for dof, value in independent_values.items():
             _check_limits(joint, dof, value, "value")
-        joint._assign({dof: value.number() for dof, value in independent.items()})
-        for dof, value in independent.items():
+        joint._assign({dof: value.number() for dof, value in independent_values.items()})
+        for dof, value in independent_values.items():
             joint._values[dof] = value.number()
         for coupling in joint._mimic_couplings:
             coupling.update_mimic()
@@ -320,7 +321,7 @@ def read_json(
         with _prefix_errors_with_file(json_source.where):
             data = parse_json(text)
         if json_source.resolver is not None:
-            json_source.resolver.count(_max_link_and_joint_count(data), json_source.where)
+            json_source.resolver.count_parts(_max_link_and_joint_count(data), json_source.where)
         with _prefix_errors_with_file(json_source.where):
             mechanism = _read_document(JsonValue(data))
     resolve_meshes(mechanism, files)
@@ -369,7 +370,7 @@ def _read_document(document: JsonValue) -> Mechanism:
 
 
 class _MechanismReader:
-    """Reader of a complete mechanism; it holds the frames, links, joints and goals read so far, by name."""
+    """Reader of a complete mechanism; it stores the frames, links, joints and goals read so far, by name."""
 
     def __init__(self) -> None:
         self.frames: dict[str, Frame] = {}
@@ -397,11 +398,11 @@ class _MechanismReader:
         ):
             self.attach(record, frame)
         for value in document.list("closures"):
-            self.close_loop(value)
+            self.add_closure(value)
         for _, record in goals:
-            self.close_goal(record)
+            self.set_goal_link(record)
         for value in document.list("couplings"):
-            self.couple(value)
+            self.add_coupling(value)
         for value in document.list("laws"):
             self.add_joint_constraint(value)
         self.set_states([record for _, record in joints])
@@ -420,7 +421,7 @@ class _MechanismReader:
         if document.has("unchecked") and document["unchecked"].data is not None:
             self.read_allowed_collisions(document["unchecked"], mechanism)
         if document.has("extras"):
-            document["extras"].fields()  # raises an error if it is not an object
+            document["extras"].fields()  # raises an error if the value is not an object
             mechanism.extras.update(document["extras"].plain())
         return mechanism
 
@@ -455,12 +456,12 @@ class _MechanismReader:
             with record["child"].error_context():
                 frame.add_child(child)
 
-    def close_loop(self, value: JsonValue) -> None:
+    def add_closure(self, value: JsonValue) -> None:
         record = value.object(("joint", "link"), ("at",))
         joint, link = self.joint(record["joint"]), self.link(record["link"])
         _make_closure(joint, link, record, value)
 
-    def close_goal(self, record: JsonRecord) -> None:
+    def set_goal_link(self, record: JsonRecord) -> None:
         goal = self.goals[record["name"].name()]
         link = record.get_optional("link", self.link)
         if link is not None:
@@ -468,7 +469,7 @@ class _MechanismReader:
         else:
             record.get("at", read_pose, None)  # validate the pose although it is not used
 
-    def couple(self, value: JsonValue) -> None:
+    def add_coupling(self, value: JsonValue) -> None:
         record = value.object(("follower", "leader"), ("dof", "leader_dof", "ratio", "offset"))
         mimic, leader = self.joint(record["follower"]), self.joint(record["leader"])
         with value.error_context():
@@ -526,11 +527,11 @@ def _read_joint(record: JsonRecord) -> Joint:
     joint = Joint(record["name"].name(), dof=dof)
     if record.has("axes_wxyz"):
         joint._axes = read_quaternion(record["axes_wxyz"])
-    lower_and_upper = [[side * math.inf] * len(dof) for side in (-1, 1)]
-    for key, side in zip(("lower", "upper"), lower_and_upper, strict=True):
+    lower_and_upper = [[sign * math.inf] * len(dof) for sign in (-1, 1)]
+    for key, bounds in zip(("lower", "upper"), lower_and_upper, strict=True):
         if record.has(key):
             limits = record[key].numbers_or_null(len(dof))
-            side[:] = [default if limit is None else limit for limit, default in zip(limits, side, strict=True)]
+            bounds[:] = [default if limit is None else limit for limit, default in zip(limits, bounds, strict=True)]
     if record.has("lower") or record.has("upper"):
         with record["lower" if record.has("lower") else "upper"].error_context():
             joint.set_limits(*lower_and_upper)

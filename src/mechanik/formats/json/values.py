@@ -1,4 +1,7 @@
-"""JSON values that know their path, so that every error names the location; poses are read to the last bit."""
+"""Parsed JSON values with their path in the document, so that every error names the location.
+
+Numbers of poses are stored exactly, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ T = TypeVar("T")
 
 
 class InvalidNumber:
-    """A number that Python's JSON parser accepts and a mechanism cannot hold: NaN, Infinity, 1e400."""
+    """A number that Python's JSON parser accepts but that is invalid in a mechanism: NaN, Infinity, 1e400."""
 
     def __init__(self, token: str) -> None:
         self.token = token if len(token) <= 24 else f"{token[:20]}..."
@@ -41,10 +44,10 @@ def parse_json(text: str) -> object:
     try:
         return json.loads(
             text,
-            parse_float=_number,
-            parse_int=_number,
+            parse_float=_parse_number,
+            parse_int=_parse_number,
             parse_constant=InvalidNumber,
-            object_pairs_hook=_object,
+            object_pairs_hook=_make_object,
         )
     except json.JSONDecodeError as error:
         reason = "the text ends too early" if error.pos >= len(text.rstrip()) else error.msg
@@ -53,22 +56,22 @@ def parse_json(text: str) -> object:
         raise JsonPathError("lists and objects are nested too deeply") from None
 
 
-def _number(token: str) -> float | InvalidNumber:
+def _parse_number(token: str) -> float | InvalidNumber:
     number = float(token)
     return number if math.isfinite(number) else InvalidNumber(token)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    if len(plain) == len(pairs):
-        return plain
-    marked = DuplicateKeyObject(plain)
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) == len(pairs):
+        return record
+    marked_record = DuplicateKeyObject(record)
     keys: set[str] = set()
     for key, _ in pairs:
         if key in keys:
-            marked.key = key
+            marked_record.key = key
         keys.add(key)
-    return marked
+    return marked_record
 
 
 class JsonPathError(FormatError):
@@ -88,7 +91,7 @@ class JsonValue:
     path: str = ""
 
     def fail(self, expected: str) -> NoReturn:
-        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, got {_shown(self.data)}")
+        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, got {_format_data(self.data)}")
 
     @contextmanager
     def error_context(self) -> Generator[None]:
@@ -101,7 +104,7 @@ class JsonValue:
             raise JsonPathError(f"{self.path or 'the top level'}: {error}") from error
 
     def object(self, required: Sequence[str], optional: Sequence[str] = ()) -> JsonRecord:
-        """Return the fields of an object that has all `required` keys and otherwise only `optional` ones."""
+        """Return the fields of an object; raise an error if a `required` key is missing or a key is unknown."""
         fields = self.fields()
         for key, value in fields.items():
             if key not in required and key not in optional:
@@ -120,16 +123,16 @@ class JsonValue:
     def fields(self) -> dict[str, JsonValue]:
         if not isinstance(self.data, Mapping):
             self.fail("an object")
-        table = cast("Mapping[object, object]", self.data)  # pyright: ignore[reportUnknownMemberType]
-        if isinstance(table, DuplicateKeyObject):
-            raise JsonPathError(f"{self.path or 'the top level'}: the key {table.key!r} occurs twice")
-        dot = f"{self.path}." if self.path else ""
+        mapping = cast("Mapping[object, object]", self.data)  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(mapping, DuplicateKeyObject):
+            raise JsonPathError(f"{self.path or 'the top level'}: the key {mapping.key!r} occurs twice")
+        prefix = f"{self.path}." if self.path else ""
         fields: dict[str, JsonValue] = {}
-        for key, data in table.items():
+        for key, data in mapping.items():
             if not isinstance(key, str):
                 raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is not a string")
             JsonValue(key, f"{self.path or 'the top level'}: a key").text()
-            fields[key] = JsonValue(data, f"{dot}{key}")
+            fields[key] = JsonValue(data, f"{prefix}{key}")
         return fields
 
     def items(self, size: int | None = None, of: str = "values") -> list[JsonValue]:
@@ -219,7 +222,7 @@ class JsonRecord:
         return self.fields[key].items() if key in self.fields else []
 
 
-def _shown(data: object) -> str:
+def _format_data(data: object) -> str:
     if isinstance(data, InvalidNumber):
         return data.token
     if isinstance(data, Mapping):
@@ -235,26 +238,26 @@ def _shown(data: object) -> str:
     return text if len(text) <= 60 else f"{text[:56]}..."
 
 
-_ROUNDING = 1e-14
-"""Deviation from unit length up to which a quaternion is not changed; scaling it would change its last bit."""
+_UNIT_NORM_TOLERANCE = 1e-14
+"""Deviation of the norm from 1 up to which a quaternion is not scaled, because scaling could change its last bit."""
 
 
 def read_quaternion(value: JsonValue) -> Array:
     """Read a quaternion wxyz, (4,), as a read-only array, and normalize it."""
     wxyz = np.array(value.numbers(4))
-    longest = np.abs(wxyz).max()
-    if longest < 1e-12:
+    largest = np.abs(wxyz).max()
+    if largest < 1e-12:
         value.fail("a quaternion w, x, y, z that is not zero")
-    norm = float(np.linalg.norm(wxyz / longest)) * longest
-    if abs(norm - 1.0) > _ROUNDING:
-        wxyz = wxyz / longest  # avoids overflow of the squares
+    norm = float(np.linalg.norm(wxyz / largest)) * largest
+    if abs(norm - 1.0) > _UNIT_NORM_TOLERANCE:
+        wxyz = wxyz / largest  # avoids overflow of the squares
         wxyz = wxyz / np.linalg.norm(wxyz)
     wxyz.flags.writeable = False
     return wxyz
 
 
 def read_position_wxyz(record: JsonRecord) -> tuple[Array, Array]:
-    """Read `position` (3,), m, and `wxyz` (4,) of a record; missing ones are zero and identity."""
+    """Read `position` (3,), m, and `wxyz` (4,) of a record; the defaults are zero and the identity."""
     position = np.array(record.get("position", lambda value: value.numbers(3), [0.0, 0.0, 0.0]))
     wxyz = read_quaternion(record["wxyz"]) if record.has("wxyz") else np.array([1.0, 0.0, 0.0, 0.0])
     return position, wxyz

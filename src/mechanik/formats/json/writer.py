@@ -15,7 +15,8 @@ from mechanik.spatial import Pose
 FORMAT_VERSION = 1
 """Version of the format; a reader accepts this version and all older ones."""
 
-_WIDTH = 118
+_LINE_WIDTH = 118
+"""Characters of a line up to which an object or a list is written on one line."""
 _ZERO_POSITION, _IDENTITY_WXYZ = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 _DEFAULTS: dict[str, Any] = {
     "position": _ZERO_POSITION,
@@ -43,10 +44,10 @@ def describe(mechanism: Mechanism) -> JsonObject:
         mechanism: the mechanism to describe.
 
     Returns:
-        The data; lengths in m, angles in rad. `read_json` takes it.
+        The data, which `read_json` accepts; lengths in m, angles in rad.
 
     Raises:
-        FormatError: the mechanism has content that JSON cannot hold.
+        FormatError: the mechanism has content that JSON cannot express.
 
     Example:
         >>> data = mk.formats.describe(mk.gallery.four_bar())
@@ -59,17 +60,18 @@ def describe(mechanism: Mechanism) -> JsonObject:
     return {
         "mechanik": FORMAT_VERSION,
         "name": mechanism.name,
-        "frames": [_name_and_pose(mechanism, frame) for frame in frames],
-        "links": [_link(mechanism, link) for link in mechanism.links.values()],
-        "joints": [_joint(mechanism, joint) for joint in joints],
-        "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
-        "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
-        "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
+        "frames": [_describe_frame(mechanism, frame) for frame in frames],
+        "links": [_describe_link(mechanism, link) for link in mechanism.links.values()],
+        "joints": [_describe_joint(mechanism, joint) for joint in joints],
+        "closures": [_describe_closure(mechanism, closure) for closure in mechanism.closures.values()],
+        "goals": [_describe_goal(mechanism, goal) for goal in mechanism.goals.values()],
+        "couplings": [_describe_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
         "laws": [
-            _joint_constraint(mechanism, name, constraint) for name, constraint in mechanism.joint_constraints.items()
+            _describe_joint_constraint(mechanism, name, constraint)
+            for name, constraint in mechanism.joint_constraints.items()
         ],
-        "configurations": _configurations(mechanism),
-        "unchecked": _allowed_collisions(mechanism),
+        "configurations": _describe_configurations(mechanism),
+        "unchecked": _describe_allowed_collisions(mechanism),
         "extras": JsonValue(mechanism.extras, "extras").plain(),
     }
 
@@ -81,10 +83,10 @@ def write_json(mechanism: Mechanism) -> str:
         mechanism: the mechanism to write.
 
     Returns:
-        The text, which `read_json` and `load` take.
+        The text, which `read_json` and `load` accept.
 
     Raises:
-        FormatError: the mechanism has content that JSON cannot hold.
+        FormatError: the mechanism has content that JSON cannot express.
 
     Example:
         >>> text = mk.formats.write_json(mk.gallery.planar_2r())
@@ -92,21 +94,22 @@ def write_json(mechanism: Mechanism) -> str:
         2
     """
     description = describe(mechanism)
-    compact: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
-    closing = {record["joint"] for record in description["closures"]}
+    compact_description: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
+    closing_joints = {record["joint"] for record in description["closures"]}
     is_empty = not (description["frames"] or description["joints"] or description["goals"])
     for section in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
         if description[section] or (section == "links" and is_empty):
-            compact[section] = [
-                _without_defaults(record, is_closing=record.get("name") in closing) for record in description[section]
+            compact_description[section] = [
+                _without_defaults(record, is_closing=record.get("name") in closing_joints)
+                for record in description[section]
             ]
     for section in ("configurations", "extras"):
         if description[section]:
-            compact[section] = description[section]
+            compact_description[section] = description[section]
     if description["unchecked"] is not None:
-        compact["unchecked"] = description["unchecked"]
+        compact_description["unchecked"] = description["unchecked"]
     try:
-        text = format_json(compact, 0) + "\n"
+        text = format_json(compact_description, 0) + "\n"
         text.encode()
     except UnicodeEncodeError as error:
         excerpt = error.object[max(error.start - 8, 0) : error.end]
@@ -114,34 +117,37 @@ def write_json(mechanism: Mechanism) -> str:
     except ValueError as error:
         raise FormatError(f"{mechanism!r} contains a number that is not finite: {error}") from None
     except (TypeError, RecursionError) as error:
-        raise FormatError(f"{mechanism!r} contains data that JSON cannot hold: {error}") from None
+        raise FormatError(f"{mechanism!r} contains data that JSON cannot express: {error}") from None
     return text
 
 
 # ---- parts of the description ---------------------------------------------------------------
 
 
-def _name_and_pose(mechanism: Mechanism, frame: Frame) -> JsonObject:
-    """Return name and pose; `in_frame` names a parent that is a plain frame, because a link may have the same name."""
+def _describe_frame(mechanism: Mechanism, frame: Frame) -> JsonObject:
+    """Return the name and the pose of a frame.
+
+    A parent that is a plain frame has its own key `in_frame`, because a link may have the same name.
+    """
     record: JsonObject = {"name": mechanism.name_of(frame)}
     if frame.parent is not None and frame.parent.kind == "frame":
         record["in_frame"] = mechanism.name_of(frame.parent)
     return {**record, "position": frame.position.tolist(), "wxyz": frame.wxyz.tolist()}
 
 
-def _link(mechanism: Mechanism, link: Link) -> JsonObject:
+def _describe_link(mechanism: Mechanism, link: Link) -> JsonObject:
     return {
-        **_name_and_pose(mechanism, link),
-        "visuals": [_shape(shape) for shape in link.visuals],
-        "collisions": [_shape(shape) for shape in link.collisions],
-        "inertial": _inertial(link.inertial) if link.inertial is not None else None,
+        **_describe_frame(mechanism, link),
+        "visuals": [_describe_shape(shape) for shape in link.visuals],
+        "collisions": [_describe_shape(shape) for shape in link.collisions],
+        "inertial": _describe_inertial(link.inertial) if link.inertial is not None else None,
     }
 
 
-def _joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
+def _describe_joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
     children = joint.children
     return {
-        **_name_and_pose(mechanism, joint),
+        **_describe_frame(mechanism, joint),
         "parent": _parent_link_name(mechanism, joint),
         "child": mechanism.name_of(children[0]) if children else None,
         "dof": [dof.name for dof in joint.dof],
@@ -157,27 +163,27 @@ def _joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
     }
 
 
-def _closure(mechanism: Mechanism, closure: Closure) -> JsonObject:
+def _describe_closure(mechanism: Mechanism, closure: Closure) -> JsonObject:
     return {
         "joint": mechanism.name_of(closure.joint),
         "link": mechanism.name_of(closure.link),
-        "at": _pose(closure.at),
+        "at": _describe_pose(closure.at),
     }
 
 
-def _goal(mechanism: Mechanism, goal: Goal) -> JsonObject:
+def _describe_goal(mechanism: Mechanism, goal: Goal) -> JsonObject:
     closure = goal.closure
     return {
-        **_name_and_pose(mechanism, goal),
+        **_describe_frame(mechanism, goal),
         "on": _parent_link_name(mechanism, goal),
         "dof": [dof.name for dof in goal.goal_dof],
         "axes": goal.axes,
         "link": mechanism.name_of(closure.link) if closure is not None else None,
-        "at": _pose(closure.at if closure is not None else Pose.identity()),
+        "at": _describe_pose(closure.at if closure is not None else Pose.identity()),
     }
 
 
-def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
+def _describe_coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
     coupling = joint.couplings[k]
     return {
         "follower": mechanism.name_of(joint),
@@ -189,7 +195,7 @@ def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
     }
 
 
-def _joint_constraint(mechanism: Mechanism, name: str, constraint: JointConstraint) -> JsonObject:
+def _describe_joint_constraint(mechanism: Mechanism, name: str, constraint: JointConstraint) -> JsonObject:
     terms = [
         {"joint": mechanism.name_of(term.joint), "dof": term.dof.name, "factors": list(term.coefficients)}
         for term in constraint.terms
@@ -197,16 +203,16 @@ def _joint_constraint(mechanism: Mechanism, name: str, constraint: JointConstrai
     return {"name": name, "terms": terms, "constant": constraint.constant}
 
 
-def _configurations(mechanism: Mechanism) -> JsonObject:
-    plain: JsonObject = {}
+def _describe_configurations(mechanism: Mechanism) -> JsonObject:
+    configurations: JsonObject = {}
     for name, q in mechanism.configurations.items():
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise FormatError(f"the name of a configuration must be a string, not {name!r}")
-        plain[name] = [float(x) for x in q]
-    return plain
+        configurations[name] = [float(x) for x in q]
+    return configurations
 
 
-def _allowed_collisions(mechanism: Mechanism) -> list[JsonObject] | None:
+def _describe_allowed_collisions(mechanism: Mechanism) -> list[JsonObject] | None:
     pairs = mechanism.allowed_collisions
     return None if pairs is None else [{"links": [a, b], "reason": reason} for (a, b), reason in pairs.items()]
 
@@ -216,15 +222,19 @@ def _parent_link_name(mechanism: Mechanism, frame: Frame) -> str | None:
     return mechanism.name_of(parent) if parent is not None and parent.kind == "link" else None
 
 
-def _pose(pose: Pose) -> JsonObject:
+def _describe_pose(pose: Pose) -> JsonObject:
     return {"position": pose.position.tolist(), "wxyz": pose.wxyz.tolist()}
 
 
-def _inertial(inertial: Inertial) -> JsonObject:
-    return {"mass": float(inertial.mass), "inertia": [float(x) for x in inertial.inertia], **_pose(inertial.pose)}
+def _describe_inertial(inertial: Inertial) -> JsonObject:
+    return {
+        "mass": float(inertial.mass),
+        "inertia": [float(x) for x in inertial.inertia],
+        **_describe_pose(inertial.pose),
+    }
 
 
-def _shape(instance: ShapeInstance) -> JsonObject:
+def _describe_shape(instance: ShapeInstance) -> JsonObject:
     shape = instance.shape
     record: JsonObject
     match shape:
@@ -247,13 +257,13 @@ def _shape(instance: ShapeInstance) -> JsonObject:
             record["heights"] = shape.heights.tolist()
     return {
         **record,
-        **_pose(instance.pose),
+        **_describe_pose(instance.pose),
         "name": instance.name,
-        "material": _material(instance.material) if instance.material is not None else None,
+        "material": _describe_material(instance.material) if instance.material is not None else None,
     }
 
 
-def _material(material: Material) -> JsonObject:
+def _describe_material(material: Material) -> JsonObject:
     rgba = None if material.rgba is None else [float(x) for x in material.rgba]
     return {"name": material.name, "rgba": rgba, "texture": material.texture}
 
@@ -262,7 +272,7 @@ def _material(material: Material) -> JsonObject:
 
 
 def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObject:
-    """Return a record without the entries that the reader would add itself.
+    """Return a record without the entries that are equal to the reader's defaults.
 
     Values are compared by repr, because -0.0 must not become 0.0.
 
@@ -272,7 +282,7 @@ def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObjec
             links, so zeros must be written.
     """
     has_identity_rotation = not is_closing and record.get("turn_wxyz") in (None, _IDENTITY_WXYZ)
-    compact: JsonObject = {}
+    compact_record: JsonObject = {}
     for key, value in record.items():
         if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
             continue
@@ -283,27 +293,29 @@ def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObjec
         if key in _DEFAULTS and repr(value) == repr(_DEFAULTS[key]):
             continue
         if key in ("at", "inertial", "material"):
-            compact[key] = _without_defaults(record[key])
+            compact_record[key] = _without_defaults(record[key])
         elif key in ("visuals", "collisions"):
-            compact[key] = [_without_defaults(item) for item in record[key]]
+            compact_record[key] = [_without_defaults(item) for item in record[key]]
         else:
-            compact[key] = value
-    if compact.get("at") == {}:
-        del compact["at"]
-    return compact
+            compact_record[key] = value
+    if compact_record.get("at") == {}:
+        del compact_record["at"]
+    return compact_record
 
 
 def format_json(value: Any, indent: int = 0) -> str:
-    """Format data as JSON with one item per line, but keep on one line what fits there, and all lists of numbers."""
+    """Format data as JSON with one item per line; short values and lists of numbers stay on one line."""
     line = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    if not isinstance(value, dict | list) or len(line) + indent <= _WIDTH or not value:
+    if not isinstance(value, dict | list) or len(line) + indent <= _LINE_WIDTH or not value:
         return line
-    inner, outer = " " * (indent + 2), " " * indent
+    inner_indent, outer_indent = " " * (indent + 2), " " * indent
     if isinstance(value, dict):
         record = cast("JsonObject", value)
-        items = [f"{json.dumps(k, ensure_ascii=False)}: {format_json(v, indent + 2)}" for k, v in record.items()]
-        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{outer}}}"
+        items = [
+            f"{json.dumps(key, ensure_ascii=False)}: {format_json(item, indent + 2)}" for key, item in record.items()
+        ]
+        return "{\n" + ",\n".join(inner_indent + item for item in items) + f"\n{outer_indent}}}"
     values = cast("list[Any]", value)
     if all(isinstance(item, int | float) for item in values):
         return line
-    return "[\n" + ",\n".join(inner + format_json(item, indent + 2) for item in values) + f"\n{outer}]"
+    return "[\n" + ",\n".join(inner_indent + format_json(item, indent + 2) for item in values) + f"\n{outer_indent}]"

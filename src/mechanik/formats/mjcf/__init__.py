@@ -1,1 +1,1 @@
-"""MJCF reader, based on MuJoCo's own compiler."""
+"""MJCF reader, which uses the compiler of MuJoCo."""

@@ -1,12 +1,13 @@
-"""MJCF compiled by MuJoCo, which resolves includes, defaults, frames and angles; also for untrusted and broken files.
+"""Compiles an MJCF with MuJoCo, which resolves includes, defaults, frames and angles; missing files are allowed.
 
 MuJoCo rejects a model whose meshes or textures are missing, although they do not affect its motion. So placeholders
-replace them. MuJoCo infers the mass of a body from its meshes; to detect this, the model is compiled with placeholders
-of two sizes, and masses that differ are dropped.
+replace the missing files. MuJoCo can compute the mass of a body from its meshes, and then a placeholder gives a wrong
+mass. To detect this, the model is compiled with placeholders of two sizes, and masses that differ are dropped.
 
-For a model in memory MuJoCo would also search the disk, run plugins, and allocate textures, grids and bodies of any
-size. So it gets a sanitized text: includes are inserted, only elements that define the motion and the appearance
-remain, and every mesh is a placeholder. The origin of each line is stored for messages.
+A model in memory comes from an untrusted sender. MuJoCo would search the disk for it, run plugins, and allocate
+textures, grids and bodies of any size. So MuJoCo gets a sanitized text: includes are inserted, only elements that
+define the motion and the appearance remain, and every mesh is a placeholder. The origin of each line is stored for
+messages.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
 MAX_MISSING_FILES = 1000
-"""Files; each missing one costs an attempt to compile."""
+"""Number of files. The model is compiled once for each missing file, until MuJoCo finds no further missing file."""
 
 CompileFunction = Callable[[dict[str, bytes]], Any]
 """Compiles the model with the given file contents, by file name, and returns the `mujoco.MjModel`."""
-_MISSING = re.compile(r"Error opening file '([^']+)'")
+_MISSING_FILE = re.compile(r"Error opening file '([^']+)'")
 
 
 def compile_with_placeholders(
-    compile_model: CompileFunction, known: Sequence[str] = ()
+    compile_model: CompileFunction, known_files: Sequence[str] = ()
 ) -> tuple[Any, list[str], list[int]]:
     """Compile a model with a placeholder for each mesh and texture that cannot be opened.
 
     Args:
         compile_model: called with the placeholders, by file name.
-        known: names of files that need a placeholder in any case.
+        known_files: names of files that get a placeholder without an attempt to open them.
 
     Returns:
         The model, the names of the missing files, and the indices of the bodies whose mass is unknown.
@@ -55,26 +56,31 @@ def compile_with_placeholders(
     Raises:
         ValueError: any other error of MuJoCo.
     """
-    missing = list(known)
+    missing_files = list(known_files)
     while True:
         try:
-            model = compile_model(_placeholders(missing, 0.01))
+            model = compile_model(_placeholders(missing_files, 0.01))
             break
         except ValueError as error:
-            match = _MISSING.search(str(error))
-            is_new = match is not None and match[1] not in missing and "'include'" not in str(error)
-            if match is None or not is_new or len(missing) >= MAX_MISSING_FILES or not _placeholders([match[1]], 1.0):
-                if missing:  # the placeholder may be the reason, for example if a texture needs a certain size
-                    raise ValueError(f"{error} ({missing[-1]!r} could not be opened)") from None
+            match = _MISSING_FILE.search(str(error))
+            is_new = match is not None and match[1] not in missing_files and "'include'" not in str(error)
+            if (
+                match is None
+                or not is_new
+                or len(missing_files) >= MAX_MISSING_FILES
+                or not _placeholders([match[1]], 1.0)
+            ):
+                if missing_files:  # the placeholder may be the cause, for example if a texture needs a certain size
+                    raise ValueError(f"{error} ({missing_files[-1]!r} could not be opened)") from None
                 raise
-            missing.append(match[1])
-    if not missing:
+            missing_files.append(match[1])
+    if not missing_files:
         return model, [], []
-    larger_model = compile_model(_placeholders(missing, 0.02))
+    larger_model = compile_model(_placeholders(missing_files, 0.02))
     has_known_mass = np.isclose(model.body_mass, larger_model.body_mass, rtol=1e-9) & np.isclose(
         model.body_inertia, larger_model.body_inertia, rtol=1e-9, atol=0.0
     ).all(axis=1)
-    return model, missing, np.flatnonzero(~has_known_mass).tolist()
+    return model, missing_files, np.flatnonzero(~has_known_mass).tolist()
 
 
 def _placeholders(names: list[str], size: float) -> dict[str, bytes]:
@@ -83,11 +89,11 @@ def _placeholders(names: list[str], size: float) -> dict[str, bytes]:
     for name in names:
         suffix = PurePath(name).suffix.lower()
         if suffix == ".stl":
-            contents[name] = _stl(size)
+            contents[name] = _stl_tetrahedron(size)
         elif suffix == ".obj":
-            contents[name] = _obj(size)
+            contents[name] = _obj_tetrahedron(size)
         elif suffix == ".png":
-            contents[name] = _png()
+            contents[name] = _grey_png()
     return contents
 
 
@@ -95,7 +101,7 @@ TETRAHEDRON_VERTICES = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dt
 TETRAHEDRON_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
 
-def _stl(size: float) -> bytes:
+def _stl_tetrahedron(size: float) -> bytes:
     facets = [
         struct.pack("<12fH", 0, 0, 0, *(size * TETRAHEDRON_VERTICES[list(face)]).ravel(), 0)
         for face in TETRAHEDRON_FACES
@@ -103,15 +109,15 @@ def _stl(size: float) -> bytes:
     return bytes(80) + struct.pack("<I", len(facets)) + b"".join(facets)
 
 
-def _obj(size: float) -> bytes:
+def _obj_tetrahedron(size: float) -> bytes:
     lines = [f"v {x} {y} {z}" for x, y, z in (size * TETRAHEDRON_VERTICES).tolist()]
     lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in TETRAHEDRON_FACES]
     return "\n".join([*lines, ""]).encode()
 
 
-def _png() -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def _grey_png() -> bytes:
+    def chunk(chunk_type: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + chunk_type + data + struct.pack(">I", zlib.crc32(chunk_type + data))
 
     header = struct.pack(">2I5B", 2, 2, 8, 2, 0, 0, 0)  # the smallest size that a height field accepts
     pixels = zlib.compress(2 * (b"\0" + 6 * b"\x80"))
@@ -119,7 +125,7 @@ def _png() -> bytes:
 
 
 MAX_MJCF_ELEMENTS = 10_000
-"""Elements after replication; the largest models have some thousand."""
+"""Elements after replication; the largest models have a few thousand."""
 MAX_REPLICATES = 1_000
 """Largest count of a <replicate>."""
 
@@ -162,18 +168,18 @@ class SanitizedMjcf:
     """The sanitized text for MuJoCo.
 
     Attributes:
-        lines: origin of each line for messages, such as "arm.xml, line 12".
-        text: the lines.
-        meshes: the uri that each placeholder name represents.
-        missing: uris of files that are not in the archive.
-        omitted: tags of the elements that were omitted with a warning, as keys.
+        line_origins: origin of each line for messages, such as "arm.xml, line 12"; empty for an end tag.
+        lines: the lines of the text.
+        mesh_uris: the uri of the mesh that each placeholder replaces, by the name of the placeholder.
+        missing_uris: uris of files that are not in the archive.
+        omitted_tags: tags of the elements that were omitted with a warning, as keys.
     """
 
+    line_origins: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
-    text: list[str] = field(default_factory=list[str])
-    meshes: dict[str, str] = field(default_factory=dict[str, str])
-    missing: list[str] = field(default_factory=list[str])
-    omitted: dict[str, None] = field(default_factory=dict[str, None])
+    mesh_uris: dict[str, str] = field(default_factory=dict[str, str])
+    missing_uris: list[str] = field(default_factory=list[str])
+    omitted_tags: dict[str, None] = field(default_factory=dict[str, None])
 
 
 def sanitize_mjcf(mjcf_source: Source, resolver: FileResolver) -> SanitizedMjcf:
@@ -193,19 +199,19 @@ def _insert_includes(root: XmlNode, resolver: FileResolver, included_files: set[
     node_stack = [root]
     while node_stack:
         node = node_stack.pop()
-        children, remaining = list[XmlNode](), node.children[::-1]
-        while remaining:
-            child = remaining.pop()
+        children, remaining_nodes = list[XmlNode](), node.children[::-1]
+        while remaining_nodes:
+            child = remaining_nodes.pop()
             child.parent = node
             if child.tag == "include":
-                remaining += _included_root(child, resolver, included_files).children[::-1]
+                remaining_nodes += _open_included(child, resolver, included_files).children[::-1]
             else:
                 children.append(child)
         node.children = children
         node_stack += children
 
 
-def _included_root(node: XmlNode, resolver: FileResolver, included_files: set[str]) -> XmlNode:
+def _open_included(node: XmlNode, resolver: FileResolver, included_files: set[str]) -> XmlNode:
     uri = node.require("file")
     source = resolver.open(uri)
     if source is None:
@@ -220,20 +226,20 @@ def _included_root(node: XmlNode, resolver: FileResolver, included_files: set[st
 
 
 def _check_size(root: XmlNode) -> None:
-    """Count the elements after replication, from the leaves up, and raise an error above the limit."""
-    sizes: dict[int, int] = {}
+    """Count the elements after replication, from the leaves to the root, and raise an error above the limit."""
+    element_counts: dict[int, int] = {}
     for node in reversed(list(root.walk())):
-        size = 1 + sum(sizes[id(child)] for child in node.children)
+        element_count = 1 + sum(element_counts[id(child)] for child in node.children)
         if node.tag == "replicate":
             count = node.number("count")
             if count is None or not 0 < count <= MAX_REPLICATES:
                 raise node.make_error(
                     f"has count={node.attributes.get('count')!r}; it must be from 1 to {MAX_REPLICATES}"
                 )
-            size *= int(count)
-        if size > MAX_MJCF_ELEMENTS:
+            element_count *= int(count)
+        if element_count > MAX_MJCF_ELEMENTS:
             raise node.make_error(f"expands to more than {MAX_MJCF_ELEMENTS} elements, the limit for uploads")
-        sizes[id(node)] = size
+        element_counts[id(node)] = element_count
 
 
 class _SanitizingWriter:
@@ -244,7 +250,7 @@ class _SanitizingWriter:
         self.result = SanitizedMjcf()
         compilers = [node for node in root.walk() if node.tag == "compiler"]
         options = {key: value for node in compilers for key, value in node.attributes.items()}
-        self.folder = options.get("meshdir", options.get("assetdir", "")).strip()
+        self.mesh_folder = options.get("meshdir", options.get("assetdir", "")).strip()
         self.strips_paths = options.get("strippath", "false").strip() == "true"
 
     def write(self) -> SanitizedMjcf:
@@ -252,13 +258,13 @@ class _SanitizingWriter:
         while stack:
             node = stack.pop()
             if isinstance(node, str):
-                self.result.text.append(node)
-                self.result.lines.append("")
+                self.result.lines.append(node)
+                self.result.line_origins.append("")
                 continue
             children = [child for child in node.children if self._is_allowed(child)]
-            attributes = "".join(f" {key}={_quoted(value)}" for key, value in self._attributes(node).items())
-            self.result.text.append(f"<{node.tag}{attributes}{'>' if children else '/>'}")
-            self.result.lines.append(node.where)
+            attributes = "".join(f" {key}={_quote(value)}" for key, value in self._safe_attributes(node).items())
+            self.result.lines.append(f"<{node.tag}{attributes}{'>' if children else '/>'}")
+            self.result.line_origins.append(node.where)
             if children:
                 stack += [f"</{node.tag}>", *reversed(children)]
         return self.result
@@ -269,16 +275,16 @@ class _SanitizingWriter:
         if node.tag in ALLOWED_ELEMENTS:
             return not (node.tag == "geom" and self._is_height_field(node))
         if node.tag not in IRRELEVANT_ELEMENTS:
-            self.result.omitted.setdefault(node.tag)
+            self.result.omitted_tags.setdefault(node.tag)
         return False
 
     def _is_height_field(self, node: XmlNode) -> bool:
         if "hfield" in node.attributes or node.attributes.get("type", "").strip() == "hfield":
-            self.result.omitted.setdefault("hfield")
+            self.result.omitted_tags.setdefault("hfield")
             return True
         return False
 
-    def _attributes(self, node: XmlNode) -> dict[str, str]:
+    def _safe_attributes(self, node: XmlNode) -> dict[str, str]:
         attributes = {
             key: value for key, value in node.attributes.items() if ":" not in key and not key.startswith("file")
         }
@@ -296,12 +302,12 @@ class _SanitizingWriter:
         """Return the attributes of a mesh with a placeholder file; an unnamed mesh has the name of its file."""
         file = node.require("file").strip().replace("\\", "/")
         uri = PurePosixPath(file).name if self.strips_paths else file
-        if self.folder and not uri.startswith("/"):
-            uri = f"{self.folder.rstrip('/')}/{uri}"
-        name = f"placeholder-{len(self.result.meshes)}.stl"
-        self.result.meshes[name] = uri
+        if self.mesh_folder and not uri.startswith("/"):
+            uri = f"{self.mesh_folder.rstrip('/')}/{uri}"
+        name = f"placeholder-{len(self.result.mesh_uris)}.stl"
+        self.result.mesh_uris[name] = uri
         if not self.resolver.locate(uri)[0]:
-            self.result.missing.append(uri)
+            self.result.missing_uris.append(uri)
         attributes = {key: value for key, value in attributes.items() if key != "content_type"}
         return {"name": PurePosixPath(file).stem, **attributes, "file": name}
 
@@ -313,17 +319,17 @@ def _check_builtin_mesh(node: XmlNode) -> None:
         raise node.make_error(f"has params={node.attributes['params']!r}; the limit is {MAX_BUILTIN_DIVISIONS}")
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return quoteattr(value, {"\n": " ", "\r": " ", "\t": " "})
 
 
-def omitted_text(tags: Iterable[str]) -> str:
+def omission_warning(tags: Iterable[str]) -> str:
     return f"elements that are not read from an uploaded file are ignored: {list_names([f'<{tag}>' for tag in tags])}"
 
 
 FREE, BALL, SLIDE, HINGE = range(4)
 """MuJoCo's joint types (`mjtJoint`)."""
-JOINT_KINDS = ("free", "ball", "slide", "hinge")
+JOINT_TYPE_NAMES = ("free", "ball", "slide", "hinge")
 """Names of the joint types."""
 
 ERROR_HINTS = {
@@ -337,7 +343,7 @@ _WARNING_HANDLER_LOCK = threading.Lock()
 
 
 class MjcfModel:
-    """MuJoCo's compiled model, with a name for every body and joint, and the warnings so far.
+    """The model that MuJoCo compiled, with a name for every body and joint, and the warnings so far.
 
     Attributes:
         mujoco: the module.
@@ -346,8 +352,8 @@ class MjcfModel:
         warnings: the warnings so far.
         bodies, joints: names by index; unnamed bodies are named by their index, unnamed joints after their body.
         bodies_without_mass: indices of the bodies whose mass is unknown, because their meshes are missing.
-        sanitized: the text that MuJoCo got for a model in memory; otherwise None.
-        joint_names: all joint names in use, with those of joints added by the reader.
+        sanitized: the text that MuJoCo compiled for a model in memory; otherwise None.
+        joint_names: all joint names in use, including the joints that the reader adds.
     """
 
     def __init__(self, mujoco: Any, raw: Any, where: str) -> None:
@@ -361,8 +367,8 @@ class MjcfModel:
         joint_names = [self.name_of("joint", joint) for joint in range(raw.njnt)]
         self.joint_names = set(joint_names)
         self.joints = [
-            name or unused_name(f"{self.bodies[body]}_{JOINT_KINDS[kind]}", self.joint_names)
-            for name, body, kind in zip(joint_names, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
+            name or unused_name(f"{self.bodies[body]}_{JOINT_TYPE_NAMES[joint_type]}", self.joint_names)
+            for name, body, joint_type in zip(joint_names, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
         ]
 
     @property
@@ -384,7 +390,7 @@ class MjcfModel:
         return from_position_wxyz(position, wxyz)
 
     def file_of(self, kind: str, number: int) -> str:
-        """Return the path of a "mesh" or "tex" as MuJoCo opened it; empty if it does not come from a file."""
+        """Return the path from which MuJoCo read a "mesh" or "tex"; empty if it was not read from a file."""
         address = int(getattr(self.raw, f"{kind}_pathadr")[number])
         if address < 0:
             return ""
@@ -408,36 +414,36 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
 
     def compile_model(files: dict[str, bytes]) -> Any:
         if sanitized is not None:
-            return module.MjModel.from_xml_string("\n".join(sanitized.text), files)
+            return module.MjModel.from_xml_string("\n".join(sanitized.lines), files)
         if mjcf_source.path is not None:
             return module.MjModel.from_xml_path(str(mjcf_source.path), files)
         return module.MjModel.from_xml_string(mjcf_source.text().lstrip("\ufeff"), files)
 
     try:
-        with _collected_warnings(module) as messages:
-            raw, missing, bodies_without_mass = compile_with_placeholders(
-                compile_model, list(sanitized.meshes) if sanitized else ()
+        with _collect_warnings(module) as messages:
+            raw, missing_files, bodies_without_mass = compile_with_placeholders(
+                compile_model, list(sanitized.mesh_uris) if sanitized else ()
             )
     except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
         if isinstance(error, FormatError):
             raise
         parse_xml(mjcf_source)  # raises a better error if the text is not XML
         if sanitized is not None:
-            raise FormatError(_explain(str(error), sanitized.lines)) from None
+            raise FormatError(_explain(str(error), sanitized.line_origins)) from None
         raise FormatError(f"{mjcf_source.where}{_explain(str(error))}") from None
     if raw.nbody < 2:
         raise FormatError(f"{mjcf_source.where}the MJCF has no <body> in its <worldbody>")
     model = MjcfModel(module, raw, mjcf_source.where)
-    for text in dict.fromkeys(messages):
-        model.warn(f"MuJoCo warns: {' '.join(text.split())}")
+    for message in dict.fromkeys(messages):
+        model.warn(f"MuJoCo warns: {' '.join(message.split())}")
     if sanitized is not None:
-        model.sanitized, missing = sanitized, sanitized.missing
-        if sanitized.omitted:
-            model.warn(omitted_text(sanitized.omitted))
-    if missing:
+        model.sanitized, missing_files = sanitized, sanitized.missing_uris
+        if sanitized.omitted_tags:
+            model.warn(omission_warning(sanitized.omitted_tags))
+    if missing_files:
         model.warn(
-            f"{format_count(len(missing), 'file')} could not be opened, so their shapes are "
-            f"missing: {list_names(missing)}"
+            f"{format_count(len(missing_files), 'file')} could not be opened, so their shapes are "
+            f"missing: {list_names(missing_files)}"
         )
     if bodies_without_mass:
         names = [model.bodies[body] for body in bodies_without_mass]
@@ -448,8 +454,8 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
 
 
 @contextlib.contextmanager
-def _collected_warnings(mujoco: Any) -> Generator[list[str]]:
-    """Collect MuJoCo's warnings, which it would otherwise write to a log file in the working directory."""
+def _collect_warnings(mujoco: Any) -> Generator[list[str]]:
+    """Collect MuJoCo's warnings; by default MuJoCo writes them to a log file in the working directory."""
     messages: list[str] = []
     with _WARNING_HANDLER_LOCK:
         previous_handler = mujoco.get_mju_user_warning()
@@ -470,8 +476,13 @@ def unused_name(name: str, used_names: set[str]) -> str:
     return candidate
 
 
-def _explain(message: str, lines: Sequence[str] = ()) -> str:
-    """Return MuJoCo's message on one line, with the file line first; `lines` maps sanitized lines to their origin."""
+def _explain(message: str, line_origins: Sequence[str] = ()) -> str:
+    """Return MuJoCo's message as one line that begins with the location.
+
+    Args:
+        message: the message of MuJoCo.
+        line_origins: origin of each line of a sanitized text; empty for a file.
+    """
     text = " ".join(message.split())
     line = re.search(r"(?:, line |Line number=)(\d+)", text)
     text = re.sub(r"^(XML Error: |Error: |XML parse error \d+: )+", "", text)
@@ -479,7 +490,7 @@ def _explain(message: str, lines: Sequence[str] = ()) -> str:
     text = re.sub(r" Element (?:name )?('[^']*')(?:, id \d+)?(?:, line \d+)?", r" (element \1)", text)
     hint = next((hint for part, hint in ERROR_HINTS.items() if part in message), "")
     where = f"line {line[1]}: " if line and line[1] != "0" else ""
-    if where and lines:
+    if where and line_origins:
         number = int(line[1]) if line else 0
-        where = f"{lines[number - 1]}: " if number <= len(lines) and lines[number - 1] else ""
+        where = f"{line_origins[number - 1]}: " if number <= len(line_origins) and line_origins[number - 1] else ""
     return f"{where}MuJoCo rejects the model: {text}{hint}"

@@ -29,20 +29,20 @@ FIRST_HIDDEN_GROUP = 3
 
 
 class GeomReader:
-    """Converts the geoms of a model to shapes; geoms without a matching shape are reported at the end."""
+    """Converts the geoms of a model to shapes; `report` warns about the geoms without a matching shape."""
 
     def __init__(self, model: MjcfModel, folder: Path | None) -> None:
         self.model, self.folder = model, folder
-        self._ignored: dict[str, int] = {}
+        self._ignored_counts: dict[str, int] = {}
 
-    def shapes(self, body: int) -> tuple[list[ShapeInstance], list[ShapeInstance]]:
+    def read_shapes(self, body: int) -> tuple[list[ShapeInstance], list[ShapeInstance]]:
         """Return the visuals (drawn geoms) and the collisions (geoms with contacts) of a body; a geom can be both."""
         raw = self.model.raw
         visuals: list[ShapeInstance] = []
         collisions: list[ShapeInstance] = []
         start = int(raw.body_geomadr[body])
         for geom in range(start, start + int(raw.body_geomnum[body])):
-            instance = self._shape_instance(geom)
+            instance = self._read_shape_instance(geom)
             if instance is None:
                 continue
             if int(raw.geom_group[geom]) < FIRST_HIDDEN_GROUP:
@@ -52,85 +52,89 @@ class GeomReader:
         return visuals, collisions
 
     def report(self) -> None:
-        """Warn once for the whole model of geoms without a matching shape."""
-        if self._ignored:
-            listed = ", ".join(f"{count} of type {kind}" for kind, count in self._ignored.items())
-            self.model.warn(f"geoms without a matching shape are ignored: {listed}")
+        """Add one warning for all geoms of the model without a matching shape."""
+        if self._ignored_counts:
+            counts_text = ", ".join(f"{count} of type {kind}" for kind, count in self._ignored_counts.items())
+            self.model.warn(f"geoms without a matching shape are ignored: {counts_text}")
 
-    def _shape_instance(self, geom: int) -> ShapeInstance | None:
-        shape, X_body_shape = self._shape(geom), self.model.pose_of("geom", geom)
+    def _read_shape_instance(self, geom: int) -> ShapeInstance | None:
+        shape, X_body_shape = self._read_shape(geom), self.model.pose_of("geom", geom)
         if shape is None:
             return None
         if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its centre of mass; `Mesh` uses the frame of the file
             mesh, raw = int(self.model.raw.geom_dataid[geom]), self.model.raw
             X_body_shape = X_body_shape @ inverse(from_position_wxyz(raw.mesh_pos[mesh], raw.mesh_quat[mesh]))
         name = self.model.name_of("geom", geom)
-        return ShapeInstance(shape, Pose.from_matrix(X_body_shape), self._material(geom), name)
+        return ShapeInstance(shape, Pose.from_matrix(X_body_shape), self._read_material(geom), name)
 
-    def _shape(self, geom: int) -> Shape | None:
-        raw, kinds = self.model.raw, self.model.mujoco.mjtGeom
-        kind = int(raw.geom_type[geom])
+    def _read_shape(self, geom: int) -> Shape | None:
+        raw, geom_types = self.model.raw, self.model.mujoco.mjtGeom
+        geom_type = int(raw.geom_type[geom])
         a, b, c = (float(size) for size in raw.geom_size[geom])
-        if kind == kinds.mjGEOM_BOX:
+        if geom_type == geom_types.mjGEOM_BOX:
             return Box((2 * a, 2 * b, 2 * c))
-        if kind == kinds.mjGEOM_SPHERE:
+        if geom_type == geom_types.mjGEOM_SPHERE:
             return Sphere(a)
-        if kind == kinds.mjGEOM_CYLINDER:
+        if geom_type == geom_types.mjGEOM_CYLINDER:
             return Cylinder(a, 2 * b)
-        if kind == kinds.mjGEOM_CAPSULE:
+        if geom_type == geom_types.mjGEOM_CAPSULE:
             return Capsule(a, 2 * b)
-        if kind == kinds.mjGEOM_ELLIPSOID:
-            return self._ellipsoid((a, b, c))
-        if kind == kinds.mjGEOM_MESH:
-            return self._mesh(int(raw.geom_dataid[geom]))
-        if kind == kinds.mjGEOM_PLANE:  # infinite for contacts; its size is for display
+        if geom_type == geom_types.mjGEOM_ELLIPSOID:
+            return self._read_ellipsoid((a, b, c))
+        if geom_type == geom_types.mjGEOM_MESH:
+            return self._read_mesh(int(raw.geom_dataid[geom]))
+        if geom_type == geom_types.mjGEOM_PLANE:  # infinite for contacts; its size is for display
             return HalfSpace()
-        if kind == kinds.mjGEOM_HFIELD:
-            return self._height_field(int(raw.geom_dataid[geom]))
-        self._count_ignored(kinds(kind).name.removeprefix("mjGEOM_").lower())
+        if geom_type == geom_types.mjGEOM_HFIELD:
+            return self._read_height_field(int(raw.geom_dataid[geom]))
+        self._count_ignored(geom_types(geom_type).name.removeprefix("mjGEOM_").lower())
         return None
 
-    def _height_field(self, field: int) -> HeightField:
+    def _read_height_field(self, field: int) -> HeightField:
         """Return a height field. MuJoCo stores heights from 0 to 1, rows along y, and half sizes along x and y."""
         raw = self.model.raw
         x, y, top, bottom = (float(size) for size in raw.hfield_size[field])
-        rows, columns, first = (int(values[field]) for values in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
-        heights = np.array(raw.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
+        rows, columns, data_start = (
+            int(values[field]) for values in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr)
+        )
+        heights = np.array(raw.hfield_data[data_start : data_start + rows * columns], dtype=np.float64).reshape(
+            rows, columns
+        )
         return HeightField(top * heights, (2 * x, 2 * y), -bottom)
 
-    def _ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
+    def _read_ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
         try:
             return ellipsoid_shape(radii)
         except ShapeError:
             self._count_ignored("ellipsoid without a volume")
             return None
 
-    def _mesh(self, mesh: int) -> Mesh | None:
+    def _read_mesh(self, mesh: int) -> Mesh | None:
         file = self.model.file_of("mesh", mesh)
         if not file:
             self._count_ignored("mesh without a file")
             return None
         sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
         if self.model.sanitized is not None:
-            return Mesh(self.model.sanitized.meshes.get(file, file), (sx, sy, sz))
+            return Mesh(self.model.sanitized.mesh_uris.get(file, file), (sx, sy, sz))
         folder = self.folder or Path()
         # MuJoCo stores the path that it opened, or, in some versions, the path in the file
         path = next((path for path in (Path(file), folder / file) if path.is_file()), None)
         uri = Path(file).relative_to(folder).as_posix() if Path(file).is_relative_to(folder) else file
         return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
 
-    def _material(self, geom: int) -> Material:
+    def _read_material(self, geom: int) -> Material:
         raw = self.model.raw
         number = int(raw.geom_matid[geom])
         r, g, b, a = (float(channel) for channel in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
         return Material("" if number < 0 else self.model.name_of("material", number), (r, g, b, a))
 
     def _count_ignored(self, kind: str) -> None:
-        self._ignored[kind] = self._ignored.get(kind, 0) + 1
+        self._ignored_counts[kind] = self._ignored_counts.get(kind, 0) + 1
 
 
 def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:
-    """Return mass and principal inertia as MuJoCo has them, given or inferred from geoms; None if unknown or zero."""
+    """Return mass and principal inertia in MuJoCo, from the file or from the geoms; None if unknown or zero."""
     raw = model.raw
     mass = float(raw.body_mass[body])
     if mass <= 0.0 or body in model.bodies_without_mass:

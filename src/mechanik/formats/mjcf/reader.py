@@ -1,14 +1,15 @@
-"""MJCF reader: builds a mechanism with MuJoCo's compiler. Joints have MuJoCo's order, and their values are its qpos.
+"""MJCF reader: builds a mechanism from the model that MuJoCo compiles, with joints in the order of MuJoCo.
 
-The world is a link. Bodies are links of the same name; a body with several joints has an intermediate link between each
-two. Sites are links fixed to their body. <equality> elements become:
+The world is a link. Each body is a link of the same name; if a body has several joints, there is an intermediate link
+between each two joints. Sites are links fixed to their body. <equality> elements are converted as follows:
 
-- connect: a closure with a spherical joint. weld: a rigid closure, or a spherical one if its torquescale is 0. With a
-  mocap body, which a user moves: a goal.
-- joint: a coupling if it is linear, otherwise a joint constraint; fixed limits if it has no second joint.
-- tendon: a joint constraint on the joints in the tendons.
+- connect becomes a closure with a spherical joint.
+- weld becomes a rigid closure, or a closure with a spherical joint if its torquescale is 0.
+- connect or weld with a mocap body, which a user moves, becomes a goal.
+- joint becomes a coupling if it is linear, otherwise a joint constraint; without a second joint, it fixes the limits.
+- tendon becomes a joint constraint on the joints in the tendons.
 
-qpos and q hold the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
+qpos and q contain the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
 number (which includes MuJoCo's `ref`), a ball joint wxyz, a free joint xyz and wxyz.
 """
 
@@ -39,8 +40,8 @@ from mechanik.spatial.array import Array, ArrayLike
 def from_qpos(mechanism: Mechanism, qpos: ArrayLike) -> Array:
     """Convert MuJoCo's qpos to the configuration q of a mechanism that was read from MJCF.
 
-    Joints that were added to the mechanism later have their value in `neutral`. The entries of mimic joints in qpos are
-    ignored.
+    Joints that were added to the mechanism after reading have the value that they have in `Mechanism.neutral`. The
+    entries of mimic joints in qpos are ignored.
 
     Args:
         mechanism: a mechanism that `read_mjcf` or `load` has read.
@@ -126,16 +127,16 @@ def _q_indices(joint: Joint, indices: JointIndices) -> list[int | None]:
 
 
 def _qpos_addresses(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
-    extra: Any = mechanism.extras.get("qpos")
-    if not isinstance(extra, Mapping):
+    qpos_extra: Any = mechanism.extras.get("qpos")
+    if not isinstance(qpos_extra, Mapping):
         raise UnknownName("extra", "qpos", mechanism.extras)
-    table = cast("Mapping[str, Any]", extra)
+    table = cast("Mapping[str, Any]", qpos_extra)
     addresses = cast("Mapping[str, Any]", table["at"])
     return int(table["size"]), {name: int(address) for name, address in addresses.items()}
 
 
 PolynomialTerms = dict[int, Polynomial]
-"""Polynomial in the value of each joint, by joint index; the sum of all is zero."""
+"""Polynomial in the value of each joint, by joint index; the sum of all polynomials is zero."""
 
 
 class EqualityReader:
@@ -150,121 +151,131 @@ class EqualityReader:
     def __init__(self, model: MjcfModel, links: Sequence[Link], joints: Sequence[Joint]) -> None:
         self.model, self.links, self.joints = model, links, joints
         self.constraint_names: set[str] = set()
-        self.start: Any = model.mujoco.MjData(model.raw)
-        """`mujoco.MjData` at the initial configuration of MuJoCo."""
-        model.mujoco.mj_kinematics(model.raw, self.start)
+        self.initial_data: Any = model.mujoco.MjData(model.raw)
+        """`mujoco.MjData` at MuJoCo's initial configuration."""
+        model.mujoco.mj_kinematics(model.raw, self.initial_data)
 
     def read(self) -> None:
-        raw, kinds = self.model.raw, self.model.mujoco.mjtEq
+        raw, equality_types = self.model.raw, self.model.mujoco.mjtEq
         for number in range(raw.neq):
-            kind = int(raw.eq_type[number])
-            kind_name = kinds(kind).name.removeprefix("mjEQ_").lower()
-            label = self.model.name_of("equality", number) or f"{kind_name} {number}"
+            equality_type = int(raw.eq_type[number])
+            type_name = equality_types(equality_type).name.removeprefix("mjEQ_").lower()
+            label = self.model.name_of("equality", number) or f"{type_name} {number}"
             if not raw.eq_active0[number]:
                 self.model.warn(f"equality {label!r} is not active; it is ignored")
-            elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
-                self._connect_bodies(number, label, kind_name)
-            elif kind == kinds.mjEQ_JOINT:
-                self._joint(number, label)
-            elif kind == kinds.mjEQ_TENDON:
-                self._tendon(number, label)
+            elif equality_type in (equality_types.mjEQ_CONNECT, equality_types.mjEQ_WELD):
+                self._connect_bodies(number, label, type_name)
+            elif equality_type == equality_types.mjEQ_JOINT:
+                self._read_joint_equality(number, label)
+            elif equality_type == equality_types.mjEQ_TENDON:
+                self._read_tendon_equality(number, label)
             else:
-                self.model.warn(f"equality {label!r} has the type {kind_name}, which is not supported; it is ignored")
+                self.model.warn(f"equality {label!r} has the type {type_name}, which is not supported; it is ignored")
 
     # ---- bodies -----------------------------------------------------------------------------
 
-    def _connect_bodies(self, number: int, label: str, kind_name: str) -> None:
+    def _connect_bodies(self, number: int, label: str, type_name: str) -> None:
         raw = self.model.raw
-        b1, b2, X_1, X_2 = self._ends(number, kind_name)
-        mocap_1, mocap_2 = (self._moves_with_mocap(b) for b in (b1, b2))
-        welded_to = [0 if is_mocap else int(raw.body_weldid[b]) for b, is_mocap in ((b1, mocap_1), (b2, mocap_2))]
+        body1, body2, X_1, X_2 = self._ends_of(number, type_name)
+        is_mocap1, is_mocap2 = (self._moves_with_mocap(body) for body in (body1, body2))
+        welded_to = [
+            0 if is_mocap else int(raw.body_weldid[body]) for body, is_mocap in ((body1, is_mocap1), (body2, is_mocap2))
+        ]
         if welded_to[0] == welded_to[1]:
             self.model.warn(
-                f"equality {label!r} connects {self.model.bodies[b1]!r} and {self.model.bodies[b2]!r}, "
+                f"equality {label!r} connects {self.model.bodies[body1]!r} and {self.model.bodies[body2]!r}, "
                 "which no joint moves relative to each other; it is ignored"
             )
             return
-        name = self.model.name_of("equality", number) or f"{kind_name}_{self.model.bodies[b1]}_{self.model.bodies[b2]}"
+        name = (
+            self.model.name_of("equality", number)
+            or f"{type_name}_{self.model.bodies[body1]}_{self.model.bodies[body2]}"
+        )
         name = unused_name(name, self.model.joint_names)
-        is_spherical = kind_name == "connect" or raw.eq_data[number, 10] == 0.0
-        if mocap_1 or mocap_2:
-            if mocap_2:
-                b1, b2, X_1, X_2 = b2, b1, X_2, X_1
+        is_spherical = type_name == "connect" or raw.eq_data[number, 10] == 0.0
+        if is_mocap1 or is_mocap2:
+            if is_mocap2:
+                body1, body2, X_1, X_2 = body2, body1, X_2, X_1
             goal = Goal(name, dof=TRANSLATIONS if is_spherical else ALL_DOFS)
             goal.matrix = X_1
-            self.links[b1].add_child(goal)
-            goal.make_closure(self.links[b2], X_2)
+            self.links[body1].add_child(goal)
+            goal.make_closure(self.links[body2], X_2)
             return
-        if is_spherical:  # its rotation is the identity at the initial configuration
-            R_1, R_2 = (self.start.xmat[b].reshape(3, 3) @ X[:3, :3] for b, X in ((b1, X_1), (b2, X_2)))
+        if is_spherical:  # the rotation of the closing joint must be the identity at the initial configuration
+            R_1, R_2 = (
+                self.initial_data.xmat[body].reshape(3, 3) @ X[:3, :3] for body, X in ((body1, X_1), (body2, X_2))
+            )
             X_2 = X_2 @ make_pose(R_2.T @ R_1, np.zeros(3))
         joint = Joint(name, dof=ROTATIONS if is_spherical else ())
         joint.matrix = X_1
-        self.links[b1].add_child(joint)
-        joint.make_closure(self.links[b2], X_2)
+        self.links[body1].add_child(joint)
+        joint.make_closure(self.links[body2], X_2)
 
     def _moves_with_mocap(self, body: int) -> bool:
-        """Return whether a body is a mocap body, or fixed to one."""
+        """Return whether a body is a mocap body or is fixed to a mocap body."""
         raw = self.model.raw
         while body and raw.body_mocapid[body] < 0 and not raw.body_jntnum[body]:
             body = int(raw.body_parentid[body])
         return bool(raw.body_mocapid[body] >= 0)
 
-    def _ends(self, number: int, kind_name: str) -> tuple[int, int, Array, Array]:
-        """Return the two bodies and the poses (4, 4) on them that coincide; for connect only the points."""
+    def _ends_of(self, number: int, type_name: str) -> tuple[int, int, Array, Array]:
+        """Return two bodies, and on each a pose (4, 4); the poses coincide, for connect only their positions."""
         raw = self.model.raw
-        first, second = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        object1, object2 = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
         if int(raw.eq_objtype[number]) == int(self.model.mujoco.mjtObj.mjOBJ_SITE):
-            X_1, X_2 = self.model.pose_of("site", first), self.model.pose_of("site", second)
-            return int(raw.site_bodyid[first]), int(raw.site_bodyid[second]), X_1, X_2
+            X_1, X_2 = self.model.pose_of("site", object1), self.model.pose_of("site", object2)
+            return int(raw.site_bodyid[object1]), int(raw.site_bodyid[object2]), X_1, X_2
         data = raw.eq_data[number]
-        if kind_name == "connect":
-            return first, second, translation(data[:3]), translation(data[3:6])
-        return first, second, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
+        if type_name == "connect":
+            return object1, object2, translation(data[:3]), translation(data[3:6])
+        return object1, object2, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
 
     # ---- joints and tendons -----------------------------------------------------------------
 
-    def _joint(self, number: int, label: str) -> None:
-        """Read a joint equality: value - ref is a polynomial of the other joint's value - ref."""
+    def _read_joint_equality(self, number: int, label: str) -> None:
+        """Read a joint equality: value - ref of the first joint is a polynomial of value - ref of the second joint."""
         raw = self.model.raw
         mimic, leader = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        polynomial = _trimmed(raw.eq_data[number, :5])
-        reference = self._reference(mimic)
+        polynomial = _trimmed_polynomial(raw.eq_data[number, :5])
+        reference = self._reference_value(mimic)
         if leader < 0 or polynomial.degree() == 0:
             self._fix_value(mimic, reference + float(polynomial.coef[0]), label)
             return
-        value = reference + polynomial(Polynomial([-self._reference(leader), 1.0]))
+        value = reference + polynomial(Polynomial([-self._reference_value(leader), 1.0]))
         if value.degree() == 1:
             try:
                 coupling = self.joints[mimic].mimic(self.joints[leader], float(value.coef[1]), float(value.coef[0]))
-            except CouplingError:  # it already mimics another joint, or the coupling would be cyclic
+            except CouplingError:  # the joint already mimics another joint, or the coupling would be cyclic
                 pass
             else:
                 if has_conflicting_limits(coupling):
                     self.model.warn(
                         f"equality {label!r}: joint {self.joints[mimic].name!r} mimics {self.joints[leader].name!r}, "
-                        "and their limits contradict each other; those of the mimic joint are ignored"
+                        "and their limits contradict each other; the limits of the mimic joint are ignored"
                     )
                 return
         self._add_constraint({mimic: Polynomial([0.0, 1.0]), leader: -value}, label)
 
-    def _tendon(self, number: int, label: str) -> None:
-        """Read a tendon equality of fixed tendons: length - length0 is a polynomial of the other's length - length0."""
+    def _read_tendon_equality(self, number: int, label: str) -> None:
+        """Read a tendon equality of fixed tendons.
+
+        length - length0 of the first tendon is a polynomial of length - length0 of the second tendon.
+        """
         raw = self.model.raw
-        first, second = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        polynomial = _trimmed(raw.eq_data[number, :5])
-        coefficients = [fixed_tendon(self.model, tendon) for tendon in (first, second) if tendon >= 0]
+        tendon1, tendon2 = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        polynomial = _trimmed_polynomial(raw.eq_data[number, :5])
+        coefficients = [fixed_tendon_coefficients(self.model, tendon) for tendon in (tendon1, tendon2) if tendon >= 0]
         if not all(coefficients):
             self.model.warn(f"equality {label!r} has a spatial tendon, which is not supported; it is ignored")
             return
         terms: PolynomialTerms = {joint: Polynomial([0.0, c]) for joint, c in coefficients[0].items()}
-        rest = -float(raw.tendon_length0[first])
-        if second < 0 or polynomial.degree() == 0:
-            rest -= float(polynomial.coef[0])
+        constant_term = -float(raw.tendon_length0[tendon1])
+        if tendon2 < 0 or polynomial.degree() == 0:
+            constant_term -= float(polynomial.coef[0])
         elif polynomial.degree() == 1 or len(coefficients[1]) == 1:
-            offset = -float(raw.tendon_length0[second])
+            offset = -float(raw.tendon_length0[tendon2])
             if polynomial.degree() == 1:
-                rest -= float(polynomial(offset))
+                constant_term -= float(polynomial(offset))
                 slope = float(polynomial.coef[1])
                 second_terms = {joint: Polynomial([0.0, slope * c]) for joint, c in coefficients[1].items()}
             else:
@@ -277,11 +288,11 @@ class EqualityReader:
                 "supported; it is ignored"
             )
             return
-        self._add_constraint(terms, label, rest)
+        self._add_constraint(terms, label, constant_term)
 
-    def _add_constraint(self, terms: PolynomialTerms, label: str, rest: float = 0.0) -> None:
-        """Add the joint constraint: sum of the polynomials + rest = 0."""
-        constant = -rest - sum(float(polynomial.coef[0]) for polynomial in terms.values())
+    def _add_constraint(self, terms: PolynomialTerms, label: str, constant_term: float = 0.0) -> None:
+        """Add the joint constraint: sum of the polynomials + constant_term = 0."""
+        constant = -constant_term - sum(float(polynomial.coef[0]) for polynomial in terms.values())
         coefficients_by_joint: dict[Any, list[float]] = {}
         for joint, polynomial in terms.items():
             coefficients = [float(c) for c in polynomial.trim().coef[1:]]
@@ -300,14 +311,14 @@ class EqualityReader:
             )
         joint.set_limits(value, value)
 
-    def _reference(self, joint: int) -> float:
+    def _reference_value(self, joint: int) -> float:
         return float(self.model.raw.qpos0[int(self.model.raw.jnt_qposadr[joint])])
 
 
-def fixed_tendon(model: MjcfModel, tendon: int) -> Mapping[int, float]:
-    """Return the coefficient of each joint, by joint index; the tendon length is the sum of coefficient * value.
+def fixed_tendon_coefficients(model: MjcfModel, tendon: int) -> Mapping[int, float]:
+    """Return the coefficient of each joint in a fixed tendon, by joint index; empty for a spatial tendon.
 
-    The result is empty for a spatial tendon.
+    The length of a fixed tendon is the sum of coefficient * joint value.
     """
     raw = model.raw
     start = int(raw.tendon_adr[tendon])
@@ -320,22 +331,22 @@ def fixed_tendon(model: MjcfModel, tendon: int) -> Mapping[int, float]:
     return coefficients
 
 
-def _trimmed(coefficients: Array) -> Polynomial:
+def _trimmed_polynomial(coefficients: Array) -> Polynomial:
     return Polynomial([float(c) for c in coefficients]).trim()
 
 
 def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     """Read a mechanism from an MJCF model.
 
-    The initial configuration is that of MuJoCo, clamped to the limits. If its loops are not closed there, it is the key
-    frame with the smallest closure error.
+    The initial configuration is that of MuJoCo, clamped to the limits. If the loops are not closed in it, the key frame
+    with the smallest closure error is used instead.
 
     Args:
         source: a path, or the text itself, which begins with `<`.
         sites: whether named sites become links.
 
     Returns:
-        The mechanism. Key frames are its `configurations`. Its `extras` hold "qpos", the index of each joint in
+        The mechanism. Key frames are its `configurations`. Its `extras` contain "qpos", the index of each joint in
         MuJoCo's qpos (for `from_qpos` and `to_qpos`); "actuators", the target of each actuator; "driven", the joints
         that actuators drive directly or through a tendon; "tendons", the joint coefficients of the fixed tendons; and
         "mocap", the mocap bodies.
@@ -357,10 +368,10 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     if sites:
         tree.add_sites()
     EqualityReader(model, tree.links, tree.joints).read()
-    _warn_of_ignored_parts(model)
+    _warn_about_ignored_content(model)
     name = model.name or mjcf_source.stem
     mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
-    mechanism.extras.update(_extras(model))
+    mechanism.extras.update(_read_extras(model))
     for key in range(model.raw.nkey):
         label = model.name_of("key", key) or f"key{key}"
         mechanism.configurations[label] = from_qpos(mechanism, model.raw.key_qpos[key])
@@ -368,8 +379,8 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     return mechanism
 
 
-def _set_initial_configuration(mechanism: Mechanism, start: Array) -> None:
-    """Set the initial configuration of MuJoCo, or the key frame with the smallest closure error."""
+def _set_initial_configuration(mechanism: Mechanism, initial_q: Array) -> None:
+    """Set the configuration with the smallest closure error: MuJoCo's initial configuration, or a key frame."""
 
     def closure_error(q: Array) -> float:
         mechanism.set_q(q)
@@ -377,11 +388,11 @@ def _set_initial_configuration(mechanism: Mechanism, start: Array) -> None:
         errors = [abs(constraint.error()) for constraint in mechanism.joint_constraints.values()]
         return round(max([0.0, *errors, *(max(gap.distance, gap.angle) for gap in gaps)]), 6)
 
-    mechanism.set_q(min([start, *mechanism.configurations.values()], key=closure_error))
+    mechanism.set_q(min([initial_q, *mechanism.configurations.values()], key=closure_error))
 
 
 class _BodyTree:
-    """Builds the links by body index and the joints by joint index."""
+    """Builds the tree of links (listed by body index) and joints (listed by joint index)."""
 
     def __init__(self, model: MjcfModel, geoms: GeomReader) -> None:
         self.model, self.geoms = model, geoms
@@ -392,10 +403,12 @@ class _BodyTree:
     def build(self) -> None:
         raw = self.model.raw
         for body, name in enumerate(self.model.bodies):
-            link = self._link(body, name)
+            link = self._read_link(body, name)
             if body:
-                numbers = range(int(raw.body_jntadr[body]), int(raw.body_jntadr[body]) + int(raw.body_jntnum[body]))
-                self._attach(link, body, list(numbers))
+                joint_numbers = range(
+                    int(raw.body_jntadr[body]), int(raw.body_jntadr[body]) + int(raw.body_jntnum[body])
+                )
+                self._attach(link, body, list(joint_numbers))
             self.links.append(link)
         self.geoms.report()
 
@@ -409,20 +422,20 @@ class _BodyTree:
                 link = Link(unused_name(name, self.link_names))
                 self._attach_rigidly(link, self.links[int(raw.site_bodyid[site])], self.model.pose_of("site", site))
 
-    def _link(self, body: int, name: str) -> Link:
-        visuals, collisions = self.geoms.shapes(body)
+    def _read_link(self, body: int, name: str) -> Link:
+        visuals, collisions = self.geoms.read_shapes(body)
         return Link(name, visuals=visuals, collisions=collisions, inertial=read_body_inertial(self.model, body))
 
-    def _attach(self, link: Link, body: int, numbers: list[int]) -> None:
-        """Add the joints of a body in series, each about its own anchor point on the body."""
+    def _attach(self, link: Link, body: int, joint_numbers: list[int]) -> None:
+        """Add the joints of a body in series, each at its anchor point on the body."""
         parent, X = self.links[int(self.model.raw.body_parentid[body])], self.model.pose_of("body", body)
-        if not numbers:
+        if not joint_numbers:
             self._attach_rigidly(link, parent, X)
-        for number in numbers:
-            is_last = number == numbers[-1]
+        for number in joint_numbers:
+            is_last = number == joint_numbers[-1]
             name = f"{link.name}/{self.model.joints[number]}"
             child = link if is_last else Link(unused_name(name, self.link_names))
-            joint = self._joint(number)
+            joint = self._read_joint(number)
             anchor = np.zeros(3)
             if int(self.model.raw.jnt_type[number]) != FREE:
                 anchor = self.model.raw.jnt_pos[number]
@@ -433,25 +446,25 @@ class _BodyTree:
             self.joints.append(joint)
             parent, X = child, np.eye(4)
 
-    def _joint(self, number: int) -> Joint:
-        """Return the joint, with a pose that makes its motion the identity at its reference value."""
-        raw, kind = self.model.raw, int(self.model.raw.jnt_type[number])
+    def _read_joint(self, number: int) -> Joint:
+        """Return a joint; its pose is chosen so that the joint does not move its link at the reference value."""
+        raw, joint_type = self.model.raw, int(self.model.raw.jnt_type[number])
         joint = Joint(self.model.joints[number])
         limits = [float(limit) for limit in raw.jnt_range[number]] if raw.jnt_limited[number] else None
-        if kind == FREE:
+        if joint_type == FREE:
             joint.set_dof(ALL_DOFS)
             return joint
-        if kind == BALL:
+        if joint_type == BALL:
             joint.set_dof(ROTATIONS)
             if limits is not None:
                 self._limit_spherical_joint(joint, limits[1])
             return joint
         axis, ref = raw.jnt_axis[number], float(raw.qpos0[int(raw.jnt_qposadr[number])])
-        if kind == SLIDE:
+        if joint_type == SLIDE:
             joint.matrix = translation(-ref * axis)
         elif ref:
             joint.matrix = make_pose(rotation.exp(-ref * axis), np.zeros(3))
-        set_axis(joint, axis.copy(), is_prismatic=kind == SLIDE)
+        set_axis(joint, axis.copy(), is_prismatic=joint_type == SLIDE)
         if limits is not None:
             joint.set_limits(limits[0], limits[1])
         return joint
@@ -459,14 +472,14 @@ class _BodyTree:
     def _limit_spherical_joint(self, joint: Joint, angle: float) -> None:
         """Limit a spherical joint by a cone of `angle` for each axis.
 
-        MuJoCo bounds the total angle, which a joint limit cannot express; the cones are the closest.
+        MuJoCo limits the total angle, which a mechanism cannot express; cones are the nearest limits.
         """
         if not 0.0 < angle < np.pi:
             return
         joint.set_cone(angle, "xyz")
         self.model.warn(
-            f"ball joint {joint.name!r} has a limit of {angle:g} rad on its total rotation; here this limits the "
-            "swing of each axis, which allows slightly more"
+            f"ball joint {joint.name!r} has a limit of {angle:g} rad on its total rotation; the reader limits the "
+            "swing of each axis instead, which allows slightly more"
         )
 
     def _attach_rigidly(self, link: Link, parent: Link, X_parent_link: Array) -> None:
@@ -476,37 +489,45 @@ class _BodyTree:
         joint.add_child(link)
 
 
-def _extras(model: MjcfModel) -> dict[str, Any]:
-    """Return plain data that the graph does not hold; see `read_mjcf`."""
+def _read_extras(model: MjcfModel) -> dict[str, Any]:
+    """Return the `extras` of the mechanism as plain data; see `read_mjcf`."""
     raw = model.raw
-    at = {name: int(address) for name, address in zip(model.joints, raw.jnt_qposadr, strict=True)}
-    extras: dict[str, Any] = {"qpos": {"size": int(raw.nq), "at": at}}
+    addresses = {name: int(address) for name, address in zip(model.joints, raw.jnt_qposadr, strict=True)}
+    extras: dict[str, Any] = {"qpos": {"size": int(raw.nq), "at": addresses}}
     tendons: dict[int, dict[str, float]] = {}
     for tendon in range(raw.ntendon):
-        tendons[tendon] = {model.joints[joint]: c for joint, c in fixed_tendon(model, tendon).items()}
+        tendons[tendon] = {model.joints[joint]: c for joint, c in fixed_tendon_coefficients(model, tendon).items()}
     actuators: dict[str, dict[str, str]] = {}
-    driven: dict[str, None] = {}
+    driven_joints: dict[str, None] = {}
     for actuator in range(raw.nu):
-        kind = model.mujoco.mjtTrn(int(raw.actuator_trntype[actuator])).name.removeprefix("mjTRN_").lower()
+        target_type = model.mujoco.mjtTrn(int(raw.actuator_trntype[actuator])).name.removeprefix("mjTRN_").lower()
         target = int(raw.actuator_trnid[actuator, 0])
-        kind = "joint" if kind == "jointinparent" else "site" if kind == "slidercrank" else kind
-        names = {"joint": model.joints, "body": model.bodies}.get(kind)
-        label = names[target] if names is not None else model.name_of(kind, target)
-        actuators[model.name_of("actuator", actuator) or f"actuator{actuator}"] = {kind: label}
-        if kind == "joint":
-            driven[label] = None
-        elif kind == "tendon":
-            driven |= dict.fromkeys(tendons[target])
-    fixed_tendons = {model.name_of("tendon", t) or f"tendon{t}": joints for t, joints in tendons.items() if joints}
-    mocap = [name for body, name in enumerate(model.bodies) if int(raw.body_mocapid[body]) >= 0]
-    subjects = {"actuators": actuators, "driven": list(driven), "tendons": fixed_tendons, "mocap": mocap}
+        target_type = (
+            "joint" if target_type == "jointinparent" else "site" if target_type == "slidercrank" else target_type
+        )
+        names = {"joint": model.joints, "body": model.bodies}.get(target_type)
+        label = names[target] if names is not None else model.name_of(target_type, target)
+        actuators[model.name_of("actuator", actuator) or f"actuator{actuator}"] = {target_type: label}
+        if target_type == "joint":
+            driven_joints[label] = None
+        elif target_type == "tendon":
+            driven_joints |= dict.fromkeys(tendons[target])
+    fixed_tendons = {
+        model.name_of("tendon", tendon) or f"tendon{tendon}": joints for tendon, joints in tendons.items() if joints
+    }
+    mocap_bodies = [name for body, name in enumerate(model.bodies) if int(raw.body_mocapid[body]) >= 0]
+    subjects = {"actuators": actuators, "driven": list(driven_joints), "tendons": fixed_tendons, "mocap": mocap_bodies}
     return extras | {subject: content for subject, content in subjects.items() if content}
 
 
-def _warn_of_ignored_parts(model: MjcfModel) -> None:
+def _warn_about_ignored_content(model: MjcfModel) -> None:
     raw = model.raw
-    spatial = [model.name_of("tendon", t) or f"tendon{t}" for t in range(raw.ntendon) if not fixed_tendon(model, t)]
-    if spatial:
-        model.warn(f"spatial tendons are ignored: {list_names(spatial)}")
+    spatial_tendons = [
+        model.name_of("tendon", tendon) or f"tendon{tendon}"
+        for tendon in range(raw.ntendon)
+        if not fixed_tendon_coefficients(model, tendon)
+    ]
+    if spatial_tendons:
+        model.warn(f"spatial tendons are ignored: {list_names(spatial_tendons)}")
     if raw.nflex or raw.nskin:
         model.warn("flexible bodies and skins are ignored")

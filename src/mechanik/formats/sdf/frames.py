@@ -1,7 +1,7 @@
 """Frames, links and joints of an SDF with their full names, including nested and included models.
 
-A scope is the chain of models around a name, such as "arm::gripper::"; the outermost scope is empty. Poses are relative
-to other frames; `SdfFrames` resolves them to the world.
+A scope is the prefix that the models around a name give it, such as "arm::gripper::"; the outermost scope is empty.
+Poses in a file are relative to other frames; `SdfFrames` computes the poses in the world.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def parse_numbers(node: XmlNode, count: int) -> tuple[float, ...]:
     words = split_text(node)
     if len(words) != count:
         raise node.make_error(f"is {node.text.strip()!r}: {len(words)} numbers instead of {count}")
-    return tuple(_finite(node, word) for word in words)
+    return tuple(_parse_finite(node, word) for word in words)
 
 
 def child_number(owner: XmlNode, tag: str, default: float) -> float:
@@ -54,7 +54,7 @@ def child_number(owner: XmlNode, tag: str, default: float) -> float:
 
 
 def child_limit(owner: XmlNode, tag: str, default: float, unlimited: float) -> float:
-    """Return a number as `child_number` does; "inf" and values from `unlimited` on become infinite."""
+    """Return a number as `child_number` does; "inf" and magnitudes of at least `unlimited` become infinite."""
     node = owner.first(tag)
     if node is None or not node.text.strip():
         return default
@@ -70,37 +70,40 @@ def parse_bool(text: str | None) -> bool:
 
 
 def child_pose(owner: XmlNode) -> Array:
-    """Return the <pose> of an element, (4, 4), in the frame it is relative to; the identity if there is none."""
+    """Return the <pose> of an element, (4, 4), in its reference frame; the identity if there is no <pose>."""
     node = owner.first("pose")
     if node is None or not node.text.strip():
         return np.eye(4)
-    form = node.attributes.get("rotation_format", "euler_rpy").strip()
-    if form == "quat_xyzw":
+    rotation_format = node.attributes.get("rotation_format", "euler_rpy").strip()
+    if rotation_format == "quat_xyzw":
         x, y, z, qx, qy, qz, qw = parse_numbers(node, 7)
         wxyz = np.array([qw, qx, qy, qz])
         if not 1e-9 < np.linalg.norm(wxyz) < 1e9:
             raise node.make_error(f"is {node.text.strip()!r}; the quaternion must have a length of 1")
         wxyz /= np.linalg.norm(wxyz)
-    elif form == "euler_rpy":
+    elif rotation_format == "euler_rpy":
         x, y, z, *rpy = parse_numbers(node, 6)
-        unit = math.pi / 180 if parse_bool(node.attributes.get("degrees")) else 1.0
-        wxyz = wxyz_from_rpy(tuple(unit * angle for angle in rpy))
+        radians_per_unit = math.pi / 180 if parse_bool(node.attributes.get("degrees")) else 1.0
+        wxyz = wxyz_from_rpy(tuple(radians_per_unit * angle for angle in rpy))
     else:
-        raise node.make_error(f"has rotation_format={form!r}; it must be 'euler_rpy' or 'quat_xyzw'")
+        raise node.make_error(f"has rotation_format={rotation_format!r}; it must be 'euler_rpy' or 'quat_xyzw'")
     if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:
         raise node.make_error(f"is {node.text.strip()!r}; the limit of a position is {MAX_DISTANCE:g} m")
     return from_position_wxyz(np.array([x, y, z]), wxyz)
 
 
 def pose_relative_to(owner: XmlNode) -> str | None:
-    """Return the frame that the <pose> of an element names as its reference, or None; older files call it `frame`."""
+    """Return the name of the reference frame in the <pose> of an element, or None.
+
+    The attribute is `relative_to`, in older files `frame`.
+    """
     node = owner.first("pose")
     if node is None:
         return None
     return (node.attributes.get("relative_to") or node.attributes.get("frame") or "").strip() or None
 
 
-def _finite(node: XmlNode, word: str) -> float:
+def _parse_finite(node: XmlNode, word: str) -> float:
     try:
         number = math.nan if "_" in word else float(word)
     except ValueError:
@@ -127,25 +130,34 @@ WORLD_KEY = FrameKey("world", WORLD)
 
 @dataclass(frozen=True, slots=True)
 class SdfFramePose:
-    """Pose X (4, 4) of a frame in the frame `relative_to`, or in `default` if that is None."""
+    """Pose X_reference_frame (4, 4) of a frame, as written in the file.
+
+    Attributes:
+        node: the element that has the pose.
+        scope: scope of the element.
+        relative_to: name of the reference frame; None for the default.
+        default_reference: scope and name of the reference frame if `relative_to` is None.
+        X_reference_frame: the pose, (4, 4).
+        attached_to: scope and name of the frame to which this frame is fixed.
+        placement: for a model, scope and name of the frame inside it to which the pose applies; None for the model
+            frame.
+    """
 
     node: XmlNode
     scope: str
     relative_to: str | None
-    default: tuple[str, str]
-    X: Array
+    default_reference: tuple[str, str]
+    X_reference_frame: Array
     attached_to: tuple[str, str]
-    """Scope and name of the frame with which it moves."""
     placement: tuple[str, str] | None = None
-    """For a model: scope and name of the frame inside it that gets the pose; None for the model frame itself."""
 
 
 class SdfFrames:
-    """All frames of a file. Poses are those with all joints at zero."""
+    """All frames of a file; their poses are those at joint values of zero."""
 
     def __init__(self) -> None:
         self._poses: dict[FrameKey, SdfFramePose] = {}
-        self.canonical: dict[str, str] = {}
+        self.canonical_links: dict[str, str] = {}
         """Full name of the canonical link of each model, by the full name of the model."""
 
     def add(
@@ -154,18 +166,24 @@ class SdfFrames:
         scope: str,
         name: str,
         node: XmlNode,
-        default: tuple[str, str],
+        default_reference: tuple[str, str],
         attached_to: tuple[str, str],
         placement: tuple[str, str] | None = None,
     ) -> None:
         """Add the frame of an element, with the pose in its <pose>."""
         relative_to = pose_relative_to(node)
         self._poses[FrameKey(kind, scope + name)] = SdfFramePose(
-            node, scope, relative_to, default, child_pose(node), attached_to, placement
+            node, scope, relative_to, default_reference, child_pose(node), attached_to, placement
         )
 
     def key(self, scope: str, name: str, node: XmlNode) -> FrameKey:
-        """Return the frame that `name` means in a scope; an error names `node`, the element that refers to it."""
+        """Return the key of the frame that `name` means in a scope.
+
+        Args:
+            scope: the scope of the element that names the frame.
+            name: name of the frame.
+            node: the element that names the frame, for the error message.
+        """
         if name in (WORLD, "__root__"):
             return WORLD_KEY
         if name == "__model__" or name.endswith("::__model__"):
@@ -174,53 +192,53 @@ class SdfFrames:
         for kind in ("link", "frame", "joint", "model"):
             if (key := FrameKey(kind, scope + name)) in self._poses:
                 return key
-        known = [key.name.removeprefix(scope) for key in self._poses if key.name.startswith(scope)]
-        raise node.make_error(f"names {name!r}; there is no such link or frame{did_you_mean(name, known)}")
+        known_names = [key.name.removeprefix(scope) for key in self._poses if key.name.startswith(scope)]
+        raise node.make_error(f"names {name!r}; there is no such link or frame{did_you_mean(name, known_names)}")
 
     def pose(self, key: FrameKey) -> Array:
         """Return X_world_frame, (4, 4)."""
-        return self._pose_below(key, WORLD_KEY)
+        return self._pose_in(key, WORLD_KEY)
 
-    def body(self, key: FrameKey) -> str:
-        """Return the full name of the link with which a frame moves, or "world"."""
-        visited: list[FrameKey] = []
+    def link_of(self, key: FrameKey) -> str:
+        """Return the full name of the link to which a frame is fixed, or "world"."""
+        visited_keys: list[FrameKey] = []
         while key.kind not in ("link", "world"):
-            self._check_acyclic(key, visited)
-            if key.kind == "model" and key.name in self.canonical:
-                return self.canonical[key.name]
+            self._check_acyclic(key, visited_keys)
+            if key.kind == "model" and key.name in self.canonical_links:
+                return self.canonical_links[key.name]
             entry = self._poses[key]
             key = self.key(*entry.attached_to, entry.node)
         return key.name
 
-    def _pose_below(self, key: FrameKey, top: FrameKey) -> Array:
-        """Return the pose (4, 4) of a frame in the frame `top`, or in the world."""
-        X, visited = np.eye(4), list[FrameKey]()
-        while key not in (top, WORLD_KEY):
-            self._check_acyclic(key, visited)
+    def _pose_in(self, key: FrameKey, ancestor: FrameKey) -> Array:
+        """Return the pose (4, 4) of a frame in the frame `ancestor`; in the world if it is not an ancestor."""
+        X, visited_keys = np.eye(4), list[FrameKey]()
+        while key not in (ancestor, WORLD_KEY):
+            self._check_acyclic(key, visited_keys)
             entry = self._poses[key]
-            X_reference_frame = entry.X
+            X_reference_frame = entry.X_reference_frame
             if entry.placement is not None:
                 X_reference_frame = X_reference_frame @ inverse(
-                    self._pose_below(self.key(*entry.placement, entry.node), key)
+                    self._pose_in(self.key(*entry.placement, entry.node), key)
                 )
             X = X_reference_frame @ X
             if entry.relative_to is not None:
                 key = self.key(entry.scope, entry.relative_to, entry.node)
             else:
-                key = self.key(*entry.default, entry.node)
+                key = self.key(*entry.default_reference, entry.node)
         return X
 
-    def _check_acyclic(self, key: FrameKey, visited: list[FrameKey]) -> None:
-        if key in visited:
-            names = " -> ".join(frame.name for frame in [*visited[visited.index(key) :], key])
+    def _check_acyclic(self, key: FrameKey, visited_keys: list[FrameKey]) -> None:
+        if key in visited_keys:
+            names = " -> ".join(frame.name for frame in [*visited_keys[visited_keys.index(key) :], key])
             raise self._poses[key].node.make_error(f"has a pose relative to itself: {names}")
-        visited.append(key)
+        visited_keys.append(key)
 
 
 MAX_NESTING = 20
 """Levels of nested models; deeper nesting means that a model includes itself."""
 MAX_INCLUDED_MODELS = 500
-"""Included models in all; small files that include each other twice could otherwise give millions."""
+"""Total number of included models; small files that include each other twice could otherwise give millions."""
 
 KNOWN_ELEMENTS = {
     "model": "allow_auto_disable enable_wind frame gripper include joint link model plugin pose self_collide static",
@@ -229,7 +247,7 @@ KNOWN_ELEMENTS = {
     "joint": "axis axis2 child gearbox_ratio gearbox_reference_body parent physics plugin pose screw_thread_pitch "
     "sensor thread_pitch",
 }
-"""Elements that SDF allows inside these three; the reader warns of others."""
+"""Elements that SDF allows inside these three elements; the reader warns about other elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +260,10 @@ class SdfLink:
 
 @dataclass(frozen=True, slots=True)
 class SdfJoint:
-    """A <joint>: its full name, its scope, and the names of its parent and child as written."""
+    """A <joint>: its full name, its scope, and the names of its parent and child as written in the file.
+
+    `version` is 100 * major + minor version of SDF, such as 107 for 1.7.
+    """
 
     name: str
     scope: str
@@ -259,7 +280,7 @@ class SdfContent:
 
     Attributes:
         name: name of the model or world.
-        root: the root node, which collects the warnings.
+        root: the root node, whose document collects the warnings.
         frames: all frames.
         links, joints: by full name.
         static_links: full names of the links of static models.
@@ -278,21 +299,21 @@ def collect_models(sdf_source: Source, files: FileResolver) -> SdfContent:
     root = parse_xml(sdf_source, FormatError)
     if root.tag != "sdf":
         raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SDF has <sdf>")
-    version = _version(root)
+    version = _read_version(root)
     worlds = root.all("world")
-    holder = worlds[0] if worlds else root
+    container = worlds[0] if worlds else root
     if len(worlds) > 1:
         worlds[1].warn("is a second world; it is ignored")
-    models = [*holder.all("model"), *holder.all("include")]
-    name = models[0].attributes.get("name", "") if len(models) == 1 else holder.attributes.get("name", "")
+    models = [*container.all("model"), *container.all("include")]
+    name = models[0].attributes.get("name", "") if len(models) == 1 else container.attributes.get("name", "")
     content = SdfContent(name, root)
     if not models:
         raise root.make_error("has no <model>")
     reader = _NestedModelReader(content, files)
-    if len(models) == 1 and not (holder.all("joint") or holder.all("frame")):
+    if len(models) == 1 and not (container.all("joint") or container.all("frame")):
         reader.read_model(models[0], "", "", version, 0)
     else:
-        reader.read_children(holder, "", version, 0)
+        reader.read_children(container, "", version, 0)
     if not content.links:
         raise models[0].make_error("has no <link>")
     return content
@@ -306,69 +327,80 @@ class _NestedModelReader:
         self.included_count = 0
 
     def read_model(
-        self, node: XmlNode, outer: str, scope: str, version: float, depth: int, is_static: bool = False
+        self, node: XmlNode, outer_scope: str, scope: str, version: float, depth: int, is_static: bool = False
     ) -> None:
-        """Add a <model> or an <include>; `outer` is the scope around it, `scope` the scope of its content."""
+        """Add a <model> or an <include>.
+
+        Args:
+            node: the element.
+            outer_scope: the scope that contains the model.
+            scope: the scope of the content of the model.
+            version: version of SDF, see `SdfJoint`.
+            depth: nesting level of the model.
+            is_static: whether a model around this model is static.
+        """
         if depth > MAX_NESTING:
             raise node.make_error(f"nests models deeper than the limit of {MAX_NESTING}; does a model include itself?")
-        body, inner_version = node, version
+        model_node, inner_version = node, version
         if node.tag == "include":
-            body, inner_version = self._open_included(node)
-        is_static = is_static or parse_bool(child_text(body, "static")) or parse_bool(child_text(node, "static"))
+            model_node, inner_version = self._open_included(node)
+        is_static = is_static or parse_bool(child_text(model_node, "static")) or parse_bool(child_text(node, "static"))
         name = scope.removesuffix("::")
         placement = node.attributes.get("placement_frame") or child_text(node, "placement_frame")
         # a pose in the <include> overrides the pose of the included model
-        pose_owner = node if node.first("pose") is not None else body
-        placement = placement or (body.attributes.get("placement_frame") if pose_owner is body else None)
-        surrounding = (outer, "__model__") if scope else ("", WORLD)
+        pose_owner = node if node.first("pose") is not None else model_node
+        placement = placement or (model_node.attributes.get("placement_frame") if pose_owner is model_node else None)
+        outer_frame = (outer_scope, "__model__") if scope else ("", WORLD)
         self.content.frames.add(
-            "model", "", name, pose_owner, surrounding, surrounding, None if placement is None else (scope, placement)
+            "model", "", name, pose_owner, outer_frame, outer_frame, None if placement is None else (scope, placement)
         )
         outer_links = set(self.content.links)
-        self.read_children(body, scope, inner_version, depth, is_static)
-        canonical = body.attributes.get("canonical_link")
-        own_links = [link for link in self.content.links if link not in outer_links]
-        if canonical is not None and scope + canonical not in own_links:
-            hint = did_you_mean(canonical, [link.removeprefix(scope) for link in own_links])
-            raise body.make_error(f"has canonical_link={canonical!r}; there is no such link{hint}")
-        if own_links:
-            self.content.frames.canonical[name] = scope + canonical if canonical is not None else own_links[0]
+        self.read_children(model_node, scope, inner_version, depth, is_static)
+        canonical_link = model_node.attributes.get("canonical_link")
+        model_links = [link for link in self.content.links if link not in outer_links]
+        if canonical_link is not None and scope + canonical_link not in model_links:
+            hint = did_you_mean(canonical_link, [link.removeprefix(scope) for link in model_links])
+            raise model_node.make_error(f"has canonical_link={canonical_link!r}; there is no such link{hint}")
+        if model_links:
+            self.content.frames.canonical_links[name] = (
+                scope + canonical_link if canonical_link is not None else model_links[0]
+            )
         if not self.content.name and not scope:
-            self.content.name = body.attributes.get("name", "")
+            self.content.name = model_node.attributes.get("name", "")
 
     def read_children(self, node: XmlNode, scope: str, version: float, depth: int, is_static: bool = False) -> None:
         """Add the links, joints, frames and models inside a model or a world."""
-        _warn_of_unknown(node)
+        _warn_about_unknown_elements(node)
         frames, links, joints = self.content.frames, self.content.links, self.content.joints
         for child in node.children:
             if child.tag not in ("link", "joint", "frame", "model", "include"):
                 continue
-            name = _name(child)
+            name = _read_name(child)
             if child.tag == "link" and name == WORLD:  # older files define a link for the world
                 child.warn("has the name 'world' and is read as the world itself")
             elif child.tag == "link":
-                self._check_new(child, scope + name, links)
+                self._check_unique(child, scope + name, links)
                 links[scope + name] = SdfLink(scope + name, child)
                 frames.add("link", scope, name, child, (scope, "__model__"), (scope, name))
-                _warn_of_unknown(child)
+                _warn_about_unknown_elements(child)
                 if is_static:
                     self.content.static_links.add(scope + name)
             elif child.tag == "joint":
-                self._check_new(child, scope + name, joints)
-                kind = child.require("type").strip()
-                parent, end = _joint_end(child, "parent"), _joint_end(child, "child")
-                joints[scope + name] = SdfJoint(scope + name, scope, child, kind, parent, end, version)
-                frames.add("joint", scope, name, child, (scope, end), (scope, end))
-                _warn_of_unknown(child)
+                self._check_unique(child, scope + name, joints)
+                joint_type = child.require("type").strip()
+                parent, child_frame = _read_joint_end(child, "parent"), _read_joint_end(child, "child")
+                joints[scope + name] = SdfJoint(scope + name, scope, child, joint_type, parent, child_frame, version)
+                frames.add("joint", scope, name, child, (scope, child_frame), (scope, child_frame))
+                _warn_about_unknown_elements(child)
             elif child.tag == "frame":
-                base = child.attributes.get("attached_to", "").strip() or "__model__"
-                frames.add("frame", scope, name, child, (scope, base), (scope, base))
+                attached_to = child.attributes.get("attached_to", "").strip() or "__model__"
+                frames.add("frame", scope, name, child, (scope, attached_to), (scope, attached_to))
             else:
                 self.read_model(child, scope, f"{scope}{name}::", version, depth + 1, is_static)
 
-    def _check_new(self, node: XmlNode, name: str, known: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
-        if name in known:
-            line = known[name].node.line
+    def _check_unique(self, node: XmlNode, name: str, existing: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
+        if name in existing:
+            line = existing[name].node.line
             raise FormatError(f"{node.where}: the {node.tag} in line {line} is also called {name!r}")
 
     def _open_included(self, node: XmlNode) -> tuple[XmlNode, float]:
@@ -394,10 +426,10 @@ class _NestedModelReader:
             raise node.make_error(
                 f"names {uri!r}, which has {len(models)} <model> in <{root.tag}>; one <model> in <sdf> is required"
             )
-        return models[0], _version(root)
+        return models[0], _read_version(root)
 
 
-def _name(node: XmlNode) -> str:
+def _read_name(node: XmlNode) -> str:
     if node.tag != "include":
         name = node.require("name").strip()
     else:
@@ -409,7 +441,7 @@ def _name(node: XmlNode) -> str:
     return name
 
 
-def _joint_end(joint: XmlNode, tag: str) -> str:
+def _read_joint_end(joint: XmlNode, tag: str) -> str:
     node = joint.first(tag)
     if node is None:
         raise joint.make_error(f"has no <{tag}>")
@@ -419,7 +451,7 @@ def _joint_end(joint: XmlNode, tag: str) -> str:
     return name
 
 
-def _version(root: XmlNode) -> float:
+def _read_version(root: XmlNode) -> float:
     text = root.attributes.get("version", "").strip()
     major, _, minor = text.partition(".")
     if not (major.isdecimal() and (minor or "0").isdecimal()):
@@ -428,8 +460,8 @@ def _version(root: XmlNode) -> float:
     return 100.0 * int(major) + int(minor or 0)
 
 
-def _warn_of_unknown(node: XmlNode) -> None:
-    known = KNOWN_ELEMENTS.get(node.tag, "").split()
-    for child in node.children if known else ():
-        if child.tag not in known and ":" not in child.tag:
-            child.warn(f"is unknown in a <{node.tag}> and ignored{did_you_mean(child.tag, known)}")
+def _warn_about_unknown_elements(node: XmlNode) -> None:
+    known_tags = KNOWN_ELEMENTS.get(node.tag, "").split()
+    for child in node.children if known_tags else ():
+        if child.tag not in known_tags and ":" not in child.tag:
+            child.warn(f"is unknown in a <{node.tag}> and ignored{did_you_mean(child.tag, known_tags)}")

@@ -1,12 +1,12 @@
-"""SDF reader: builds a mechanism from an SDF. Joints have the order of the file.
+"""SDF reader: builds a mechanism from an SDF, with joints in the order of the file.
 
 The links and joints of an SDF may form any graph. `spanning_tree` chooses the joints that form the tree; the
-other joints close loops. A link becomes the child of the first joint that names it as child. Joints that are the only
+other joints close loops. A link becomes the child of the first joint that names it as child. A joint that is the only
 connection to further links may be used in reverse, from child to parent. A <gearbox> moves no link; it couples the
 rotations of two other joints.
 
-Names inside nested and included models are full names, such as "gripper::finger"; names in the single model of a file
-are plain.
+Names inside nested and included models are full names, such as "gripper::finger"; names in the only model of a file
+have no prefix.
 """
 
 from __future__ import annotations
@@ -68,17 +68,20 @@ def spanning_tree(
         world: name of the fixed link.
     """
     names, tree = list(links), SpanningTree(dict.fromkeys(ends, "closure"))
-    first_joints: dict[str, str] = {}
+    first_joint_of_child: dict[str, str] = {}
     for joint, (_, child) in ends.items():
-        first_joints.setdefault(child, joint)
-    order = sorted(ends, key=lambda joint: (joint not in tree_joints, first_joints[ends[joint][1]] != joint))
+        first_joint_of_child.setdefault(child, joint)
+    priority_order = sorted(
+        ends, key=lambda joint: (joint not in tree_joints, first_joint_of_child[ends[joint][1]] != joint)
+    )
     neighbours: dict[str, list[str]] = {}
-    for joint in _spanning_joints(names, ends, order):
+    for joint in _spanning_joints(names, ends, priority_order):
         for link in ends[joint]:
             neighbours.setdefault(link, []).append(joint)
 
     visited_links: set[str] = set()
-    for root in sorted(names, key=lambda name: (name != world, name in first_joints)):  # stable: keeps the file order
+    # the world first, then links that are no child; otherwise in the order of the file, because the sort is stable
+    for root in sorted(names, key=lambda name: (name != world, name in first_joint_of_child)):
         if root in visited_links:
             continue
         tree.roots.append(root)
@@ -96,8 +99,13 @@ def spanning_tree(
     return tree
 
 
-def _spanning_joints(names: Iterable[str], ends: Mapping[str, tuple[str, str]], order: Iterable[str]) -> list[str]:
-    """Return the joints that connect parts which earlier joints in `order` have not connected (Kruskal's algorithm)."""
+def _spanning_joints(
+    names: Iterable[str], ends: Mapping[str, tuple[str, str]], priority_order: Iterable[str]
+) -> list[str]:
+    """Return the joints of a spanning forest by Kruskal's algorithm.
+
+    A joint is used if the joints before it in `priority_order` do not connect its links.
+    """
     parents = {name: name for name in names}
 
     def representative(name: str) -> str:
@@ -106,7 +114,7 @@ def _spanning_joints(names: Iterable[str], ends: Mapping[str, tuple[str, str]], 
         return name
 
     joints: list[str] = []
-    for joint in order:
+    for joint in priority_order:
         start, end = (representative(link) for link in ends[joint])
         if start != end:
             parents[start] = end
@@ -119,12 +127,15 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "ball", "universal", "revo
 UNLIMITED = 1e16
 """m or rad; values of this size or more mean "no limit", as in the SDF specification."""
 PERPENDICULAR_COSINE = 1e-9
-"""Cosine of the angle between two axes below which they count as perpendicular."""
+"""Cosine of the angle between two axes; below this value they are treated as perpendicular."""
 
 
 @dataclass(frozen=True, slots=True)
 class SdfMimic:
-    """A <mimic>: value = ratio * leader value + offset, for one axis of each joint; offset includes the reference."""
+    """A <mimic>: value = ratio * leader value + offset, for one axis of each joint.
+
+    `offset` includes the <reference> of the file.
+    """
 
     node: XmlNode
     joint: str
@@ -136,9 +147,9 @@ class SdfMimic:
 
 
 def check_joint_type(spec: SdfJoint) -> None:
-    known = (*JOINT_TYPES, "gearbox")
-    if spec.type not in known:
-        raise spec.node.make_error(f"has the unknown type {spec.type!r}{did_you_mean(spec.type, known)}")
+    known_types = (*JOINT_TYPES, "gearbox")
+    if spec.type not in known_types:
+        raise spec.node.make_error(f"has the unknown type {spec.type!r}{did_you_mean(spec.type, known_types)}")
 
 
 def make_joints(spec: SdfJoint, frames: SdfFrames, is_reversed: bool) -> list[Joint]:
@@ -147,7 +158,7 @@ def make_joints(spec: SdfJoint, frames: SdfFrames, is_reversed: bool) -> list[Jo
     Args:
         spec: the <joint>.
         frames: frames of the file.
-        is_reversed: whether it is used from its child to its parent, which inverts its motion.
+        is_reversed: whether the joint is used from its child to its parent, which inverts its motion.
     """
     sign = -1.0 if is_reversed else 1.0
     joint = Joint(spec.name)
@@ -156,18 +167,18 @@ def make_joints(spec: SdfJoint, frames: SdfFrames, is_reversed: bool) -> list[Jo
     if spec.type == "ball":
         joint.set_dof(ROTATIONS)
         return [joint]
-    axis = sign * axis_of(spec, "axis", frames)
+    axis = sign * axis_in_joint_frame(spec, "axis", frames)
     if spec.type in ("universal", "revolute2"):
-        return _two_axes(spec, axis, sign * axis_of(spec, "axis2", frames), is_reversed)
+        return _make_two_axis_joints(spec, axis, sign * axis_in_joint_frame(spec, "axis2", frames), is_reversed)
     if spec.type == "screw":
         joint.set_dof((DoF.Z, DoF.EZ))
         joint.axes_wxyz = quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), axis))
-        joint.set_limit(DoF.EZ, *_limits(spec, "axis"))
-        joint.mimic(joint, _pitch(spec), dof=DoF.Z, leader_dof=DoF.EZ)
+        joint.set_limit(DoF.EZ, *_read_limits(spec, "axis"))
+        joint.mimic(joint, _read_pitch(spec), dof=DoF.Z, leader_dof=DoF.EZ)
         return [joint]
     set_axis(joint, axis, is_prismatic=spec.type == "prismatic")
     if spec.type != "continuous":
-        joint.set_limit(joint.dof[0], *_limits(spec, "axis"))
+        joint.set_limit(joint.dof[0], *_read_limits(spec, "axis"))
     return [joint]
 
 
@@ -179,32 +190,35 @@ def dof_of(joint: Joint, axis: str, is_reversed: bool) -> DoF:
 
 
 def has_axis(spec: SdfJoint, axis: str) -> bool:
-    """Return whether a joint moves about or along that axis."""
+    """Return whether a joint moves about or along an axis of the file ("axis", "axis2")."""
     return spec.type not in ("fixed", "ball") and (axis == "axis" or spec.type in ("universal", "revolute2"))
 
 
-def _two_axes(spec: SdfJoint, first: Array, second: Array, is_reversed: bool) -> list[Joint]:
-    """Return joints that rotate about `first` and then about the moved `second`; in reverse order if `is_reversed`."""
-    if abs(float(first @ second)) < PERPENDICULAR_COSINE:
+def _make_two_axis_joints(spec: SdfJoint, axis1: Array, axis2: Array, is_reversed: bool) -> list[Joint]:
+    """Return joints for the rotations about `axis1` and then about the moved `axis2`; reversed if `is_reversed`.
+
+    For perpendicular axes this is a single joint with two dofs.
+    """
+    if abs(float(axis1 @ axis2)) < PERPENDICULAR_COSINE:
         joint = Joint(spec.name, dof=(DoF.EX, DoF.EY))
-        limits = {DoF.EY: _limits(spec, "axis"), DoF.EX: _limits(spec, "axis2")}
-        if is_reversed:  # the inverse motion rotates about the second axis first, so the values swap
-            first, second, limits = second, first, {DoF.EX: limits[DoF.EY], DoF.EY: limits[DoF.EX]}
+        limits = {DoF.EY: _read_limits(spec, "axis"), DoF.EX: _read_limits(spec, "axis2")}
+        if is_reversed:  # the inverse motion rotates about the second axis first, so the dofs are exchanged
+            axis1, axis2, limits = axis2, axis1, {DoF.EX: limits[DoF.EY], DoF.EY: limits[DoF.EX]}
             spec.node.warn("is used from its child to its parent, so its second axis becomes its first dof")
-        x = unit_axis(second - (first @ second) * first)
-        joint.axes_wxyz = quaternion.from_matrix(np.column_stack([x, first, np.cross(x, first)]))
+        x = unit_axis(axis2 - (axis1 @ axis2) * axis1)
+        joint.axes_wxyz = quaternion.from_matrix(np.column_stack([x, axis1, np.cross(x, axis1)]))
         for dof, (lower, upper) in limits.items():
             joint.set_limit(dof, lower, upper)
         return [joint]
     joints = [Joint(spec.name), Joint(f"{spec.name}_axis2")]
-    for joint, axis, tag in zip(joints, (first, second), ("axis", "axis2"), strict=True):
+    for joint, axis, tag in zip(joints, (axis1, axis2), ("axis", "axis2"), strict=True):
         set_axis(joint, axis, is_prismatic=False)
-        joint.set_limit(joint.dof[0], *_limits(spec, tag))
+        joint.set_limit(joint.dof[0], *_read_limits(spec, tag))
     return joints[::-1] if is_reversed else joints
 
 
-def axis_of(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
-    """Return the unit axis (3,) in the frame of the joint."""
+def axis_in_joint_frame(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
+    """Return the unit vector (3,) of an <axis> or <axis2> in the frame of the joint."""
     node = spec.node.first(tag)
     if node is None:
         raise spec.node.make_error(f"has the type {spec.type!r} and no <{tag}>")
@@ -215,16 +229,16 @@ def axis_of(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
     axis = unit_axis(axis)
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
     flag = node.first("use_parent_model_frame")
-    # before version 1.5 axes are expressed in the model frame
-    in_model_frame = spec.version < 105 if flag is None else parse_bool(flag.text)
-    if not expressed_in and not in_model_frame:
+    # before version 1.5, axes are expressed in the model frame
+    is_in_model_frame = spec.version < 105 if flag is None else parse_bool(flag.text)
+    if not expressed_in and not is_in_model_frame:
         return axis
     X_world_frame = frames.pose(frames.key(spec.scope, expressed_in or "__model__", node))
     X_world_joint = frames.pose(FrameKey("joint", spec.name))
     return X_world_joint[:3, :3].T @ X_world_frame[:3, :3] @ axis
 
 
-def _limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
+def _read_limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
     axis = spec.node.first(tag)
     limit = None if axis is None else axis.first("limit")
     if limit is None:
@@ -238,10 +252,10 @@ def _limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
     return lower, upper
 
 
-def _pitch(spec: SdfJoint) -> float:
+def _read_pitch(spec: SdfJoint) -> float:
     """Return the pitch of a screw joint, m per rad.
 
-    `screw_thread_pitch` is in m per revolution; the older `thread_pitch` is in rad per m, of a left-hand thread.
+    `screw_thread_pitch` is in m per revolution; the older `thread_pitch` is in rad per m for a left-hand thread.
     """
     metres_per_revolution = child_number(spec.node, "screw_thread_pitch", math.nan)
     if not math.isnan(metres_per_revolution):
@@ -277,57 +291,61 @@ def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
         if node is None:
             continue
         values = {name: child_limit(node, name, math.inf, UNLIMITED) for name in names}
-        valid = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
-        if valid:
-            extras.setdefault(subject, {})[spec.name] = valid
+        valid_values = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
+        if valid_values:
+            extras.setdefault(subject, {})[spec.name] = valid_values
 
 
 PARALLEL_TOLERANCE = 1e-6
-"""Largest deviation from 1 of the cosine between the axes of a gearbox and its joint; files give angles to four digits.
-"""
+"""Largest deviation from 1 of the cosine of the angle between the axes of a gearbox and of its joint; files contain
+angles with four digits."""
 
 
 def gearbox_mimic(
     spec: SdfJoint, joints: Mapping[str, SdfJoint], ends: Mapping[str, tuple[str, str]], frames: SdfFrames
 ) -> SdfMimic:
-    """Return the coupling of a <gearbox>: child rotation = -ratio * parent rotation, relative to its reference body.
+    """Return the coupling of a <gearbox>: child rotation = -ratio * parent rotation, relative to the reference body.
 
     Args:
         spec: the <joint> of type gearbox.
-        joints: the other joints, by name.
-        ends: parent and child link of each of these.
+        joints: the joints that are not gearboxes, by name.
+        ends: parent and child link of each of these joints.
         frames: frames of the file.
     """
-    reference = frames.body(frames.key(spec.scope, required_child_text(spec.node, "gearbox_reference_body"), spec.node))
+    reference_link = frames.link_of(
+        frames.key(spec.scope, required_child_text(spec.node, "gearbox_reference_body"), spec.node)
+    )
     joints_and_signs: list[tuple[str, float]] = []
     for end, tag in ((spec.parent, "axis"), (spec.child, "axis2")):
-        body = frames.body(frames.key(spec.scope, end, spec.node))
-        joints_and_signs.append(_geared_joint(spec, tag, reference, body, joints, ends, frames))
+        link = frames.link_of(frames.key(spec.scope, end, spec.node))
+        joints_and_signs.append(_find_geared_joint(spec, tag, reference_link, link, joints, ends, frames))
     (leader, leader_sign), (mimic, mimic_sign) = joints_and_signs
     ratio = -child_number(spec.node, "gearbox_ratio", 1.0) * leader_sign / mimic_sign
     return SdfMimic(spec.node, mimic, "axis", leader, "axis", ratio, 0.0)
 
 
-def _geared_joint(
+def _find_geared_joint(
     spec: SdfJoint,
     tag: str,
-    reference: str,
-    body: str,
+    reference_link: str,
+    link: str,
     joints: Mapping[str, SdfJoint],
     ends: Mapping[str, tuple[str, str]],
     frames: SdfFrames,
 ) -> tuple[str, float]:
-    """Return the joint between reference and body, and the sign (1 or -1) of its rotation about the gearbox axis."""
-    for name, pair in ends.items():
-        if set(pair) == {reference, body} and joints[name].type in ("revolute", "continuous"):
-            joint_axis = frames.pose(FrameKey("joint", name))[:3, :3] @ axis_of(joints[name], "axis", frames)
-            gear_axis = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_of(spec, tag, frames)
+    """Return the joint between two links, and the sign (1 or -1) of its rotation about the gearbox axis."""
+    for name, end_links in ends.items():
+        if set(end_links) == {reference_link, link} and joints[name].type in ("revolute", "continuous"):
+            joint_axis = frames.pose(FrameKey("joint", name))[:3, :3] @ axis_in_joint_frame(
+                joints[name], "axis", frames
+            )
+            gear_axis = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_in_joint_frame(spec, tag, frames)
             cosine = float(joint_axis @ gear_axis)
             if 1.0 - abs(cosine) > PARALLEL_TOLERANCE:
-                text = f"has an <{tag}> that is not parallel to the axis of joint {name!r}, which moves {body!r}"
+                text = f"has an <{tag}> that is not parallel to the axis of joint {name!r}, which moves {link!r}"
                 raise spec.node.make_error(text)
-            return name, (1.0 if cosine > 0 else -1.0) * (1.0 if pair[0] == reference else -1.0)
-    raise spec.node.make_error(f"is a gearbox, but no revolute joint connects {reference!r} and {body!r}")
+            return name, (1.0 if cosine > 0 else -1.0) * (1.0 if end_links[0] == reference_link else -1.0)
+    raise spec.node.make_error(f"is a gearbox, but no revolute joint connects {reference_link!r} and {link!r}")
 
 
 def read_sdf(
@@ -345,7 +363,7 @@ def read_sdf(
         packages: folder of each package or model, by name, for `model://` and `package://`.
 
     Returns:
-        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` hold "limits" (effort,
+        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` contain "limits" (effort,
         velocity) and "dynamics" by joint name.
 
     Raises:
@@ -391,37 +409,37 @@ class _MechanismBuilder:
             self.links[WORLD] = Link(WORLD)
         for name, spec in content.links.items():
             visuals, collisions = shapes.read_shapes(spec, "visual"), shapes.read_shapes(spec, "collision")
-            self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=shapes.inertial(spec))
+            self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=shapes.read_inertial(spec))
 
-    def build(self, floating_base: bool) -> list[Frame]:
+    def build(self, has_floating_base: bool) -> list[Frame]:
         """Return the roots of all trees."""
         mimics = self._read_mimics()
         tree_joints = {mimic.joint for mimic in mimics} | {mimic.leader for mimic in mimics}
         tree_joints |= {name for name, spec in self.specs.items() if spec.type == "screw"}
         tree = spanning_tree(self.links, self.ends, tree_joints, WORLD)
-        floating = [
-            root for root in tree.roots if floating_base and root != WORLD and root not in self.content.static_links
+        floating_roots = [
+            root for root in tree.roots if has_floating_base and root != WORLD and root not in self.content.static_links
         ]
         floating_joints = {
-            root: Joint(self._floating_base_name(root, len(floating)), dof=ALL_DOFS) for root in floating
+            root: Joint(self._floating_base_name(root, len(floating_roots)), dof=ALL_DOFS) for root in floating_roots
         }
         for name, spec in self.specs.items():
             if tree.roles[name] == "closure" and name in tree_joints:
                 raise spec.node.make_error(
                     "closes a loop and is a screw, a mimic joint or the leader of one, which is not supported; "
-                    "list another joint of the loop last, so that it closes the loop"
+                    "move another joint of the loop to the end of the file, so that this other joint closes the loop"
                 )
             self._add_joint(spec, tree.roles[name])
             read_sdf_extras(self.extras, spec)
         for mimic in mimics:
-            self._couple(mimic)
-        self._warn_of_clamped_values()
+            self._add_coupling(mimic)
+        self._warn_about_clamped_values()
         root_frames: list[Frame] = []
         for root in tree.roots:
             frame: Frame = self.links[root]
             if root != WORLD:
-                frame.matrix = self._pose(root)
-                if root in floating_joints:  # at zero the base has the pose of the file
+                frame.matrix = self._world_pose(root)
+                if root in floating_joints:  # the pose of the file belongs to joint values of zero
                     joint = floating_joints[root]
                     joint.matrix, frame.matrix = frame.matrix, np.eye(4)
                     joint.add_child(frame)
@@ -429,41 +447,42 @@ class _MechanismBuilder:
             root_frames.append(frame)
         return root_frames
 
-    def _warn_of_clamped_values(self) -> None:
-        """Warn of joints that limits have moved away from zero, the value of all joints in the poses of the file."""
+    def _warn_about_clamped_values(self) -> None:
+        """Warn about joints whose limits exclude zero, which is the value of all joints in the poses of the file."""
         all_joints = [joint for joints in self.joints.values() for joint in joints]
-        clamped = [
+        clamped_joints = [
             joint.name for joint in all_joints if not (joint.is_closure or joint.couplings) and any(joint.values)
         ]
-        if clamped:
+        if clamped_joints:
             self.content.root.warn(
-                f"has poses with joints outside their limits; these joints are now at a limit: {list_names(clamped)}"
+                "has poses with joints outside their limits; these joints are now at a limit: "
+                f"{list_names(clamped_joints)}"
             )
 
     def _add_joint(self, spec: SdfJoint, role: JointRole) -> None:
-        """Add a joint to its first link, and connect the second link as its child or by a closure."""
-        start, end = self.ends[spec.name] if role != "reversed" else self.ends[spec.name][::-1]
+        """Add a joint to its start link, and connect the end link as its child or by a closure."""
+        start_link, end_link = self.ends[spec.name] if role != "reversed" else self.ends[spec.name][::-1]
         if role == "reversed":
             self.reversed_joints.add(spec.name)
         X_world_joint = self.frames.pose(FrameKey("joint", spec.name))
-        X_start = inverse(self._pose(start)) @ X_world_joint
-        X_end = inverse(self._pose(end)) @ X_world_joint
+        X_start_joint = inverse(self._world_pose(start_link)) @ X_world_joint
+        X_end_joint = inverse(self._world_pose(end_link)) @ X_world_joint
         joints = make_joints(spec, self.frames, role == "reversed")
-        parent, joints[0].matrix = self.links[start], X_start
+        parent, joints[0].matrix = self.links[start_link], X_start_joint
         for joint in joints[:-1]:
-            intermediate = Link(f"{spec.name}/{joint.name}")
+            intermediate_link = Link(f"{spec.name}/{joint.name}")
             parent.add_child(joint)
-            joint.add_child(intermediate)
-            parent = intermediate
+            joint.add_child(intermediate_link)
+            parent = intermediate_link
         parent.add_child(joints[-1])
         if role == "closure":
-            joints[-1].make_closure(self.links[end], X_end)
+            joints[-1].make_closure(self.links[end_link], X_end_joint)
         else:
-            self.links[end].matrix = inverse(X_end)
-            joints[-1].add_child(self.links[end])
+            self.links[end_link].matrix = inverse(X_end_joint)
+            joints[-1].add_child(self.links[end_link])
         self.joints[spec.name] = joints
 
-    def _couple(self, mimic: SdfMimic) -> None:
+    def _add_coupling(self, mimic: SdfMimic) -> None:
         joint = self._joint_with_axis(mimic.joint, mimic.axis)
         leader = self._joint_with_axis(mimic.leader, mimic.leader_axis)
         try:
@@ -474,13 +493,13 @@ class _MechanismBuilder:
             raise mimic.node.make_error(f"is not possible: {error}") from None
 
     def _joint_with_axis(self, name: str, axis: str) -> Joint:
-        """Return the joint that has an axis of the file; a joint with two axes may have become two joints."""
+        """Return the joint for an axis of the file; a joint with two axes may be represented by two joints."""
         joints = self.joints[name]
         return next((joint for joint in joints if axis == "axis2" and joint.name != name), joints[0])
 
     def _read_mimics(self) -> list[SdfMimic]:
-        gears = [spec for spec in self.content.joints.values() if spec.type == "gearbox"]
-        mimics = [gearbox_mimic(spec, self.specs, self.ends, self.frames) for spec in gears]
+        gearboxes = [spec for spec in self.content.joints.values() if spec.type == "gearbox"]
+        mimics = [gearbox_mimic(spec, self.specs, self.ends, self.frames) for spec in gearboxes]
         for spec in self.specs.values():
             for tag in ("axis", "axis2"):
                 mimic = read_mimic(spec, tag)
@@ -497,12 +516,12 @@ class _MechanismBuilder:
 
     def _end_links(self, spec: SdfJoint) -> tuple[str, str]:
         """Return the parent and the child link; a frame is replaced by the link to which it is attached."""
-        ends = [self.frames.body(self.frames.key(spec.scope, name, spec.node)) for name in (spec.parent, spec.child)]
+        ends = [self.frames.link_of(self.frames.key(spec.scope, name, spec.node)) for name in (spec.parent, spec.child)]
         if ends[0] == ends[1]:
             raise spec.node.make_error(f"connects {ends[0]!r} to itself")
         return ends[0], ends[1]
 
-    def _pose(self, link: str) -> Array:
+    def _world_pose(self, link: str) -> Array:
         return np.eye(4) if link == WORLD else self.frames.pose(FrameKey("link", link))
 
     def _floating_base_name(self, root: str, count: int) -> str:

@@ -38,15 +38,15 @@ from mechanik.spatial import Pose, inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
 MAX_PIXELS_PER_EDGE = 2049
-"""Pixels along each edge of a height map; as many give 4 million vertices."""
+"""Pixels along each edge of a height map; this limit means 4 million vertices."""
 
 
 def read_png(data: bytes) -> Array:
     """Decode a PNG to brightness values.
 
     Returns:
-        (rows, columns), from 0 (black) to 1 (white), the top row first. Grey without alpha has the 8 or 16 bits of the
-        file; of a coloured image it is the red channel, with 8 bits.
+        (rows, columns), from 0 (black) to 1 (white), the top row first. A grey image without alpha has a resolution of
+        8 or 16 bits, as in the file. For a coloured image, the values are the red channel with 8 bits.
 
     Raises:
         FormatError: the data is not a PNG, or is damaged.
@@ -72,9 +72,9 @@ def read_png(data: bytes) -> Array:
 
 
 def read_heightmap(node: XmlNode, files: FileResolver) -> HeightField | None:
-    """Read a <heightmap> as Gazebo does; a file that cannot be read gives a warning and None.
+    """Read a <heightmap> as Gazebo does; if the file cannot be read, warn and return None.
 
-    Black is at height 0, the brightest pixel at the third size, and the top row has the largest y.
+    Black is at height 0, the brightest pixel is at height z of <size>, and the top row has the largest y.
     """
     uri, size = child_text(node, "uri"), node.first("size")
     x, y, z = (1.0, 1.0, 1.0) if size is None else parse_numbers(size, 3)
@@ -108,17 +108,17 @@ def heightmap_pose(owner: XmlNode) -> Array:
 
 
 class SdfShapeReader:
-    """Reads shapes and inertia of the links of a file; warns once of each missing mesh."""
+    """Reads the shapes and the inertia of the links of a file; warns once about each missing mesh."""
 
     def __init__(self, files: FileResolver, frames: SdfFrames) -> None:
         self.files, self.frames = files, frames
-        self._missing: set[str] = set()
+        self._missing_uris: set[str] = set()
 
     def read_shapes(self, link: SdfLink, tag: str) -> list[ShapeInstance]:
         """Return the shapes of all <visual> or <collision> elements of a link."""
         shapes: list[ShapeInstance] = []
         for node in link.node.all(tag):
-            shape = self._shape(node)
+            shape = self._read_shape(node)
             if shape is not None:
                 X_link_shape = self._pose_on_link(link, node)
                 if isinstance(shape, HalfSpace):
@@ -126,10 +126,10 @@ class SdfShapeReader:
                 elif isinstance(shape, HeightField):
                     X_link_shape = X_link_shape @ heightmap_pose(node)
                 pose = Pose.from_matrix(X_link_shape)
-                shapes.append(ShapeInstance(shape, pose, _material(node), node.attributes.get("name", "")))
+                shapes.append(ShapeInstance(shape, pose, _read_material(node), node.attributes.get("name", "")))
         return shapes
 
-    def inertial(self, link: SdfLink) -> Inertial | None:
+    def read_inertial(self, link: SdfLink) -> Inertial | None:
         node = link.node.first("inertial")
         if node is None:
             return None
@@ -146,7 +146,7 @@ class SdfShapeReader:
         return Inertial(mass, Pose.from_matrix(self._pose_on_link(link, node)), (xx, xy, xz, yy, yz, zz))
 
     def _pose_on_link(self, link: SdfLink, node: XmlNode) -> Array:
-        """Return X_link_part (4, 4) of an element inside a link, whose pose may be relative to another frame."""
+        """Return X_link_element (4, 4) of an element inside a link; its <pose> may be relative to another frame."""
         frame_name = pose_relative_to(node)
         if frame_name is None:
             return child_pose(node)
@@ -155,36 +155,36 @@ class SdfShapeReader:
         X_world_link = self.frames.pose(self.frames.key("", link.name, node))
         return inverse(X_world_link) @ X_world_frame @ child_pose(node)
 
-    def _shape(self, node: XmlNode) -> Shape | None:
+    def _read_shape(self, node: XmlNode) -> Shape | None:
         geometry = node.first("geometry")
-        solids = [] if geometry is None else [child for child in geometry.children if child.tag != "empty"]
-        if not solids:
+        shape_nodes = [] if geometry is None else [child for child in geometry.children if child.tag != "empty"]
+        if not shape_nodes:
             if geometry is None:
                 node.warn("has no geometry; it is ignored")
             return None
-        solid = solids[0]
-        for extra_solid in solids[1:]:
-            extra_solid.warn("is a second shape in the same <geometry>; it is ignored")
-        if solid.tag == "box":
-            x, y, z = _sizes(solid, "size", 3)
+        shape_node = shape_nodes[0]
+        for extra_node in shape_nodes[1:]:
+            extra_node.warn("is a second shape in the same <geometry>; it is ignored")
+        if shape_node.tag == "box":
+            x, y, z = _read_sizes(shape_node, "size", 3)
             return Box((x, y, z))
-        if solid.tag == "sphere":
-            return Sphere(*_sizes(solid, "radius"))
-        if solid.tag in ("cylinder", "capsule"):
-            sizes = *_sizes(solid, "radius"), *_sizes(solid, "length")
-            return Cylinder(*sizes) if solid.tag == "cylinder" else Capsule(*sizes)
-        if solid.tag == "mesh":
-            return self._mesh(solid)
-        if solid.tag == "ellipsoid":
-            return _ellipsoid(solid)
-        if solid.tag == "heightmap":
-            return read_heightmap(solid, self.files)
-        if solid.tag == "plane":  # infinite for contacts; its size is for display
+        if shape_node.tag == "sphere":
+            return Sphere(*_read_sizes(shape_node, "radius"))
+        if shape_node.tag in ("cylinder", "capsule"):
+            sizes = *_read_sizes(shape_node, "radius"), *_read_sizes(shape_node, "length")
+            return Cylinder(*sizes) if shape_node.tag == "cylinder" else Capsule(*sizes)
+        if shape_node.tag == "mesh":
+            return self._read_mesh(shape_node)
+        if shape_node.tag == "ellipsoid":
+            return _read_ellipsoid(shape_node)
+        if shape_node.tag == "heightmap":
+            return read_heightmap(shape_node, self.files)
+        if shape_node.tag == "plane":  # infinite for contacts; its size is for display
             return HalfSpace()
-        solid.warn("is not a supported shape; it is ignored")
+        shape_node.warn("is not a supported shape; it is ignored")
         return None
 
-    def _mesh(self, node: XmlNode) -> Mesh | None:
+    def _read_mesh(self, node: XmlNode) -> Mesh | None:
         uri = child_text(node, "uri")
         if uri is None:
             node.warn("names no file; it is ignored")
@@ -194,14 +194,14 @@ class SdfShapeReader:
         if 0.0 in (sx, sy, sz):
             raise node.make_error("has a scale of 0, which makes it flat")
         exists, path = self.files.locate(uri)
-        if not exists and uri not in self._missing:
-            self._missing.add(uri)
+        if not exists and uri not in self._missing_uris:
+            self._missing_uris.add(uri)
             node.warn(f"names the file {uri!r}, which does not exist{self.files.search_hint(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
 
 
-def _ellipsoid(node: XmlNode) -> Shape:
-    x, y, z = _sizes(node, "radii", 3)
+def _read_ellipsoid(node: XmlNode) -> Shape:
+    x, y, z = _read_sizes(node, "radii", 3)
     try:
         return ellipsoid_shape((x, y, z))
     except ShapeError:
@@ -218,8 +218,8 @@ def _rotation_to_normal(node: XmlNode) -> Array:
     return make_pose(rotation.between((0.0, 0.0, 1.0), normal / np.linalg.norm(normal)), np.zeros(3))
 
 
-def _material(node: XmlNode) -> Material | None:
-    """Return the diffuse colour, or else the ambient one."""
+def _read_material(node: XmlNode) -> Material | None:
+    """Return the diffuse colour; if there is none, the ambient colour; None if there is neither."""
     material = node.first("material")
     if material is None:
         return None
@@ -234,11 +234,11 @@ def _material(node: XmlNode) -> Material | None:
     return None
 
 
-def _sizes(solid: XmlNode, tag: str, count: int = 1) -> tuple[float, ...]:
+def _read_sizes(shape_node: XmlNode, tag: str, count: int = 1) -> tuple[float, ...]:
     """Return the sizes of a shape, m; they must exist and must not be negative."""
-    node = solid.first(tag)
+    node = shape_node.first(tag)
     if node is None:
-        raise solid.make_error(f"has no <{tag}>")
+        raise shape_node.make_error(f"has no <{tag}>")
     sizes = parse_numbers(node, count)
     if min(sizes) < 0.0 or max(sizes) > MAX_DISTANCE:
         raise node.make_error(f"is {node.text.strip()!r}; it must be between 0 and {MAX_DISTANCE:g} m")

@@ -1,1 +1,1 @@
-"""URDF reader and writer, with the file for loop closures beside a URDF."""
+"""URDF reader and writer, and the reader of the sidecar file with loop closures beside a URDF."""

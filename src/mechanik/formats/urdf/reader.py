@@ -1,7 +1,7 @@
-"""URDF reader: builds a mechanism from a URDF. Links and joints keep the order of the file.
+"""URDF reader: builds a mechanism from a URDF, with links and joints in the order of the file.
 
 Numbers that only simulators and controllers use are stored in `extras`, and the writer writes them back. Besides the
-elements of the format, a file may hold a block that other tools ignore:
+elements of the format, a file may contain a block that other tools ignore:
 
     <mechanik>
       <base free="floating_base"/>
@@ -10,9 +10,10 @@ elements of the format, a file may hold a block that other tools ignore:
       <values joint="base" values="0 0 1 0.1 0.2 0.3" wxyz="0.98 0.03 0.11 0.14"/>
     </mechanik>
 
-with gears, racks and joint constraints as in `sidecar.py`. <values> holds the value of each dof, m or rad, and the
-quaternion of a joint with free rotation if the angles alone would lose bits. A joint without <values> is at zero, or at
-the limit nearest to zero; a joint that closes a loop gets its values from the poses of its links.
+The block may also contain gears, racks and joint constraints, see `sidecar.py`. <values> contains the value of each
+dof, m or rad, and the quaternion of a joint with free rotation if the angles are less precise. A joint without <values>
+is at zero, or at the limit nearest to zero; the values of a joint that closes a loop follow from the poses of its
+links.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def read_joint_extras(extras: dict[str, dict[str, Any]], name: str, joint: XmlNo
 
 
 def extra_attributes(extras: Mapping[str, Any], subject: str, joint: str) -> dict[str, str]:
-    """Return the stored numbers of a joint as attribute texts; entries that the subject does not have are ignored."""
-    values = _mapping(_mapping(extras.get(subject)).get(joint))
+    """Return the stored numbers of a joint as attribute texts, without keys that the element of URDF does not have."""
+    values = _as_mapping(_as_mapping(extras.get(subject)).get(joint))
     return {
         key: format_number(value)
         for key, value in values.items()
@@ -93,11 +94,11 @@ def unwritten_extras(extras: Mapping[str, Any], joints: Collection[str]) -> Iter
             yield str(subject)
             continue
         for name, values in cast("Mapping[str, Any]", entries).items():
-            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_mapping(values)), 1):
+            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_as_mapping(values)), 1):
                 yield f"{subject} of {name}"
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
@@ -129,15 +130,15 @@ def check_is_urdf(robot: XmlNode) -> None:
         is_xacro = colon and (prefix == "xacro" or "xacro" in robot.attributes.get(f"xmlns:{prefix}", ""))
         expressions = [value for value in node.attributes.values() if "${" in value or "$(" in value]
         if is_xacro or expressions:
-            shown = f"<{node.tag}>" if is_xacro else repr(expressions[0])
+            excerpt = f"<{node.tag}>" if is_xacro else repr(expressions[0])
             raise FormatError(
-                f"{node.where}: {shown} is xacro; expand the file first: xacro in.xacro > out.urdf "
+                f"{node.where}: {excerpt} is xacro; expand the file first: xacro in.xacro > out.urdf "
                 "(pip install xacro, or part of ROS)"
             )
     if robot.tag != "robot":
-        kinds = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
-        known = f"; this is {kinds[robot.tag]}" if robot.tag in kinds else ""
-        raise FormatError(f"{robot.where}: the root element is <{robot.tag}>; a URDF has <robot>{known}")
+        formats = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
+        hint = f"; this is {formats[robot.tag]}" if robot.tag in formats else ""
+        raise FormatError(f"{robot.where}: the root element is <{robot.tag}>; a URDF has <robot>{hint}")
     if not robot.attributes.get("name", "").strip():
         robot.warn("has no name")
 
@@ -155,12 +156,12 @@ def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
 
 def read_joints(robot: XmlNode, links: Mapping[str, XmlNode]) -> list[UrdfJoint]:
     """Return all joints in the order of the file; each connects two existing links, and no link has two parents."""
-    specs: list[UrdfJoint] = []
+    joints: list[UrdfJoint] = []
     parent_joints: dict[str, str] = {}
     for name, node in nodes_by_name(robot, "joint").items():
-        kind = node.require("type").strip()
-        if kind not in JOINT_TYPES:
-            raise node.make_error(f"has the unknown type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
+        joint_type = node.require("type").strip()
+        if joint_type not in JOINT_TYPES:
+            raise node.make_error(f"has the unknown type {joint_type!r}{did_you_mean(joint_type, JOINT_TYPES)}")
         ends: list[str] = []
         for tag in ("parent", "child"):
             end = node.first(tag)
@@ -180,18 +181,19 @@ def read_joints(robot: XmlNode, links: Mapping[str, XmlNode]) -> list[UrdfJoint]
                 "a <closure> in a block <mechanik>"
             )
         parent_joints[child] = name
-        specs.append(UrdfJoint(node, name, kind, parent, child))
-    return specs
+        joints.append(UrdfJoint(node, name, joint_type, parent, child))
+    return joints
 
 
-def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
-    """Return the only link without a parent joint, from which all others can be reached."""
-    parents = {spec.child: spec.parent for spec in specs}
+def find_root(links: Mapping[str, XmlNode], joints: Sequence[UrdfJoint]) -> str:
+    """Return the only link without a parent joint; raise an error if there are several, or if links form a cycle."""
+    parents = {joint.child: joint.parent for joint in joints}
     roots = [name for name in links if name not in parents]
     if len(roots) > 1:
-        listed = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
+        root_names = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
         raise FormatError(
-            f"{links[roots[1]].where}: {len(roots)} links are not the child of any joint; a URDF has one root: {listed}"
+            f"{links[roots[1]].where}: {len(roots)} links are not the child of any joint; a URDF has one root: "
+            f"{root_names}"
         )
     children: dict[str, list[str]] = {}
     for child, parent in parents.items():
@@ -202,9 +204,9 @@ def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
         name = link_stack.pop()
         visited_links.add(name)
         link_stack.extend(children.get(name, ()))
-    unreached = [name for name in links if name not in visited_links]
-    if unreached:
-        chain = [unreached[0]]
+    unreached_links = [name for name in links if name not in visited_links]
+    if unreached_links:
+        chain = [unreached_links[0]]
         while parents[chain[-1]] not in chain:
             chain.append(parents[chain[-1]])
         cycle = chain[chain.index(parents[chain[-1]]) :]
@@ -214,36 +216,36 @@ def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return the first three names and the number of further ones, for the end of a message."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    """Return the first three names and the number of further names, for the end of a message."""
+    count_text = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + count_text
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
     """Return the most similar known name as a question, for the end of a message; empty if none is similar."""
-    similar_names = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    similar_names = difflib.get_close_matches(name, list(known_names), n=1, cutoff=0.5)
     return f"; did you mean {similar_names[0]!r}?" if similar_names else ""
 
 
 def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None:
     """Couple the mimic joints to their leaders, wherever these are in the file."""
     leaders: dict[str, tuple[XmlNode, str]] = {}
-    ignored: list[tuple[XmlNode, str, str]] = []
+    ignored_mimics: list[tuple[XmlNode, str, str]] = []
     for spec in specs:
         node = spec.node.first("mimic")
         if node is None:
             continue
         leader = node.require("joint")
-        if leader not in joints:  # such files exist, because other readers ignore <mimic>
+        if leader not in joints:  # only a warning, because such files exist: other readers ignore <mimic>
             node.warn(f"is ignored: there is no joint {leader!r}{did_you_mean(leader, joints)}")
             continue
-        unsuitable = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
-        if unsuitable:
-            ignored.append((node, spec.name, unsuitable[0]))
+        unsuitable_joints = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
+        if unsuitable_joints:
+            ignored_mimics.append((node, spec.name, unsuitable_joints[0]))
         else:
             leaders[spec.name] = node, leader
-    _warn_of_ignored_mimics(ignored)
-    _check_acyclic(leaders)
+    _warn_about_ignored_mimics(ignored_mimics)
+    _check_no_mimic_cycle(leaders)
     couplings: list[tuple[XmlNode, Coupling]] = []
     for name, (node, leader) in leaders.items():
         ratio, offset = node.number("multiplier"), node.number("offset")
@@ -258,26 +260,26 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
 
 
 def has_conflicting_limits(coupling: Coupling) -> bool:
-    """Return whether the limits of a mimic joint leave its movable leader no range."""
+    """Return whether a movable leader could not move within the limits of its mimic joint."""
     lower, upper = coupling.leader.limits(coupling.leader_dof)
-    low, high = coupling.limits_for_leader()
-    return lower < upper and max(lower, low) >= min(upper, high)
+    required_lower, required_upper = coupling.limits_for_leader()
+    return lower < upper and max(lower, required_lower) >= min(upper, required_upper)
 
 
-def _warn_of_ignored_mimics(ignored: Sequence[tuple[XmlNode, str, str]]) -> None:
-    """Warn once for all joints, because some robots have a dozen of them."""
-    if len(ignored) == 1:
-        node, _, name = ignored[0]
+def _warn_about_ignored_mimics(ignored_mimics: Sequence[tuple[XmlNode, str, str]]) -> None:
+    """Add a single warning for all these joints, because some robots have a dozen of them."""
+    if len(ignored_mimics) == 1:
+        node, _, name = ignored_mimics[0]
         node.warn(f"is ignored: joint {name!r} does not have exactly one dof")
-    elif ignored:
-        first = ignored[0][0]
-        first.document.warnings.append(
-            f"{first.where}: the <mimic> of {len(ignored)} joints is ignored, because they or their leaders do not "
-            f"have exactly one dof: {list_names([name for _, name, _ in ignored])}"
+    elif ignored_mimics:
+        first_node = ignored_mimics[0][0]
+        first_node.document.warnings.append(
+            f"{first_node.where}: the <mimic> of {len(ignored_mimics)} joints is ignored, because they or their "
+            f"leaders do not have exactly one dof: {list_names([name for _, name, _ in ignored_mimics])}"
         )
 
 
-def _check_acyclic(leaders: Mapping[str, tuple[XmlNode, str]]) -> None:
+def _check_no_mimic_cycle(leaders: Mapping[str, tuple[XmlNode, str]]) -> None:
     for name, (node, leader) in leaders.items():
         chain = [name]
         while leader in leaders and leader not in chain:
@@ -291,7 +293,7 @@ def _check_acyclic(leaders: Mapping[str, tuple[XmlNode, str]]) -> None:
 
 
 def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str]) -> Iterator[Element]:
-    """Yield the <values> elements of a joint; none if the reader would choose the same values anyway.
+    """Yield the <values> elements of a joint; none if its values are the defaults of the reader.
 
     Args:
         name: name of the joint.
@@ -305,7 +307,7 @@ def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str])
                 yield Element("values", joint=dof_joint, values=format_number(values[dof]))
     elif joint.closure is not None:
         if not _has_default_values(joint):
-            # the reader computes them from the links; the text only selects between equivalent angles
+            # the reader computes the values from the links; the written values only select between equivalent angles
             yield Element(
                 "values", joint=name, values=format_numbers(np.clip(joint.values.round(6), joint.lower, joint.upper))
             )
@@ -317,9 +319,9 @@ def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str])
 
 
 def _is_default_value(joint: Joint, dof: DoF, value: float) -> bool:
-    # if mimic joints contradict each other, the nearest value depends on the reading order
-    mimics = [coupling for coupling in joint._mimic_couplings if coupling.leader_dof is dof]
-    return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(coupling) for coupling in mimics)
+    # if limits of mimic joints contradict each other, the clamped value depends on the order of reading
+    couplings = [coupling for coupling in joint._mimic_couplings if coupling.leader_dof is dof]
+    return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(coupling) for coupling in couplings)
 
 
 def _has_default_values(joint: Joint) -> bool:
@@ -327,8 +329,10 @@ def _has_default_values(joint: Joint) -> bool:
         is_rotated = joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, quaternion.identity())
         return not is_rotated and all(_is_default_value(joint, dof, joint.value(dof)) for dof in joint.dof)
     lower, upper = joint._lower, joint._upper
-    start = np.clip(np.zeros(6), lower, upper)
-    values = joint_values_from_pose(joint.closure._relative_pose(), joint.dof, start, lower, upper)[list(joint.dof)]
+    initial_values = np.clip(np.zeros(6), lower, upper)
+    values = joint_values_from_pose(joint.closure._relative_pose(), joint.dof, initial_values, lower, upper)[
+        list(joint.dof)
+    ]
     return bool((np.abs(values - joint.values) <= 1e-9 * (1.0 + np.abs(values))).all())
 
 
@@ -336,8 +340,10 @@ def _exact_values(joint: Joint) -> Array:
     """Return all six values; the angles of a spherical joint are recomputed if its quaternion is more precise."""
     values = np.array(joint._values)
     if joint.has_quaternion and quaternion.angle_between(_wxyz_from_values(values), joint.rotation_wxyz) > 1e-15:
-        near = values[[5, 4, 3]]
-        values[[5, 4, 3]] = euler.euler_from_quaternion(joint.rotation_wxyz, order="zyx", axes="moving", near=near)
+        stored_angles = values[[5, 4, 3]]
+        values[[5, 4, 3]] = euler.euler_from_quaternion(
+            joint.rotation_wxyz, order="zyx", axes="moving", near=stored_angles
+        )
     return values
 
 
@@ -364,10 +370,10 @@ def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> 
     entries = [(nodes.pop(name), name, joint) for name, joint in joints.items() if name in nodes]
     for node, name, joint in entries:
         if not joint._couplings:
-            _set_values(joint, name, node)
+            _set_independent_values(joint, name, node)
     for node, name, joint in entries:  # after all leaders have their values
         if joint._couplings:
-            value, coupled_value = _numbers(joint, name, node)[0], float(joint.values[0])
+            value, coupled_value = _read_values(joint, name, node)[0], float(joint.values[0])
             if abs(value - coupled_value) > AGREEMENT_TOLERANCE * (1.0 + abs(coupled_value)):
                 leader = joint.couplings[0].leader.name
                 raise node.make_error(
@@ -375,15 +381,15 @@ def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> 
                 )
 
 
-def _set_values(joint: Joint, name: str, node: XmlNode) -> None:
-    """Set the values without the setters, which may change the last bit."""
-    numbers = dict(zip(joint.dof, _numbers(joint, name, node), strict=True))
-    for dof, value in numbers.items():
+def _set_independent_values(joint: Joint, name: str, node: XmlNode) -> None:
+    """Check the values and assign them directly, because the setters may change the last bit."""
+    values_by_dof = dict(zip(joint.dof, _read_values(joint, name, node), strict=True))
+    for dof, value in values_by_dof.items():
         lower, upper = joint.limits(dof)
         if not lower <= value <= upper:
             raise node.make_error(f"sets joint {name!r} to {value:g}, outside its limits {lower:g} to {upper:g}")
-    joint._assign(numbers)
-    for dof, value in numbers.items():
+    joint._assign(values_by_dof)
+    for dof, value in values_by_dof.items():
         joint._values[dof] = value
     wxyz = node.numbers("wxyz", 4)
     if wxyz is not None:
@@ -393,12 +399,12 @@ def _set_values(joint: Joint, name: str, node: XmlNode) -> None:
     joint._invalidate()
 
 
-def _numbers(joint: Joint, name: str, node: XmlNode) -> tuple[float, ...]:
-    count, size = len(node.require("values").split()), len(joint.dof)
-    if count != size:
-        dofs = f" ({' '.join(dof.name for dof in joint.dof)})" if size else ""
-        raise node.make_error(f"of joint {name!r} has {count} numbers; the joint has {size} dof{dofs}")
-    return node.numbers("values", size) or ()
+def _read_values(joint: Joint, name: str, node: XmlNode) -> tuple[float, ...]:
+    count, dof_count = len(node.require("values").split()), len(joint.dof)
+    if count != dof_count:
+        dofs = f" ({' '.join(dof.name for dof in joint.dof)})" if dof_count else ""
+        raise node.make_error(f"of joint {name!r} has {count} numbers; the joint has {dof_count} dof{dofs}")
+    return node.numbers("values", dof_count) or ()
 
 
 def _set_rotation(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...]) -> None:
@@ -441,7 +447,7 @@ def read_urdf(
             file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.
 
     Returns:
-        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` hold the data that only
+        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` contain the data that only
         simulators and controllers use, by subject ("limits", "safety", "dynamics", "calibration") and joint name.
 
     Raises:
@@ -466,27 +472,27 @@ def read_urdf(
     shapes = UrdfShapeReader(robot, file_resolver(urdf_source, packages))
     link_nodes = nodes_by_name(robot, "link")
     specs = read_joints(robot, link_nodes)
-    if not link_nodes:  # a failed xacro expansion leaves such files, also in published packages
+    if not link_nodes:  # a failed xacro expansion writes such files; some published packages contain them
         robot.warn("has no link; the mechanism is empty")
         return Mechanism([], name=robot.attributes.get("name", ""), warnings=robot.document.warnings)
     root_name = find_root(link_nodes, specs)
 
-    free_base = _free_base(robot, base, specs)
-    floating = {} if free_base is None else {free_base: Joint(free_base, dof=ALL_DOFS)}
-    links = {name: _link(node, shapes) for name, node in link_nodes.items()}
+    free_base_name = _free_base_name(robot, base, specs)
+    base_joints = {} if free_base_name is None else {free_base_name: Joint(free_base_name, dof=ALL_DOFS)}
+    links = {name: _read_link(node, shapes) for name, node in link_nodes.items()}
     shapes.report()
     extras: dict[str, dict[str, Any]] = {}
-    joints = {spec.name: _joint(spec, extras) for spec in specs}
+    joints = {spec.name: _read_joint(spec, extras) for spec in specs}
     for spec in specs:
         links[spec.parent].add_child(joints[spec.name])
         joints[spec.name].add_child(links[spec.child])
     root: Frame = links[root_name]
-    for joint in floating.values():
+    for joint in base_joints.values():
         joint.add_child(root)
         root = joint
     if mimic:
         apply_mimic(specs, joints)
-    joints |= floating
+    joints |= base_joints
     sidecar = read_sidecar(urdf_source, robot, closures)
     couplings = read_couplings(sidecar, robot)
     add_couplings(couplings, joints, ("gear", "rack"))
@@ -504,19 +510,19 @@ def read_urdf(
 def _set_values_and_close_loops(
     robot: XmlNode, joints: Mapping[str, Joint], links: Mapping[str, Link], specs: Sequence[SidecarEntry]
 ) -> None:
-    """Set the joint values, close the loops there, and then set the values of the closing joints."""
+    """Set the joint values, close the loops at these values, and then set the values of the closing joints."""
     value_nodes = joint_value_nodes(robot)
     set_joint_values(value_nodes, joints)
-    closing = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
-    set_joint_values(value_nodes, {name: joint for name, joint in closing.items() if isinstance(joint, Joint)})
-    unused = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
+    closing_joints = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
+    set_joint_values(value_nodes, {name: joint for name, joint in closing_joints.items() if isinstance(joint, Joint)})
+    free_bases = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
     for name, node in value_nodes.items():
-        if name not in unused:  # the base floats in the file, but the caller requests a fixed base
-            known = did_you_mean(name, [*joints, *closing])
-            raise node.make_error(f"names the joint {name!r}; there is no such joint{known}")
+        if name not in free_bases:  # a free base in the file has no joint if the caller requests a fixed base
+            hint = did_you_mean(name, [*joints, *closing_joints])
+            raise node.make_error(f"names the joint {name!r}; there is no such joint{hint}")
 
 
-def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> str | None:
+def _free_base_name(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> str | None:
     """Return the name of the floating base joint, or None for a fixed base."""
     name = "floating_base"
     for block in robot.all("mechanik"):
@@ -524,8 +530,8 @@ def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> 
             if child.tag == "base":
                 base, name = base or "free", child.require("free")
             elif child.tag not in BLOCK_TAGS:
-                known = ", ".join(f"<{tag}>" for tag in ("base", *BLOCK_TAGS))
-                raise child.make_error(f"is unknown in the block <mechanik>, which may contain {known}")
+                known_tags = ", ".join(f"<{tag}>" for tag in ("base", *BLOCK_TAGS))
+                raise child.make_error(f"is unknown in the block <mechanik>, which may contain {known_tags}")
     if base != "free":
         return None
     used_names = {spec.name for spec in specs}
@@ -534,7 +540,7 @@ def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> 
     return name
 
 
-def _link(node: XmlNode, shapes: UrdfShapeReader) -> Link:
+def _read_link(node: XmlNode, shapes: UrdfShapeReader) -> Link:
     return Link(
         node.attributes["name"],
         visuals=shapes.read_shapes(node, "visual"),
@@ -543,7 +549,7 @@ def _link(node: XmlNode, shapes: UrdfShapeReader) -> Link:
     )
 
 
-def _joint(spec: UrdfJoint, extras: dict[str, dict[str, Any]]) -> Joint:
+def _read_joint(spec: UrdfJoint, extras: dict[str, dict[str, Any]]) -> Joint:
     node = spec.node
     position, wxyz = read_origin(node)
     joint = Joint(spec.name, position=position, wxyz=wxyz)
@@ -551,27 +557,27 @@ def _joint(spec: UrdfJoint, extras: dict[str, dict[str, Any]]) -> Joint:
         joint.set_dof(ALL_DOFS)
     elif spec.type == "planar":
         joint.set_dof((DoF.X, DoF.Y, DoF.EZ))
-        joint.axes_wxyz = as_axes_wxyz(_axis(node), spec.name)
+        joint.axes_wxyz = as_axes_wxyz(_read_axis(node), spec.name)
     elif spec.type != "fixed":
-        set_axis(joint, _axis(node), is_prismatic=spec.type == "prismatic")
+        set_axis(joint, _read_axis(node), is_prismatic=spec.type == "prismatic")
     if spec.type in ("revolute", "prismatic"):
-        _limit(joint, node)
+        _read_limits(joint, node)
     read_joint_extras(extras, spec.name, node)
     return joint
 
 
 def set_axis(joint: Joint, axis: Array, is_prismatic: bool) -> None:
-    """Give a joint one dof along or about a unit vector (3,): x, y or z directly, others as a rotated z axis."""
-    for direction in range(3):
-        # an axis that is off only by rounding would cost an extra rotation in every pose
-        if np.abs(axis - np.eye(3)[direction]).max() < 1e-15:
-            joint.set_dof(DoF(direction if is_prismatic else 3 + direction))
+    """Give a joint one dof along or about a unit vector (3,): X, Y, Z, EX, EY or EZ, or a rotated z axis."""
+    for axis_index in range(3):
+        # the tolerance ignores rounding errors of the axis, which would add a rotation to every pose
+        if np.abs(axis - np.eye(3)[axis_index]).max() < 1e-15:
+            joint.set_dof(DoF(axis_index if is_prismatic else 3 + axis_index))
             return
     joint.set_dof(DoF.Z if is_prismatic else DoF.EZ)
     joint.axis = axis
 
 
-def _axis(node: XmlNode) -> Array:
+def _read_axis(node: XmlNode) -> Array:
     """Return the unit axis (3,) of a joint."""
     axis = node.first("axis")
     xyz = None if axis is None else axis.numbers("xyz", 3)
@@ -584,20 +590,20 @@ def _axis(node: XmlNode) -> Array:
 
 
 def unit_axis(axis: Array) -> Array:
-    """Normalize an axis exactly as the reader does; the writer relies on its last bit."""
+    """Normalize an axis. Reader and writer both use this function, because the last bit must be the same."""
     return axis / math.hypot(*axis)
 
 
-def _limit(joint: Joint, node: XmlNode) -> None:
-    limit = next(iter(node.all("limit")), None)  # `read_joint_extras` warns of a second one
+def _read_limits(joint: Joint, node: XmlNode) -> None:
+    limit = next(iter(node.all("limit")), None)  # `read_joint_extras` warns about a second <limit>
     lower = None if limit is None else limit.number("lower")
     upper = None if limit is None else limit.number("upper")
     if lower is None and upper is None:
         node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it is read without limits")
         return
-    low, high = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
-    if low > high:
-        raise (limit or node).make_error(f"has a lower limit of {low:g}, above its upper limit of {high:g}")
-    if low >= UNLIMITED or high <= -UNLIMITED:
+    lower, upper = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
+    if lower > upper:
+        raise (limit or node).make_error(f"has a lower limit of {lower:g}, above its upper limit of {upper:g}")
+    if lower >= UNLIMITED or upper <= -UNLIMITED:
         raise (limit or node).make_error(f"allows only values beyond {UNLIMITED:g}")
-    joint.set_limits(-np.inf if low <= -UNLIMITED else low, np.inf if high >= UNLIMITED else high)
+    joint.set_limits(-np.inf if lower <= -UNLIMITED else lower, np.inf if upper >= UNLIMITED else upper)

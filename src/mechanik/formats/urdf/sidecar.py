@@ -1,8 +1,8 @@
 """Loop closures, gears, racks and joint constraints of a URDF, which the format itself cannot express.
 
-They come from a file `NAME.closures.json` (or `.yaml`, `.yml`) beside `NAME.urdf`, and from the block <mechanik> in the
-URDF. CAD exporters also leave link pairs `closing_NAME_1` and `closing_NAME_2`, whose origins coincide (closure kind
-"ball"). The file holds a list of closures, or an object:
+They come from a sidecar file `NAME.closures.json` (or `.yaml`, `.yml`) beside `NAME.urdf`, and from the block
+<mechanik> in the URDF. CAD exporters also write link pairs `closing_NAME_1` and `closing_NAME_2`, whose origins must
+coincide (closure kind "ball"). The file contains a list of closures, or an object:
 
     {"closures": [{"name": "loop", "kind": "pin", "link": "coupler", "at": {"xyz": [1.8, 0, 0]},
                    "onto_link": "rocker", "onto": {"xyz": [1.2, 0, 0], "rpy": [0, 0, 0]}, "axis": "z"}],
@@ -10,16 +10,16 @@ URDF. CAD exporters also leave link pairs `closing_NAME_1` and `closing_NAME_2`,
      "racks": [{"rack": "slide", "pinion": "pinion", "radius": 0.02, "offset": 0}],
      "laws": [{"name": "cam", "terms": {"left": 1, "base.X": [1, 0.5]}, "constant": 0.3}]}
 
-A closure has `free`, a list of dofs, instead of `kind` if no kind fits. Without `onto` the loop is closed at the
-present joint values. Further keys of a closure are `axes_wxyz`, the rotation to its axes if `axis` is not enough,
-`lower` and `upper`, the limits of its dofs, and `cone` and `cone_axes`, the swing limit. In the block <mechanik>,
+If no kind fits, a closure has `free`, a list of dofs, instead of `kind`. If `onto` is missing, the loop is closed at
+the present joint values. Further keys of a closure are `axes_wxyz` (the rotation to its axes, if `axis` is not enough),
+`lower` and `upper` (the limits of its dofs), and `cone` and `cone_axes` (the swing limit). In the block <mechanik>,
 gears, racks and joint constraints are:
 
     <gear follower="wheel" leader="pinion" teeth="60 20" inside="true" offset="0"/>
     <rack rack="slide" pinion="pinion" radius="0.02" offset="0"/>
     <law name="cam" constant="0.3"> <term joint="left" factors="1"/> <term joint="base" dof="X" factors="1 0.5"/> </law>
 
-`Builder.gear`, `Builder.rack` and `Builder.joint_constraint` describe these values.
+`Builder.gear`, `Builder.rack` and `Builder.joint_constraint` explain these values.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_axes_wxyz, as_vector
 
 SIDECAR_SUFFIXES = (".closures.json", ".closures.yaml", ".closures.yml")
-"""Endings of the name of the file beside a URDF; the first that exists is read."""
+"""Endings of the file name of a sidecar; the first file that exists is read."""
 SECTIONS = ("closures", "laws", "gears", "racks")
-"""Keys of that file: closures, joint constraints, gears and racks."""
+"""Keys of a sidecar: closures, joint constraints, gears and racks."""
 
 SidecarInput = str | Path | Mapping[str, Any] | Sequence[Any] | None
-"""A file, its content, or None for the file beside the URDF."""
+"""A sidecar file, its content, or None for the file beside the URDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class SidecarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """Content of the file beside a URDF.
+    """Content of the sidecar file beside a URDF.
 
     Attributes:
         where: file name for messages.
@@ -96,15 +96,15 @@ class Sidecar:
 
 
 def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = None) -> Sidecar:
-    """Read the file beside a URDF.
+    """Read the sidecar of a URDF; it is empty if there is no file.
 
     Args:
         urdf_source: the source of the URDF.
-        robot: its root node, which collects the warnings.
+        robot: root node of the URDF, whose document collects the warnings.
         source: a file, or its content, that replaces the file beside the URDF.
     """
     if source is None and urdf_source.resolver is not None:
-        return _sidecar_in_memory(urdf_source, urdf_source.resolver, robot)
+        return _read_sidecar_in_memory(urdf_source, urdf_source.resolver, robot)
     if source is None and (path := urdf_source.path) is not None:
         files = [path.with_name(path.stem + suffix) for suffix in SIDECAR_SUFFIXES]
         files = [file for file in files if file.is_file()]
@@ -118,8 +118,8 @@ def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = Non
     return _parse_sections("closures", source)
 
 
-def _sidecar_in_memory(urdf_source: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
-    """Read the file that came with a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
+def _read_sidecar_in_memory(urdf_source: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
+    """Read the sidecar of a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
     sources: dict[str, Source] = {}
     for suffix in SIDECAR_SUFFIXES:
         source = resolver.open(urdf_source.stem + suffix)
@@ -138,8 +138,8 @@ def _parse_sections(where: str, content: Any) -> Sidecar:
     sections: Mapping[Any, Any] = {"closures": content}
     if isinstance(content, Mapping):
         sections = cast("Mapping[Any, Any]", content)
-        unknown = [key for key in sections if key not in (*SECTIONS, "version")]
-        if unknown or not any(section in sections for section in SECTIONS):
+        unknown_keys = [key for key in sections if key not in (*SECTIONS, "version")]
+        if unknown_keys or not any(section in sections for section in SECTIONS):
             raise FormatError(
                 f"{where}: the content must be a list of closures, or an object with the keys {', '.join(SECTIONS)}, "
                 f"not {list(sections)!r}"
@@ -191,9 +191,9 @@ CLOSING_LINK = re.compile(r"closing_(.+)_([12])")
 
 def read_closures(sidecar: Sidecar, robot: XmlNode, links: Mapping[str, Link]) -> list[SidecarEntry]:
     """Return all closures of a URDF: from the file beside it, from its blocks, and from closing link pairs."""
-    specs = sidecar.entries("closures")
-    specs += [_closure_from_node(node) for block in robot.all("mechanik") for node in block.all("closure")]
-    return specs + _closing_link_pairs(robot, links, {str(spec.data.get("name")) for spec in specs})
+    entries = sidecar.entries("closures")
+    entries += [_closure_from_node(node) for block in robot.all("mechanik") for node in block.all("closure")]
+    return entries + _closing_link_pairs(robot, links, {str(entry.data.get("name")) for entry in entries})
 
 
 def _closure_from_node(node: XmlNode) -> SidecarEntry:
@@ -204,9 +204,9 @@ def _closure_from_node(node: XmlNode) -> SidecarEntry:
         data["axis"] = node.numbers("axis", 3)
     if "axes_wxyz" in data:
         data["axes_wxyz"] = node.numbers("axes_wxyz", 4)
-    for side in ("lower", "upper"):
-        if side in data:
-            data[side] = [None if word == "none" else word for word in data[side].split()]
+    for bound in ("lower", "upper"):
+        if bound in data:
+            data[bound] = [None if word == "none" else word for word in data[bound].split()]
     for child in node.children:
         if child.tag not in ("at", "onto"):
             raise child.make_error("is unknown in a closure, which may contain <at> and <onto>")
@@ -216,7 +216,7 @@ def _closure_from_node(node: XmlNode) -> SidecarEntry:
 
 
 def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], used_names: set[str]) -> list[SidecarEntry]:
-    specs: list[SidecarEntry] = []
+    entries: list[SidecarEntry] = []
     for link in links:
         match = CLOSING_LINK.fullmatch(link)
         if match is None or match[1] in used_names:
@@ -226,24 +226,24 @@ def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], used_names: s
             robot.document.warnings.append(f"Link {link!r} has no partner {partner!r}; it does not close a loop.")
         elif match[2] == "1":
             data = {"name": match[1], "kind": "ball", "link": link, "onto_link": partner, "onto": (0.0, 0.0, 0.0)}
-            specs.append(SidecarEntry(f"links {link!r} and {partner!r}", data))
-    return specs
+            entries.append(SidecarEntry(f"links {link!r} and {partner!r}", data))
+    return entries
 
 
 # ---- creating closures ------------------------------------------------------------------------
 
 
-def close_loops(specs: Sequence[SidecarEntry], links: Mapping[str, Link], joint_names: set[str]) -> list[Closure]:
-    """Create the closures; the name of each closing joint must differ from `joint_names` and from the others."""
+def close_loops(entries: Sequence[SidecarEntry], links: Mapping[str, Link], joint_names: set[str]) -> list[Closure]:
+    """Create the closures; the name of each closing joint must be unique and must not be in `joint_names`."""
     closures: list[Closure] = []
     used_names = set(joint_names)
-    for spec in specs:
+    for entry in entries:
         try:
-            closure = _make_closure(spec.data, links)
+            closure = _make_closure(entry.data, links)
         except MechanikError as error:
-            raise FormatError(f"{spec.where}: {error}") from None
+            raise FormatError(f"{entry.where}: {error}") from None
         if closure.name in used_names:
-            raise FormatError(f"{spec.where}: another joint is called {closure.name!r}; names must be unique")
+            raise FormatError(f"{entry.where}: another joint is called {closure.name!r}; names must be unique")
         used_names.add(closure.name)
         closures.append(closure)
     return closures
@@ -264,8 +264,8 @@ def _make_closure(data: Mapping[str, Any], links: Mapping[str, Link]) -> Closure
             raise UnknownName("link", data[key], links)
         ends.append(links[data[key]])
     parent, link = ends
-    joint = Joint(name, dof=_free_dofs(data))
-    position, wxyz = _position_wxyz(data.get("at"), "at")
+    joint = Joint(name, dof=_read_free_dofs(data))
+    position, wxyz = _read_position_wxyz(data.get("at"), "at")
     joint.position, joint.wxyz = position, wxyz
     if "axis" in data and "axes_wxyz" in data:
         raise FormatError("axis and axes_wxyz exclude each other")
@@ -274,25 +274,26 @@ def _make_closure(data: Mapping[str, Any], links: Mapping[str, Link]) -> Closure
     else:
         joint.axes_wxyz = as_axes_wxyz(data.get("axis", "z"), name)
     joint.set_limits(
-        _limits(data.get("lower"), -np.inf, len(joint.dof)), _limits(data.get("upper"), np.inf, len(joint.dof))
+        _read_limits(data.get("lower"), -np.inf, len(joint.dof)),
+        _read_limits(data.get("upper"), np.inf, len(joint.dof)),
     )
     if data.get("cone") is not None:
-        joint.set_cone(_number(data["cone"], "cone"), data.get("cone_axes", "z"))
+        joint.set_cone(_read_number(data["cone"], "cone"), data.get("cone_axes", "z"))
     elif "cone_axes" in data:
         raise FormatError("cone_axes requires cone")
     parent.add_child(joint)
     try:
         if data.get("onto") is None:
-            end = inverse(link.world_matrix) @ joint.world_matrix
+            X_link_end = inverse(link.world_matrix) @ joint.world_matrix
         else:
-            end = Pose(*_position_wxyz(data["onto"], "onto"))
-        return joint.make_closure(link, end)
+            X_link_end = Pose(*_read_position_wxyz(data["onto"], "onto"))
+        return joint.make_closure(link, X_link_end)
     except MechanikError:
         parent.remove_child(joint)
         raise
 
 
-def _free_dofs(data: Mapping[str, Any]) -> tuple[DoF, ...]:
+def _read_free_dofs(data: Mapping[str, Any]) -> tuple[DoF, ...]:
     if ("kind" in data) == ("free" in data):
         raise FormatError("either kind or free (the free dofs) is required, and not both")
     if "free" in data:
@@ -304,7 +305,7 @@ def _free_dofs(data: Mapping[str, Any]) -> tuple[DoF, ...]:
     return CLOSURE_FREE_DOF[data["kind"]]
 
 
-def _position_wxyz(value: Any, label: str) -> tuple[Array, Array]:
+def _read_position_wxyz(value: Any, label: str) -> tuple[Array, Array]:
     """Return position (3,), m, and wxyz (4,) from None, a point, or {xyz or position, rpy or wxyz}."""
     if value is None:
         return np.zeros(3), quaternion.identity()
@@ -323,16 +324,16 @@ def _position_wxyz(value: Any, label: str) -> tuple[Array, Array]:
     return position, pose.wxyz
 
 
-def _number(value: Any, label: str) -> float:
+def _read_number(value: Any, label: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
         raise FormatError(f"{label} must be a number, not {value!r}") from None
 
 
-def _limits(limits: Any, default: float, size: int) -> list[float]:
+def _read_limits(limits: Any, default: float, count: int) -> list[float]:
     if limits is None:
-        return [default] * size
+        return [default] * count
     values = list(cast("Sequence[Any]", limits)) if isinstance(limits, list | tuple) else [limits]
     try:
         return [default if value is None else float(value) for value in values]
@@ -346,7 +347,7 @@ def _limits(limits: Any, default: float, size: int) -> list[float]:
 def describe_closures(
     closures: Mapping[str, Closure], names: Mapping[Any, str], world: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield each closure as JSON data at full precision, as it is written to a file.
+    """Yield each closure as JSON data at full precision, in the form of a sidecar entry.
 
     Args:
         closures: the closures by name.
@@ -356,22 +357,22 @@ def describe_closures(
     kinds = {free: kind for kind, free in CLOSURE_FREE_DOF.items()}
     for name, closure in closures.items():
         joint = cast(Joint, closure.joint)
-        start = world if joint.parent is None else names[joint.parent]
-        if start is None:
+        start_name = world if joint.parent is None else names[joint.parent]
+        if start_name is None:
             raise FormatError(f"closure {name!r} starts in the world; a URDF requires a link")
         data: dict[str, Any] = {"name": name}
         if joint.dof in kinds:
             data["kind"] = kinds[joint.dof]
         else:
             data["free"] = [dof.name for dof in joint.dof]
-        data["link"], data["onto_link"] = start, names[closure.link]
+        data["link"], data["onto_link"] = start_name, names[closure.link]
         data["at"] = {"position": joint.position.tolist(), "wxyz": joint.wxyz.tolist()}
         data["onto"] = {"position": closure.at.position.tolist(), "wxyz": closure.at.wxyz.tolist()}
         if not np.array_equal(joint.axes_wxyz, quaternion.identity()):
             data["axes_wxyz"] = joint.axes_wxyz.tolist()
-        for side, limits in (("lower", joint.lower), ("upper", joint.upper)):
+        for bound, limits in (("lower", joint.lower), ("upper", joint.upper)):
             if np.isfinite(limits).any():
-                data[side] = [value if np.isfinite(value) else None for value in limits.tolist()]
+                data[bound] = [value if np.isfinite(value) else None for value in limits.tolist()]
         if joint.cone is not None:
             data["cone"], data["cone_axes"] = joint.cone.angle, joint.cone.axes
         yield data
@@ -400,66 +401,66 @@ def read_couplings(sidecar: Sidecar, robot: XmlNode) -> dict[str, list[SidecarEn
 
 
 def add_couplings(
-    specs: Mapping[str, Sequence[SidecarEntry]], joints: Mapping[str, Joint], kinds: Sequence[str]
+    entries: Mapping[str, Sequence[SidecarEntry]], joints: Mapping[str, Joint], kinds: Sequence[str]
 ) -> None:
     """Add the couplings of the given kinds to the joints.
 
     Args:
-        specs: entries by kind.
+        entries: entries by kind.
         joints: joints by name.
         kinds: "gear", "rack" or "law".
     """
-    if not any(specs[kind] for kind in kinds):
+    if not any(entries[kind] for kind in kinds):
         return
     builder = BuilderCouplings()
     builder._joints.update(joints)
     for kind in kinds:
-        for spec in specs[kind]:
+        for entry in entries[kind]:
             try:
-                _add_coupling(builder, kind, spec.data)
+                _add_coupling(builder, kind, entry.data)
             except MechanikError as error:
-                raise FormatError(f"{spec.where}: {error}") from None
+                raise FormatError(f"{entry.where}: {error}") from None
 
 
 def constraint_element(
     constraint: JointConstraint,
     name: str,
     dof_joints: Mapping[tuple[Joint, DoF], str],
-    whole_joints: Mapping[Joint, str],
+    unsplit_joints: Mapping[Joint, str],
 ) -> Element:
     """Return the XML element <law> of a joint constraint.
 
     Args:
         constraint: the joint constraint.
-        name: its name.
+        name: name of the joint constraint.
         dof_joints: name of the single-dof joint in the file for each dof of a joint.
-        whole_joints: names of the joints that are written without splitting.
+        unsplit_joints: names of the joints that are written without splitting.
     """
     element = Element("law", name=name, constant=format_number(constraint.constant))
     for term in constraint.terms:
         factors = format_numbers(term.coefficients)
-        if term.joint in whole_joints and len(term.joint.dof) > 1:
-            SubElement(element, "term", joint=whole_joints[term.joint], dof=term.dof.name, factors=factors)
+        if term.joint in unsplit_joints and len(term.joint.dof) > 1:
+            SubElement(element, "term", joint=unsplit_joints[term.joint], dof=term.dof.name, factors=factors)
         else:
             SubElement(element, "term", joint=dof_joints[term.joint, term.dof], factors=factors)
     return element
 
 
 def _add_coupling(builder: BuilderCouplings, kind: str, data: Mapping[str, Any]) -> None:
-    known = (*REQUIRED_KEYS[kind], *OPTIONAL_KEYS[kind])
+    known_keys = (*REQUIRED_KEYS[kind], *OPTIONAL_KEYS[kind])
     for key in data:
-        if key not in known:
-            raise UnknownName(f"key of a {kind}", key, known)
+        if key not in known_keys:
+            raise UnknownName(f"key of a {kind}", key, known_keys)
     for key in REQUIRED_KEYS[kind]:
         if key not in data:
             raise FormatError(f"{key} is missing")
     match kind:
         case "gear":
-            ends = data["follower"], data["leader"]
-            inside = data.get("inside", False)
-            if not isinstance(inside, bool):
-                raise FormatError(f"inside must be true or false, not {inside!r}")
-            builder.gear(*ends, teeth=data["teeth"], internal=inside, offset=data.get("offset", 0.0))
+            mimic_and_leader = data["follower"], data["leader"]
+            is_internal = data.get("inside", False)
+            if not isinstance(is_internal, bool):
+                raise FormatError(f"inside must be true or false, not {is_internal!r}")
+            builder.gear(*mimic_and_leader, teeth=data["teeth"], internal=is_internal, offset=data.get("offset", 0.0))
         case "rack":
             builder.rack(data["rack"], data["pinion"], radius=data["radius"], offset=data.get("offset", 0.0))
         case _:
@@ -476,12 +477,12 @@ def _coupling_from_node(kind: str, node: XmlNode) -> SidecarEntry:
     if "inside" in data:
         data["inside"] = {"true": True, "false": False}.get(data["inside"], data["inside"])
     if kind == "law":
-        data["terms"] = dict(_terms(node))
+        data["terms"] = dict(_read_terms(node))
     label = f"law {data['name']!r}" if kind == "law" and "name" in data else kind
     return SidecarEntry(f"{node.where}: {label}", data)
 
 
-def _terms(node: XmlNode) -> Iterator[tuple[str, list[float]]]:
+def _read_terms(node: XmlNode) -> Iterator[tuple[str, list[float]]]:
     names: set[str] = set()
     for child in node.children:
         if child.tag != "term":

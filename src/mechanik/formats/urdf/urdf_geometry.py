@@ -1,8 +1,9 @@
 """Shapes, inertia, materials and poses of URDF elements, and the text of their numbers.
 
-A `<capsule>` is read, but most programs reject it, so it is never written. The writer replaces it by a cylinder
-NAME.side and spheres NAME.lower and NAME.upper at its ends, which enclose the same space. The reader joins three such
-shapes in a row to a capsule NAME again, unless a shape was moved. A capsule of length 0 has no cylinder.
+The reader accepts a `<capsule>`, but the writer never writes this element, because most programs reject it. The writer
+replaces a capsule by a cylinder NAME.side and spheres NAME.lower and NAME.upper at its ends, which fill the same space.
+The reader joins three such shapes in a row to a capsule NAME again, unless a shape was moved. A capsule of length 0 has
+no cylinder.
 """
 
 from __future__ import annotations
@@ -23,33 +24,35 @@ from mechanik.spatial.array import Array
 SIDE_SUFFIX, LOWER_SUFFIX, UPPER_SUFFIX = ".side", ".lower", ".upper"
 """Name suffixes of the three parts of a capsule."""
 MATCH_TOLERANCE = 1e-9
-"""m, and as a ratio of the distance from the origin; parts that deviate more were moved and stay separate."""
+"""m, times 1 + distance from the origin (m); parts of a capsule that deviate more were moved and stay separate."""
 
 
 def split_capsules(shapes: Iterable[ShapeInstance], owner: str) -> list[ShapeInstance]:
-    """Replace capsules by cylinders and spheres, which every program knows.
+    """Replace capsules by cylinders and spheres, which every program can read.
 
     Args:
         shapes: the shapes of a link.
         owner: prefix of the names of unnamed capsules, such as `hand.collision`; a number follows, because MuJoCo
             rejects duplicate names.
     """
-    written: list[ShapeInstance] = []
+    instances: list[ShapeInstance] = []
     for index, instance in enumerate(shapes):
         name = instance.name or f"{owner}{index}"
-        written += _capsule_parts(instance, instance.shape, name) if isinstance(instance.shape, Capsule) else [instance]
-    return written
+        instances += (
+            _capsule_parts(instance, instance.shape, name) if isinstance(instance.shape, Capsule) else [instance]
+        )
+    return instances
 
 
 def join_capsules(shapes: Sequence[ShapeInstance], owner: str) -> list[ShapeInstance]:
-    """Join the parts that `split_capsules` made to capsules; `owner` is the same prefix."""
-    joined: list[ShapeInstance] = []
+    """Join the parts that `split_capsules` created to capsules; `owner` is the same prefix."""
+    instances: list[ShapeInstance] = []
     k = 0
     while k < len(shapes):
-        capsule = _capsule_of_parts(shapes[k : k + 3], owner)
-        joined.append(shapes[k] if capsule is None else capsule)
+        capsule = _join_capsule_parts(shapes[k : k + 3], owner)
+        instances.append(shapes[k] if capsule is None else capsule)
         k += 1 if capsule is None else 2 if isinstance(shapes[k].shape, Sphere) else 3
-    return joined
+    return instances
 
 
 def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list[ShapeInstance]:
@@ -62,21 +65,21 @@ def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list
     return [side, *(replace(end, pose=pose) for end, pose in zip(ends, poses, strict=True))]
 
 
-def _capsule_of_parts(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
-    """Return the capsule whose parts are the first shapes, or None."""
-    first = shapes[0]
-    match first.shape:
-        case Cylinder(radius, length) if first.name.endswith(SIDE_SUFFIX):
-            capsule, name = Capsule(radius, length), first.name.removesuffix(SIDE_SUFFIX)
-        case Sphere(radius) if first.name.endswith(LOWER_SUFFIX):
-            capsule, name = Capsule(radius, 0.0), first.name.removesuffix(LOWER_SUFFIX)
+def _join_capsule_parts(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
+    """Return the capsule whose parts are at the beginning of `shapes`, or None."""
+    first_part = shapes[0]
+    match first_part.shape:
+        case Cylinder(radius, length) if first_part.name.endswith(SIDE_SUFFIX):
+            capsule, name = Capsule(radius, length), first_part.name.removesuffix(SIDE_SUFFIX)
+        case Sphere(radius) if first_part.name.endswith(LOWER_SUFFIX):
+            capsule, name = Capsule(radius, 0.0), first_part.name.removesuffix(LOWER_SUFFIX)
         case _:
             return None
-    parts = _capsule_parts(first, capsule, name)
+    parts = _capsule_parts(first_part, capsule, name)
     if len(shapes) < len(parts) or not all(map(_is_same_part, shapes, parts)):
         return None
     is_unnamed = name.startswith(owner) and name.removeprefix(owner).isdecimal()
-    return replace(first, shape=capsule, name="" if is_unnamed else name)
+    return replace(first_part, shape=capsule, name="" if is_unnamed else name)
 
 
 def _is_same_part(shape: ShapeInstance, part: ShapeInstance) -> bool:
@@ -88,7 +91,7 @@ def _is_same_part(shape: ShapeInstance, part: ShapeInstance) -> bool:
 
 
 MAX_DISTANCE = 1e9
-"""m; a larger number is a mistake, and its square would cancel all digits of the others."""
+"""m; a larger number is a mistake. In a sum with its square, all digits of the other numbers would be lost."""
 
 
 def read_origin(owner: XmlNode) -> tuple[Array, Array]:
@@ -151,13 +154,13 @@ def read_inertial(link: XmlNode) -> Inertial | None:
 
 
 class UrdfShapeReader:
-    """Reads the shapes of all links of a robot; keeps its materials and resolves its meshes."""
+    """Reads the shapes of all links of a robot, stores its materials, and finds the files of its meshes."""
 
     def __init__(self, robot: XmlNode, files: FileResolver) -> None:
         self.files = files
         self.materials: dict[str, Material] = {}
-        self._missing: set[str] = set()
-        self._mirrored: list[XmlNode] = []
+        self._missing_uris: set[str] = set()
+        self._mirrored_meshes: list[XmlNode] = []
         for node in robot.all("material"):
             material = self._read_material(node)
             if material.name in self.materials:
@@ -174,42 +177,42 @@ class UrdfShapeReader:
         """Return the shapes of all <visual> or <collision> elements of a link."""
         shapes: list[ShapeInstance] = []
         for node in link.all(tag):
-            shape = self._shape(node)
+            shape = self._read_shape(node)
             if shape is not None:
                 pose, name = Pose(*read_origin(node)), node.attributes.get("name", "")
-                shapes.append(ShapeInstance(shape, pose, self._material(node), name))
+                shapes.append(ShapeInstance(shape, pose, self._read_shape_material(node), name))
         return join_capsules(shapes, f"{link.attributes.get('name', '')}.{tag}")
 
     def report(self) -> None:
         """Add the warnings that are given once for the whole robot."""
-        if self._mirrored:
-            first, more_count = self._mirrored[0], len(self._mirrored) - 1
-            more = f" (and {more_count} more meshes)" if more_count else ""
-            first.warn(f"has the negative scale {first.attributes['scale']!r}, which mirrors it{more}")
+        if self._mirrored_meshes:
+            first_mesh, more_count = self._mirrored_meshes[0], len(self._mirrored_meshes) - 1
+            count_text = f" (and {more_count} more meshes)" if more_count else ""
+            first_mesh.warn(f"has the negative scale {first_mesh.attributes['scale']!r}, which mirrors it{count_text}")
 
-    def _shape(self, node: XmlNode) -> Shape | None:
+    def _read_shape(self, node: XmlNode) -> Shape | None:
         geometry = node.first("geometry")
         if geometry is None or not geometry.children:
             node.warn("has no geometry; it is ignored")
             return None
-        solid = geometry.children[0]
-        for extra_solid in geometry.children[1:]:
-            extra_solid.warn("is a second shape in the same <geometry>; it is ignored")
-        if solid.tag == "box":
-            sx, sy, sz = _sizes(solid, "size", 3)
+        shape_node = geometry.children[0]
+        for extra_node in geometry.children[1:]:
+            extra_node.warn("is a second shape in the same <geometry>; it is ignored")
+        if shape_node.tag == "box":
+            sx, sy, sz = _read_sizes(shape_node, "size", 3)
             return Box((sx, sy, sz))
-        if solid.tag == "sphere":
-            return Sphere(*_sizes(solid, "radius"))
-        if solid.tag == "cylinder":
-            return Cylinder(*_sizes(solid, "radius"), *_sizes(solid, "length"))
-        if solid.tag == "capsule":
-            return Capsule(*_sizes(solid, "radius"), *_sizes(solid, "length"))
-        if solid.tag == "mesh":
-            return self._mesh(solid)
-        solid.warn("is not a shape of URDF; it is ignored")
+        if shape_node.tag == "sphere":
+            return Sphere(*_read_sizes(shape_node, "radius"))
+        if shape_node.tag == "cylinder":
+            return Cylinder(*_read_sizes(shape_node, "radius"), *_read_sizes(shape_node, "length"))
+        if shape_node.tag == "capsule":
+            return Capsule(*_read_sizes(shape_node, "radius"), *_read_sizes(shape_node, "length"))
+        if shape_node.tag == "mesh":
+            return self._read_mesh(shape_node)
+        shape_node.warn("is not a shape of URDF; it is ignored")
         return None
 
-    def _mesh(self, node: XmlNode) -> Mesh | None:
+    def _read_mesh(self, node: XmlNode) -> Mesh | None:
         uri = node.attributes.get("filename", "").strip()
         if not uri:
             node.warn("names no file; it is ignored")
@@ -218,22 +221,22 @@ class UrdfShapeReader:
         if 0.0 in (sx, sy, sz):
             raise node.make_error(f"has scale={node.attributes['scale']!r}, which makes it flat")
         if min(sx, sy, sz) < 0.0:
-            self._mirrored.append(node)
+            self._mirrored_meshes.append(node)
         exists, path = self.files.locate(uri)
-        if not exists and uri not in self._missing:
-            self._missing.add(uri)
+        if not exists and uri not in self._missing_uris:
+            self._missing_uris.add(uri)
             node.warn(f"names the file {uri!r}, which does not exist{self.files.search_hint(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
 
-    def _material(self, node: XmlNode) -> Material | None:
-        used = node.first("material")
-        if used is None:
+    def _read_shape_material(self, node: XmlNode) -> Material | None:
+        material_node = node.first("material")
+        if material_node is None:
             return None
-        name = used.attributes.get("name", "")
-        if used.children:
-            return self._read_material(used)
+        name = material_node.attributes.get("name", "")
+        if material_node.children:
+            return self._read_material(material_node)
         if name and name not in self.materials:
-            used.warn("is used here and not defined anywhere")
+            material_node.warn("is used here but is not defined in the file")
             self.materials[name] = Material(name)
         return self.materials.get(name)
 
@@ -249,7 +252,7 @@ class UrdfShapeReader:
         return Material(node.attributes.get("name", ""), rgba, file)
 
 
-def _sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
+def _read_sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
     """Return the sizes of a shape, m; they must exist and must not be negative."""
     node.require(attribute)
     sizes = node.numbers(attribute, count)
@@ -262,7 +265,7 @@ def _sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
 
 def format_number(number: float) -> str:
     """Return the shortest text that reads back to the same float."""
-    text = repr(float(number) + 0.0)  # adding zero turns -0.0 into 0.0
+    text = repr(float(number) + 0.0)  # adding 0.0 changes -0.0 to 0.0
     return text.removesuffix(".0")
 
 
@@ -271,7 +274,7 @@ def format_numbers(numbers: Iterable[float]) -> str:
 
 
 def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
-    """Return xyz, rpy, and the quaternion if rpy alone would lose bits; nothing for the identity."""
+    """Return the attributes xyz and rpy, and wxyz if rpy is less precise; identity values are omitted."""
     attributes: dict[str, str] = {}
     if position.any():
         attributes["xyz"] = format_numbers(position)
@@ -286,35 +289,36 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
 
 
 def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
-    """Iterate over rpy triples of the same rotation, those that a person would write first."""
-    eighth = np.pi / 4
-    equivalent = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
-    equivalent[2] = rpy[2] - np.copysign(np.pi, rpy[2])
-    for triple in (rpy, equivalent):
+    """Iterate over rpy triples of nearly the same rotation, first those with few digits."""
+    eighth_turn = np.pi / 4
+    equivalent_rpy = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
+    equivalent_rpy[2] = rpy[2] - np.copysign(np.pi, rpy[2])
+    for triple in (rpy, equivalent_rpy):
         for decimals in (6, 9, 12, 14, 15):
-            # multiples of 45 degrees keep all digits, because rounding them loses the exact rotation
-            multiples = np.round(triple / eighth)
-            is_multiple = np.abs(triple - multiples * eighth) < 10.0**-decimals
-            yield np.where(is_multiple, multiples * eighth, np.round(triple, decimals)) + 0.0
+            # multiples of 45 degrees keep all digits, because rounded angles would not give the exact rotation
+            multiples = np.round(triple / eighth_turn)
+            is_multiple = np.abs(triple - multiples * eighth_turn) < 10.0**-decimals
+            yield np.where(is_multiple, multiples * eighth_turn, np.round(triple, decimals)) + 0.0
         yield triple
 
 
 def stable_axis(axis: Array, round_trip: Callable[[Array], Array]) -> Array:
     """Return a unit axis in 15 digits that does not change when it is read and written again.
 
-    Rounding can alternate between neighbouring values; the smallest of these is taken, whatever the start.
+    Repeated rounding can alternate between neighbouring axes. The smallest of these is returned, so that the result
+    does not depend on the axis at which the iteration starts.
 
     Args:
         axis: unit vector (3,).
-        round_trip: returns the axis that the reader makes of the written one.
+        round_trip: returns the axis (3,) that the reader computes from the text of a written axis.
     """
-    seen: list[tuple[float, ...]] = []
-    current = _rounded(axis)
-    while current not in seen:
-        seen.append(current)
-        current = _rounded(round_trip(np.array(current)))
-    return np.array(min(seen[seen.index(current) :]))
+    visited_axes: list[tuple[float, ...]] = []
+    rounded_axis = _round_axis(axis)
+    while rounded_axis not in visited_axes:
+        visited_axes.append(rounded_axis)
+        rounded_axis = _round_axis(round_trip(np.array(rounded_axis)))
+    return np.array(min(visited_axes[visited_axes.index(rounded_axis) :]))
 
 
-def _rounded(axis: Array) -> tuple[float, ...]:
+def _round_axis(axis: Array) -> tuple[float, ...]:
     return tuple((np.round(axis, 15) + 0.0).tolist())

@@ -1,19 +1,19 @@
-"""URDF writer: writes a mechanism as URDF, and lists what the format cannot hold.
+"""URDF writer: writes a mechanism as URDF, and lists the content that the format cannot express.
 
 Content that the format cannot express directly is converted:
 
 - A joint with several dofs that is neither planar nor floating becomes a chain of single-dof joints NAME.X, NAME.Y,
-  NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion), with a link of the same name below each but the last.
-  So the dofs keep their names. A spherical joint becomes three revolute joints.
+  NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion). Each joint but the last has a child link of the same
+  name. So the names show the dofs. A spherical joint becomes three revolute joints.
 - If the frame of a link or the axes of a joint have a rotation that URDF cannot express, a fixed joint NAME.end
-  follows.
+  is added after the joint.
 - Several roots, or a root with a pose other than the identity, become children of a link `world`.
 - Closures, joint constraints, a free base, and joint values that differ from the reader's defaults are written into the
   block <mechanik>, which other tools ignore.
 - A capsule becomes a cylinder and two spheres; see `urdf_geometry.py`.
-- If rpy does not give back the orientation to the last bit, its quaternion `wxyz` is added.
+- If rpy does not give the orientation to the last bit, its quaternion `wxyz` is added.
 
-`urdf_losses` lists what is lost: goals, targets, rest poses and more.
+`urdf_losses` lists the content that is not written: goals, targets, rest poses and more.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_axes_wxyz
 
 WritableShape = Box | Sphere | Cylinder | Capsule | Mesh
-"""Shapes that a URDF can hold."""
+"""Shapes that the writer can express in URDF."""
 
 
 def is_writable(shape: Shape) -> bool:
@@ -63,7 +63,7 @@ def is_writable(shape: Shape) -> bool:
 
 
 def shared_materials(links: Iterable[Link]) -> dict[str, Material]:
-    """Return the materials to define once, by name; of two with the same name the first."""
+    """Return the materials to define once, by name; if two have the same name, the first."""
     materials: dict[str, Material] = {}
     for link in links:
         for material in (shape.material for shape in (*link.visuals, *link.collisions)):
@@ -73,7 +73,7 @@ def shared_materials(links: Iterable[Link]) -> dict[str, Material]:
 
 
 def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> Element:
-    """Return the element of a link with its inertia and shapes; `materials` can be referred to by name."""
+    """Return the element of a link with its inertia and shapes; a material in `materials` is written as its name."""
     element = Element("link", name=name)
     if link.inertial is not None:
         inertial = SubElement(element, "inertial")
@@ -83,8 +83,8 @@ def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> El
         for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), link.inertial.inertia, strict=True):
             moments.set(key, format_number(value))
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-        writable = split_capsules((shape for shape in shapes if is_writable(shape.shape)), f"{name}.{tag}")
-        element.extend(_shape_element(tag, shape, materials) for shape in writable)
+        writable_shapes = split_capsules((shape for shape in shapes if is_writable(shape.shape)), f"{name}.{tag}")
+        element.extend(_shape_element(tag, shape, materials) for shape in writable_shapes)
     return element
 
 
@@ -154,17 +154,17 @@ PLANAR_DOFS = (DoF.X, DoF.Y, DoF.EZ)
 """Dofs of a URDF joint of type "planar"."""
 MOTION_ORDER = (*TRANSLATIONS, *reversed(ROTATIONS))
 """The order in which the dofs of a joint move its child: T(x, y, z) Rz Ry Rx."""
-_NOT_XML = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_INVALID_XML_CHARACTER = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
 def write_urdf(mechanism: Mechanism) -> str:
     """Write a mechanism as URDF text; every number is written with all its digits.
 
     Args:
-        mechanism: the mechanism to write; `save` also reports what the file does not hold.
+        mechanism: the mechanism to write; `save` also lists the content that the file does not contain.
 
     Returns:
-        The text, which `read_urdf` and `load` take.
+        The text, which `read_urdf` and `load` accept.
 
     Raises:
         FormatError: a name or a root frame cannot be written as URDF, or a closure starts in the world.
@@ -186,20 +186,20 @@ def write_urdf(mechanism: Mechanism) -> str:
         text = ElementTree.tostring(robot, encoding="unicode")
     except TypeError as error:
         raise FormatError(f"a name in {mechanism!r} is not a string: {error}") from None
-    if (match := _NOT_XML.search(text)) is not None:
+    if (match := _INVALID_XML_CHARACTER.search(text)) is not None:
         raise FormatError(f"a name contains the control character {match[0]!r}, which XML does not allow; rename it")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
 def split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
-    """Return the joints that become several joints in a URDF, with the names of these."""
+    """Return the joints that become several joints in a URDF, each with the names of these joints."""
     writer = _UrdfWriter(mechanism)
     dof_joints = {name: writer._dof_joints_of(joint) for name, joint in mechanism.joints.items()}
     return {name: list(names.values()) for name, names in dof_joints.items() if names}
 
 
 class _UrdfWriter:
-    """Collects the elements of a robot."""
+    """Creates the elements of a robot: `links`, `joints`, and the content of the block <mechanik>, `block`."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -216,7 +216,7 @@ class _UrdfWriter:
         for name, joint in mechanism.joints.items():
             for dof in joint.dof:
                 is_split = len(joint.dof) > 1 and not joint.is_closure
-                self._dof_joints[joint, dof] = self._joint_name(f"{name}.{dof.name}") if is_split else name
+                self._dof_joints[joint, dof] = self._reserve_joint_name(f"{name}.{dof.name}") if is_split else name
         self._materials = shared_materials(mechanism.links.values())
 
     def write(self) -> None:
@@ -226,7 +226,9 @@ class _UrdfWriter:
             self.links.append(link_element(name, link, self._materials))
         for name, link in mechanism.links.items():
             if link.parent is None and world is not None:
-                self._joint_element(self._joint_name(f"{world}.{name}"), "fixed", world, name, link.position, link.wxyz)
+                self._add_joint_element(
+                    self._reserve_joint_name(f"{world}.{name}"), "fixed", world, name, link.position, link.wxyz
+                )
         for name, joint in mechanism.joints.items():
             if joint.is_closure or (joint.parent is None and world is None):
                 continue
@@ -234,9 +236,9 @@ class _UrdfWriter:
         self.links += self._intermediate_links
         names = {link: name for name, link in mechanism.links.items()}
         self.block += [closure_element(data) for data in describe_closures(mechanism.closures, names, world)]
-        whole_joints = {joint: name for name, joint in mechanism.joints.items() if not self._dof_joints_of(joint)}
+        unsplit_joints = {joint: name for name, joint in mechanism.joints.items() if not self._dof_joints_of(joint)}
         self.block += [
-            constraint_element(constraint, name, self._dof_joints, whole_joints)
+            constraint_element(constraint, name, self._dof_joints, unsplit_joints)
             for name, constraint in mechanism.joint_constraints.items()
         ]
         for name, joint in mechanism.joints.items():
@@ -248,7 +250,7 @@ class _UrdfWriter:
     # ---- roots ------------------------------------------------------------------------------
 
     def _add_world(self) -> str | None:
-        """Return the name of a link that represents the world, or None if the roots do not need it."""
+        """Add a link that represents the world and return its name; return None if the roots do not need it."""
         roots = [root for root in self.mechanism.roots if root.kind != "goal"]
         for root in roots:
             if not isinstance(root, Link | Joint):
@@ -259,14 +261,14 @@ class _UrdfWriter:
             root = roots[0]
             if isinstance(root, Link) and _is_identity(root):
                 return None
-            if isinstance(root, Joint) and self._is_plain_base(root):
+            if isinstance(root, Joint) and self._is_free_base(root):
                 self.block.append(XmlElement("base", free=self.mechanism.name_of(root)))
                 return None
-        world = self._link_name("world")
+        world = self._reserve_link_name("world")
         self.links.append(XmlElement("link", name=world))
         return world
 
-    def _is_plain_base(self, root: Joint) -> bool:
+    def _is_free_base(self, root: Joint) -> bool:
         child = root.child
         if child is None or root.is_closure or not self._is_floating(root):
             return False
@@ -278,32 +280,36 @@ class _UrdfWriter:
         assert parent is not None
         child = joint.child
         X_end = np.eye(4) if child is None else child.matrix
-        end = self.mechanism.name_of(child) if child is not None else self._new_link(f"{name}.end")
+        end_link = self.mechanism.name_of(child) if child is not None else self._add_intermediate_link(f"{name}.end")
         position, wxyz = joint.position, joint.wxyz
         if not joint.dof:
             if not np.array_equal(X_end, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_end)
-            self._add_extras(self._joint_element(name, "fixed", parent, end, position, wxyz), name, has_one_dof=False)
+            self._add_extras(
+                self._add_joint_element(name, "fixed", parent, end_link, position, wxyz), name, has_one_dof=False
+            )
             return
-        kind = self._urdf_type(joint)
-        if kind == "chain":
+        joint_type = self._urdf_type(joint)
+        if joint_type == "chain":
             X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
             if not np.array_equal(X_joint_axes, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_joint_axes)
                 X_end = X_joint_axes.T @ X_end
         needs_end_joint = not np.array_equal(X_end, np.eye(4))
-        last = self._new_link(name) if needs_end_joint else end
-        if kind == "chain":
-            self._add_dof_chain(joint, parent, last, position, wxyz)
+        last_link = self._add_intermediate_link(name) if needs_end_joint else end_link
+        if joint_type == "chain":
+            self._add_dof_chain(joint, parent, last_link, position, wxyz)
         else:
-            element = self._joint_element(name, kind, parent, last, position, wxyz)
-            if kind == "planar":
+            element = self._add_joint_element(name, joint_type, parent, last_link, position, wxyz)
+            if joint_type == "planar":
                 ElementTree.SubElement(element, "axis", xyz=format_numbers(_planar_axis(joint)))
-            elif kind != "floating":
+            elif joint_type != "floating":
                 self._add_axis_and_limits(element, name, joint, joint.dof[0], _single_axis(joint))
-            self._add_extras(element, name, has_one_dof=kind in ("revolute", "continuous", "prismatic"))
+            self._add_extras(element, name, has_one_dof=joint_type in ("revolute", "continuous", "prismatic"))
         if needs_end_joint:
-            self._joint_element(self._joint_name(f"{name}.end"), "fixed", last, end, *to_position_wxyz(X_end))
+            self._add_joint_element(
+                self._reserve_joint_name(f"{name}.end"), "fixed", last_link, end_link, *to_position_wxyz(X_end)
+            )
 
     def _urdf_type(self, joint: Joint) -> str:
         if len(joint.dof) == 1:
@@ -328,21 +334,23 @@ class _UrdfWriter:
         has_standard_axes = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
         return is_free and has_standard_axes and joint not in self._coupled_joints
 
-    def _add_dof_chain(self, joint: Joint, parent: str, last: str, position: Array, wxyz: Array) -> None:
-        """Add a joint for each dof; the chain has the order of the motion, the file the order of q."""
-        order = [dof for dof in MOTION_ORDER if dof in joint.dof]
+    def _add_dof_chain(self, joint: Joint, parent: str, last_link: str, position: Array, wxyz: Array) -> None:
+        """Add a joint for each dof; the chain is in the order of the motion, the elements are in the order of q."""
+        motion_order = [dof for dof in MOTION_ORDER if dof in joint.dof]
         elements: dict[DoF, XmlElement] = {}
         earlier_joints, self.joints = self.joints, []
-        for dof in order:
+        for dof in motion_order:
             name = self._dof_joints[joint, dof]
-            child = last if dof is order[-1] else self._new_link(name)
-            elements[dof] = self._joint_element(name, _single_dof_type(joint, dof), parent, child, position, wxyz)
+            child = last_link if dof is motion_order[-1] else self._add_intermediate_link(name)
+            elements[dof] = self._add_joint_element(name, _single_dof_type(joint, dof), parent, child, position, wxyz)
             self._add_axis_and_limits(elements[dof], name, joint, dof, np.eye(3)[dof.axis_index])
             parent, position, wxyz = child, np.zeros(3), quaternion.identity()
         self.joints = earlier_joints + [elements[dof] for dof in joint.dof]
 
-    def _joint_element(self, name: str, kind: str, parent: str, child: str, position: Array, wxyz: Array) -> XmlElement:
-        element = XmlElement("joint", name=name, type=kind)
+    def _add_joint_element(
+        self, name: str, joint_type: str, parent: str, child: str, position: Array, wxyz: Array
+    ) -> XmlElement:
+        element = XmlElement("joint", name=name, type=joint_type)
         add_origin(element, position, wxyz)
         ElementTree.SubElement(element, "parent", link=parent)
         ElementTree.SubElement(element, "child", link=child)
@@ -378,16 +386,16 @@ class _UrdfWriter:
 
     # ---- names ------------------------------------------------------------------------------
 
-    def _new_link(self, name: str) -> str:
-        """Add an intermediate link with the given name, or a similar one if the name is taken."""
-        unused_name = self._link_name(name)
+    def _add_intermediate_link(self, name: str) -> str:
+        """Add an intermediate link and return its name: `name`, with underscores if another link has this name."""
+        unused_name = self._reserve_link_name(name)
         self._intermediate_links.append(XmlElement("link", name=unused_name))
         return unused_name
 
-    def _link_name(self, name: str) -> str:
+    def _reserve_link_name(self, name: str) -> str:
         return _unused_name(name, self._link_names)
 
-    def _joint_name(self, name: str) -> str:
+    def _reserve_joint_name(self, name: str) -> str:
         return _unused_name(name, self._joint_names)
 
 
@@ -409,7 +417,7 @@ def _single_dof_type(joint: Joint, dof: DoF) -> str:
 
 
 def _single_axis(joint: Joint) -> Array:
-    """Return the axis of a joint with one dof; reading and writing it again gives the same text."""
+    """Return the axis (3,) of a joint with one dof; reading and writing the axis again gives the same text."""
     is_prismatic = not joint.dof[0].is_rotation
 
     def round_trip(axis: Array) -> Array:
@@ -430,12 +438,12 @@ def _planar_axis(joint: Joint) -> Array:
 
 
 def urdf_losses(mechanism: Mechanism) -> list[str]:
-    """List what `write_urdf` omits or converts, one sentence for each kind; empty if nothing is lost.
+    """List the content that `write_urdf` omits or converts, one sentence for each kind; empty if there is none.
 
-    Joint values, closures, joint constraints and a free base are not lost: the block <mechanik> holds them.
+    Joint values, closures, joint constraints and a free base are complete, because the block <mechanik> contains them.
     """
-    joints, split = mechanism.joints, split_joints(mechanism)
-    omitted = {
+    joints, names_of_split_joints = mechanism.joints, split_joints(mechanism)
+    omitted_content = {
         "goals": list(mechanism.goals),
         "named configurations": list(mechanism.configurations),
         "allowed collisions": [f"{a} - {b}" for a, b in mechanism.allowed_collisions or ()],
@@ -446,12 +454,14 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
             name for name, joint in joints.items() if joint.cone is not None and not joint.is_closure
         ],
         "half-spaces, height fields and convex meshes": _links_with_other_shapes(mechanism),
-        "extras": list(unwritten_extras(mechanism.extras, _joints_with_extras(joints, split))),
+        "extras": list(unwritten_extras(mechanism.extras, _joints_with_extras(joints, names_of_split_joints))),
     }
-    texts = [f"a URDF cannot hold {what}: {list_names(names)}" for what, names in omitted.items() if names]
-    if split:
-        parts = [f"{name} ({', '.join(names)})" for name, names in split.items()]
-        texts.append(f"joints with several dofs become several joints: {list_names(parts)}")
+    texts = [
+        f"a URDF cannot contain {content}: {list_names(names)}" for content, names in omitted_content.items() if names
+    ]
+    if names_of_split_joints:
+        descriptions = [f"{name} ({', '.join(names)})" for name, names in names_of_split_joints.items()]
+        texts.append(f"joints with several dofs become several joints: {list_names(descriptions)}")
     return texts
 
 
@@ -467,6 +477,6 @@ def _links_with_other_shapes(mechanism: Mechanism) -> list[str]:
     ]
 
 
-def _joints_with_extras(joints: Mapping[str, Joint], split: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the joints that are written as a single <joint>, which can hold extras."""
-    return {name for name, joint in joints.items() if name not in split and not joint.is_closure}
+def _joints_with_extras(joints: Mapping[str, Joint], split_joint_names: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the joints that are written as a single <joint>, to which extras can be added."""
+    return {name for name, joint in joints.items() if name not in split_joint_names and not joint.is_closure}
