@@ -1,6 +1,6 @@
-"""Reachability maps: the voxels that a link can reach, and the share of orientations that it can take there.
+"""Reachability maps: the voxels that a link can reach, and the share of orientations that it can reach in each voxel.
 
-The input is a mechanism and a link, the output a `ReachMap`. This package imports `solver` and lower layers.
+The input is a mechanism and a link; the output is a `ReachMap`. This package imports `solver` and lower layers.
 """
 
 from mechanik.reach.reach_map import ReachMap

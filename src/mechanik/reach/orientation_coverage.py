@@ -1,4 +1,4 @@
-"""Orientation coverage of reached voxels: evenly spaced orientations, rotational mobility of a link, and the check."""
+"""Orientation coverage of reached voxels: choice of orientations that fit the mobility of a link, and their check."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def even_directions(count: int) -> Array:
 def even_orientations(count: int) -> Array:
     """Return evenly spaced orientations as quaternions wxyz (n, 4), with n near `count`.
 
-    Each direction of `even_directions` is the z axis of several orientations, evenly rotated about it. The angular
-    spacing of rotations and of directions is about the same. All rotations about a direction are consecutive. 60
-    orientations are 10 directions with 6 rotations each.
+    Each direction of `even_directions` is the z axis of several orientations, at evenly spaced rotations about it. The
+    angular spacing of rotations and of directions is about the same. All rotations about a direction are consecutive.
+    60 orientations are 10 directions with 6 rotations each.
     """
     rotation_count = max(1, round((math.pi * count) ** (1.0 / 3.0)))
     directions = even_directions(max(1, round(count / rotation_count)))
-    phase = GOLDEN_ANGLE * np.arange(len(directions))[:, None]  # different phases for neighbouring directions
+    phase = GOLDEN_ANGLE * np.arange(len(directions))[:, None]  # neighbouring directions have different phases
     about_z = rotation.about_z(phase + 2.0 * math.pi / rotation_count * np.arange(rotation_count))
     return quaternion.from_matrix(rotations_to(directions)[:, None] @ about_z).reshape(-1, 4)
 
@@ -61,24 +61,24 @@ def even_rotations(axis: Array, R: Array, count: int) -> Array:
 
 
 def rotations_to(directions: Array) -> Array:
-    """Return for each direction (n, 3) a rotation (n, 3, 3) that takes the z axis to it."""
+    """Return for each direction (n, 3) a rotation (n, 3, 3) that maps the z axis to it."""
     return rotation.between(np.array([0.0, 0.0, 1.0]), directions)
 
 
 RANK_TOLERANCE = 1e-7
 """Singular values below this share of the largest count as zero; lengths are scaled by the mechanism's size."""
 RANK_SAMPLES = 24
-"""Number of configurations for the rank analysis; the most frequent rank counts, so singular ones do not matter."""
+"""Number of configurations for the rank analysis; the most frequent rank is used, so a few may be singular."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrientationMobility:
-    """Rotational mobility of a link while its origin stays in place.
+    """Rotational mobility of a link while its origin is fixed.
 
     Attributes:
         rotation_dofs: number of independent rotations, 0 to 3.
         can_point: whether the z axis can point in any nearby direction.
-        axis: (3,) the only world axis of rotation; None if there are several, or none.
+        axis: (3,) the axis of rotation in the world frame, if there is exactly one; else None.
     """
 
     rotation_dofs: int
@@ -100,14 +100,14 @@ def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked: Arra
     )
     J[:, :3] /= max(float(np.abs(J[:, :3]).max(initial=0.0)), 1e-12)
     translation_rank, full_rank = _most_frequent_rank(J[:, :3]), _most_frequent_rank(J)
-    pointing = np.stack(
+    pointing_jacobians = np.stack(
         [np.vstack([jacobian[:3], R[:, :2].T @ jacobian[3:]]) for jacobian, R in zip(J, X[:, :3, :3], strict=True)]
     )
-    can_point = _most_frequent_rank(pointing) - translation_rank == 2
-    rotations = np.concatenate(list(J[:, 3:]), axis=1)
-    axis = np.linalg.svd(rotations)[0][:, 0] if rotations.size and _rank(rotations) == 1 else None
+    can_point = _most_frequent_rank(pointing_jacobians) - translation_rank == 2
+    rotation_columns = np.concatenate(list(J[:, 3:]), axis=1)
+    axis = np.linalg.svd(rotation_columns)[0][:, 0] if rotation_columns.size and _rank(rotation_columns) == 1 else None
     if axis is not None:
-        axis *= np.sign(axis[np.abs(axis).argmax()])  # the sign must not depend on the samples
+        axis *= np.sign(axis[np.abs(axis).argmax()])  # makes the sign independent of the samples
     return OrientationMobility(full_rank - translation_rank, can_point, axis)
 
 
@@ -116,74 +116,74 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, l
 
     Args:
         lower, upper: (nq,) limits, m or rad.
-        locked: indices into q of values that are locked, or that loops constrain.
+        locked: indices into q of values that are locked or constrained by loops.
 
     Raises:
         LimitsError: if a prismatic or floating joint above the link has no limits.
     """
     locked_q, names = set(locked), mechanism.space.q_names
     for node in mechanism.kinematics.path(link):
-        kind, first = int(node[NODE_KIND]), int(node[FIRST_Q])
-        translations = {PRISMATIC: [first], TRANSLATION: [first, first + 1, first + 2]}.get(kind, [])
-        unbounded = [
+        kind, first_q = int(node[NODE_KIND]), int(node[FIRST_Q])
+        translations = {PRISMATIC: [first_q], TRANSLATION: [first_q, first_q + 1, first_q + 2]}.get(kind, [])
+        unbounded_q = [
             k for k in translations if k not in locked_q and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))
         ]
-        if not unbounded:
+        if not unbounded_q:
             continue
-        joint = names[unbounded[0]].rpartition(".")[0] or names[unbounded[0]]
-        if len(unbounded) == 3:
+        joint = names[unbounded_q[0]].rpartition(".")[0] or names[unbounded_q[0]]
+        if len(unbounded_q) == 3:
             raise LimitsError(
                 f"joint {joint!r} floats, so link {link!r} reaches every position; "
-                f"use lock={joint!r} to map what it reaches while {joint!r} is locked"
+                f"use lock={joint!r} to compute the reach while {joint!r} is locked"
             )
-        name = names[unbounded[0]]
+        name = names[unbounded_q[0]]
         raise LimitsError(
             f"{name!r} has no limits, so the reach of link {link!r} is unbounded; "
             f"give it limits, as in limits={{{name!r}: (0, 1)}}, or lock it"
         )
 
 
-def q_indices_above(mechanism: Mechanism, link: str) -> set[int]:
-    """Return the indices into q of the values that move a link."""
+def q_indices_that_move(mechanism: Mechanism, link: str) -> set[int]:
+    """Return the indices into q of the joint values that move a link."""
     sizes = {TRANSLATION: 3, SPHERICAL: 4, FIXED: 0}
     indices: set[int] = set()
     for node in mechanism.kinematics.path(link):
-        first = int(node[FIRST_Q])
-        indices.update(range(first, first + sizes.get(int(node[NODE_KIND]), 1)))
+        first_q = int(node[FIRST_Q])
+        indices.update(range(first_q, first_q + sizes.get(int(node[NODE_KIND]), 1)))
     return indices
 
 
 def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
-    """Return the joints of the loops that influence the pose of a link; empty if it is on an open chain."""
-    above = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
-    leaders = {coupling.resolve()[0] for joint in above for coupling in joint.couplings}
+    """Return the joints of the loops that influence the pose of a link; empty if the link is on an open chain."""
+    ancestor_joints = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
+    leaders = {coupling.resolve()[0] for joint in ancestor_joints for coupling in joint.couplings}
     loops = list(mechanism.closures.values())
     joints: set[Joint] = set()
     for chain in mechanism.chains():
         has_loop = bool(chain.joint_constraints) or any(closure in loops for closure in chain.closures)
-        if has_loop and (above | leaders) & set(chain.joints):
+        if has_loop and (ancestor_joints | leaders) & set(chain.joints):
             joints |= set(chain.joints)
     return joints
 
 
 def _free_velocities(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
     """Return at each `q` a basis (nv, k) of the velocities that keep the loops closed and the locked dofs fixed."""
-    free = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
-    if not (mechanism.closures or mechanism.joint_constraints) or not free.size:
-        return [free] * len(q)
-    copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the mechanism's own configuration
+    free_basis = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
+    if not (mechanism.closures or mechanism.joint_constraints) or not free_basis.size:
+        return [free_basis] * len(q)
+    mechanism_copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the present configuration of the mechanism
     bases: list[Array] = []
     for configuration in q:
-        copy.set_q(configuration)
-        loops = [closure_jacobian(copy, closure) for closure in copy.closures.values()]
-        constraints = np.concatenate([*loops, joint_constraint_jacobian(copy, configuration)]) @ free
+        mechanism_copy.set_q(configuration)
+        loops = [closure_jacobian(mechanism_copy, closure) for closure in mechanism_copy.closures.values()]
+        constraints = np.concatenate([*loops, joint_constraint_jacobian(mechanism_copy, configuration)]) @ free_basis
         _, singular_values, V = np.linalg.svd(constraints)
         rank = (
             int((singular_values > 1e-8 * max(float(singular_values[0]), 1e-12)).sum()) if len(singular_values) else 0
         )
-        bases.append(free @ V[rank:].T)
+        bases.append(free_basis @ V[rank:].T)
     max_columns = max(basis.shape[1] for basis in bases)
-    # zero columns give all bases the same shape
+    # pad with zero columns, so that all bases have the same shape
     return [np.pad(basis, ((0, 0), (0, max_columns - basis.shape[1]))) for basis in bases]
 
 
@@ -202,9 +202,10 @@ def _rank(J: Array) -> int:
 OrientationKind = Literal["pose", "direction", "nothing"]
 """What is checked besides the position: the full orientation, the direction of the link's z axis, or nothing."""
 RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_FROM_NEIGHBOUR = 16, 1, 1
-"""Restarts from scratch, in loops, and from a neighbour. They trade time for completeness: on a Panda with voxels of
-0.1 m and 24 orientations, 16 find 99.9 % of the poses that 100 find, in a quarter of the time. In loops each seed must
-be assembled first, so retries from neighbours are cheaper.
+"""Restarts of the first solve, of the first solve in loops, and of a solve that starts from a neighbour. More restarts
+cost time and find more poses: on a Panda with voxels of 0.1 m and 24 orientations, 16 restarts find 99.9 % of the poses
+that 100 restarts find, in a quarter of the time. In loops each seed must be assembled first, so retries from neighbours
+are cheaper.
 """
 ORIGIN = PointConstraint((0.0, 0.0, 0.0))
 
@@ -215,7 +216,7 @@ class OrientationQuery:
 
     Attributes:
         kind: what is checked besides the position.
-        wxyz: (n, 4) quaternions in the world frame; for directions only their z axis counts.
+        wxyz: (n, 4) quaternions in the world frame; for directions only their z axes are used.
     """
 
     kind: OrientationKind
@@ -223,11 +224,11 @@ class OrientationQuery:
 
 
 def default_orientations(mobility: OrientationMobility, R: Array, count: int) -> OrientationQuery:
-    """Choose orientations that fit the mobility of a link, without those that it can never take.
+    """Choose orientations that fit the mobility of a link, without orientations that it can never reach.
 
     Args:
         mobility: rotational mobility of the link.
-        R: (3, 3) an orientation that the link can take.
+        R: (3, 3) an orientation that the link can reach.
         count: approximate number of orientations.
     """
     if count and mobility.rotation_dofs == 3:
@@ -243,20 +244,20 @@ def check_orientations(
     voxels: ReachedVoxels,
     query: OrientationQuery,
     dof_limits: DofLimits,
-    in_loops: bool,
+    is_in_loops: bool,
     threads: int | None,
     on_progress: Callable[[int], None],
 ) -> Mask:
-    """Return which orientations (k, n) the link can take in each voxel, at the position stored for the voxel.
+    """Return a mask (k, n) of the orientations that the link can reach in each voxel, at the stored position.
 
-    Each orientation is solved in all voxels from scratch, then in the failed voxels from the solution of a neighbour,
-    until there is no gain.
+    Each orientation is solved in all voxels from independent starts, then in the failed voxels from the solution of a
+    neighbour, until no further voxel is solved.
 
     Args:
-        voxels: the reached voxels, k of them.
-        query: the orientations, n of them.
+        voxels: the k reached voxels.
+        query: the n orientations.
         dof_limits: limits and locked dofs.
-        in_loops: whether loops influence the pose of the link.
+        is_in_loops: whether loops influence the pose of the link.
         threads: number of threads; None for the number of cores.
         on_progress: called with the number of finished orientations.
     """
@@ -264,18 +265,20 @@ def check_orientations(
     if not reached.size:
         return reached
     neighbours = face_neighbours(voxels.table, voxels.cells)
-    restarts = RESTARTS_IN_LOOPS if in_loops else RESTARTS
+    restarts = RESTARTS_IN_LOOPS if is_in_loops else RESTARTS
     options: dict[str, Any] = {"limits": dof_limits.limits, "lock": dof_limits.lock or None}
     goal: LinkGoal = PoseGoal(voxels.link, np.eye(4))
     solver, retry_solver = (
-        Solver(voxels.mechanism, goal, restarts=n, **options) for n in (restarts, RESTARTS_FROM_NEIGHBOUR)
+        Solver(voxels.mechanism, goal, restarts=restart_count, **options)
+        for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
     )
-    targets = voxels.positions  # equal to the centres that are reached
+    targets = voxels.positions  # the centre of each voxel whose centre is reached
     for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
         if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
             solver, retry_solver = (
-                Solver(voxels.mechanism, goal, restarts=n, **options) for n in (restarts, RESTARTS_FROM_NEIGHBOUR)
+                Solver(voxels.mechanism, goal, restarts=restart_count, **options)
+                for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
             )
         else:
             targets = make_pose(R, voxels.positions)

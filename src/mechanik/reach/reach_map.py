@@ -31,34 +31,34 @@ if TYPE_CHECKING:
 
 
 MAX_CENTRE_ERROR = 1.0001e-6
-"""m; a voxel centre is reached if the error is smaller."""
+"""Largest distance from the centre of a voxel at which the centre counts as reached, m."""
 AxisName = Literal["x", "y", "z"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReachMap:
-    """The voxels that the origin of a link reaches, and the orientations that the link can take there.
+    """Voxels that the origin of a link reaches, and the orientations that the link can reach in each voxel.
 
-    A voxel is in the map if a configuration inside all limits and with closed loops puts the link's origin into it. `q`
-    has such a configuration, and `positions` the origin there: at the centre of the voxel (`centred`), or as near to it
-    as any that was found. In a voxel that is not in the map the solver found no configuration. `reached` has for every
-    voxel which of the orientations `wxyz` the link can take exactly with its origin at `positions`; the share is their
-    fraction. All positions are in the world frame.
+    A voxel is in the map if a configuration inside all limits and with closed loops moves the link's origin into it.
+    `q` contains such a configuration, and `positions` the position of the origin in this configuration. The position is
+    the centre of the voxel (`centred`), or the nearest position to the centre that was found. For a voxel that is not
+    in the map, the solver found no configuration. `reached` is a mask of the orientations `wxyz` that the link can
+    reach exactly with its origin at `positions`; the share is their fraction. All positions are in the world frame.
 
     Attributes:
         mechanism: name of the mechanism.
         link: name of the link.
         resolution: edge length of a voxel, m.
-        base: (3,), m, lowest corner of the voxel with index (0, 0, 0) of the grid; the voxels of maps with the same
-            base and resolution coincide.
+        base: (3,), m, lowest corner of the grid voxel (0, 0, 0). Maps with the same base and resolution have the same
+            grid.
         first: grid index of the lowest voxel of this map along x, y and z.
         shape: number of voxels along x, y and z.
         cells: (k, 3) indices of the reached voxels, relative to `first`.
         q: (k, nq) configurations.
         positions: (k, 3), m, positions of the link's origin.
         orientation_kind: what was checked besides the position: the full orientation ("pose"), the direction of the
-            link's z axis ("direction": the rotation about it is free, for arms that cannot choose it), or "nothing".
-        wxyz: (n, 4) the orientations, evenly spaced; those with the same direction of z are consecutive.
+            link's z axis ("direction", for arms that cannot control the rotation about this axis), or "nothing".
+        wxyz: (n, 4) the orientations, evenly spaced; orientations with the same direction of z are consecutive.
         reached: (k, n) whether each orientation is reached.
 
     Example:
@@ -166,13 +166,13 @@ class ReachMap:
 
     @property
     def share_of_voxels(self) -> Array:
-        """Share of each voxel, (nx, ny, nz); NaN where it is not reached."""
+        """Share of each voxel, (nx, ny, nz); NaN for voxels that are not reached."""
         block = np.full(self.shape, np.nan)
         block[tuple(self.cells.T)] = self.shares
         return block
 
     def section(self, axis: AxisName, at: float) -> Array:
-        """Return the share in the voxel layer at `at` (m) along an axis, (n1, n2); NaN where not reached.
+        """Return the share in the voxel layer at `at` (m) along an axis, (n1, n2); NaN for voxels not reached.
 
         n1 and n2 are the numbers of voxels along the other two axes.
         """
@@ -183,7 +183,7 @@ class ReachMap:
         return np.moveaxis(self.share_of_voxels, k, 0)[layer]
 
     def slices(self, axis: AxisName = "z") -> Iterator[tuple[float, Array]]:
-        """Iterate over the layers along an axis: the position of the middle (m), and the share as in `section`."""
+        """Iterate over the layers along an axis: the position of the middle, m, and the share as in `section`."""
         k = "xyz".index(axis)
         for layer, share in enumerate(np.moveaxis(self.share_of_voxels, k, 0)):
             yield float(self.origin[k] + (layer + 0.5) * self.resolution), share
@@ -195,7 +195,7 @@ class ReachMap:
         return self._voxel_index(position) >= 0
 
     def share(self, position: ArrayLike) -> Array:
-        """Return the share in the voxel at each position (..., 3), m; 0 where it is not reached."""
+        """Return the share in the voxel at each position (..., 3), m; 0 if the voxel is not reached."""
         rows = self._voxel_index(position)
         return np.where(rows >= 0, self.shares[rows] if len(self) else 0.0, 0.0)
 
@@ -230,7 +230,7 @@ class ReachMap:
 
     @property
     def best(self) -> int:
-        """Index of the voxel with the largest share; of several, the one nearest to their centroid.
+        """Index of the voxel with the largest share; if there are several, the voxel nearest to their centroid.
 
         Raises:
             ShapeError: if the map is empty.
@@ -238,18 +238,17 @@ class ReachMap:
         if not len(self):
             raise ShapeError("the map is empty: no voxel is reached")
         shares, centres = self.shares, self.centres
-        top = np.flatnonzero(shares == shares.max())
-        return int(top[np.linalg.norm(centres[top] - centres[top].mean(axis=0), axis=1).argmin()])
+        best_rows = np.flatnonzero(shares == shares.max())
+        return int(best_rows[np.linalg.norm(centres[best_rows] - centres[best_rows].mean(axis=0), axis=1).argmin()])
 
     # ---- output -----------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Save the map as an .npz file; an existing file is replaced only when the new one is complete.
+        """Save the map as an .npz file; an existing file is replaced only when the new file is complete.
 
         Raises:
             CannotSave: if the file cannot be written.
         """
-
         write_reach_map(self, path)
 
     @staticmethod
@@ -260,7 +259,6 @@ class ReachMap:
             FileMissing: if there is no such file.
             FormatError: if the file is not a map, or is damaged.
         """
-
         return read_reach_map(path)
 
     def voxels(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
@@ -279,7 +277,7 @@ class ReachMap:
         """Plot the map with matplotlib: three sections, coloured by share, and a cutaway view.
 
         Args:
-            at: (3,), m, point through which the sections go; the default is the centre of the best voxel.
+            at: (3,), m, common point of the sections; the default is the centre of the best voxel.
 
         Returns:
             The figure.
@@ -292,7 +290,7 @@ class ReachMap:
         return plot_reach_map(self, at)
 
     def _voxel_index(self, position: ArrayLike) -> npt.NDArray[np.int32]:
-        """Return the index of the voxel at each position (..., 3), negative where it is not reached."""
+        """Return the index of the voxel at each position (..., 3), negative if the voxel is not reached."""
         try:
             positions = np.asarray(position, dtype=np.float64)
         except (TypeError, ValueError):
@@ -302,9 +300,9 @@ class ReachMap:
         if not np.isfinite(positions).all():
             raise NotFinite("position has an entry that is not finite")
         cells = np.floor((positions - self.base) / self.resolution) - self.first
-        inside = ((cells >= 0) & (cells < self.shape)).all(axis=-1)
+        is_inside = ((cells >= 0) & (cells < self.shape)).all(axis=-1)
         rows = np.full(positions.shape[:-1], -1, dtype=np.int32)
-        rows[inside] = self._rows[tuple(cells[inside].astype(np.int64).T)]
+        rows[is_inside] = self._rows[tuple(cells[is_inside].astype(np.int64).T)]
         return rows
 
 
@@ -314,10 +312,10 @@ ARRAYS = ("base", "first", "shape", "cells", "q", "positions", "wxyz", "reached"
 
 
 def write_reach_map(map: ReachMap, path: str | PathLike[str]) -> None:
-    """Write a map to a temporary file beside `path`, then rename it."""
-    target = _path(path)
-    temporary = target.with_name(f"{target.name}.part")
-    about = {
+    """Write a map to a temporary file next to `path`, then rename the file."""
+    target_path = _expanded_path(path)
+    temporary_path = target_path.with_name(f"{target_path.name}.part")
+    header = {
         "mechanik_reach": VERSION,
         "mechanism": map.mechanism,
         "link": map.link,
@@ -329,57 +327,57 @@ def write_reach_map(map: ReachMap, path: str | PathLike[str]) -> None:
     arrays["cells"] = map.cells.astype(np.int32)
     arrays["reached"] = np.packbits(map.reached, axis=1)
     try:
-        with open(temporary, "wb") as file:
-            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, target)
+        with open(temporary_path, "wb") as file:
+            np.savez_compressed(file, about=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+        os.replace(temporary_path, target_path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise CannotSave(f"{target} cannot be written: {error.strerror}") from None
+        temporary_path.unlink(missing_ok=True)
+        raise CannotSave(f"{target_path} cannot be written: {error.strerror}") from None
 
 
 def read_reach_map(path: str | PathLike[str]) -> ReachMap:
     """Read a map that `write_reach_map` wrote."""
-    source = _path(path)
-    if not source.exists():
+    source_path = _expanded_path(path)
+    if not source_path.exists():
         raise FileMissing(f"there is no file {str(path)!r}")
     try:
-        with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+        with open(source_path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             if "about" not in file:
-                raise FormatError(f"{source} is not a reachability map: its header is missing")
-            about = json.loads(str(file["about"]))
-            _check_version(about, source)
+                raise FormatError(f"{source_path} is not a reachability map: its header is missing")
+            header = json.loads(str(file["about"]))
+            _check_version(header, source_path)
             arrays = {name: file[name] for name in ARRAYS}
-        return _validated_map(about, arrays)
+        return _validated_map(header, arrays)
     except FormatError:
         raise
     except KeyError as error:
-        raise FormatError(f"{source} is an incomplete reachability map: {error.args[0]} is missing") from None
+        raise FormatError(f"{source_path} is an incomplete reachability map: {error.args[0]} is missing") from None
     except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{source} is not a reachability map, or is damaged: {error}") from None
+        raise FormatError(f"{source_path} is not a reachability map, or is damaged: {error}") from None
     except Exception as error:
         # a damaged archive can raise almost any exception
-        raise FormatError(f"{source} is damaged: {error}") from None
+        raise FormatError(f"{source_path} is damaged: {error}") from None
 
 
-def _check_version(about: Any, source: Path) -> None:
-    version = about.get("mechanik_reach") if isinstance(about, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+def _check_version(header: Any, source_path: Path) -> None:
+    version = header.get("mechanik_reach") if isinstance(header, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(version, int):
-        raise FormatError(f"{source} is not a reachability map: its header is missing")
+        raise FormatError(f"{source_path} is not a reachability map: its header is missing")
     if version > VERSION:
         raise FormatError(
-            f"{source} has version {version}; this Mechanik reads versions up to {VERSION}; update Mechanik"
+            f"{source_path} has version {version}; this Mechanik reads versions up to {VERSION}; update Mechanik"
         )
 
 
-def _validated_map(about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
+def _validated_map(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
     """Return the map if the arrays are consistent.
 
     Raises:
         ValueError: if they are not; the message says which.
     """
-    count, voxels = int(about["orientations"]), len(arrays["cells"])
-    resolution = float(about["resolution"])
-    orientation_kind = about["asked"] if "asked" in about else about["orientation_kind"]
+    count, voxels = int(header["orientations"]), len(arrays["cells"])
+    resolution = float(header["resolution"])
+    orientation_kind = header["asked"] if "asked" in header else header["orientation_kind"]
     shape, cells = arrays["shape"], arrays["cells"].astype(np.int64)
     expected = {
         "base": (3,), "first": (3,), "shape": (3,), "cells": (voxels, 3), "positions": (voxels, 3), "wxyz": (count, 4),
@@ -400,11 +398,11 @@ def _validated_map(about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -
     first, size_list = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
     reached = np.unpackbits(arrays["reached"], axis=1, count=count).astype(np.bool_)
     return ReachMap(
-        str(about["mechanism"]), str(about["link"]), resolution, arrays["base"],
+        str(header["mechanism"]), str(header["link"]), resolution, arrays["base"],
         (first[0], first[1], first[2]), (size_list[0], size_list[1], size_list[2]),
         cells, arrays["q"], arrays["positions"], orientation_kind, arrays["wxyz"], reached,
     )  # fmt: skip
 
 
-def _path(path: str | PathLike[str]) -> Path:
+def _expanded_path(path: str | PathLike[str]) -> Path:
     return Path(path).expanduser()

@@ -1,12 +1,14 @@
-"""Viewer output of reachability maps: colours, compact JSON, and a matplotlib figure.
+"""Display of reachability maps: colours of shares, compact JSON data for viewers, and a matplotlib figure.
+
+The JSON data:
 
     {"mechanik_reach": 1, "mechanism": "panda", "link": "panda_hand_tcp", "orientation_kind": "pose",
      "orientations": 60, "resolution": 0.05, "origin": [x, y, z], "shape": [nx, ny, nz], "count": k, "volume": m3,
      "cells": "...", "shares": "..."}
 
 `cells` and `shares` are base64: 3 k little-endian integers of 16 bits, x y z x y z ..., and k integers of 8 bits. The
-centre of a voxel is origin + (cell + 0.5) * resolution, m in the world frame; its share is the integer / 255. In a
-browser: `new Uint16Array(Uint8Array.from(atob(map.cells), c => c.charCodeAt(0)).buffer)`.
+centre of a voxel is origin + (cell + 0.5) * resolution, m in the world frame; its share is the integer
+divided by 255. In a browser: `new Uint16Array(Uint8Array.from(atob(map.cells), c => c.charCodeAt(0)).buffer)`.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ if TYPE_CHECKING:
     from mechanik.reach.reach_map import ReachMap
 
 
-RAMP = ((94, 60, 153), (58, 98, 176), (38, 142, 166), (64, 176, 124), (158, 205, 74), (250, 222, 60))
-"""RGB colours from share 0 to 1; the lightness rises throughout, for greyscale prints and colour-blind readers."""
+COLOUR_STOPS = ((94, 60, 153), (58, 98, 176), (38, 142, 166), (64, 176, 124), (158, 205, 74), (250, 222, 60))
+"""RGB colours from share 0 to 1; the lightness increases throughout, for greyscale prints and colour-blind readers."""
 
 
 def colours(shares: Array) -> npt.NDArray[np.uint8]:
     """Return RGB colours (..., 3), 0 to 255, of shares (...), 0 to 1."""
-    stops = np.linspace(0.0, 1.0, len(RAMP))
-    channels = [np.interp(shares, stops, [colour[k] for colour in RAMP]) for k in range(3)]
+    positions = np.linspace(0.0, 1.0, len(COLOUR_STOPS))
+    channels = [np.interp(shares, positions, [colour[k] for colour in COLOUR_STOPS]) for k in range(3)]
     return np.stack(channels, axis=-1).round().astype(np.uint8)
 
 
@@ -59,9 +61,9 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
 
 INK, GREY = "#1c2430", "#5b6675"
 PLANES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))
-"""Horizontal axis, vertical axis and normal of each section: seen from above, from the front (-y), and along x."""
+"""Horizontal axis, vertical axis and normal of each section: views from above, from the front (-y), and along x."""
 LIGHT = np.array([0.35, -0.6, 0.72])
-"""Direction of the light."""
+"""Direction towards the light, for the shading of faces."""
 FACES = tuple((axis, side) for axis in range(3) for side in (-1, 1))
 """Axis and side of the six faces of a voxel."""
 
@@ -73,20 +75,20 @@ def plot_reach_map(map: ReachMap, at: ArrayLike | None = None) -> Figure:
     except ImportError:
         raise MissingExtra("plotting a reachability map", "plot") from None
     point = map.centres[map.best] if at is None else as_vector(at, 3, "point of the sections")
-    # Any, because matplotlib's stubs leave most argument types unknown
+    # Any, because most argument types are unknown in matplotlib's stubs
     figure: Any = Figure(figsize=(7.2, 6.4) if map.is_flat else (11.0, 9.6), layout="constrained", facecolor="white")
     figure.suptitle(_title(map), color=INK, fontsize=13)
     if map.is_flat:
         axes = [figure.add_subplot()]
-        _section(axes[0], map, point, PLANES[(2, 1, 0).index(_flat_axis(map))])
+        _draw_section(axes[0], map, point, PLANES[(2, 1, 0).index(_flat_axis(map))])
     else:
         axes = [figure.add_subplot(2, 2, k) for k in (1, 2, 3)]
         for section_axes, plane in zip(axes, PLANES, strict=True):
-            _section(section_axes, map, point, plane)
+            _draw_section(section_axes, map, point, plane)
         axes.append(figure.add_subplot(2, 2, 4, projection="3d", computed_zorder=False))
-        _cutaway(axes[-1], map, point)
+        _draw_cutaway(axes[-1], map, point)
     if len(map.wxyz):
-        _colour_bar(figure, axes, map)
+        _draw_colour_bar(figure, axes, map)
     return figure
 
 
@@ -96,19 +98,19 @@ def _title(map: ReachMap) -> str:
 
 
 def _flat_axis(map: ReachMap) -> int:
-    """Return the axis along which the map has one layer; of several, the last."""
+    """Return the axis along which the map has one layer; the last axis if there are several."""
     return max(k for k in range(3) if map.shape[k] == 1)
 
 
-def _section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int, int]) -> None:
+def _draw_section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int, int]) -> None:
     horizontal, vertical, normal = plane
     names = "xyz"
-    share = map.section(names[normal], float(point[normal]))  # type: ignore[arg-type]
-    picture = np.full((*share.shape, 4), 0, dtype=np.uint8)
-    picture[..., :3], picture[..., 3] = colours(np.nan_to_num(share)), np.where(np.isnan(share), 0, 255)
+    shares = map.section(names[normal], float(point[normal]))  # type: ignore[arg-type]
+    image = np.full((*shares.shape, 4), 0, dtype=np.uint8)
+    image[..., :3], image[..., 3] = colours(np.nan_to_num(shares)), np.where(np.isnan(shares), 0, 255)
     low, high = map.origin, map.origin + np.array(map.shape) * map.resolution
     axes.imshow(
-        picture.transpose(1, 0, 2),
+        image.transpose(1, 0, 2),
         origin="lower",
         extent=(low[horizontal], high[horizontal], low[vertical], high[vertical]),
         interpolation="nearest",
@@ -131,28 +133,32 @@ def _section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int, int]
         spine.set_color("#d9dee5")
 
 
-def _cutaway(axes: Any, map: ReachMap, point: Array) -> None:
-    """Draw the voxels as cubes, without the quadrant that faces the viewer."""
+def _draw_cutaway(axes: Any, map: ReachMap, point: Array) -> None:
+    """Draw the voxels as cubes, without the quadrant in front of the viewer."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     centres = map.centres
-    shown = np.flatnonzero(~((centres[:, 0] > point[0]) & (centres[:, 1] < point[1])))
-    filled = np.zeros(tuple(n + 2 for n in map.shape), dtype=np.bool_)
-    filled[tuple((map.cells[shown] + 1).T)] = True
+    shown_rows = np.flatnonzero(~((centres[:, 0] > point[0]) & (centres[:, 1] < point[1])))
+    is_filled = np.zeros(tuple(n + 2 for n in map.shape), dtype=np.bool_)
+    is_filled[tuple((map.cells[shown_rows] + 1).T)] = True
     rgb = colours(map.shares) / 255
     polygons: list[Array] = []
     face_colours: list[Array] = []
     for axis, side in FACES:
-        if (axis, side) in ((0, -1), (1, 1), (2, -1)):  # hidden from the viewer
+        if (axis, side) in ((0, -1), (1, 1), (2, -1)):  # not visible from the point of view
             continue
         normal = np.zeros(3, dtype=np.int64)
         normal[axis] = side
-        exposed = shown[~filled[tuple((map.cells[shown] + 1 + normal).T)]]
-        polygons.append(centres[exposed][:, None] + map.resolution / 2 * _corners(axis, side))
-        face_colours.append(rgb[exposed] * (0.70 + 0.30 * max(0.0, float(LIGHT @ normal))))
-    corners, colour = np.concatenate(polygons), np.concatenate(face_colours)
-    order = np.argsort(corners.mean(axis=1) @ np.array([1.0, -1.0, 0.8]))  # painter's algorithm
-    faces = Poly3DCollection(list(corners[order]), facecolors=colour[order], edgecolors=colour[order], linewidths=0.2)
+        exposed_rows = shown_rows[~is_filled[tuple((map.cells[shown_rows] + 1 + normal).T)]]
+        polygons.append(centres[exposed_rows][:, None] + map.resolution / 2 * _corners(axis, side))
+        face_colours.append(rgb[exposed_rows] * (0.70 + 0.30 * max(0.0, float(LIGHT @ normal))))
+    corners, colours_by_face = np.concatenate(polygons), np.concatenate(face_colours)
+    order = np.argsort(
+        corners.mean(axis=1) @ np.array([1.0, -1.0, 0.8])
+    )  # draw from back to front (painter's algorithm)
+    faces = Poly3DCollection(
+        list(corners[order]), facecolors=colours_by_face[order], edgecolors=colours_by_face[order], linewidths=0.2
+    )
     axes.add_collection3d(faces)
     low, high = map.origin, map.origin + np.array(map.shape) * map.resolution
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
@@ -170,13 +176,13 @@ def _corners(axis: int, side: int) -> Array:
     return np.insert(square, axis, float(side), axis=1)
 
 
-def _colour_bar(figure: Any, axes: list[Any], map: ReachMap) -> None:
+def _draw_colour_bar(figure: Any, axes: list[Any], map: ReachMap) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap
 
-    ramp: Any = ListedColormap(colours(np.linspace(0.0, 1.0, 256)) / 255)
+    colour_map: Any = ListedColormap(colours(np.linspace(0.0, 1.0, 256)) / 255)
     label = "orientations" if map.orientation_kind == "pose" else "directions of z"
-    bar: Any = figure.colorbar(ScalarMappable(cmap=ramp), ax=axes, shrink=0.6, aspect=30, pad=0.04)
+    bar: Any = figure.colorbar(ScalarMappable(cmap=colour_map), ax=axes, shrink=0.6, aspect=30, pad=0.04)
     bar.set_label(f"share of {len(map.wxyz)} {label}", color=GREY)
     bar.ax.tick_params(colors=GREY, labelsize=8)
     bar.outline.set_visible(False)

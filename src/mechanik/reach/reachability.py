@@ -1,4 +1,4 @@
-"""Computation of reachability maps: validation of the arguments, samples, voxels, orientations."""
+"""Computation of a reachability map: validation of the arguments, search for voxels, and check of orientations."""
 
 from __future__ import annotations
 
@@ -45,11 +45,15 @@ from mechanik.tiers import wait_for_kernels
 from mechanik.validation import as_number
 
 Progress = Callable[[int, int], None]
-"""Called with the number of finished steps and the total; the voxels are one step, and so is each orientation."""
+"""Function that is called with the numbers of finished steps and of all steps. The search for voxels is one step, and
+each orientation is another.
+"""
 KERNELS = ("forward", "chain_kernel", "lane_kernel", "descent")
-"""Kernels that a map spends its time in; in plain Python a map would take hours."""
+"""Kernels that a map needs most of its time for; in plain Python a map would take hours."""
 RESTARTS, RESTARTS_IN_LOOPS = 8, 1
-"""Restarts for a voxel that its neighbour's configuration does not lead into. In loops each seed is assembled first."""
+"""Restarts for a voxel that is not reached from its neighbour's configuration; fewer if the link is in loops, because
+the loops of each seed must be closed first.
+"""
 
 
 def reachability(
@@ -66,24 +70,24 @@ def reachability(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ReachMap:
-    """Map where the origin of a link can be, and in which orientations.
+    """Compute the positions that the origin of a link can reach, and the orientations at each position.
 
-    Space is divided into voxels. Forward kinematics of many configurations marks the first voxels; with loops, the
-    solver closes these configurations first. Then inverse kinematics checks every neighbour of a marked voxel, until
-    none is left: it is marked if its centre, or any point in it, is reached. Finally each orientation is checked in
-    every marked voxel. `ReachMap` defines the marks exactly.
+    Space is divided into voxels. Forward kinematics of many configurations marks the first voxels; if there are loops,
+    the solver closes them in these configurations first. Then inverse kinematics checks every neighbour of a marked
+    voxel, until there are no unchecked neighbours. A neighbour is marked if its centre, or any point in it, is reached.
+    Finally each orientation is checked in every marked voxel. `ReachMap` has the exact definitions.
 
-    A link with all rotations is checked for full orientations, a link that rotates about a single axis (planar arms,
-    SCARA) for rotations about that axis, a link of an arm with five dofs for directions of its z axis. If the position
-    determines the orientation, no orientation is checked, and the share is 1.
+    If the link has all rotations, full orientations are checked. If it rotates about a single axis (planar arms,
+    SCARA), rotations about this axis are checked; if it is the link of an arm with five dofs, directions of its z axis.
+    If the position determines the orientation, no orientation is checked, and the share is 1.
 
     Args:
         mechanism: the mechanism; its configuration does not change.
         link: the link, or its name.
-        resolution: edge length of a voxel, m; voxel faces are at integer multiples of it.
+        resolution: edge length of a voxel, m; voxel faces are at integer multiples of this length.
         orientations: approximate number of evenly spaced orientations; 0 for none; or quaternions wxyz (n, 4) in the
             world frame, checked as full orientations.
-        region: lowest and highest corner in the world frame, (2, 3), m. All voxels inside are checked, and none
+        region: lowest and highest corner in the world frame, (2, 3), m. All voxels inside are checked, and no voxels
             outside.
         samples: number of configurations that mark the first voxels.
         limits: (lower, upper) by joint or dof name, m or rad, instead of the limits of the mechanism.
@@ -107,15 +111,15 @@ def reachability(
         (True, 10.0)
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"reachability needs a Mechanism, not {mechanism!r}; mk.load reads one from a file")
+        raise InvalidArgument(f"reachability needs a Mechanism, not {mechanism!r}; load one from a file with mk.load")
     name = mechanism.name_of(link) if isinstance(link, Link) else link
     if name not in mechanism.links:
         raise UnknownName("link", name, mechanism.links)
-    size = as_number(resolution, "resolution")
-    if size <= 0:
-        raise LimitsError(f"resolution is the edge length of a voxel in m; it must be above 0, not {size:g}")
-    given_orientations = _as_orientation_query(orientations)
-    bounds = None if region is None else _as_region(region)
+    voxel_size = as_number(resolution, "resolution")
+    if voxel_size <= 0:
+        raise LimitsError(f"resolution is the edge length of a voxel in m; it must be above 0, not {voxel_size:g}")
+    orientation_query = _as_orientation_query(orientations)
+    region_corners = None if region is None else _as_region(region)
     if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1:
         raise LimitsError(f"samples must be a whole number, 1 or more, not {samples!r}")
     if rng is not None and not isinstance(rng, np.random.Generator):
@@ -123,33 +127,37 @@ def reachability(
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress must be a function of (done, total), not {progress!r}")
     dof_limits = as_dof_limits(mechanism, limits, lock)
-    in_loops = {k for joint in joints_in_loops(mechanism, name) for k in dof_indices(mechanism, joint)[0]}
-    check_bounded(mechanism, name, dof_limits.lower, dof_limits.upper, {*dof_limits.locked_q, *in_loops})
+    loop_q_indices = {k for joint in joints_in_loops(mechanism, name) for k in dof_indices(mechanism, joint)[0]}
+    check_bounded(mechanism, name, dof_limits.lower, dof_limits.upper, {*dof_limits.locked_q, *loop_q_indices})
 
     wait_for_kernels(*KERNELS, what="a reachability map")
-    if in_loops:
+    if loop_q_indices:
         q = sample_closed_configurations(mechanism, name, dof_limits, rng, threads)
     else:
         q = sample_configurations(mechanism, dof_limits, int(samples), rng)
     X = mechanism.pose(name, q)
-    grid = make_voxel_grid(X[:, :3, 3], size, CENTRE_TOLERANCE)
-    table = _make_table(grid, X[:, :3, 3], bounds)
+    grid = make_voxel_grid(X[:, :3, 3], voxel_size, CENTRE_TOLERANCE)
+    table = _make_table(grid, X[:, :3, 3], region_corners)
     voxels = ReachedVoxels(mechanism, name, grid, table, dof_limits.lower, dof_limits.upper)
-    query = given_orientations or default_orientations(
+    query = orientation_query or default_orientations(
         orientation_mobility(mechanism, name, q, dof_limits.locked_v), mechanism.pose(name)[:3, :3], int(orientations)  # type: ignore[arg-type]
     )  # fmt: skip
-    steps = 1 + len(query.wxyz)
-    report = progress or _no_progress
-    report(0, steps)
+    step_count = 1 + len(query.wxyz)
+    report_progress = progress or _no_progress
+    report_progress(0, step_count)
     mark_samples(voxels, q)
-    solvers = _make_solvers(mechanism, name, grid, dof_limits, RESTARTS_IN_LOOPS if in_loops else RESTARTS, threads)
+    solvers = _make_solvers(
+        mechanism, name, grid, dof_limits, RESTARTS_IN_LOOPS if loop_q_indices else RESTARTS, threads
+    )
     grow_region(voxels, solvers)
     move_to_centres(voxels, solvers)
-    report(1, steps)
-    reached = check_orientations(voxels, query, dof_limits, bool(in_loops), threads, lambda k: report(1 + k, steps))
+    report_progress(1, step_count)
+    reached = check_orientations(
+        voxels, query, dof_limits, bool(loop_q_indices), threads, lambda k: report_progress(1 + k, step_count)
+    )
     low, high = (voxels.cells.min(axis=0), voxels.cells.max(axis=0)) if table.bounds is None else table.bounds
     return ReachMap(
-        mechanism.name, name, size, grid.base, _as_triple(low), _as_triple(high - low + 1),
+        mechanism.name, name, voxel_size, grid.base, _as_triple(low), _as_triple(high - low + 1),
         voxels.cells - low, voxels.q, voxels.positions, query.kind, query.wxyz, reached,
     )  # fmt: skip
 
@@ -157,17 +165,20 @@ def reachability(
 def _make_solvers(
     mechanism: Mechanism, link: str, grid: VoxelGrid, dof_limits: DofLimits, restarts: int, threads: int | None
 ) -> VoxelSolvers:
-    half = np.full(3, grid.size / 2 - min(VOXEL_MARGIN, grid.size / 100))
-    point, box = PositionGoal(link, (0.0, 0.0, 0.0), tolerance=CENTRE_TOLERANCE), InBox(link, -half, half)
+    half_size = np.full(3, grid.size / 2 - min(VOXEL_MARGIN, grid.size / 100))
+    point_goal, box_goal = (
+        PositionGoal(link, (0.0, 0.0, 0.0), tolerance=CENTRE_TOLERANCE),
+        InBox(link, -half_size, half_size),
+    )
     point_solver, patient_solver, box_solver = (
-        Solver(mechanism, goal, limits=dof_limits.limits, lock=dof_limits.lock or None, restarts=attempts)
-        for goal, attempts in ((point, restarts), (point, 0), (box, restarts))
+        Solver(mechanism, goal, limits=dof_limits.limits, lock=dof_limits.lock or None, restarts=restart_count)
+        for goal, restart_count in ((point_goal, restarts), (point_goal, 0), (box_goal, restarts))
     )
     return VoxelSolvers(point_solver, patient_solver, box_solver, threads)
 
 
 def _make_table(grid: VoxelGrid, positions: Array, bounds: Array | None) -> VoxelTable:
-    """Return the table of the voxels that the map may have; raises before any work if they are too many."""
+    """Return an empty table of the voxels; raise `LimitsError` if the map would have too many voxels."""
     cells = grid.cells(positions)
     low, high = cells.min(axis=0), cells.max(axis=0)
     if bounds is None:
@@ -175,9 +186,9 @@ def _make_table(grid: VoxelGrid, positions: Array, bounds: Array | None) -> Voxe
         return VoxelTable()
     # a corner on a voxel face belongs to the voxel inside the region
     margin = 1e-9 * grid.size
-    inside = grid.cells(np.stack([bounds[0] + margin, bounds[1] - margin]))
-    low[~grid.flat] = inside[0, ~grid.flat]
-    high[~grid.flat] = np.maximum(inside[0], inside[1])[~grid.flat]
+    region_cells = grid.cells(np.stack([bounds[0] + margin, bounds[1] - margin]))
+    low[~grid.flat] = region_cells[0, ~grid.flat]
+    high[~grid.flat] = np.maximum(region_cells[0], region_cells[1])[~grid.flat]
     check_voxel_count((high - low + 1).tolist())
     return VoxelTable((low, high))
 
@@ -193,7 +204,7 @@ def _as_region(region: ArrayLike) -> Array:
         as_number(number, "a corner of the region")
     if (corners[0] > corners[1]).any():
         raise LimitsError(
-            f"region goes from {corners[0].tolist()} to {corners[1].tolist()}; give the lowest corner first"
+            f"region is from {corners[0].tolist()} to {corners[1].tolist()}; give the lowest corner first"
         )
     return corners
 
@@ -212,10 +223,12 @@ def _as_orientation_query(orientations: int | ArrayLike) -> OrientationQuery | N
         raise ShapeError(
             f"orientations must be a number or quaternions wxyz (n, 4), not an array of shape {wxyz.shape}"
         )
-    length = np.linalg.norm(wxyz, axis=1)
-    if not (np.abs(length - 1.0) < 1e-3).all():
-        bad = int(np.flatnonzero(~(np.abs(length - 1.0) < 1e-3))[0])
-        raise NotARotation(f"orientation {bad} has length {length[bad]:.4g}; a quaternion must have length 1")
+    lengths = np.linalg.norm(wxyz, axis=1)
+    if not (np.abs(lengths - 1.0) < 1e-3).all():
+        invalid_index = int(np.flatnonzero(~(np.abs(lengths - 1.0) < 1e-3))[0])
+        raise NotARotation(
+            f"orientation {invalid_index} has length {lengths[invalid_index]:.4g}; a quaternion must have length 1"
+        )
     return OrientationQuery("pose", quaternion.normalize(wxyz))
 
 
@@ -225,4 +238,4 @@ def _as_triple(indices: VoxelIndices) -> tuple[int, int, int]:
 
 
 def _no_progress(done: int, total: int) -> None:
-    """Default of `progress`; does nothing."""
+    """Do nothing; the default of `progress`."""

@@ -1,7 +1,7 @@
 """Voxels that a link reaches: voxel grid, voxel table, sampling of configurations, and region growing.
 
-Samples mark the first voxels. Then the region grows: inverse kinematics checks the neighbours of marked voxels, each
-started from the neighbour's configuration, until no unchecked voxel is left.
+Sampled configurations mark the first voxels. Then the region grows: inverse kinematics checks the neighbours of marked
+voxels, starting from the configuration of the marked voxel, until no unchecked neighbour is left.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ VoxelIndices = npt.NDArray[np.int64]
 """Voxel indices along x, y and z, (..., 3)."""
 
 UNKNOWN, EMPTY, REJECTED = -1, -2, -3
-"""Table entries of a voxel that is not checked yet, of one in which nothing was found, and of one in which nothing was
-found from several neighbours.
+"""Table entries of unmarked voxels: not checked yet; no configuration found; no configuration found from several
+neighbours.
 """
 MAX_INDEX = 1 << 20
-"""Highest voxel index along an axis."""
+"""Limit of the absolute voxel index along an axis."""
 MAX_VOXELS = 20_000_000
-"""Maximum size of a table: 80 MB. A finer map would also take hours."""
+"""Maximum number of voxels in a table: 80 MB. A finer map would also take hours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +39,12 @@ class VoxelGrid:
     """Division of space into cubic voxels.
 
     Voxel i covers the half-open interval from `base + i * size` to `base + (i + 1) * size`, so the faces are at integer
-    multiples of the size. Along a flat axis there is one layer, centred on the only position that occurs.
+    multiples of the size. Along a flat axis there is one layer, centred on the position of the link.
 
     Attributes:
         size: edge length of a voxel, m.
         base: (3,), m, lowest corner of voxel (0, 0, 0).
-        flat: (3,) whether nothing moves along the axis.
+        flat: (3,) whether the position is constant along the axis.
     """
 
     size: float
@@ -77,7 +77,7 @@ class VoxelGrid:
 
 
 def make_voxel_grid(positions: Array, size: float, thickness: float) -> VoxelGrid:
-    """Make a grid for positions (n, 3), m; an axis along which they spread by less than `thickness` (m) is flat."""
+    """Make a grid for positions (n, 3), m; an axis is flat if positions along it differ by at most `thickness`, m."""
     low, high = positions.min(axis=0), positions.max(axis=0)
     flat = high - low <= thickness
     return VoxelGrid(size, np.where(flat, (low + high - size) / 2, 0.0), flat)
@@ -90,7 +90,7 @@ def first_indices(cells: VoxelIndices) -> npt.NDArray[np.int64]:
 
 
 class VoxelTable:
-    """An integer for each voxel, initially UNKNOWN, in an array that grows on writing.
+    """Table with an integer for each voxel, initially UNKNOWN; it is enlarged when entries are written.
 
     Args:
         bounds: lowest and highest voxel, (3,) each, if the table has fixed bounds.
@@ -104,10 +104,10 @@ class VoxelTable:
             self._enlarge(*bounds)
 
     def __getitem__(self, cells: VoxelIndices) -> npt.NDArray[np.int32]:
-        relative = cells - self._low
-        inside = ((relative >= 0) & (relative < self._entries.shape)).all(axis=-1)
+        relative_cells = cells - self._low
+        is_inside = ((relative_cells >= 0) & (relative_cells < self._entries.shape)).all(axis=-1)
         entries = np.full(cells.shape[:-1], UNKNOWN, dtype=np.int32)
-        entries[inside] = self._entries[tuple(relative[inside].T)]
+        entries[is_inside] = self._entries[tuple(relative_cells[is_inside].T)]
         return entries
 
     def __setitem__(self, cells: VoxelIndices, entries: npt.ArrayLike) -> None:
@@ -135,11 +135,11 @@ class VoxelTable:
         check_voxel_count((high - low + 1).tolist())
         enlarged = np.full(tuple((high - low + 1).tolist()), UNKNOWN, dtype=np.int32)
         if self._entries.size:
-            first = (self._low - low).tolist()
-            inner = tuple(
-                slice(start, start + length) for start, length in zip(first, self._entries.shape, strict=True)
+            offset = (self._low - low).tolist()
+            inner_slices = tuple(
+                slice(start, start + length) for start, length in zip(offset, self._entries.shape, strict=True)
             )
-            enlarged[inner] = self._entries
+            enlarged[inner_slices] = self._entries
         self._low, self._entries = low, enlarged
 
 
@@ -163,15 +163,15 @@ def solve_targets(solver: Solver, targets: Array, q0: Array | None, threads: int
     """Solve for many targets, each from its own start.
 
     Args:
-        targets: (n, ...), in the form that the solver's only goal takes.
-        q0: (n, nq) starts; None lets the solver choose.
+        targets: (n, ...), in a form that the only goal of the solver accepts.
+        q0: (n, nq) starts; None: the default starts of the solver.
 
     Returns:
         q (n, nq), whether each target was reached (n,), and whether the loops are closed at q (n,).
     """
     result = solver.solve_batch(targets, q0, threads=threads)
-    closed = np.array([status in CLOSED_STATUSES for status in STATUS_BY_CODE])[result.status]
-    return np.array(result.q), np.array(result.success), closed  # copies, because callers write into them
+    is_closed = np.array([status in CLOSED_STATUSES for status in STATUS_BY_CODE])[result.status]
+    return np.array(result.q), np.array(result.success), is_closed  # copies, because callers write into them
 
 
 FACE_OFFSETS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
@@ -179,36 +179,36 @@ FACE_OFFSETS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]
 
 
 def face_neighbours(table: VoxelTable, cells: VoxelIndices) -> npt.NDArray[np.int32]:
-    """Return the table entries (k, 6) of the face neighbours of each voxel; negative for those not reached."""
+    """Return the table entries (k, 6) of the face neighbours of each voxel; negative for neighbours not reached."""
     return table[cells[:, None] + FACE_OFFSETS]
 
 
 def retry_from_neighbours(
     solver: Solver, targets: Array, q: Array, success: Mask, neighbours: npt.NDArray[np.int32], threads: int | None
 ) -> None:
-    """Retry each failed target from the solution of each solved face neighbour, until there is no gain.
+    """Retry each failed target from the solution of each solved face neighbour, until no further target is solved.
 
     Args:
         targets: (k, ...), one for each voxel.
         q, success: (k, nq) and (k,) results so far; updated in place.
         neighbours: (k, 6) indices from `face_neighbours`.
     """
-    tried = np.zeros(neighbours.shape, dtype=np.bool_)
-    improved = bool(success.any())
-    while improved:
-        improved = False
+    is_tried = np.zeros(neighbours.shape, dtype=np.bool_)
+    has_improved = bool(success.any())
+    while has_improved:
+        has_improved = False
         for side, rows in enumerate(neighbours.T):
-            pending = np.flatnonzero(~success & ~tried[:, side] & (rows >= 0) & success[rows])
+            pending = np.flatnonzero(~success & ~is_tried[:, side] & (rows >= 0) & success[rows])
             if len(pending):
                 q[pending], success[pending], _ = solve_targets(solver, targets[pending], q[rows[pending]], threads)
-                tried[pending, side] = True
-                improved |= bool(success[pending].any())
+                is_tried[pending, side] = True
+                has_improved |= bool(success[pending].any())
 
 
 ASSEMBLY_STARTS = 200
-"""Starts for closing the loops; so many that every assembly mode is found."""
+"""Number of starts for closing the loops; enough to find every assembly mode."""
 UNBOUNDED_HALF_WIDTH = 1e6
-"""m; half width of a box that contains every position, as a goal that only requires closed loops."""
+"""Half width of a box that contains every position, m; a goal with this box only requires closed loops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +216,7 @@ class DofLimits:
     """Limits and locked dofs, by name for the solvers and as arrays.
 
     Attributes:
-        limits: (lower, upper) by joint or dof name as given, m or rad.
+        limits: (lower, upper) by joint or dof name as the caller gave them, m or rad.
         lock: names of locked joints and dofs.
         lower, upper: (nq,) limits, m or rad.
         locked_q: indices into q of locked values.
@@ -283,16 +283,19 @@ def sample_closed_configurations(
 
 
 CENTRE_TOLERANCE = 1e-6
-"""m; tolerance of the position goals. A centre is reached if the error is smaller."""
+"""Tolerance of the position goals, m; a centre is reached if the error is smaller."""
 VOXEL_MARGIN = 2e-6
-"""m; the box of a voxel shrinks by this, so that a solution on its face is not counted for the next voxel."""
-BLOCK_SIZE = 1 << 16
-"""Voxels or configurations per block; bounds the memory."""
-NEIGHBOUR_STARTS = 4
-"""Neighbours from which a voxel is tried before it is rejected. Trades time for completeness: of random arms with four
-joints and 300 samples, one start missed 3 of the 1046 voxels of one arm in eight; four missed none on 31 arms.
+"""Distance (m) from the faces of a voxel to those of the goal box in it; a solution on a face of the voxel could count
+for the next voxel.
 """
-Numbers = npt.NDArray[np.int64]
+BLOCK_SIZE = 1 << 16
+"""Number of voxels or configurations in a block; limits the memory."""
+NEIGHBOUR_STARTS = 4
+"""Number of neighbours from which a voxel is tried before it is rejected. More neighbours cost time and miss fewer
+voxels: for random arms with four joints and 300 samples, one start missed 3 of the 1046 voxels of one arm in eight;
+four starts missed no voxel of 31 arms.
+"""
+RowIndices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,9 +303,9 @@ class VoxelSolvers:
     """Solvers for the position of the link's origin.
 
     Attributes:
-        point: origin at a point, with restarts.
-        patient: the same with a single attempt, which goes on while it improves; for stretched arms.
-        box: origin in the box of a voxel around a point.
+        point: solver for the origin at a point, with restarts.
+        patient: the same with a single attempt that continues while it improves, for stretched arms.
+        box: solver for the origin in the box of a voxel around a point.
         threads: number of threads; None for the number of cores.
     """
 
@@ -313,10 +316,10 @@ class VoxelSolvers:
 
 
 class ReachedVoxels:
-    """The reached voxels, each with a configuration as proof.
+    """Reached voxels, each with a configuration that proves it.
 
     Every configuration marks the voxel that contains the link's origin, so each mark is proven by forward kinematics.
-    Of several configurations in a voxel the one nearest to its centre is stored.
+    Of several configurations in a voxel, the configuration nearest to its centre is stored.
 
     Attributes:
         mechanism, link: the mechanism, and the name of the link.
@@ -338,17 +341,17 @@ class ReachedVoxels:
         cells = self.grid.cells(positions)
         lower, upper = self._limits
         is_valid = self.table.covers(cells) & ((q >= lower - 1e-9) & (q <= upper + 1e-9)).all(axis=1)
-        # sorted by distance to the centre, because `first_indices` keeps the first one
+        # sorted by distance to the centre, because `first_indices` returns the first configuration of each voxel
         order = np.flatnonzero(is_valid)
         order = order[np.argsort(_centre_distances(self.grid, cells[order], positions[order]), kind="stable")]
-        best = order[first_indices(cells[order])]
-        rows = self.table[cells[best]]
-        self._replace_if_nearer(rows, best, q, positions, cells)
-        new = best[rows < 0]
-        self.table[cells[new]] = np.arange(len(new)) + len(self.cells)
-        self.cells = np.concatenate([self.cells, cells[new]])
-        self.q = np.concatenate([self.q, q[new]])
-        self.positions = np.concatenate([self.positions, positions[new]])
+        best_rows = order[first_indices(cells[order])]
+        rows = self.table[cells[best_rows]]
+        self._replace_if_nearer(rows, best_rows, q, positions, cells)
+        new_rows = best_rows[rows < 0]
+        self.table[cells[new_rows]] = np.arange(len(new_rows)) + len(self.cells)
+        self.cells = np.concatenate([self.cells, cells[new_rows]])
+        self.q = np.concatenate([self.q, q[new_rows]])
+        self.positions = np.concatenate([self.positions, positions[new_rows]])
         return positions
 
     def centre_distances(self) -> Array:
@@ -356,14 +359,16 @@ class ReachedVoxels:
         return _centre_distances(self.grid, self.cells, self.positions)
 
     def _replace_if_nearer(
-        self, rows: npt.NDArray[np.int32], candidates: Numbers, q: Array, positions: Array, cells: VoxelIndices
+        self, rows: npt.NDArray[np.int32], candidates: RowIndices, q: Array, positions: Array, cells: VoxelIndices
     ) -> None:
-        known_rows, matching = rows[rows >= 0], candidates[rows >= 0]
+        known_rows, matching_candidates = rows[rows >= 0], candidates[rows >= 0]
         old_distances = _centre_distances(self.grid, self.cells[known_rows], self.positions[known_rows])
-        is_nearer = _centre_distances(self.grid, cells[matching], positions[matching]) < old_distances
+        is_nearer = (
+            _centre_distances(self.grid, cells[matching_candidates], positions[matching_candidates]) < old_distances
+        )
         self.q[known_rows[is_nearer]], self.positions[known_rows[is_nearer]] = (
-            q[matching[is_nearer]],
-            positions[matching[is_nearer]],
+            q[matching_candidates[is_nearer]],
+            positions[matching_candidates[is_nearer]],
         )
 
 
@@ -374,65 +379,69 @@ def mark_samples(voxels: ReachedVoxels, q: Array) -> None:
 
 
 def grow_region(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
-    """Check every neighbour of a marked voxel until none is left.
+    """Check all neighbours of marked voxels until no unchecked neighbour is left.
 
-    The reached region is connected as far as the configurations are, so growing finds all of it. A map with bounds may
-    contain disconnected parts, so there every voxel is checked. A single start may fail where another succeeds, so a
-    voxel is checked again from each neighbour that is marked later, and finally from several neighbours.
+    If the set of configurations is connected, the reached region is connected too, and growing finds all of it. Within
+    bounds the region may have disconnected parts, so every voxel inside the bounds is checked. One start may fail where
+    another succeeds, so a voxel is checked again from each neighbour that is marked later, and finally from several
+    neighbours.
     """
-    done = 0
-    while done < len(voxels.cells) or _check_remaining(voxels, solvers):
-        first, done = done, len(voxels.cells)
+    checked_count = 0
+    while checked_count < len(voxels.cells) or _check_remaining(voxels, solvers):
+        first, checked_count = checked_count, len(voxels.cells)
         cells, rows = _unmarked_neighbours(voxels, first)
         for block in _blocks(len(cells)):
             _check_voxels(voxels, solvers, cells[block], voxels.q[rows[block]])
 
 
 def move_to_centres(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
-    """Move the configuration of every voxel to its centre if the centre can be reached, or nearer to it."""
+    """Replace the configuration of every voxel by one at the centre of the voxel, or as near to it as possible."""
     _solve_centres(voxels, solvers.point, solvers.threads)
-    q, reached = voxels.q.copy(), reached_centres(voxels)
+    q, is_reached = voxels.q.copy(), reached_centre_mask(voxels)
     neighbours = face_neighbours(voxels.table, voxels.cells)
-    retry_from_neighbours(solvers.point, voxels.grid.centres(voxels.cells), q, reached, neighbours, solvers.threads)
-    voxels.add_configurations(q[reached])
+    retry_from_neighbours(solvers.point, voxels.grid.centres(voxels.cells), q, is_reached, neighbours, solvers.threads)
+    voxels.add_configurations(q[is_reached])
     _solve_centres(voxels, solvers.patient, solvers.threads)
 
 
 def _solve_centres(voxels: ReachedVoxels, solver: Solver, threads: int | None) -> None:
-    off_centre = np.flatnonzero(~reached_centres(voxels))
-    for rows in (off_centre[block] for block in _blocks(len(off_centre))):
+    off_centre_rows = np.flatnonzero(~reached_centre_mask(voxels))
+    for rows in (off_centre_rows[block] for block in _blocks(len(off_centre_rows))):
         centres = voxels.grid.centres(voxels.cells[rows])
-        q, _, closed = solve_targets(solver, centres, voxels.q[rows], threads)
-        voxels.add_configurations(q[closed])
+        q, _, is_closed = solve_targets(solver, centres, voxels.q[rows], threads)
+        voxels.add_configurations(q[is_closed])
 
 
 def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
-    """Retry empty voxels from several neighbours, then the unknown ones; return whether there were any."""
-    empty = voxels.table.where(EMPTY)
-    if not len(empty):
-        unknown = voxels.table.where(UNKNOWN)[:BLOCK_SIZE] if voxels.table.bounds is not None else empty
-        if len(unknown):
-            _check_voxels(voxels, solvers, unknown, None)
-        return len(unknown) > 0
-    rows = voxels.table[empty[:, None] + voxels.grid.neighbours()]
-    marked = (rows >= 0).sum(axis=1)
-    rows = -np.sort(-rows, axis=1)  # indices of marked voxels first
+    """Retry empty voxels from several neighbours; without empty voxels, check unknown voxels.
+
+    Return whether any voxel was checked.
+    """
+    empty_cells = voxels.table.where(EMPTY)
+    if not len(empty_cells):
+        unknown_cells = voxels.table.where(UNKNOWN)[:BLOCK_SIZE] if voxels.table.bounds is not None else empty_cells
+        if len(unknown_cells):
+            _check_voxels(voxels, solvers, unknown_cells, None)
+        return len(unknown_cells) > 0
+    rows = voxels.table[empty_cells[:, None] + voxels.grid.neighbours()]
+    marked_counts = (rows >= 0).sum(axis=1)
+    rows = -np.sort(-rows, axis=1)  # marked voxels first; their entries are 0 or above
     for side in range(NEIGHBOUR_STARTS):
-        pending = np.flatnonzero((voxels.table[empty] < 0) & (marked > side))
-        starts = rows[pending, marked[pending] * side // NEIGHBOUR_STARTS]
+        pending = np.flatnonzero((voxels.table[empty_cells] < 0) & (marked_counts > side))
+        starts = rows[pending, marked_counts[pending] * side // NEIGHBOUR_STARTS]
         for block in _blocks(len(pending)):
-            _check_voxels(voxels, solvers, empty[pending[block]], voxels.q[starts[block]])
-    voxels.table[empty[voxels.table[empty] < 0]] = REJECTED
+            _check_voxels(voxels, solvers, empty_cells[pending[block]], voxels.q[starts[block]])
+    voxels.table[empty_cells[voxels.table[empty_cells] < 0]] = REJECTED
     return True
 
 
-def _unmarked_neighbours(voxels: ReachedVoxels, first: int) -> tuple[VoxelIndices, Numbers]:
-    """Return the unmarked neighbours of the voxels from `first` on, and for each the marked voxel to start from."""
+def _unmarked_neighbours(voxels: ReachedVoxels, first: int) -> tuple[VoxelIndices, RowIndices]:
+    """Return the unmarked neighbours of the voxels from index `first`, and for each the index of its start voxel."""
     offsets = voxels.grid.neighbours()
     cells = (voxels.cells[first:, None] + offsets).reshape(-1, 3)
     rows = np.repeat(np.arange(first, len(voxels.cells)), len(offsets))
-    not_marked = (voxels.table[cells] < 0) & voxels.table.covers(cells)
-    cells, rows = cells[not_marked], rows[not_marked]
+    is_unmarked = (voxels.table[cells] < 0) & voxels.table.covers(cells)
+    cells, rows = cells[is_unmarked], rows[is_unmarked]
     order = np.argsort(_centre_distances(voxels.grid, cells, voxels.positions[rows]), kind="stable")
     best = order[first_indices(cells[order])]
     return cells[best], rows[best]
@@ -443,22 +452,22 @@ def _blocks(count: int) -> list[slice]:
 
 
 def _check_voxels(voxels: ReachedVoxels, solvers: VoxelSolvers, cells: VoxelIndices, q0: Array | None) -> None:
-    """Check voxels (n, 3) by inverse kinematics; mark those that are not reached as empty.
+    """Check voxels (n, 3) by inverse kinematics; mark voxels that are not reached as empty.
 
-    The nearest position to the centre decides: inside the voxel, it is reached; farther away than a corner, it is not.
-    In between, the solver searches for a position in the box.
+    A voxel is reached if the nearest position to its centre is inside the voxel, and not reached if this position is
+    farther from the centre than a corner. Otherwise the solver searches for a position in the box of the voxel.
     """
     centres = voxels.grid.centres(cells)
-    q, _, closed = solve_targets(solvers.point, centres, q0, solvers.threads)
-    voxels.add_configurations(q[closed])
+    q, _, is_closed = solve_targets(solvers.point, centres, q0, solvers.threads)
+    voxels.add_configurations(q[is_closed])
     centre_distances = np.linalg.norm(
         np.ascontiguousarray(voxels.mechanism.pose(voxels.link, q)[:, :3, 3]) - centres, axis=1
     )
-    corner = voxels.grid.size * np.sqrt((~voxels.grid.flat).sum()) / 2
-    undecided = np.flatnonzero((voxels.table[cells] < 0) & (centre_distances <= corner))
-    if len(undecided):
-        q_in_box, inside, _ = solve_targets(solvers.box, centres[undecided], q[undecided], solvers.threads)
-        voxels.add_configurations(q_in_box[inside])
+    corner_distance = voxels.grid.size * np.sqrt((~voxels.grid.flat).sum()) / 2
+    undecided_rows = np.flatnonzero((voxels.table[cells] < 0) & (centre_distances <= corner_distance))
+    if len(undecided_rows):
+        q_in_box, is_in_box, _ = solve_targets(solvers.box, centres[undecided_rows], q[undecided_rows], solvers.threads)
+        voxels.add_configurations(q_in_box[is_in_box])
     voxels.table[cells[voxels.table[cells] == UNKNOWN]] = EMPTY
 
 
@@ -466,6 +475,6 @@ def _centre_distances(grid: VoxelGrid, cells: VoxelIndices, positions: Array) ->
     return np.linalg.norm(positions - grid.centres(cells), axis=-1)
 
 
-def reached_centres(voxels: ReachedVoxels) -> Mask:
+def reached_centre_mask(voxels: ReachedVoxels) -> Mask:
     """Return whether the centre of each voxel is reached, (k,)."""
     return voxels.centre_distances() <= 1.0001 * CENTRE_TOLERANCE

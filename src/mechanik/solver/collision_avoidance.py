@@ -1,4 +1,8 @@
-"""Collision avoidance of a solver: other solutions of a chain, or clearances as constraints of the problem."""
+"""Collision avoidance for a solver.
+
+A colliding solution of a serial chain is replaced by another solution of the chain. If there is none, and for all other
+mechanisms, the clearances become constraints of the problem.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +30,10 @@ if TYPE_CHECKING:
     from mechanik.solver.solver import ConstrainedSolver, Solver
 
 MAX_CONSTRAINED_STARTS = 4
-"""Maximum number of collision-free starts of the constrained solver, if a chain has no collision-free solution."""
+"""Maximum number of collision-free starts of the constrained solver after the search for chain solutions has failed."""
 SEGMENT_SPACING, MAX_SEGMENT_SAMPLES = 0.05, 64
-"""rad or m between samples of a straight segment, and the maximum number of samples. Denser samples miss fewer
-collisions and cost more distance queries.
+"""Distance between samples of a straight segment (rad or m), and the maximum number of samples. Denser samples miss
+fewer collisions and cost more distance queries.
 """
 
 
@@ -46,7 +50,7 @@ class SolveRequest:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
-    def is_plain(self) -> bool:
+    def fits_chain_kernel(self) -> bool:
         """Whether the chain kernel supports all arguments."""
         other_options = self.options.keys() - {"max_seconds", "restarts"}
         return (
@@ -64,10 +68,10 @@ class SolveRequest:
 class CollisionAvoidance:
     """Wrapper around a solver that makes its solutions free of collision.
 
-    The first solve ignores collisions; it is fast, and its solution is often free. If not, a serial chain searches for
-    other solutions from collision-free starts. If that fails, or if the solution must stay connected to the start and
-    the straight segment is not free, the constrained solver takes over: the descent kernel with distances as residuals,
-    at a level above all goals.
+    The first solve ignores collisions; it is fast, and its solution is often free of collision. If the solution
+    collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
+    constrained solver runs if this search fails, or if the solution must be connected to the start and the straight
+    segment between them is not free. It is the descent kernel with distances as residuals, at a level above all goals.
     """
 
     def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
@@ -77,9 +81,9 @@ class CollisionAvoidance:
         self._free_search_key: tuple[object, Array] = None, np.zeros(0)
         self._creation_lock = threading.Lock()
         if not isinstance(solver.method, LevenbergMarquardt):
-            self.constrained_solver()  # an unsupported method must raise at construction
+            self.constrained_solver()  # raises now, not at the first solve, if the method is unsupported
 
-    # ---- calls of a solver ------------------------------------------------------------------
+    # ---- public methods ----------------------------------------------------------------------
 
     def solve(self, targets: Targets | None, q0: ArrayLike | None, nearest: bool, request: SolveRequest) -> Solution:
         """Solve as `Solver.solve`, with collision avoidance."""
@@ -89,7 +93,7 @@ class CollisionAvoidance:
             request = SolveRequest(
                 request.lock, request.limits, request.rng, feasible, request.history, request.callback, request.options
             )
-        first = solver._solve_ignoring_collisions(
+        first_solution = solver._solve_ignoring_collisions(
             targets,
             q0,
             nearest,
@@ -102,35 +106,37 @@ class CollisionAvoidance:
             request.options,
         )
         restarts = request.options.get("restarts", solver.options.restarts)
-        is_connected = restarts != 0 or self._is_segment_free(q0, first.q)
-        if first._is_met and self.constraint.is_free(first.q) and is_connected:
-            return first
+        is_first_allowed = restarts != 0 or self._is_segment_free(q0, first_solution.q)
+        if first_solution._is_met and self.constraint.is_free(first_solution.q) and is_first_allowed:
+            return first_solution
         deadline = start_time + request.options.get("max_seconds", solver.options.max_seconds)
-        first.contacts = self.constraint.contacts(first.q)
-        solutions = [first] if is_connected else []
-        is_chain = solver._chain_search is not None and request.is_plain and restarts != 0
-        if is_chain and not first._is_met:  # out of reach even without obstacles
-            return first
-        if is_chain and perf_counter() < deadline:
+        first_solution.contacts = self.constraint.contacts(first_solution.q)
+        solutions = [first_solution] if is_first_allowed else []
+        can_search_chain = solver._chain_search is not None and request.fits_chain_kernel and restarts != 0
+        if can_search_chain and not first_solution._is_met:  # not reached even without collision avoidance
+            return first_solution
+        if can_search_chain and perf_counter() < deadline:
             solutions += self._other_solutions(targets, q0, sum(STARTS_PER_ROUND) if restarts is None else restarts)
         if not (solutions and solutions[-1].success):
             solutions += self._constrained_solutions(
-                targets, q0, request, deadline, solutions[-1] if is_chain else None, restarts
+                targets, q0, request, deadline, solutions[-1] if can_search_chain else None, restarts
             )
-        best = self._best(solutions, may_jump=bool(restarts) or is_chain)
+        best = self._best(solutions, may_jump=bool(restarts) or can_search_chain)
         best.seconds = seconds_since(start_time)
         return best
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None, q0: ArrayLike | None, options: dict[str, Any]
     ) -> Solution:
-        """Solve as `Solver.solve_nearby`, with collision avoidance."""
+        """Solve as `Solver.solve_nearby`, with collision avoidance; `max_deviation` is in rad or m."""
         solver, start_time = self._solver, perf_counter()
         solutions: list[Solution] = []
         for stage_solver in (solver, self.constrained_solver()):
             with stage_solver._exclusive():
                 solutions.append(
-                    stage_solver._solve(targets, q0, None, None, None, None, False, None, options, nearby=max_deviation)
+                    stage_solver._solve(
+                        targets, q0, None, None, None, None, False, None, options, max_deviation=max_deviation
+                    )
                 )
             solutions[-1].contacts = self.constraint.contacts(solutions[-1].q)
             if solutions[-1].success:
@@ -140,18 +146,19 @@ class CollisionAvoidance:
         return best
 
     def solve_constrained(self, targets: Targets | None, q0: Array, rng: np.random.Generator | None) -> Solution:
-        """Solve a row of a batch whose other solutions are all in collision; q0 (nq,) is the least deep of them."""
+        """Solve a batch row whose known solutions all collide; q0 (nq,) is the solution with the least penetration."""
         request, solver = SolveRequest(rng=rng), self._solver
-        first = Solution(solver, with_targets(solver._objectives, targets), q0, 0, 0.0, solver._bounds)
-        first.contacts = self.constraint.contacts(q0)
+        first_solution = Solution(solver, with_targets(solver._objectives, targets), q0, 0, 0.0, solver._bounds)
+        first_solution.contacts = self.constraint.contacts(q0)
         return self._best(
-            [first, *self._constrained_solutions(targets, q0, request, math.inf, first, None)], may_jump=True
+            [first_solution, *self._constrained_solutions(targets, q0, request, math.inf, first_solution, None)],
+            may_jump=True,
         )
 
     # ---- strategies -------------------------------------------------------------------------
 
     def constrained_solver(self) -> ConstrainedSolver:
-        """Return the solver with clearances as constraints; it is made at first use."""
+        """Return the solver with clearances as constraints; the first call creates it."""
         with self._creation_lock:
             if self._constrained_solver is None:
                 from mechanik.solver.solver import ConstrainedSolver, constructor_arguments
@@ -161,11 +168,11 @@ class CollisionAvoidance:
             return self._constrained_solver
 
     def free_search(self, home: Array, chain: ChainSearch | None = None) -> CollisionFreeSearch:
-        """Return the search for collision-free solutions of the chain; it is cached for the next call.
+        """Return the search for collision-free solutions of the chain, from a cache if the fixed joints have not moved.
 
         Args:
-            home: values of all joints that the chain does not move, (nq,).
-            chain: the chain search of the solver if None; or a search with other values of fixed joints.
+            home: configuration with the values of all joints that the chain does not move, (nq,).
+            chain: search with other values of the fixed joints. None: the chain search of the solver.
         """
         chain = self._solver._chain_search if chain is None else chain
         assert chain is not None
@@ -178,18 +185,19 @@ class CollisionAvoidance:
             return self._free_search
 
     def _other_solutions(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
-        """Return a collision-free solution; a colliding one if none is free; an empty list if there is no solution."""
+        """Return a list with one solution, free of collision if possible; empty if there is no solution."""
         solver, start_time = self._solver, perf_counter()
         X, objectives = self._chain_target(targets)
         chain = solver._chain_search
         if X is None or chain is None:
             return []
-        base = np.array(solver.mechanism.q if q0 is None else q0, dtype=np.float64)
-        candidates = self.free_search(base).find_free(
-            X[None], base[None], None if q0 is None else base[None], max_starts
+        start_q = np.array(solver.mechanism.q if q0 is None else q0, dtype=np.float64)
+        candidates = self.free_search(start_q).find_free(
+            X[None], start_q[None], None if q0 is None else start_q[None], max_starts
         )
         if not candidates.exists[0]:
             return []
+        # return code of the chain kernel: 1 attempt, the iterations, start not clamped
         code = (1 << 32) + 2 * int(candidates.iterations[0])
         if objectives is None:
             objectives = with_targets(solver._objectives, targets)
@@ -207,18 +215,21 @@ class CollisionAvoidance:
         best: Solution | None,
         restarts: int | None,
     ) -> list[Solution]:
-        """Run the constrained solver from several starts until a success.
+        """Run the constrained solver from several starts until it succeeds.
 
-        The first start is q0. For a chain it is the best solution so far, followed by collision-free starts.
+        Args:
+            deadline: time of `time.perf_counter`, s.
+            best: for a chain, the best solution so far: the first start, followed by collision-free starts. None: the
+                only start is q0.
         """
         constrained_solver, solutions = self.constrained_solver(), list[Solution]()
         starts: list[Any] = [q0 if best is None else best.q]
         if best is not None:
             X, _ = self._chain_target(targets)
             if X is not None:
-                base = np.array(self._solver.mechanism.q if q0 is None else q0, dtype=np.float64)
+                start_q = np.array(self._solver.mechanism.q if q0 is None else q0, dtype=np.float64)
                 count = MAX_CONSTRAINED_STARTS if restarts is None else min(MAX_CONSTRAINED_STARTS, restarts)
-                starts += list(self.free_search(base).starts_near(X, base, count))
+                starts += list(self.free_search(start_q).starts_near(X, start_q, count))
         changes = {} if best is None else {"restarts": 0}
         for start in starts:
             options = request.with_time_limit(deadline - perf_counter(), **changes).options
@@ -232,10 +243,10 @@ class CollisionAvoidance:
                 break
         return solutions
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- internals ---------------------------------------------------------------------------
 
     def _chain_target(self, targets: Targets | None) -> tuple[Array | None, Any]:
-        """Return the target pose of the chain, and the objectives if they were made for it."""
+        """Return the target pose of the chain (or None), and the objectives with targets if they had to be created."""
         solver = self._solver
         chain = solver._chain_search
         if chain is None:
@@ -252,7 +263,7 @@ class CollisionAvoidance:
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Return whether the segment from q0 to q is free; if q0 is not, whether no sample is deeper than q0."""
+        """Return whether the segment from q0 to q is free; if q0 collides, whether no sample penetrates deeper."""
         mechanism, constraint = self._solver.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         difference = mechanism.space.difference(start, q)
@@ -278,11 +289,15 @@ class CollisionAvoidance:
 
     @staticmethod
     def _best(solutions: list[Solution], may_jump: bool) -> Solution:
-        """Return the first success; else the least deep solution that meets its goals; without `may_jump`, the last."""
+        """Return the first success; without a success, the solution with met goals that penetrates least.
+
+        If no solution meets its goals, or without `may_jump` (the solution must be connected to the start), return the
+        last solution.
+        """
         for solution in solutions:
             if solution.success:
                 return solution
-        met = [solution for solution in solutions if solution._is_met and solution.contacts]
-        if not may_jump or not met:
+        met_solutions = [solution for solution in solutions if solution._is_met and solution.contacts]
+        if not may_jump or not met_solutions:
             return solutions[-1]
-        return max(met, key=lambda solution: solution.contacts[0].distance)
+        return max(met_solutions, key=lambda solution: solution.contacts[0].distance)

@@ -1,4 +1,4 @@
-"""Collision constraint of a solver: the collider, the clearance, and the checks of a configuration."""
+"""Collision constraint of a solver: a collider with a clearance, and functions that check configurations against it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CollisionConstraint:
 
     @property
     def required_clearance(self) -> float:
-        """Distance that success needs, m: the clearance, or 0 if the clearance is a cost."""
+        """Smallest distance in a successful solution, m: the clearance, or 0 if the clearance is a cost."""
         return 0.0 if self.is_cost else self.clearance
 
     def is_free(self, q: Array) -> bool:
@@ -51,11 +51,11 @@ class CollisionConstraint:
         return bool(self.collider.is_free(q, self.required_clearance - CLEARANCE_TOLERANCE))
 
     def are_free(self, q: Array) -> Mask:
-        """Return whether each of q (K, nq) keeps the required clearance, (K,)."""
+        """Return for each configuration of q (K, nq) whether it keeps the required clearance, (K,)."""
         return np.asarray(self.collider.is_free(q, self.required_clearance - CLEARANCE_TOLERANCE))
 
     def distances(self, q: Array) -> Array:
-        """Return the smallest distance at each of q (K, nq), (K,), m; negative values are penetration depths."""
+        """Return the smallest distance (m) at each configuration of q (K, nq), (K,); negative in collision."""
         return np.asarray(self.collider.distance(q))
 
     def contacts(self, q: Array, margin: float = -CLEARANCE_TOLERANCE) -> tuple[Contact, ...]:
@@ -63,7 +63,7 @@ class CollisionConstraint:
         return self.collider.contacts(q, self.required_clearance + margin)
 
     def solver_arguments(self) -> dict[str, Any]:
-        """Return the `Solver` arguments that set up the same constraint."""
+        """Return the arguments of `Solver` that define the same constraint."""
         avoid_as = "cost" if self.is_cost else "limit"
         return {"avoid": self.collider, "clearance": self.clearance, "avoid_as": avoid_as}
 
@@ -93,9 +93,9 @@ def make_collision_constraint(
     Args:
         mechanism: the mechanism.
         avoid, clearance, allow, forbid, avoid_as: as for `Solver`.
-        level: priority level of the most important goal, at which a cost is weighed.
-        has_levels: whether the method has priority levels; if not, a limit is weighed too, and configurations in
-            collision are rejected after the solve.
+        level: priority level of the most important goal; a clearance with `avoid_as="cost"` has the same level.
+        has_levels: whether the method supports priority levels. If not, a clearance with `avoid_as="limit"` has the
+            level of the goals too, and the solver rejects configurations in collision after the solve.
 
     Raises:
         LimitsError: for a negative clearance as a cost.
@@ -103,22 +103,22 @@ def make_collision_constraint(
     """
     if avoid_as not in ("limit", "cost"):
         raise ObjectiveError(f"avoid_as must be 'limit' or 'cost', not {avoid_as!r}")
-    distance = as_number(clearance, "clearance")
-    if avoid_as == "cost" and distance < 0.0:
-        raise LimitsError(f"clearance as a cost must be 0 or more, not {distance:g}")
+    clearance_m = as_number(clearance, "clearance")
+    if avoid_as == "cost" and clearance_m < 0.0:
+        raise LimitsError(f"clearance as a cost must be 0 or more, not {clearance_m:g}")
     objective_options: dict[str, Any] = {
         "name": "clearance",
         "level": 0 if has_levels and avoid_as == "limit" else level,
     }
-    if avoid_as == "cost":  # met as soon as nothing collides; until then the full clearance is the target
+    if avoid_as == "cost":  # met if nothing collides; while something collides, the full clearance is the target
         objective_options |= {
-            "tolerance": max(distance, CLEARANCE_TOLERANCE),
-            "angle_tolerance": max(distance, CLEARANCE_TOLERANCE),
+            "tolerance": max(clearance_m, CLEARANCE_TOLERANCE),
+            "angle_tolerance": max(clearance_m, CLEARANCE_TOLERANCE),
         }
-    objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **objective_options)
+    objective = Clearance(avoid, clearance_m, allow=allow, forbid=forbid, **objective_options)
     collider = objective.collider(mechanism)
     if avoid_as == "limit":
         from mechanik.collision.collider import warn_of_always_close_pairs
 
-        warn_of_always_close_pairs(collider, distance)
-    return CollisionConstraint(collider, distance, avoid_as == "cost", objective)
+        warn_of_always_close_pairs(collider, clearance_m)
+    return CollisionConstraint(collider, clearance_m, avoid_as == "cost", objective)

@@ -1,6 +1,6 @@
-"""Compiled problem of a solver: mechanism and objectives in kernel tables, recompiled when either changes.
+"""Compiled problem of a solver: mechanism and objectives as kernel tables, compiled again when either changes.
 
-A solver without given objectives takes them from the graph: goals connected to links, joint targets, rest poses.
+If the caller gives no objectives, they are derived from the graph: goals connected to links, joint targets, rest poses.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance:
 
 
 CLOSURE_PLACEHOLDER = Relation(RelationKind.POSE, ())
-"""Relation of a closure block in the list of relations of a subproblem; the list serves only to find Python functions.
+"""Entry for a closure block in the list of relations of a subproblem. The list is only used to find relations that are
+Python functions, and a closure is never a Python function.
 """
 
 
@@ -89,8 +90,8 @@ class CompiledProblem:
     Attributes:
         mechanism: the mechanism.
         method: the method.
-        why: sentence that says why this method is used.
-        options: options of every method.
+        why: sentence with the reason for this method.
+        options: options that all methods have in common.
     """
 
     def __init__(
@@ -106,12 +107,12 @@ class CompiledProblem:
         options: dict[str, Any],
     ) -> None:
         self._is_auto = isinstance(solver, str) and solver == "auto"
-        self.method, common = make_method("lm" if self._is_auto else solver, options)
-        check_option_names(common, option_names(type(self.method)))
-        self.options = Options(**common)
+        self.method, common_options = make_method("lm" if self._is_auto else solver, options)
+        check_option_names(common_options, option_names(type(self.method)))
+        self.options = Options(**common_options)
         if isinstance(mechanism, str):
             raise InvalidArgument(
-                f"a solver takes a mechanism, not the text {mechanism!r}; mk.load reads a mechanism from a file"
+                f"the first argument must be a mechanism, not the text {mechanism!r}; load a file with mk.load"
             )
         if weights is not None and not isinstance(weights, Mapping):
             raise InvalidArgument(f"weights must be a mapping from names, as in {{'elbow': 2}}, not {weights!r}")
@@ -129,7 +130,7 @@ class CompiledProblem:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Objectives of the solver, or of the graph."""
+        """Objectives that the caller gave, or those of the graph."""
         return self._objectives
 
     def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
@@ -151,7 +152,7 @@ class CompiledProblem:
         self._recompile_if_stale()
         return jacobian(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- internals ---------------------------------------------------------------------------
 
     def _required_objectives(self) -> tuple[Objective, ...]:
         given_objectives, options = self._given_objectives, self.options
@@ -165,7 +166,7 @@ class CompiledProblem:
         return (*objectives, RestPose(None if self._rest is True else self._rest, name="rest"))
 
     def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
-        """Return the relations of each objective; angles defined up to full revolutions are taken nearest to q."""
+        """Return the relations of each objective; target angles modulo a full revolution are those nearest to q."""
         mechanism, bounds = self.mechanism, self._bounds
         return [
             objective.nearest_relations(mechanism, q, *bounds)
@@ -210,9 +211,9 @@ class CompiledProblem:
                 write_options(subproblem, options, self.method, problem.length_unit)
             self._write_bounds(subproblem, *self._bounds)
             subproblem.packed.tables["bound_state"][:] = 0
-            beyond_q = subproblem.packed.tables["x"][self.mechanism.nq :]
-            beyond_q[: len(problem.extra_values)] = problem.extra_values
-            beyond_q[len(problem.extra_values) :] = 0.0  # slacks, so that a call does not depend on the last one
+            extra_state = subproblem.packed.tables["x"][self.mechanism.nq :]
+            extra_state[: len(problem.extra_values)] = problem.extra_values
+            extra_state[len(problem.extra_values) :] = 0.0  # reset slacks: a call must not depend on the call before
 
     def _recompile_if_stale(self) -> None:
         """Compile again if the mechanism or the objectives of the graph have changed."""
@@ -229,28 +230,29 @@ class CompiledProblem:
 
         Args:
             q: start configuration, (nq,).
-            rest_factor: share of the distance from q to a rest pose, 0 to 1.
+            rest_factor: share of the distance from q to the rest pose at which the target is set, 0 to 1.
         """
         relations = self._relations(objectives, q)
         if rest_factor < 1.0:
             relations = [
-                scaled_rest(self.mechanism, own_relations, q, rest_factor)
+                scaled_rest(self.mechanism, objective_relations, q, rest_factor)
                 if isinstance(objective, RestPose)
-                else own_relations
-                for objective, own_relations in zip(objectives, relations, strict=True)
+                else objective_relations
+                for objective, objective_relations in zip(objectives, relations, strict=True)
             ]
         has_same_structure = all(
-            len(old) == len(new) and all(same_structure(a, b) for a, b in zip(old, new, strict=True))
-            for old, new in zip(self._objective_relations, relations, strict=True)
+            len(old_relations) == len(new_relations)
+            and all(same_structure(a, b) for a, b in zip(old_relations, new_relations, strict=True))
+            for old_relations, new_relations in zip(self._objective_relations, relations, strict=True)
         )
         if not has_same_structure:
             solver_objectives = self._objectives
             self._compile(tuple(objectives), relations)
             self._objectives = solver_objectives
             return
-        for index, (old, new) in enumerate(zip(self._objective_relations, relations, strict=True)):
-            if self._targets_changed or any(a is not b for a, b in zip(old, new, strict=True)):
-                write_targets(self._problem, index, new)
+        for index, (old_relations, new_relations) in enumerate(zip(self._objective_relations, relations, strict=True)):
+            if self._targets_changed or any(a is not b for a, b in zip(old_relations, new_relations, strict=True)):
+                write_targets(self._problem, index, new_relations)
         self._objective_relations = relations
         self._block_relations = self._relations_by_block()
 
@@ -267,6 +269,6 @@ class CompiledProblem:
     def _write_bounds(self, subproblem: Subproblem, lower: Array, upper: Array) -> None:
         """Write limits of q, (nq,) each, to the columns of a subproblem."""
         tables = subproblem.packed.tables
-        x, nq = tables["column_x"], self.mechanism.nq
-        is_in_q = (x >= 0) & (x < nq)
-        tables["lower"][is_in_q], tables["upper"][is_in_q] = lower[x[is_in_q]], upper[x[is_in_q]]
+        x_indices, nq = tables["column_x"], self.mechanism.nq
+        is_in_q = (x_indices >= 0) & (x_indices < nq)
+        tables["lower"][is_in_q], tables["upper"][is_in_q] = lower[x_indices[is_in_q]], upper[x_indices[is_in_q]]

@@ -32,7 +32,7 @@ from mechanik.solver.methods.method_registry import select_fallback_method
 from mechanik.solver.monitor import Monitor
 from mechanik.solver.options import Options
 from mechanik.solver.restarts import nearly_closed_starts
-from mechanik.solver.search.chain_search import LONG_CHAIN_JOINTS, MIN_IMPROVEMENT, ChainResult, ChainSearch
+from mechanik.solver.search.chain_search import LONG_CHAIN_JOINTS, MAX_COST_RATIO, ChainResult, ChainSearch
 from mechanik.solver.solution import Solution, goal_cost
 from mechanik.solver.start_configurations import halton_configurations
 from mechanik.solver.target_writer import (
@@ -141,6 +141,7 @@ class FastPath(CompiledProblem):
         self._q_shape = (self.mechanism.nq,)
         self._start_tables: dict[int, Array] = {}
         self._supports_lanes: bool | None = None
+        self._restart_count = self.options.restart_count
         self._fingerprint_cache: dict[str, str] = {}
         self._target_writer = None
         self._fallback_method: Method | None = None
@@ -229,14 +230,14 @@ class FastPath(CompiledProblem):
         with self._table_lock:
             for start in self._refinement_starts(chain_result, q0):
                 if best is not None and (
-                    best[1][SUCCESS] == 1.0 or not chain_result.cost < MIN_IMPROVEMENT * goal_cost(best[1])
+                    best[1][SUCCESS] == 1.0 or not chain_result.cost < MAX_COST_RATIO * goal_cost(best[1])
                 ):
                     break
                 refined_q = self._run_kernel(target, start, None, {}, start_time)
                 if refined_q is None:
                     return None
                 out = self._out.copy()
-                if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < MIN_IMPROVEMENT * goal_cost(best[1]):
+                if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < MAX_COST_RATIO * goal_cost(best[1]):
                     best = refined_q, out
             self._targets_changed = True
         assert best is not None
@@ -270,7 +271,7 @@ class FastPath(CompiledProblem):
             code = descent_kernel.search(self._ints, self._floats, target, q0, starts, q)
         except TypeError:  # not a contiguous array of float64
             return None
-        is_final = self._fallback_method is None and len(starts) == self.options.restart_count
+        is_final = self._fallback_method is None and len(starts) == self._restart_count
         self._normalize_idle_quaternions(q)
         return q if code == DONE and (is_final or self._out[SUCCESS] == 1.0) else None
 

@@ -1,4 +1,4 @@
-"""General solve path: validates all arguments, updates all targets, and supports every option."""
+"""General solve path of a solver: it validates all arguments, updates all targets, and supports every option."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mechanik.solver.monitor import Callback, Monitor
 from mechanik.solver.options import DofNames, as_bounds, as_dof_mask
 from mechanik.solver.restarts import AttemptRequest, restart_in_kernel, restart_in_python
 from mechanik.solver.search.all_solutions import all_solutions, nearest_solution
-from mechanik.solver.search.chain_search import MIN_IMPROVEMENT, ChainResult
+from mechanik.solver.search.chain_search import MAX_COST_RATIO, ChainResult
 from mechanik.solver.search.search_context import DescentFunction, search_context
 from mechanik.solver.solution import Solution, chain_kernel_report, goal_cost
 from mechanik.solver.target_writer import Targets, with_targets
@@ -64,10 +64,17 @@ class GeneralPath(FastPath):
         history: bool,
         callback: Callback | None,
         option_changes: dict[str, Any],
-        nearby: float | None = None,
+        max_deviation: float | None = None,
         is_step: bool = False,
         chain_result: ChainResult | None = None,
     ) -> Solution:
+        """Solve with every argument of `Solver.solve`; the caller must be inside `_exclusive`.
+
+        Args:
+            max_deviation: largest change of each joint value from q0, rad or m. None: no such limit.
+            is_step: whether to run a single iteration and keep its result, even if the error increases.
+            chain_result: result of the chain kernel for the same arguments, if the caller has run it already.
+        """
         start_time = time.perf_counter() - (0.0 if chain_result is None else chain_result.seconds)
         if rng is not None:
             as_rng(rng)
@@ -75,8 +82,8 @@ class GeneralPath(FastPath):
             raise InvalidArgument(f"feasible must be a function of q, not {feasible!r}")
         method, options = self.method, self.options
         if option_changes:
-            method, common = make_method(method, option_changes)
-            options, solver_options = replace(options, **common), self.options
+            method, common_options = make_method(method, option_changes)
+            options, solver_options = replace(options, **common_options), self.options
             if (options.position_weight, options.rotation_weight) != (
                 solver_options.position_weight,
                 solver_options.rotation_weight,
@@ -91,34 +98,34 @@ class GeneralPath(FastPath):
         if any(
             locked[v : v + 3].any() for subproblem in self._problem.subproblems for v in subproblem.passive_spherical_v
         ):
-            self._may_eliminate_spherical = False  # from now on they are columns, which can be locked
+            self._may_eliminate_spherical = False  # spherical joints become columns, which can be locked
             self._compile(self._objectives)
         objectives = self._objectives_with_targets(targets)
         self._update_targets(objectives, q, options.rest_factor)
         lower, upper = self._bounds if limits is None else as_bounds(mechanism, {**(self._limits or {}), **limits})
-        if nearby is not None:
-            inside = np.clip(q, lower, upper)
-            lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
+        if max_deviation is not None:
+            clamped_q = np.clip(q, lower, upper)
+            lower, upper = np.maximum(lower, clamped_q - max_deviation), np.minimum(upper, clamped_q + max_deviation)
             for k in mechanism.space.quaternions_q:  # quaternion components have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
         fits_chain_kernel = (
             not (option_changes.keys() - {"restarts", "max_seconds"} or history or is_step or options.restarts == 0)
-            and lock is limits is callback is nearby is None
+            and lock is limits is callback is max_deviation is None
             and options.max_seconds >= MIN_CHAIN_SECONDS
             and (feasible is None or options.restarts is None)
         )
         if self._chain_search is not None and fits_chain_kernel and chain_result is None:
-            key = 0.0 if rng is None else float(rng.integers(1 << 31))
-            X, seeded, restarts = (
+            random_key = 0.0 if rng is None else float(rng.integers(1 << 31))
+            X, has_seed, restarts = (
                 self._chain_search.chain.target(self._objective_relations[0]),
                 q0 is not None,
                 options.restarts,
             )
             if X is not None and restarts is not None and options.max_seconds < math.inf:
                 deadline = start_time + options.max_seconds - MIN_CHAIN_SECONDS / 2
-                chain_result = self._chain_search.search_until(deadline, X, q, seeded, key, restarts)
+                chain_result = self._chain_search.search_until(deadline, X, q, has_seed, random_key, restarts)
             elif X is not None:
-                chain_result = self._chain_search.search(X, q, seeded, key, restarts)
+                chain_result = self._chain_search.search(X, q, has_seed, random_key, restarts)
         if chain_result is not None:
             if chain_result.is_solved and (feasible is None or bool(feasible(chain_result.q.copy()))):
                 report = chain_kernel_report(
@@ -127,32 +134,32 @@ class GeneralPath(FastPath):
                 return Solution(
                     self, objectives, chain_result.q, (report,), time.perf_counter() - start_time, self._bounds
                 )
-            if chain_result.is_solved:  # but `feasible` rejects it
+            if chain_result.is_solved:  # solved, but `feasible` rejects the solution
                 chain_result = None
-            else:  # continue from there to the closest pose
+            else:  # not solved: one descent to the closest pose, without restarts
                 options = replace(options, restarts=0)
                 q = chain_result.q if q0 is None else q
         monitor = Monitor(start_time + options.max_seconds, history, callback)
         request = AttemptRequest(mechanism, method, options, (lower, upper), locked, rng, feasible, monitor, is_step)
         reports: list[Array] = []
         start_times: list[float] = []
-        rejected = False
+        is_any_rejected = False
         try:
             for problem, relations in zip(self._problems, self._block_relations, strict=True):
                 start_times.append(time.perf_counter())
                 problem.set_request(objectives, relations, request.bounds, rng)
                 self._write_bounds(problem.subproblem, lower, upper)
                 problem.subproblem.packed.tables["bound_state"][:] = np.where(
-                    problem.subproblem.columns_moving(locked), LOCKED, 0
+                    problem.subproblem.columns_of_dofs(locked), LOCKED, 0
                 )
                 q, report, is_rejected = self._search(request, problem, q)
-                rejected |= is_rejected
+                is_any_rejected |= is_rejected
                 if chain_result is not None:
-                    max_cost = MIN_IMPROVEMENT * goal_cost(report)
+                    max_cost = MAX_COST_RATIO * goal_cost(report)
                     if q0 is not None and report[SUCCESS] != 1.0 and chain_result.cost < max_cost:
-                        other_q, other_report, _ = self._search(request, problem, chain_result.q)
-                        if other_report[SUCCESS] == 1.0 or goal_cost(other_report) < max_cost:
-                            q, report = other_q, other_report
+                        chain_q, chain_report, _ = self._search(request, problem, chain_result.q)
+                        if chain_report[SUCCESS] == 1.0 or goal_cost(chain_report) < max_cost:
+                            q, report = chain_q, chain_report
                     report[ATTEMPTS_OUT] = chain_result.attempts
                     report[ITERATIONS_OUT] += chain_result.iterations
                 reports.append(report)
@@ -165,14 +172,14 @@ class GeneralPath(FastPath):
         subproblem_seconds = tuple(np.maximum(0.0, np.diff([*start_times, time.perf_counter()])).tolist())
         return Solution(
             self, objectives, q, tuple(reports), time.perf_counter() - start_time, (lower, upper),
-            None if monitor.history is None else np.array(monitor.history), rejected, subproblem_seconds,
+            None if monitor.history is None else np.array(monitor.history), is_any_rejected, subproblem_seconds,
         )  # fmt: skip
 
     def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
         """Return the objectives with the targets of a call."""
         return with_targets(self._objectives, targets)
 
-    def _nearest(
+    def _solve_nearest(
         self,
         targets: Targets | None,
         q0: ArrayLike | None,
@@ -184,14 +191,14 @@ class GeneralPath(FastPath):
         callback: Callback | None,
         option_changes: dict[str, Any],
     ) -> Solution:
-        """Return the nearest feasible solution of all; if there is none, the result of a solve from q0."""
+        """Return the feasible solution nearest to q0; if there is none, the result of a solve from q0."""
         start_time = time.perf_counter()
-        generator = None if rng is None else as_rng(rng)
+        checked_rng = None if rng is None else as_rng(rng)
         with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as context:
             if feasible is None:
-                nearest_q = nearest_solution(context, rng=generator)
+                nearest_q = nearest_solution(context, rng=checked_rng)
             else:
-                solutions = all_solutions(context, rng=generator)
+                solutions = all_solutions(context, rng=checked_rng)
                 nearest_q = next((q for q in solutions.q if feasible(q.copy())), None)
         if nearest_q is not None:
             q0, option_changes = nearest_q, {**option_changes, "restarts": 0}
@@ -201,7 +208,7 @@ class GeneralPath(FastPath):
         return solution
 
     def _search_helpers(self) -> tuple[DescentFunction | None, dict[str, Any]]:
-        """Return helpers for a search of all solutions: descents of the chain within the limits, and a cache."""
+        """Return helpers for the search of all solutions: a descent function of the chain (or None), and a cache."""
         cache = self._problems[0].cache if self._problems else {}
         chain = self._chain_search
         X = None if chain is None else chain.chain.target(self._objective_relations[0])
@@ -216,7 +223,7 @@ class GeneralPath(FastPath):
         kernel_q, kernel_report = restart_in_kernel(request, request.method, problem, q)
         is_final = kernel_report[SUCCESS] == 1.0 or request.locked.any() or request.is_step or request.monitor.is_over()
         if self._fallback_method is not None and not is_final:
-            # a single attempt: whether a closed-form branch exists does not depend on the start
+            # a single attempt, since the solutions in closed form do not depend on the start
             fallback_request = replace(
                 request, method=self._fallback_method, options=replace(request.options, restarts=0)
             )

@@ -1,11 +1,13 @@
-"""Python driver of the descent kernel for a subproblem: options, pauses, residuals written in Python, deadline."""
+"""Driver of the descent kernel: runs it on a subproblem, and evaluates in Python what the kernel cannot.
+
+The kernel pauses to let Python evaluate residuals that are Python functions, check the deadline, and record iterations.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,13 +35,10 @@ from mechanik.solver.monitor import Monitor
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
-if TYPE_CHECKING:
-    pass
-
 descent_kernel = kernel_module("descent")
 
 CLOCK_INTERVAL_S = 2e-4
-"""s between two checks of the deadline. Shorter intervals end more precisely and cost more calls of the kernel."""
+"""Time between checks of the deadline, s. Shorter intervals end more precisely and cost more calls of the kernel."""
 NO_TARGET = np.zeros((0, 4))
 """Target argument of the kernel if the targets are already in its tables."""
 
@@ -57,7 +56,7 @@ def run_kernel(
     The report of the search is in the table `report` of the subproblem.
 
     Args:
-        relations: the relation of each block of the subproblem, for those that are Python functions.
+        relations: the relation of each block of the subproblem; only relations that are Python functions are used.
         q0: first start, (nq,).
         starts: further starts, (K, nq).
         monitor: deadline, history and callback.
@@ -66,11 +65,11 @@ def run_kernel(
     state, options = packed.tables["state"], packed.tables["options"]
     q = np.empty(len(q0))
     monitor = monitor or Monitor()
-    pauses_at_iterations = monitor.wants_iterations
-    is_watched = monitor.deadline < math.inf or pauses_at_iterations
-    options[ITERATIONS_PER_CALL] = 1 if is_watched else np.inf
+    pauses_at_iterations = monitor.records_iterations
+    has_pauses = monitor.deadline < math.inf or pauses_at_iterations
+    options[ITERATIONS_PER_CALL] = 1 if has_pauses else np.inf
     state[IS_RESUMED] = 0.0
-    last_pause, attempts, paused = time.perf_counter(), None, False
+    last_pause, attempts, has_paused = time.perf_counter(), None, False
     try:
         while (code := descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_PYTHON_FUNCTIONS:
@@ -78,16 +77,16 @@ def run_kernel(
                 continue
             now = time.perf_counter()
             if pauses_at_iterations:
-                if paused:  # the first pause comes before the first step is evaluated
+                if has_paused:  # the first pause comes before the first step is evaluated
                     monitor.record(packed.tables["x"], len(q0), state[COST])
-                paused = True
+                has_paused = True
             else:  # as many iterations as fit between two checks of the deadline
-                share = CLOCK_INTERVAL_S / max(now - last_pause, 1e-7)
+                ratio = CLOCK_INTERVAL_S / max(now - last_pause, 1e-7)
                 options[ITERATIONS_PER_CALL] = max(
-                    1.0, min(options[ITERATIONS_PER_CALL] * 2, math.floor(options[ITERATIONS_PER_CALL] * share))
+                    1.0, min(options[ITERATIONS_PER_CALL] * 2, math.floor(options[ITERATIONS_PER_CALL] * ratio))
                 )
-            if monitor.stopped or now + CLOCK_INTERVAL_S >= monitor.deadline:
-                # end the search here: no stage may continue, and no attempt may start
+            if monitor.is_stopped or now + CLOCK_INTERVAL_S >= monitor.deadline:
+                # end the search: no stage may continue, and no attempt may start
                 options[MAX_ITERATIONS] = 0
                 options[ITERATIONS_PER_CALL] = np.inf
                 attempts = state[ATTEMPT] + 1
@@ -95,32 +94,34 @@ def run_kernel(
             last_pause = now
     finally:
         state[IS_RESUMED] = 0.0
-    if paused:
+    if has_paused:
         monitor.record(q, len(q0), state[COST])
-    out = packed.tables["report"]
+    report = packed.tables["report"]
     if attempts is not None:
-        out[ATTEMPTS_OUT] = attempts
-    if monitor.stopped and out[SUCCESS] != 1.0:
-        out[STATUS] = STOPPED
+        report[ATTEMPTS_OUT] = attempts
+    if monitor.is_stopped and report[SUCCESS] != 1.0:
+        report[STATUS] = STOPPED
     return q
 
 
 def evaluate_python_residuals(
     mechanism: Mechanism, subproblem: Subproblem, relations: Sequence[Relation], nq: int
 ) -> None:
-    """Evaluate residuals and Jacobians of the blocks that are Python functions at the kernel's trial configuration."""
+    """Write residuals and Jacobians of the blocks that are Python functions, at the kernel's trial configuration."""
     packed, tables = subproblem.packed, subproblem.packed.tables
     buffer = 1 - int(tables["state"][CURRENT_BUFFER])
     q = tables["trial"][:nq].copy()
-    slack = tables["slack"].reshape(-1, 2)
-    for b, relation in enumerate(relations):
+    slacks = tables["slack"].reshape(-1, 2)
+    for block_index, relation in enumerate(relations):
         if relation.kind is not RelationKind.FUNCTION or relation.function is None:
             continue
-        block = tables["blocks"][b * problem_layout.BLOCK_INTS : (b + 1) * problem_layout.BLOCK_INTS]
+        block = tables["blocks"][
+            block_index * problem_layout.BLOCK_INTS : (block_index + 1) * problem_layout.BLOCK_INTS
+        ]
         first_row, row_count, column_count = (
             int(block[k]) for k in (problem_layout.FIRST_ROW, problem_layout.ROW_COUNT, problem_layout.COLUMN_COUNT)
         )
-        members = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][:column_count]
+        block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][:column_count]
         weight = tables["weight"][first_row : first_row + row_count]
         value, J = relation.function(mechanism, q)
         residual = tables["residual"][buffer * packed.sizes["rows"] + first_row :][:row_count]
@@ -130,10 +131,10 @@ def evaluate_python_residuals(
         ][: row_count * column_count]
         block_jacobian = block_jacobian.reshape(row_count, column_count)
         block_jacobian[:] = 0.0
-        v = packed.columns[members]
+        v = packed.columns[block_columns]
         moving = np.flatnonzero(v >= 0)
-        block_jacobian[:, moving] = weight[:, None] * J[:, v[moving]] * tables["scale"][members[moving]]
+        block_jacobian[:, moving] = weight[:, None] * J[:, v[moving]] * tables["scale"][block_columns[moving]]
         if block[problem_layout.HAS_BANDS]:
-            k, u = slack[first_row : first_row + row_count].T
-            residual -= weight * tables["trial"][k]
-            block_jacobian[np.arange(row_count), u] = -1.0
+            slack_x, slack_column = slacks[first_row : first_row + row_count].T
+            residual -= weight * tables["trial"][slack_x]
+            block_jacobian[np.arange(row_count), slack_column] = -1.0

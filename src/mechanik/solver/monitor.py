@@ -1,4 +1,4 @@
-"""Monitoring of a running solve for all methods: deadline, history and user callback."""
+"""Monitor of a running solve, the same for all methods: deadline, error history and user callback."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Iterate:
     Attributes:
         q: configuration, (nq,); subproblems that are not solved yet are at their start.
         number: iteration number from 1, over all attempts and subproblems.
-        error: norm of the residual of the current level, weighted, lengths divided by the characteristic length of the
-            mechanism.
+        error: norm of the weighted residual of the current level; lengths are divided by the characteristic length of
+            the mechanism.
 
     Example:
         >>> arm, goal, iterates = mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)), []
@@ -44,11 +44,11 @@ class Monitor:
         deadline: time of `time.perf_counter` at which the solve must end, s.
         callback: called after each iteration, or None.
         history: error after each iteration; None if not requested.
-        number: iterations so far.
-        stopped: whether the callback requested to stop.
+        iteration_count: iterations so far.
+        is_stopped: whether the callback has returned True.
     """
 
-    __slots__ = ("callback", "deadline", "history", "number", "stopped")
+    __slots__ = ("callback", "deadline", "history", "is_stopped", "iteration_count")
 
     def __init__(self, deadline: float = math.inf, history: bool = False, callback: Callback | None = None) -> None:
         """Create a monitor.
@@ -62,25 +62,25 @@ class Monitor:
             InvalidArgument: if `callback` is not callable.
         """
         if callback is not None and not callable(callback):
-            raise InvalidArgument(f"callback must be a function of an iterate, not {callback!r}")
+            raise InvalidArgument(f"callback must be a function of an Iterate, not {callback!r}")
         self.deadline, self.callback = deadline, callback
         self.history: list[float] | None = [] if history else None
-        self.number, self.stopped = 0, False
+        self.iteration_count, self.is_stopped = 0, False
 
     @property
-    def wants_iterations(self) -> bool:
+    def records_iterations(self) -> bool:
         """Whether each iteration must be recorded."""
         return self.history is not None or self.callback is not None
 
     def is_over(self) -> bool:
         """Return whether the callback stopped the solve or the deadline has passed."""
-        return self.stopped or (self.deadline < math.inf and time.perf_counter() >= self.deadline)
+        return self.is_stopped or (self.deadline < math.inf and time.perf_counter() >= self.deadline)
 
     def record(self, x: Array, nq: int, cost: float) -> None:
         """Record an iteration; `x` starts with q (nq,), and `cost` is the squared error."""
-        self.number += 1
+        self.iteration_count += 1
         error = math.sqrt(cost) if cost >= 0.0 else math.nan
         if self.history is not None:
             self.history.append(error)
-        if self.callback is not None and self.callback(Iterate(x[:nq].copy(), self.number, error)):
-            self.stopped = True
+        if self.callback is not None and self.callback(Iterate(x[:nq].copy(), self.iteration_count, error)):
+            self.is_stopped = True

@@ -1,4 +1,4 @@
-"""Restarts of a solve: the order of start configurations, and the loops that try them in the kernel or in Python.
+"""Restarts of a solve: the sequence of start configurations, and the loops over them in the kernel or in Python.
 
 Without a random generator the starts come from the seed table, best first, and then from the Halton sequence.
 """
@@ -41,8 +41,8 @@ from mechanik.spatial.array import Array
 STARTS_PER_BLOCK = 128
 """Number of starts that are generated at a time."""
 STARTS_BEFORE_CLOSING = 8
-"""Starts with open loops that are tried before the loops of all remaining starts are closed. Closing costs as much as
-the attempts; only hard targets need it, and most targets are solved before.
+"""Number of starts that are tried with open loops; the loops of all further starts are closed first. Closing the loops
+of a start costs as much as an attempt, and most targets are solved without it.
 """
 
 
@@ -81,7 +81,7 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
 
 
 def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
-    """Return the starts (n, nq) whose loops are most nearly closed, for solvers that try a fixed set of starts."""
+    """Return the starts (n, nq) whose loops are most nearly closed, for solvers with a fixed set of starts."""
     nq = problem.mechanism.nq
     table = seed_tables_of(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
     return np.ascontiguousarray(table.most_nearly_closed(min(max_count, STARTS_BEFORE_CLOSING)))
@@ -125,7 +125,7 @@ class AttemptRequest:
         options: options of the call.
         bounds: lower and upper limits, (nq,) each.
         locked: mask of locked dofs, (nv,).
-        rng: random generator of the starts; None for the Halton sequence.
+        rng: random generator of the starts; None for the seed table and the Halton sequence.
         feasible: function of q that accepts or rejects a solution.
         monitor: deadline, history and callback.
         is_step: whether to run a single iteration and keep its result, even if the error increases.
@@ -158,7 +158,7 @@ def restart_in_kernel(
     for starts in restart_sequence(request, problem, q):
         write_options(subproblem, options, method, problem.problem.length_unit)
         q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
-        # later calls start with the q of the call before, which is not another attempt
+        # further kernel calls continue from the q of the call before; this descent is not another attempt
         attempts, iterations = attempts + report[ATTEMPTS_OUT] - (start_count > 0), iterations + report[ITERATIONS_OUT]
         report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
         start_count += len(starts)
@@ -170,7 +170,7 @@ def restart_in_kernel(
 def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
     """Solve from q and then, until a solution is accepted, from the restarts, in a loop in Python.
 
-    Methods that are written in Python need it, and calls with `feasible`.
+    Used for methods that are written in Python, and for calls with `feasible`.
 
     Returns:
         q (nq,), a report in the kernel's format, and whether `feasible` rejected every solution.
@@ -180,7 +180,7 @@ def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: 
         request.method.check(problem)
     best: tuple[tuple[float, ...], Array, Array] | None = None
     attempts = iterations = 0
-    any_solved = False
+    is_any_solved = False
     for start in _all_starts(request, problem, q):
         if isinstance(request.method, LevenbergMarquardt):
             write_options(subproblem, request.options, request.method, problem.problem.length_unit)
@@ -193,16 +193,16 @@ def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: 
         attempts, iterations = attempts + 1, iterations + report[ITERATIONS_OUT]
         is_solved = bool(report[SUCCESS] == 1.0)
         is_accepted = is_solved and (request.feasible is None or bool(request.feasible(final_q.copy())))
-        any_solved |= is_solved
-        rank = (float(not is_accepted), float(not is_solved), *_costs(subproblem, report))
-        if best is None or rank < best[0]:
-            best = rank, final_q, report
+        is_any_solved |= is_solved
+        sort_key = (float(not is_accepted), float(not is_solved), *_costs(subproblem, report))
+        if best is None or sort_key < best[0]:
+            best = sort_key, final_q, report
         if is_accepted or request.monitor.is_over():
             break
     assert best is not None
-    rank, final_q, report = best
+    sort_key, final_q, report = best
     report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
-    return final_q, report, any_solved and rank[0] != 0.0
+    return final_q, report, is_any_solved and sort_key[0] != 0.0
 
 
 def _all_starts(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
@@ -215,8 +215,8 @@ def _all_starts(request: AttemptRequest, problem: LeastSquaresProblem, q: Array)
 def _costs(subproblem: Subproblem, report: Array) -> list[float]:
     """Return the remaining cost of each required stage, in order."""
     offsets = [
-        FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-        for s, is_optional in enumerate(subproblem.is_optional)
+        FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
+        for stage, is_optional in enumerate(subproblem.is_optional)
         if not is_optional
     ]
     return [0.0 if report[k + STAGE_STATUS] == 0.0 else float(report[k + STAGE_COST]) for k in offsets]

@@ -1,4 +1,4 @@
-"""Singularity analysis of a configuration: kind of singularity, distance measure, and the joint motion without effect.
+"""Singularity analysis of a configuration: the kind of singularity, how near it is, and the joint motion it belongs to.
 
 A configuration is singular if one of the three matrices below has a lower rank than at nearby configurations with
 closed loops. Lengths are divided by the characteristic length of the mechanism. The kinds are types 1 and 2 of
@@ -37,8 +37,9 @@ from mechanik.spatial.array import Array
 SingularityKind = Literal["change point", "dead point", "lost direction"]
 
 SINGULAR_RATIO = 2e-3
-"""Ratio to the largest singular value; smaller values count as zero. At a stretched arm or a dead point the error of a
-goal grows with the square of the motion, so a goal that is met within 1e-6 determines the configuration only to 1e-3.
+"""Ratio to the largest singular value; singular values below it count as zero. At a stretched arm or a dead point the
+error of a goal grows with the square of the motion, so a goal that is met within 1e-6 determines the configuration only
+to 1e-3.
 """
 MIN_REPORTED_MOTION = 0.05
 """Ratio to the largest joint motion; smaller motions are not shown in messages."""
@@ -135,9 +136,9 @@ def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: A
     required = [objective for objective in objectives if objective.required]
     inputs = [objective for objective in required if isinstance(objective, JointValues)]
     goals = [objective for objective in required if not isinstance(objective, JointValues)]
-    directions = [_change_point_direction(mechanism, structure)] if len(structure.here.A) else []
+    directions = [_change_point_direction(mechanism, structure)] if len(structure.motions_at_q.A) else []
     is_change_point = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
-    if not is_change_point and (inputs or structure.here.constraints):
+    if not is_change_point and (inputs or structure.motions_at_q.constraints):
         jacobian_at = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
         directions.append(_rank_loss_direction(mechanism, structure, "dead point", jacobian_at))
     if goals:
@@ -152,12 +153,12 @@ def _change_point_direction(mechanism: Mechanism, structure: StructureAnalysis) 
     rank = structure.rank
     if not rank:
         return None
-    _, singular_values, vt = np.linalg.svd(structure.here.A)
-    # fewer singular values than the generic rank: the missing ones are zero
+    _, singular_values, Vt = np.linalg.svd(structure.motions_at_q.A)
+    # if there are fewer singular values than the generic rank, the missing values are zero
     singular_values = np.concatenate([singular_values, np.zeros(max(0, rank - len(singular_values)))])
     k = rank - 1
     nearness = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
-    return _make_direction(mechanism, "change point", nearness, vt[k], structure.here)
+    return _make_direction(mechanism, "change point", nearness, Vt[k], structure.motions_at_q)
 
 
 def _rank_loss_direction(
@@ -166,9 +167,10 @@ def _rank_loss_direction(
     kind: SingularityKind,
     jacobian_at: Callable[[FirstOrderMotions], Array],
 ) -> SingularDirection | None:
-    """Return the motion by which a Jacobian loses rank, compared with nearby configurations.
+    """Return the motion whose loss reduces the rank of a Jacobian below its rank at nearby configurations.
 
-    The Jacobian is restricted to motions that the loops allow. None if its rank is zero also nearby.
+    The Jacobian is restricted to motions that the loops allow. Return None if its rank is zero at nearby
+    configurations too.
     """
 
     def restrict_to_motions(motions: FirstOrderMotions) -> tuple[Array, Array, Array]:
@@ -179,7 +181,7 @@ def _rank_loss_direction(
         return J, J @ basis, basis
 
     generic_rank = 0
-    for motions in (structure.here, *structure.neighbours):
+    for motions in (structure.motions_at_q, *structure.neighbours):
         J, J_reduced, _ = restrict_to_motions(motions)
         rank_tolerance = (
             MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
@@ -187,11 +189,11 @@ def _rank_loss_direction(
         generic_rank = max(generic_rank, numerical_rank(J_reduced, rank_tolerance))
     if not generic_rank:
         return None
-    J, J_reduced, basis = restrict_to_motions(structure.here)
-    _, singular_values, vt = np.linalg.svd(J_reduced)
+    J, J_reduced, basis = restrict_to_motions(structure.motions_at_q)
+    _, singular_values, Vt = np.linalg.svd(J_reduced)
     k = generic_rank - 1
     nearness = float(singular_values[k]) / _largest_singular_value(J)
-    return _make_direction(mechanism, kind, nearness, basis @ vt[k], structure.here)
+    return _make_direction(mechanism, kind, nearness, basis @ Vt[k], structure.motions_at_q)
 
 
 def _largest_singular_value(J: Array) -> float:

@@ -251,7 +251,7 @@ class Solver(GeneralPath):
                         return solution
         check_option_names(options, option_names(type(self.method)))
         if nearest:
-            return self._nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
+            return self._solve_nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
         with self._exclusive():
             return self._solve(
                 targets, q0, lock, limits, rng, feasible, history, callback, options, chain_result=chain_result
@@ -287,7 +287,7 @@ class Solver(GeneralPath):
         if self._collision_avoidance is not None:
             return self._collision_avoidance.solve_nearby(deviation, targets, q0, options)
         with self._exclusive():
-            return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=deviation)
+            return self._solve(targets, q0, None, None, None, None, False, None, options, max_deviation=deviation)
 
     def step(
         self,

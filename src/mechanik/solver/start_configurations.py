@@ -1,8 +1,8 @@
 """Start configurations: Halton samples within the limits, and seed tables that rank them by cost.
 
-A seed table stores the relative link poses of each start, so starts can be tried in the order of goal and closure
+A seed table stores the relative link poses at each start, so that starts can be tried in the order of goal and closure
 error. Ranking costs a few additions for each start, while an attempt from a bad start costs about ten iterations. The
-chain kernel has its own table (`kernels/chain_restarts.py`); this table serves the descent kernel. Measurements:
+descent kernel uses this table; the chain kernel has another (`kernels/chain_restarts.py`). Measurements:
 docs/seed_tables.md.
 """
 
@@ -47,11 +47,11 @@ def halton_configurations(space: ConfigurationSpace, count: int, first: int = 0)
 def halton_points(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
     """Return points (count, scalars + 3 * quaternions) of the unit cube: the Halton sequence from index `first`."""
     dimensions = len(space.scalars_q) + 3 * len(space.quaternions_q)
-    unit = np.empty((count, dimensions))
+    unit_points = np.empty((count, dimensions))
     for k in range(min(dimensions, len(PRIMES))):
-        unit[:, k] = _van_der_corput(first, count, PRIMES[k])
-    unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, dimensions - len(PRIMES))))
-    return unit
+        unit_points[:, k] = _van_der_corput(first, count, PRIMES[k])
+    unit_points[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, dimensions - len(PRIMES))))
+    return unit_points
 
 
 def random_configurations(space: ConfigurationSpace, count: int, rng: np.random.Generator) -> Array:
@@ -59,17 +59,17 @@ def random_configurations(space: ConfigurationSpace, count: int, rng: np.random.
     return space.random(rng, count)
 
 
-def configurations_from_unit_cube(space: ConfigurationSpace, unit: Array) -> Array:
-    """Map points of the unit cube (n, scalars + 3 * quaternions) to configurations (n, nq); uniform stays uniform."""
-    reach = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+def configurations_from_unit_cube(space: ConfigurationSpace, unit_points: Array) -> Array:
+    """Map points of the unit cube (n, scalars + 3 * quaternions) to configurations (n, nq), with uniform density."""
+    half_range = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
     lower, upper = space.lower[space.scalars_q], space.upper[space.scalars_q]
-    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
-    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
-    q = np.empty((len(unit), space.nq))
-    q[:, space.scalars_q] = low + (high - low) * unit[:, : len(low)]
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * half_range, -half_range))
+    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * half_range, half_range))
+    q = np.empty((len(unit_points), space.nq))
+    q[:, space.scalars_q] = low + (high - low) * unit_points[:, : len(low)]
     for i, k in enumerate(space.quaternions_q):
-        a, b, c = unit[:, len(low) + 3 * i : len(low) + 3 * i + 3].T
-        # Shoemake's uniform rotations
+        # uniform rotations of Shoemake, from three uniform numbers
+        a, b, c = unit_points[:, len(low) + 3 * i : len(low) + 3 * i + 3].T
         s, t = np.sqrt(1 - a), np.sqrt(a)
         b, c = 2 * math.pi * b, 2 * math.pi * c
         q[:, k : k + 4] = np.stack([t * np.cos(c), s * np.sin(b), s * np.cos(b), t * np.sin(c)], axis=1)
@@ -101,15 +101,15 @@ FULL_ROTATION = (3, 4, 5)
 def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array:
     """Return the weighted sum of squares (n,) of the residual outside its bands; for ranking, not for convergence.
 
-    A full rotation counts by its squared chord, 4 sin^2(angle / 2), instead of the squared angle: the same order, ten
-    times as fast.
+    For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: the order is the same, and it
+    is ten times as fast to compute.
 
     Args:
         weights: (rows,).
         X_a_b: pose of link B in link A, (n, 4, 4).
     """
     X_a, X_b = relation.X_a, relation.X_b
-    if relation.world_axes is not None:  # A is fixed: rotate A to these axes, and B with it
+    if relation.world_axes is not None:  # A is fixed: rotate frame A to the world axes, and B by the same rotation
         C = relation.world_axes
         X_b = X_b @ make_pose(X_a[:3, :3].T @ C, np.zeros(3))
         X_a = make_pose(C, X_a[:3, 3])
@@ -151,17 +151,22 @@ def _residual(relation: Relation, X: Array) -> Array:
 
 
 def _tilt(u: Array) -> Array:
-    """Return (n, 2): (x, y) of directions (n, 3), scaled to the angle to z; x if the direction is opposite to z."""
-    s = np.hypot(u[:, 0], u[:, 1])
-    angle = np.arctan2(s, u[:, 2])
-    has_direction = s > MIN_DIRECTION_LENGTH
-    direction = np.where(has_direction[:, None], u[:, :2] / np.where(has_direction, s, 1.0)[:, None], (1.0, 0.0))
+    """Return the tilt (n, 2) of directions u (n, 3): their (x, y), scaled to the length of their angle to z, in rad.
+
+    A direction opposite to z tilts along x.
+    """
+    xy_length = np.hypot(u[:, 0], u[:, 1])
+    angle = np.arctan2(xy_length, u[:, 2])
+    has_direction = xy_length > MIN_DIRECTION_LENGTH
+    direction = np.where(
+        has_direction[:, None], u[:, :2] / np.where(has_direction, xy_length, 1.0)[:, None], (1.0, 0.0)
+    )
     return angle[:, None] * direction
 
 
 SEED_TABLE_SIZE = 256
-"""Starts in a seed table. Tuned on two arms and a humanoid: a quarter of the size costs up to a seventh more
-iterations; four times the size saves as much again, but ranking takes longer than that saves.
+"""Number of starts in a seed table. Tuned on two arms and a humanoid: a quarter of the size costs up to a seventh more
+iterations; four times the size saves as many iterations again, but ranking then takes longer than these iterations.
 """
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -179,27 +184,27 @@ class SeedTable:
     """
 
     def __init__(
-        self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit: Array, movable: Mask, q: Array
+        self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit_points: Array, movable: Mask, q: Array
     ) -> None:
         """Create the table and evaluate its closure residuals.
 
         Args:
             problem: the problem.
             space: configuration space with the limits of the call.
-            unit: Halton points, (entries, scalars + 3 * quaternions).
+            unit_points: Halton points, (entries, scalars + 3 * quaternions).
             movable: mask of the entries of q that may move, (nq,).
             q: values of the other entries, (nq,).
         """
-        self.starts = np.where(movable, configurations_from_unit_cube(space, unit), q)
+        self.starts = np.where(movable, configurations_from_unit_cube(space, unit_points), q)
         self._poses: RelativePoses = {}
         self._closed, self._is_closed = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
         self._closed_poses: RelativePoses = {}
-        self.closure_residuals = np.zeros(len(unit))
+        self.closure_residuals = np.zeros(len(unit_points))
         mechanism, full_problem = problem.mechanism, problem.problem
         self.has_loops = problem.closures > 0
         for index in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
             if index >= len(full_problem.closures) + len(full_problem.joint_constraints):
-                continue  # a swing cone, which is easy to satisfy
+                continue  # a swing limit, which is easy to satisfy
             if index >= len(full_problem.closures):
                 constraint = list(full_problem.joint_constraints.values())[index - len(full_problem.closures)]
                 self.closure_residuals += (
@@ -208,14 +213,14 @@ class SeedTable:
                 ) ** 2
                 continue
             for relation in closure_relations(mechanism, full_problem.closures[index]):
-                if relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
+                if relation.kind in RELATIVE_POSE_KINDS and not _depends_on_pose_of_a(relation):
                     weights = np.where(relation.is_length, 1.0 / full_problem.length_unit, 1.0)
                     self.closure_residuals += squared_residuals(
                         relation, weights, self._relative_poses(mechanism, relation, self.starts, {})
                     )
 
     def best_first(self, problem: LeastSquaresProblem) -> Array:
-        """Return all starts, (entries, nq), ordered by the cost of the present goals and loops."""
+        """Return all starts, (entries, nq), ordered by the cost of the present goals and closures."""
         costs = self._goal_costs(problem, self.starts, self._poses)
         if costs is None and not self.has_loops:
             return self.starts
@@ -226,12 +231,12 @@ class SeedTable:
     def closed_best_first(self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor) -> Array:
         """Return the first `count` Halton starts with their loops closed, ordered by the cost of the present goals.
 
-        Excluded are starts whose loops cannot be closed, and starts that remain when the time is up.
+        Starts whose loops cannot be closed are left out, and so are starts that are not processed before the deadline.
         """
-        known = len(self._is_closed)
-        if known < min(count, len(self.starts)):
-            closed, is_closed = close_loops_of_starts(problem, self.starts[known:count], options, monitor)
-            if len(is_closed) < len(self.starts[known:count]):
+        known_count = len(self._is_closed)
+        if known_count < min(count, len(self.starts)):
+            closed, is_closed = close_loops_of_starts(problem, self.starts[known_count:count], options, monitor)
+            if len(is_closed) < len(self.starts[known_count:count]):
                 return closed  # not cached, since another call may have more time
             self._closed, self._is_closed = (
                 np.concatenate([self._closed, closed]),
@@ -239,7 +244,7 @@ class SeedTable:
             )
             self._closed_poses = {}
         costs = self._goal_costs(problem, self._closed, self._closed_poses)
-        closed_count = int(self._is_closed[:count].sum())  # a call with more restarts may have closed more
+        closed_count = int(self._is_closed[:count].sum())  # earlier calls may have closed more starts
         return (
             self._closed[:closed_count]
             if costs is None
@@ -252,25 +257,25 @@ class SeedTable:
 
     def _goal_costs(self, problem: LeastSquaresProblem, starts: Array, poses: RelativePoses) -> Array | None:
         """Return the cost of the goals at each start, (entries,); None if no goal has a kind that can be ranked."""
-        tables, total = problem.subproblem.packed.tables, None
-        first = tables["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
-        for b, (owner, relation) in enumerate(zip(problem.subproblem.owners, problem.relations, strict=True)):
+        tables, costs = problem.subproblem.packed.tables, None
+        first_rows = tables["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
+        for block_index, (owner, relation) in enumerate(zip(problem.subproblem.owners, problem.relations, strict=True)):
             if owner < 0 or not problem.objectives[owner].required or not relation.rows:
                 continue
-            weights = tables["weight"][first[b] : first[b] + len(relation.rows)]
+            weights = tables["weight"][first_rows[block_index] : first_rows[block_index] + len(relation.rows)]
             if relation.kind is RelationKind.JOINT_VALUE:
                 k = problem.problem.tree.x_of[relation.dof_name]
                 if k >= problem.mechanism.nq:
                     continue
-                squares = squared_joint_residuals(relation, weights, starts[:, k])
-            elif relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
-                squares = squared_residuals(
+                block_costs = squared_joint_residuals(relation, weights, starts[:, k])
+            elif relation.kind in RELATIVE_POSE_KINDS and not _depends_on_pose_of_a(relation):
+                block_costs = squared_residuals(
                     relation, weights, self._relative_poses(problem.mechanism, relation, starts, poses)
                 )
             else:
                 continue
-            total = squares if total is None else total + squares
-        return total
+            costs = block_costs if costs is None else costs + block_costs
+        return costs
 
     def _relative_poses(self, mechanism: Mechanism, relation: Relation, starts: Array, poses: RelativePoses) -> Array:
         links = relation.a, relation.b
@@ -288,11 +293,11 @@ class SeedTables:
         self._problem = problem
         self._cached_table: tuple[bytes, SeedTable] | None = None
         self._unit_points = halton_points(problem.mechanism.space, SEED_TABLE_SIZE)
-        self._relevant = _relevant_mask(problem)
+        self._relevant_entries = _relevant_mask(problem)
 
     def table(self, bounds: tuple[Array, Array], movable: Mask, q: Array) -> SeedTable:
         """Return the table for lower and upper limits, (nq,) each, with all entries of q outside `movable` fixed."""
-        fixed_values = q[self._relevant & ~movable]
+        fixed_values = q[self._relevant_entries & ~movable]
         key = b"".join(array.tobytes() for array in (*bounds, movable, fixed_values))
         if self._cached_table is None or key != self._cached_table[0]:
             space = replace(self._problem.mechanism.space, lower=bounds[0], upper=bounds[1])
@@ -301,7 +306,7 @@ class SeedTables:
 
 
 def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
-    """Return the seed tables in the cache of a problem; a changed mechanism has new problems."""
+    """Return the seed tables in the cache of a problem; they stay valid, since a changed mechanism has new problems."""
     tables = problem.cache.get("seed tables")
     if not isinstance(tables, SeedTables):
         tables = problem.cache["seed tables"] = SeedTables(problem)
@@ -311,22 +316,22 @@ def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
 def close_loops_of_starts(
     problem: LeastSquaresProblem, starts: Array, options: Options, monitor: Monitor
 ) -> tuple[Array, Mask]:
-    """Close the loops of starts (n, nq) and ignore the goals.
+    """Close the loops of starts (n, nq), without regard to the goals.
 
-    Changes no table except the kernel's options.
+    The tables of the problem stay unchanged, except for the options.
 
     Returns:
-        The closed configurations, (k, nq), and for each start whether it could be closed; fewer than n if the time is
-            up.
+        The configurations with closed loops, (k, nq), and for each start whether its loops could be closed, (n,); the
+            mask is shorter if the deadline passes before the last start.
     """
     mechanism, packed, nq = problem.mechanism, problem.subproblem.packed, starts.shape[1]
-    beyond_q, stages = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
+    extra_state, stage_count = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
     no_restarts, closed, is_closed = np.zeros((0, nq)), list[Array](), list[bool]()
     write_options(problem.subproblem, options, LevenbergMarquardt(), problem.problem.length_unit)
     try:
         packed.ints[N_STAGES] = 1  # only the closures, without goals
         for start in starts:
-            packed.tables["x"][nq:] = beyond_q
+            packed.tables["x"][nq:] = extra_state
             q = run_kernel(
                 mechanism, problem.subproblem, problem.relations, start, no_restarts, Monitor(monitor.deadline)
             )
@@ -336,18 +341,18 @@ def close_loops_of_starts(
             if is_closed[-1]:
                 closed.append(q)
     finally:
-        packed.ints[N_STAGES] = stages
-        packed.tables["x"][nq:] = beyond_q
+        packed.ints[N_STAGES] = stage_count
+        packed.tables["x"][nq:] = extra_state
     return np.array(closed).reshape(len(closed), nq), np.array(is_closed, dtype=np.bool_)
 
 
 def movable_configuration_mask(problem: LeastSquaresProblem, locked: Mask) -> Mask:
     """Return a mask (nq,) of the entries of q that a problem may move, without the locked dofs (nv,)."""
-    space, moves = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
+    space, may_move = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
     mask = np.zeros(space.nq, dtype=np.bool_)
-    mask[space.scalars_q] = moves[space.scalars_v]
+    mask[space.scalars_q] = may_move[space.scalars_v]
     for k, v in zip(space.quaternions_q, space.quaternions_v, strict=True):
-        mask[k : k + 4] = moves[v]
+        mask[k : k + 4] = may_move[v]
     return mask
 
 
@@ -361,6 +366,6 @@ def _relevant_mask(problem: LeastSquaresProblem) -> Mask:
     return mask
 
 
-def _is_carried(relation: Relation) -> bool:
+def _depends_on_pose_of_a(relation: Relation) -> bool:
     """Return whether the residual uses world axes while A moves; then the pose of B in A does not determine it."""
     return relation.world_axes is not None and relation.a is not None

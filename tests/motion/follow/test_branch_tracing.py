@@ -74,9 +74,9 @@ def test_branches_traced_together_equal_those_traced_alone(mechanism, height):
     for row, branch in zip(q, trace_branches(problem, q, problem.s), strict=True):
         alone = trace_branches(problem, row[None], problem.s)[0]
         assert branch.code == alone.code
-        assert branch.end == alone.end
+        assert branch.s_end == alone.s_end
         np.testing.assert_allclose(branch.q, alone.q, atol=1e-12)
-        np.testing.assert_allclose(branch.last, alone.last, atol=1e-12)
+        np.testing.assert_allclose(branch.q_end, alone.q_end, atol=1e-12)
 
 
 def test_lifted_platform_breaks_where_all_legs_are_longest():

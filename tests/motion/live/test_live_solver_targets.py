@@ -119,6 +119,28 @@ def test_target_array_may_be_modified_after_the_call(arm: mk.Mechanism):
     live.dispose()
 
 
+def test_unchecked_targets_give_the_state_of_checked_ones():
+    mechanism = mk.gallery.planar_3r()
+    goals = [
+        mk.PositionGoal("tool", (1.0, 0.5, 0.0), name="tool"),
+        mk.AxisGoal("tool", (1, 0, 0), (1, 0, 0), name="axis"),
+    ]
+    target = np.array([1.2, 0.8, 0.0])
+    states: list[LiveState] = []
+    for is_checked in (True, False):
+        with mk.LiveSolver(mechanism, goals, q0=[0.3, 0.5, 0.4]) as live:
+            if is_checked:
+                live.set_targets({"tool": target}, tag=7)
+            else:
+                values = target.copy()
+                live.set_targets_unchecked({0: values}, tag=7)
+                values[:] = 9.0  # the target is copied
+            states.append(live.solve().result(TIMEOUT))
+    assert states[0].tag == states[1].tag == 7
+    np.testing.assert_allclose(mechanism.pose("tool", states[0].q)[:3, 3], target, atol=1e-6)
+    np.testing.assert_allclose(states[1].q, states[0].q, atol=1e-6)
+
+
 def test_invalid_targets_raise_and_change_nothing(arm: mk.Mechanism):
     with LiveSolver(arm, [mk.PositionGoal(HAND, (0.4, 0.1, 0.5), name="hand")]) as live:
         at_rest = live.solve().result(TIMEOUT)

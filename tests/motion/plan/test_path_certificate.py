@@ -85,7 +85,7 @@ def sampled_min_distance(collider: Collider, q: Array) -> float:
 
 
 bounding = compiled("planning.motion_certificate")
-pair_bounds, motion_bound, node_poses = bounding.pair_motion_bounds, bounding.distance_bound, bounding.update_node_poses
+pair_bounds, motion_bound, node_poses = bounding.pair_motion_bounds, bounding.motion_bound, bounding.update_node_poses
 
 
 @numba.njit

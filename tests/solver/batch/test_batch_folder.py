@@ -66,7 +66,7 @@ def test_a_saved_result_is_loaded_unchanged(tmp_path):
     assert_same(opened, WHOLE)
     assert opened.summary() == WHOLE.summary()
     assert_same(opened.save(tmp_path / "copy"), WHOLE)
-    with pytest.raises(CannotSave, match="already holds the result of a batch"):
+    with pytest.raises(CannotSave, match="already contains the result of a batch"):
         WHOLE.save(tmp_path / "out")
 
 
@@ -172,7 +172,7 @@ def test_another_generator_is_rejected_and_none_resumes_the_saved_one(tmp_path):
 
 def test_a_folder_that_is_not_a_batch_is_never_written_to(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(CannotSave, match=r"holds other files \(notes.txt\)"):
+    with pytest.raises(CannotSave, match=r"contains other files \(notes.txt\)"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path)
     with pytest.raises(CannotSave, match="is a file"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "notes.txt")

@@ -1,9 +1,9 @@
-"""Solution branches: all configurations that meet the goals at an s, and their continuation along s.
+"""Solution branches: all configurations that meet the goals at a parameter s, and their continuation along s.
 
-A continuation step starts at the extrapolation of the step before. A step whose result deviates too much from it is
-halved until it is small, or until the branch ends: a jump keeps its size however short the step. So a trace stays on
-its branch, and the s where the branch ends is known to a fraction of the distance between waypoints (E. L. Allgower, K.
-Georg, "Numerical Continuation Methods", Springer 1990).
+A continuation step starts at the extrapolation of the previous step. If its result deviates too much from the
+extrapolation, the step is halved until the deviation is small or the branch ends. A jump to another branch does not
+shrink with the step, so a trace stays on its branch, and the s where the branch ends is located to a fraction of the
+distance between waypoints (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990).
 """
 
 from __future__ import annotations
@@ -18,97 +18,100 @@ from mechanik.solver.start_configurations import halton_configurations
 from mechanik.spatial.array import Array
 
 BRANCH_STARTS = 256
-"""Number of starts of the search for all branches at a waypoint, without a closed form."""
+"""Number of starts of the search for all branches at a waypoint, if there is no closed form."""
 MIN_SAMPLE_DISTANCE = 0.1
-"""rad and m: smallest distance between two samples, with redundancy."""
+"""rad and m: smallest distance between two samples, if the mechanism is redundant."""
 SAME_BRANCH = 1e-4
-"""rad or m: closer configurations are the same branch."""
+"""rad or m: configurations closer than this belong to the same branch."""
 STARTS_PER_BATCH = 64
 """Number of starts that are solved together."""
 ENOUGH_BRANCHES_RATIO = 2
 """Ratio of found to requested branches at which the search ends."""
 
 
-def branches_at(problem: FollowProblem, s: float, near: Array, samples: int, ignore_collisions: bool = False) -> Array:
-    """Configurations (n, nq) that meet the goals at s: all of them, or samples if the mechanism is redundant.
+def branches_at(
+    problem: FollowProblem, s: float, q_near: Array, samples: int, ignore_collisions: bool = False
+) -> Array:
+    """Find configurations (n, nq) that meet the goals at s: all of them, or samples if the mechanism is redundant.
 
     Args:
-        near: (nq,) the configuration nearest to this is always included.
-        samples: largest number of samples, with redundancy. Half as many are used where branches are searched from
-            random starts, as with loops. A hexapod has 64 branches, because each strut can be rotated by pi.
+        q_near: (nq,) the configuration nearest to `q_near` is always included.
+        samples: largest number of samples, if the mechanism is redundant. If branches are searched from many starts, as
+            for mechanisms with loops, at most half as many branches are returned: a hexapod has 64 branches, because
+            each strut can be rotated by pi.
         ignore_collisions: whether to include configurations that violate the clearance.
     """
     if problem.redundancy:
-        return _select_spread(problem, near, _sample_self_motion(problem, s, near, ignore_collisions), samples)
+        return _select_spread(problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), samples)
     if problem.has_all_solutions:
         solver, target = problem.solver_at(s)
-        branches = solver.solve_all(target, q0=near, tries=BRANCH_STARTS).q
+        branches = solver.solve_all(target, q0=q_near, tries=BRANCH_STARTS).q
     else:
-        branches = _branches_from_starts(problem, s, near, max(samples // 2, 1))
+        branches = _branches_from_starts(problem, s, q_near, max(samples // 2, 1))
     if not len(branches) or ignore_collisions:
         return branches
     q, codes = problem.project(np.full(len(branches), s), branches)
     return q[codes == FEASIBLE]
 
 
-def _branches_from_starts(problem: FollowProblem, s: float, near: Array, count: int) -> Array:
-    """Up to `count` configurations (n, nq) that descents from many starts converge to."""
+def _branches_from_starts(problem: FollowProblem, s: float, q_near: Array, count: int) -> Array:
+    """Up to `count` configurations (n, nq) to which descents from many starts converge."""
     solver, target = problem.solver_at(s)
     branches = np.zeros((0, problem.space.nq))
-    with search_context(solver, target, near, helpers=solver._search_helpers) as context:
-        for first in range(0, BRANCH_STARTS, STARTS_PER_BATCH):
-            starts = context.starts(first, STARTS_PER_BATCH, None)
-            if first == 0:
-                starts[0] = near
-            candidates, within_limits = context.constraints.unwrap(context.descend(starts), near)
+    with search_context(solver, target, q_near, helpers=solver._search_helpers) as context:
+        for first_start in range(0, BRANCH_STARTS, STARTS_PER_BATCH):
+            starts = context.starts(first_start, STARTS_PER_BATCH, None)
+            if first_start == 0:
+                starts[0] = q_near
+            candidates, within_limits = context.constraints.unwrap(context.descend(starts), q_near)
             for q in candidates[within_limits]:
                 if not (np.abs(problem.wrapped_difference(q, branches)).max(axis=1, initial=0.0) < SAME_BRANCH).any():
                     branches = np.concatenate([branches, q[None]])
             if len(branches) >= ENOUGH_BRANCHES_RATIO * count:
                 break
-    return _select_spread(problem, near, branches, count)
+    return _select_spread(problem, q_near, branches, count)
 
 
-def _sample_self_motion(problem: FollowProblem, s: float, near: Array, ignore_collisions: bool) -> Array:
-    """Configurations (n, nq) that descents from a Halton sequence converge to, for redundant mechanisms."""
+def _sample_self_motion(problem: FollowProblem, s: float, q_near: Array, ignore_collisions: bool) -> Array:
+    """Configurations (n, nq) to which descents from a Halton sequence converge, for redundant mechanisms."""
     space = replace(problem.space, lower=problem.lower, upper=problem.upper)
     starts = halton_configurations(space, BRANCH_STARTS if problem.is_batched else BRANCH_STARTS // 8)
     is_constant = np.ones(space.nq, dtype=np.bool_)
     is_constant[space.scalars_q] = ~problem.affecting_dofs[space.scalars_v]
     for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
         is_constant[k : k + 4] = not problem.affecting_dofs[v]
-    starts = np.concatenate([near[None], np.where(is_constant, near, starts)])
+    starts = np.concatenate([q_near[None], np.where(is_constant, q_near, starts)])
     q, codes = problem.project(np.full(len(starts), s), starts)
     return q[(codes == FEASIBLE) | ((codes == IN_COLLISION) if ignore_collisions else False)]
 
 
-def _select_spread(problem: FollowProblem, near: Array, candidates: Array, count: int) -> Array:
-    """Select up to `count` of the configurations (n, nq): the nearest to `near`, then those far from each other."""
+def _select_spread(problem: FollowProblem, q_near: Array, candidates: Array, count: int) -> Array:
+    """Select up to `count` of the configurations (n, nq): first the nearest to `q_near`, then far from each other."""
     if not len(candidates):
         return candidates
-    chosen = [int(np.argmin(np.linalg.norm(problem.wrapped_difference(near, candidates), axis=1)))]
+    selected = [int(np.argmin(np.linalg.norm(problem.wrapped_difference(q_near, candidates), axis=1)))]
     distances = np.full(len(candidates), np.inf)
-    while len(chosen) < count:
+    while len(selected) < count:
         distances = np.minimum(
-            distances, np.linalg.norm(problem.wrapped_difference(candidates[chosen[-1]], candidates), axis=1)
+            distances, np.linalg.norm(problem.wrapped_difference(candidates[selected[-1]], candidates), axis=1)
         )
         if distances.max() < (MIN_SAMPLE_DISTANCE if problem.redundancy else SAME_BRANCH):
             break
-        chosen.append(int(np.argmax(distances)))
-    return candidates[chosen]
+        selected.append(int(np.argmax(distances)))
+    return candidates[selected]
 
 
 MAX_HALVINGS, FINEST_HALVINGS = 6, 20
-"""Number of halvings of a waypoint interval after which a branch counts as ended; FINEST where its end is needed
-exactly."""
+"""Number of halvings of a waypoint interval after which a branch counts as ended; FINEST_HALVINGS if the s of its end
+is needed exactly."""
 MAX_DEVIATION_RATIO = 0.35
-"""Ratio to the step: largest deviation from the extrapolated step."""
+"""Ratio to the step: largest deviation of a step from its extrapolation."""
 SMALL_DEVIATION = 2e-4
 """rad or m: smaller deviations are always accepted."""
 MAX_FIRST_STEP = 0.02
-"""rad or m: longest step without an extrapolation from a step before."""
+"""rad or m: longest first step, which has no extrapolation from a previous step."""
 MAX_AVOIDANCE_STEP = 0.05
-"""rad or m: longest step that moves around an obstacle."""
+"""rad or m: longest step around an obstacle."""
 MAX_TRACE_STEP = 0.35
 """rad or m: longer steps are always halved."""
 
@@ -118,67 +121,77 @@ class TracedBranch:
     """A branch traced by continuation along the waypoints.
 
     Attributes:
-        q: (m, nq) configurations at the waypoints that were reached, from the first on.
-        end: the s that was reached; beyond the last waypoint reached if the branch ends between two.
-        last: (nq,) configuration at `end`.
+        q: (m, nq) configurations at the reached waypoints, starting with the first waypoint.
+        s_end: the s that was reached; it is beyond the last reached waypoint if the branch ends between two waypoints.
+        q_end: (nq,) configuration at `s_end`.
         code: FEASIBLE if the last waypoint was reached, else the reason for the end (UNMET or IN_COLLISION).
     """
 
     q: Array
-    end: float
-    last: Array
+    s_end: float
+    q_end: Array
     code: int
 
 
 def trace_branches(problem: FollowProblem, q: Array, s: Array) -> list[TracedBranch]:
-    """Trace a branch from each configuration q (K, nq), which meets the goals at s[0], along the waypoints s (M,).
+    """Trace a branch from each configuration q (K, nq) along the waypoints s (M,).
 
-    All branches are traced together, which costs hardly more than tracing one.
+    All branches are traced together, which takes hardly longer than tracing one branch.
 
     Args:
+        q: (K, nq) configurations that meet the goals at s[0].
         s: (M,), increasing or decreasing.
     """
     count, M = len(q), len(s)
     traces = np.empty((M, count, problem.space.nq))
     traces[0] = q
-    speed = np.full((count, problem.space.nv), np.nan)  # derivative by s over the last step
-    reached = np.full(count, M)
-    end, last, codes = np.full(count, s[-1]), q.copy(), np.full(count, FEASIBLE)
+    dq_ds = np.full((count, problem.space.nv), np.nan)  # nan: no previous step
+    reached_counts = np.full(count, M)
+    s_end, q_end, codes = np.full(count, s[-1]), q.copy(), np.full(count, FEASIBLE)
     active = np.arange(count)
     for m in range(1, M):
         if not len(active):
             break
-        q_here, ds = traces[m - 1, active], float(s[m] - s[m - 1])
-        q_next, next_speed, step_codes = _continuation_step(
-            problem, q_here, speed[active], np.full(len(active), s[m]), np.full(len(active), ds)
+        q_current, ds = traces[m - 1, active], float(s[m] - s[m - 1])
+        q_next, next_dq_ds, step_codes = _continuation_step(
+            problem, q_current, dq_ds[active], np.full(len(active), s[m]), np.full(len(active), ds)
         )
         failed = np.flatnonzero(step_codes != FEASIBLE)
-        q_next[failed], next_speed[failed], step_codes[failed], at = _trace_adaptively(
-            problem, q_here[failed], speed[active[failed]], float(s[m - 1]), float(s[m])
+        q_next[failed], next_dq_ds[failed], step_codes[failed], s_failed = _trace_adaptively(
+            problem, q_current[failed], dq_ds[active[failed]], float(s[m - 1]), float(s[m])
         )
         is_reached = step_codes == FEASIBLE
         k = active[~is_reached]
-        reached[k], end[k] = m, at[step_codes[failed] != FEASIBLE]
-        last[k], codes[k] = q_next[~is_reached], step_codes[~is_reached]
-        traces[m, active], speed[active] = q_next, next_speed
+        reached_counts[k], s_end[k] = m, s_failed[step_codes[failed] != FEASIBLE]
+        q_end[k], codes[k] = q_next[~is_reached], step_codes[~is_reached]
+        traces[m, active], dq_ds[active] = q_next, next_dq_ds
         active = active[is_reached]
-    last[active] = traces[M - 1, active]
-    return [TracedBranch(traces[: reached[k], k].copy(), float(end[k]), last[k], int(codes[k])) for k in range(count)]
+    q_end[active] = traces[M - 1, active]
+    return [
+        TracedBranch(traces[: reached_counts[k], k].copy(), float(s_end[k]), q_end[k], int(codes[k]))
+        for k in range(count)
+    ]
 
 
 def _continuation_step(
-    problem: FollowProblem, q: Array, speed: Array, s: Array, ds: Array
+    problem: FollowProblem, q: Array, dq_ds: Array, s: Array, ds: Array
 ) -> tuple[Array, Array, Codes]:
     """Make one continuation step for each configuration.
 
+    Args:
+        q: (K, nq).
+        dq_ds: (K, nv) derivative of q by s over the previous step; nan if there is none.
+        s: (K,) parameters at the end of the step.
+        ds: (K,) lengths of the step in s.
+
     Returns:
-        Configurations (K, nq), derivatives by s (K, nv), and codes (K,): UNMET also for a possible jump, IN_COLLISION
-        also for an obstacle along the segment.
+        Configurations (K, nq), derivatives by s (K, nv), and codes (K,). The code is also UNMET for a possible jump,
+        and also IN_COLLISION for a collision along the segment.
     """
     space = problem.space
-    has_speed = np.isfinite(speed[:, :1])
-    predicted_step = np.where(has_speed, speed, 0.0) * ds[:, None]
-    if problem.redundancy:  # extrapolated self-motion would never stop
+    has_derivative = np.isfinite(dq_ds[:, :1])
+    predicted_step = np.where(has_derivative, dq_ds, 0.0) * ds[:, None]
+    if problem.redundancy:  # an extrapolated self-motion would continue without end
         predicted_step = np.zeros_like(predicted_step)
     predicted_q = space.integrate(q, predicted_step) if not problem.redundancy else q
     q_next, codes = problem.project(s, predicted_q)
@@ -187,60 +200,72 @@ def _continuation_step(
         q_next[hits_obstacle], is_free = problem.project_around_obstacles(s[hits_obstacle], q[hits_obstacle])
         codes[hits_obstacle] = np.where(is_free, FEASIBLE, IN_COLLISION)
     step = space.difference(q, q_next)
-    size = np.abs(step).max(axis=1, initial=0.0)
+    step_size = np.abs(step).max(axis=1, initial=0.0)
     if problem.redundancy:
-        previous_size = np.abs(np.where(has_speed, speed, 0.0)).max(axis=1, initial=0.0) * np.abs(ds)
-        is_small = size <= np.where(has_speed[:, 0], 2.0 * previous_size + SMALL_DEVIATION, MAX_FIRST_STEP)
-        is_small |= hits_obstacle & (size <= MAX_AVOIDANCE_STEP)  # an obstacle moves it at once, however short the step
+        previous_size = np.abs(np.where(has_derivative, dq_ds, 0.0)).max(axis=1, initial=0.0) * np.abs(ds)
+        is_small = step_size <= np.where(has_derivative[:, 0], 2.0 * previous_size + SMALL_DEVIATION, MAX_FIRST_STEP)
+        is_small |= hits_obstacle & (
+            step_size <= MAX_AVOIDANCE_STEP
+        )  # an obstacle displaces q even in a very short step
     else:
         deviation = np.abs(step - predicted_step).max(axis=1, initial=0.0)
-        is_small = deviation <= MAX_DEVIATION_RATIO * size + SMALL_DEVIATION
-        is_small = (has_speed[:, 0] & is_small) | (~has_speed[:, 0] & (size <= MAX_FIRST_STEP))
-    is_small = is_small & (size <= MAX_TRACE_STEP)
+        is_small = deviation <= MAX_DEVIATION_RATIO * step_size + SMALL_DEVIATION
+        is_small = (has_derivative[:, 0] & is_small) | (~has_derivative[:, 0] & (step_size <= MAX_FIRST_STEP))
+    is_small = is_small & (step_size <= MAX_TRACE_STEP)
     codes = np.where((codes == FEASIBLE) & ~is_small, np.where(hits_obstacle, IN_COLLISION, UNMET), codes)
     feasible = np.flatnonzero(codes == FEASIBLE)
     codes[feasible[~are_segments_free(problem, q[feasible], q_next[feasible])]] = IN_COLLISION
-    return q_next, np.where(hits_obstacle[:, None], speed, step / ds[:, None]), codes
+    return q_next, np.where(hits_obstacle[:, None], dq_ds, step / ds[:, None]), codes
 
 
-def refine_branch_end(problem: FollowProblem, branch: TracedBranch, b: float) -> TracedBranch:
-    """Locate the end of a branch with the finest step.
+def refine_branch_end(problem: FollowProblem, branch: TracedBranch, s_target: float) -> TracedBranch:
+    """Locate the end of a branch with FINEST_HALVINGS halvings.
 
     Args:
-        b: the s of the waypoint that was not reached.
+        s_target: the s of the waypoint that was not reached.
     """
-    unknown = np.full((1, problem.space.nv), np.nan)
-    last, _, codes, end = _trace_adaptively(problem, branch.last[None], unknown, branch.end, b, FINEST_HALVINGS)
-    return TracedBranch(branch.q, float(end[0]), last[0], branch.code if codes[0] == FEASIBLE else int(codes[0]))
+    unknown_dq_ds = np.full((1, problem.space.nv), np.nan)
+    q_end, _, codes, s_end = _trace_adaptively(
+        problem, branch.q_end[None], unknown_dq_ds, branch.s_end, s_target, FINEST_HALVINGS
+    )
+    return TracedBranch(branch.q, float(s_end[0]), q_end[0], branch.code if codes[0] == FEASIBLE else int(codes[0]))
 
 
 def _trace_adaptively(
-    problem: FollowProblem, q: Array, speed: Array, a: float, b: float, halvings: int = MAX_HALVINGS
+    problem: FollowProblem, q: Array, dq_ds: Array, s_start: float, s_target: float, halvings: int = MAX_HALVINGS
 ) -> tuple[Array, Array, Codes, Array]:
-    """Trace configurations (K, nq) from s = a to b with adaptive steps.
+    """Trace configurations q (K, nq) from `s_start` to `s_target` with adaptive steps.
+
+    Args:
+        dq_ds: (K, nv) derivative of q by s over the previous step; nan if there is none.
+        halvings: number of halvings of the interval after which a branch counts as ended.
 
     Returns:
-        The last configuration of each, the derivative by s there, the code, and the s reached.
+        The last configurations (K, nq), the derivatives by s there (K, nv), the codes (K,), and the reached s (K,).
     """
-    q, speed, count = q.copy(), speed.copy(), len(q)
-    at, h, successes = np.full(count, a), np.full(count, 0.5 * (b - a)), np.zeros(count, dtype=np.int64)
-    min_step = abs(b - a) * 2.0**-halvings
-    codes, active = np.full(count, FEASIBLE), np.arange(count if a != b else 0)
+    q, dq_ds, count = q.copy(), dq_ds.copy(), len(q)
+    s_reached, ds, successes = (
+        np.full(count, s_start),
+        np.full(count, 0.5 * (s_target - s_start)),
+        np.zeros(count, dtype=np.int64),
+    )
+    min_step = abs(s_target - s_start) * 2.0**-halvings
+    codes, active = np.full(count, FEASIBLE), np.arange(count if s_start != s_target else 0)
     while len(active):
-        h[active] = np.sign(b - a) * np.minimum(np.abs(h[active]), np.abs(b - at[active]))
-        q_next, new_speed, step_codes = _continuation_step(
-            problem, q[active], speed[active], at[active] + h[active], h[active]
+        ds[active] = np.sign(s_target - s_start) * np.minimum(np.abs(ds[active]), np.abs(s_target - s_reached[active]))
+        q_next, next_dq_ds, step_codes = _continuation_step(
+            problem, q[active], dq_ds[active], s_reached[active] + ds[active], ds[active]
         )
         is_reached = step_codes == FEASIBLE
         k, failed = active[is_reached], active[~is_reached]
-        q[k], speed[k], at[k] = q_next[is_reached], new_speed[is_reached], at[k] + h[k]
+        q[k], dq_ds[k], s_reached[k] = q_next[is_reached], next_dq_ds[is_reached], s_reached[k] + ds[k]
         successes[k] += 1
         successes[failed] = 0
-        h[k] *= np.where(successes[k] > 1, 2.0, 1.0)  # a longer step pays only after two good ones
-        h[failed] *= 0.5
-        stopped = ~is_reached & (np.abs(h[active]) < min_step)
-        codes[active[stopped]] = step_codes[stopped]
-        is_done = is_reached & (np.abs(b - at[active]) <= 0.25 * min_step)
-        at[active[is_done]] = b
-        active = active[~stopped & ~is_done]
-    return q, speed, codes, at
+        ds[k] *= np.where(successes[k] > 1, 2.0, 1.0)  # double the step only after two successful steps
+        ds[failed] *= 0.5
+        is_stopped = ~is_reached & (np.abs(ds[active]) < min_step)
+        codes[active[is_stopped]] = step_codes[is_stopped]
+        is_done = is_reached & (np.abs(s_target - s_reached[active]) <= 0.25 * min_step)
+        s_reached[active[is_done]] = s_target
+        active = active[~is_stopped & ~is_done]
+    return q, dq_ds, codes, s_reached

@@ -21,7 +21,7 @@ METRES_PER_RADIAN = 0.2
 MAX_SEGMENT_GAP = 1e-6
 """m and rad: largest gap between the end of a segment and the start of the next."""
 MEASURE_INTERVALS = 64
-"""Number of intervals for the numerical measurement of the size of a path."""
+"""Number of intervals into which a path is divided to measure its size."""
 
 
 class CartesianPath(ABC):
@@ -56,10 +56,10 @@ class CartesianPath(ABC):
         Raises:
             ShapeError: `count` is below 2.
         """
-        number = index(count)
-        if number < 2:
-            raise ShapeError(f"the number of samples of a path must be 2 or more, not {number}")
-        return self(np.linspace(0.0, 1.0, number))
+        sample_count = index(count)
+        if sample_count < 2:
+            raise ShapeError(f"the number of samples of a path must be 2 or more, not {sample_count}")
+        return self(np.linspace(0.0, 1.0, sample_count))
 
     def __add__(self, other_path: CartesianPath) -> CartesianPath:
         if not isinstance(other_path, CartesianPath):
@@ -69,14 +69,14 @@ class CartesianPath(ABC):
 
     @property
     def length(self) -> float:
-        """Length of the path of the origin, m."""
+        """Length of the curve of the frame origin, m."""
         return float(_translation_and_rotation(self.sample(4 * MEASURE_INTERVALS + 1))[0].sum())
 
     @property
     def size(self) -> float:
-        """Length of the origin's path plus the weighted rotation, m.
+        """Length of the curve of the frame origin plus METRES_PER_RADIAN times the rotation angle, m.
 
-        It sets the share of t that a segment gets in a joined path.
+        In a joined path, t is divided among the segments in proportion to their sizes.
         """
         translation, angle = _translation_and_rotation(self.sample(MEASURE_INTERVALS + 1))
         return float((translation + METRES_PER_RADIAN * angle).sum())
@@ -98,7 +98,7 @@ class JoinedPath(CartesianPath):
 
     Attributes:
         segments: the paths, at least one.
-        ends: (k + 1,) the t at which each segment starts, then 1; spaced by the sizes of the segments.
+        ends: (k + 1,) the t at which each segment starts, then 1; the spacing is proportional to the segment sizes.
     """
 
     def __init__(self, segments: Sequence[CartesianPath]) -> None:
@@ -107,11 +107,11 @@ class JoinedPath(CartesianPath):
             if not isinstance(segment, CartesianPath):
                 raise InvalidArgument(f"only Cartesian paths can be joined, not {segment!r}")
         for k, (a, b) in enumerate(zip(self.segments[:-1], self.segments[1:], strict=True)):
-            gap, angle = _translation_and_rotation(np.array([a(1.0), b(0.0)]))
-            if gap[0] > MAX_SEGMENT_GAP or angle[0] > MAX_SEGMENT_GAP:
+            gap, angle_gap = _translation_and_rotation(np.array([a(1.0), b(0.0)]))
+            if gap[0] > MAX_SEGMENT_GAP or angle_gap[0] > MAX_SEGMENT_GAP:
                 raise ShapeError(
-                    f"segment {k + 1} of a path starts {gap[0]:.3g} m and {angle[0]:.3g} rad away from the end of the "
-                    "segment before it; put a Line between them"
+                    f"segment {k + 1} of a path starts {gap[0]:.3g} m and {angle_gap[0]:.3g} rad away from the end of "
+                    "the segment before it; put a Line between them"
                 )
         sizes = np.array([segment.size for segment in self.segments])
         if not sizes.sum() > 0.0:
@@ -151,14 +151,14 @@ def as_pose(pose: Pose | ArrayLike, label: str) -> Array:
 def _translation_and_rotation(X: Array) -> tuple[Array, Array]:
     """Distances between consecutive poses (n, 4, 4): translation (n - 1,) in m and rotation (n - 1,) in rad."""
     R = X[:, :3, :3]
-    turns = rotation.log(np.swapaxes(R[:-1], 1, 2) @ R[1:])
-    return np.linalg.norm(np.diff(X[:, :3, 3], axis=0), axis=1), np.linalg.norm(turns, axis=1)
+    rotation_vectors = rotation.log(np.swapaxes(R[:-1], 1, 2) @ R[1:])
+    return np.linalg.norm(np.diff(X[:, :3, 3], axis=0), axis=1), np.linalg.norm(rotation_vectors, axis=1)
 
 
 class Line(CartesianPath):
     """A straight path: the origin moves on a line from `a` to `b`, the frame rotates uniformly about a fixed axis.
 
-    The rotation takes the shortest direction.
+    The rotation angle is at most pi.
 
     Args:
         a, b: start and end, each a `Pose` or (4, 4).
@@ -188,7 +188,7 @@ class Arc(CartesianPath):
 
     Args:
         a, b: start and end, each a `Pose` or (4, 4).
-        through: a point (3,) in m on the circle between the ends; or a pose, of which only the position is used.
+        through: a point (3,) in m on the circle between the ends; or a pose, whose orientation is ignored.
 
     Raises:
         ShapeError: the three points are collinear.
@@ -204,7 +204,7 @@ class Arc(CartesianPath):
         is_pose = isinstance(through, Pose) or np.shape(through) == (4, 4)
         middle = as_pose(through, "pose inside an arc")[:3, 3] if is_pose else as_vector(through, 3, "through")  # type: ignore[arg-type]
         centre, axis, angle = _circle(X_a[:3, 3], middle, X_b[:3, 3])
-        self._set(X_a, X_b[:3, :3], centre, axis, angle, rotates_frame=False)
+        self._set_fields(X_a, X_b[:3, :3], centre, axis, angle, rotates_frame=False)
 
     @classmethod
     def about(
@@ -225,11 +225,15 @@ class Arc(CartesianPath):
         direction = as_vector(axis, 3, "axis of an arc")
         if not np.any(direction):
             raise ShapeError("the axis of an arc must not be zero")
-        size = as_number(angle, "angle of an arc")
-        arc._set(X, X[:3, :3], as_vector(centre, 3, "centre of an arc"), unit(direction, "axis"), size, rotate_frame)
+        arc_angle = as_number(angle, "angle of an arc")
+        arc._set_fields(
+            X, X[:3, :3], as_vector(centre, 3, "centre of an arc"), unit(direction, "axis"), arc_angle, rotate_frame
+        )
         return arc
 
-    def _set(self, a: Array, R_end: Array, centre: Array, axis: Array, angle: float, rotates_frame: bool) -> None:
+    def _set_fields(
+        self, a: Array, R_end: Array, centre: Array, axis: Array, angle: float, rotates_frame: bool
+    ) -> None:
         self.a, self._R_end, self._rotates_frame = a, R_end, rotates_frame
         self.centre, self.axis, self.angle = centre, axis, angle
 
@@ -247,14 +251,14 @@ def _circle(a: Array, m: Array, b: Array) -> tuple[Array, Array, float]:
     """Centre, axis and angle (0 to 2 pi) of the circular arc from a through m to b."""
     u, v = m - a, b - a
     normal = np.cross(u, v)
-    size = float(np.linalg.norm(normal))
+    normal_length = float(np.linalg.norm(normal))
     longest = max(float(np.linalg.norm(side)) for side in (u, v, b - m))
-    if not size > COLLINEAR_RATIO * longest**2:
+    if not normal_length > COLLINEAR_RATIO * longest**2:
         raise ShapeError("the three points of an arc lie on one line, so no circle passes through them; use a Line")
-    centre = a + np.cross(normal, (u @ u) * v - (v @ v) * u) / (-2.0 * size**2)
-    axis = normal / size
-    r, s = a - centre, b - centre
-    angle = float(np.arctan2(axis @ np.cross(r, s), r @ s))
+    centre = a + np.cross(normal, (u @ u) * v - (v @ v) * u) / (-2.0 * normal_length**2)
+    axis = normal / normal_length
+    r_a, r_b = a - centre, b - centre
+    angle = float(np.arctan2(axis @ np.cross(r_a, r_b), r_a @ r_b))
     return centre, axis, angle if angle > 0.0 else angle + 2.0 * np.pi
 
 
@@ -310,11 +314,11 @@ class Spline(CartesianPath):
         position = a * p[k] + b * p[k + 1] + h**2 / 6.0 * ((a**3 - a) * M[k] + (b**3 - b) * M[k + 1])
         interpolate, share = interpolation.rotations, b[:, 0]
         R, R_after, R_before = self._X[:, :3, :3], self._control_after[k], self._control_before[k]
-        first = interpolate(R[k], R_after, share)
-        middle = interpolate(R_after, R_before, share)
-        last = interpolate(R_before, R[k + 1], share)
-        left, right = interpolate(first, middle, share), interpolate(middle, last, share)
-        return make_pose(interpolate(left, right, share), position)
+        R_01 = interpolate(R[k], R_after, share)
+        R_12 = interpolate(R_after, R_before, share)
+        R_23 = interpolate(R_before, R[k + 1], share)
+        R_012, R_123 = interpolate(R_01, R_12, share), interpolate(R_12, R_23, share)
+        return make_pose(interpolate(R_012, R_123, share), position)
 
 
 def _second_derivatives(h: Array, p: Array) -> Array:
@@ -339,7 +343,7 @@ def _second_derivatives(h: Array, p: Array) -> Array:
 
 
 def _angular_velocities(h: Array, rotation_vectors: Array) -> Array:
-    """Angular velocity (n, 3) at each pose, in its own axes: that of the parabola through its neighbours.
+    """Angular velocity (n, 3) at each pose, in the axes of that pose: that of the parabola through its neighbours.
 
     Args:
         rotation_vectors: (n - 1, 3) from each pose to the next; the same in the axes of both poses.

@@ -1,6 +1,6 @@
-"""`follow`: a continuous path for goals that change along s, or a report of where and why it breaks.
+"""Find a continuous path for goals that change along a parameter s, or report where and why the path breaks.
 
-The path is searched in a roadmap of branches. Where the mechanism is redundant, the path is then smoothed: each
+`follow` searches the path in a roadmap of solution branches. For a redundant mechanism, the path is then smoothed: each
 waypoint moves towards the weighted mean of its neighbours and is projected back onto the goals.
 """
 
@@ -42,15 +42,16 @@ class FollowResult:
 
     Attributes:
         mechanism: the mechanism; it is not moved.
-        path: all waypoints; those before the break if the path breaks; None if not even the first goals can be met.
+        path: all waypoints; only the waypoints before the break if the path breaks; None if the goals at the first
+            waypoint cannot be met.
         success: whether all waypoints are reached without a jump.
-        broken_at: the s where the path breaks; None if it does not. The same branch can be followed up to there.
+        broken_at: the s where the path breaks; None if it does not. One branch can be followed up to this s.
         reason: cause of the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
             single branch" or "too fast". Empty if the path does not break.
-        segments: (start, end) in s of the intervals in which the goals can be followed, with a jump from each to the
-            next. One interval if the path does not break. Where intervals overlap, the jump can be anywhere in the
-            overlap.
-        last_q: (nq,) configuration at the break; None if the path does not break or never starts.
+        segments: (start, end) in s of the intervals in which the goals can be followed, with a jump from each interval
+            to the next. One interval if the path does not break. Where intervals overlap, the jump can be anywhere in
+            the overlap.
+        last_q: (nq,) configuration at the break; None if the path does not break, or if it has no waypoints.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -69,7 +70,7 @@ class FollowResult:
 
     @property
     def message(self) -> str:
-        """Summary of the result for people."""
+        """Summary of the result in one sentence."""
         if self.success and self.path is not None:
             return (
                 f"followed through all {len(self.path)} waypoints; largest step {self.path.largest_step:.3g} rad or m, "
@@ -81,7 +82,7 @@ class FollowResult:
         return f"<{'followed' if self.success else 'not followed'}: {self.message}>"
 
     def require(self) -> Path:
-        """Return the path, or raise an error that contains where and why it breaks.
+        """Return the path, or raise an error whose message states where and why the path breaks.
 
         Raises:
             NotSolved: the goals cannot be followed to the end.
@@ -92,9 +93,9 @@ class FollowResult:
 
 
 CAUSE_OFFSET = 1e-4
-"""Ratio to the whole range of s: distance behind a break at which its cause is examined."""
+"""Ratio to the range of s: distance beyond a break at which the cause of the break is examined."""
 MIN_INTERVAL = 1e-3
-"""Ratio to the whole range of s: shorter intervals are not reported."""
+"""Ratio to the range of s: shorter intervals are not reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,8 +106,8 @@ class PathBreak:
         s: parameter of the break.
         q: (nq,) configuration at the break.
         waypoints: (m, nq) waypoints before the break.
-        branch: the branch that ends there; None where a joint leaves its limits after full rotations.
-        reason: cause of the break, if it is already known.
+        branch: the branch that ends at the break; None if a multi-turn joint leaves its limits there.
+        reason: cause of the break; empty if it is not determined yet.
     """
 
     s: float
@@ -116,18 +117,18 @@ class PathBreak:
     reason: str = ""
 
 
-def explain_failure(roadmap: Roadmap, near: Array) -> FollowResult:
-    """Result for a path that cannot be followed to its end, with the place and the cause of the break.
+def explain_failure(roadmap: Roadmap, q_near: Array) -> FollowResult:
+    """Result for a path that cannot be followed to its end, with the parameter and the cause of the break.
 
     Args:
-        near: (nq,) preferred configuration.
+        q_near: (nq,) preferred configuration.
     """
     problem = roadmap.problem
     s = problem.s
     if not roadmap.nodes[0]:
-        reason = _why_infeasible(problem, float(s[0]), near)
+        reason = _infeasibility_reason(problem, float(s[0]), q_near)
         return FollowResult(problem.mechanism, None, False, float(s[0]), reason, _later_intervals(roadmap, float(s[0])))
-    path_break = _farthest_break(roadmap, best_routes(roadmap, near))
+    path_break = _farthest_break(roadmap, best_routes(roadmap, q_near))
     path = Path(problem.mechanism, path_break.waypoints, s[: len(path_break.waypoints)])
     intervals = ((float(s[0]), path_break.s), *_later_intervals(roadmap, path_break.s))
     reason = path_break.reason or _break_reason(problem, path_break)
@@ -136,7 +137,7 @@ def explain_failure(roadmap: Roadmap, near: Array) -> FollowResult:
     )
     if covers_path:
         ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals)
-        reason = f"no single branch: one exists {ranges.replace(', ', ', another ')}; the first ends {reason}"
+        reason = f"no single branch: one exists {ranges.replace(', ', ', another ')}; the first branch ends {reason}"
     elif len(intervals) > 1:
         ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals[1:])
         reason += f"; the goals can be followed again {ranges}"
@@ -144,90 +145,105 @@ def explain_failure(roadmap: Roadmap, near: Array) -> FollowResult:
 
 
 def _farthest_break(roadmap: Roadmap, routes: RouteTable) -> PathBreak:
-    """The break with the largest s over all routes from the first waypoint."""
+    """Find the break with the largest s over all routes from the first waypoint."""
     problem = roadmap.problem
     multi_turn = np.flatnonzero(problem.multi_turn)
-    best: PathBreak | None = None
+    farthest: PathBreak | None = None
     for i in range(len(roadmap.stations) - 1, -1, -1):
         open_branches = [
             (branch, state) for state in routes[i] if (branch := roadmap.forward[i].get(state[0])) is not None
         ]
-        open_branches.sort(key=lambda item: item[0].end, reverse=True)
+        open_branches.sort(key=lambda item: item[0].s_end, reverse=True)
         for branch, state in open_branches[:1]:
-            if best is None or branch.end > best.s:
-                before = waypoints_to(roadmap, routes, i, state)
+            if farthest is None or branch.s_end > farthest.s:
+                waypoints_before = waypoints_to(roadmap, routes, i, state)
                 branch = refine_branch_end(
                     problem, branch, float(problem.s[min(roadmap.stations[i] + len(branch.q), len(problem.s) - 1)])
                 )
                 shift = np.zeros(problem.space.nq)
-                shift[multi_turn] = FULL_ROTATION * np.round((before[-1] - branch.q[0])[multi_turn] / FULL_ROTATION)
-                best = PathBreak(
-                    branch.end, branch.last + shift, np.concatenate([before, branch.q[1:] + shift]), branch
+                shift[multi_turn] = FULL_ROTATION * np.round(
+                    (waypoints_before[-1] - branch.q[0])[multi_turn] / FULL_ROTATION
+                )
+                farthest = PathBreak(
+                    branch.s_end, branch.q_end + shift, np.concatenate([waypoints_before, branch.q[1:] + shift]), branch
                 )
         for state in routes[i]:
-            best = _farther_winding_break(roadmap, routes, i, state, best)
-        if best is not None:
+            farthest = _farther_winding_break(roadmap, routes, i, state, farthest)
+        if farthest is not None:
             break
-    if best is None:
+    if farthest is None:
         state = next(iter(routes[0]))
         q = waypoints_to(roadmap, routes, 0, state)
-        best = PathBreak(float(problem.s[0]), q[0], q, None)
-    return best
+        farthest = PathBreak(float(problem.s[0]), q[0], q, None)
+    return farthest
 
 
 def _farther_winding_break(
-    roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, tuple[int, ...]], best: PathBreak | None
+    roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, tuple[int, ...]], farthest: PathBreak | None
 ) -> PathBreak | None:
-    """Update the farthest break with the edges from a node along which a multi-turn joint leaves its limits."""
+    """Farther of `farthest` and the breaks where a multi-turn joint leaves its limits on an edge from a node.
+
+    Args:
+        i: index of the station.
+        state: index of the node, and its windings.
+        farthest: the farthest break so far.
+    """
     problem = roadmap.problem
     multi_turn = np.flatnonzero(problem.multi_turn)
     if i >= len(roadmap.edges):
-        return best
+        return farthest
     for edge in roadmap.edges[i]:
-        if edge.a != state[0]:
+        if edge.start_node != state[0]:
             continue
         q = edge.q.copy()
-        start = roadmap.nodes[i][edge.a][multi_turn] + FULL_ROTATION * np.array(state[1])
+        start = roadmap.nodes[i][edge.start_node][multi_turn] + FULL_ROTATION * np.array(state[1])
         q[:, multi_turn] += FULL_ROTATION * np.round((start - q[0, multi_turn]) / FULL_ROTATION)
         is_outside = (q[:, multi_turn] < problem.lower[multi_turn] - 1e-9) | (
             q[:, multi_turn] > problem.upper[multi_turn] + 1e-9
         )
         if not is_outside.any():
             continue
-        m = int(np.argmax(is_outside.any(axis=1)))
-        s = float(roadmap.edge_parameters(i)[max(m - 1, 0)])
-        if best is None or s > best.s:
-            name = problem.space.q_names[int(multi_turn[int(np.argmax(is_outside[m]))])]
-            before = waypoints_to(roadmap, routes, i, state)
-            waypoints = np.concatenate([before, q[1:m]])
-            best = PathBreak(s, waypoints[-1], waypoints, None, f"at a limit of joint {name}")
-    return best
+        first_outside = int(np.argmax(is_outside.any(axis=1)))
+        s = float(roadmap.edge_parameters(i)[max(first_outside - 1, 0)])
+        if farthest is None or s > farthest.s:
+            name = problem.space.q_names[int(multi_turn[int(np.argmax(is_outside[first_outside]))])]
+            waypoints_before = waypoints_to(roadmap, routes, i, state)
+            waypoints = np.concatenate([waypoints_before, q[1:first_outside]])
+            farthest = PathBreak(s, waypoints[-1], waypoints, None, f"at a limit of joint {name}")
+    return farthest
 
 
 def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], ...]:
-    """Intervals of s beyond `s` in which the goals can be followed; as few as possible."""
+    """Smallest set of intervals (start, end) beyond `s` in which the goals can be followed."""
     problem, count = roadmap.problem, len(roadmap.stations)
-    first, last = float(problem.s[0]), float(problem.s[-1])
-    back: list[list[float]] = []
+    s_first, s_last = float(problem.s[0]), float(problem.s[-1])
+    interval_starts: list[list[float]] = []
     for i in range(count):
-        at = float(problem.s[roadmap.stations[i]])
-        starts = [roadmap.backward[i][k].end if k in roadmap.backward[i] else at for k in range(len(roadmap.nodes[i]))]
+        s_station = float(problem.s[roadmap.stations[i]])
+        starts = [
+            roadmap.backward[i][k].s_end if k in roadmap.backward[i] else s_station
+            for k in range(len(roadmap.nodes[i]))
+        ]
         if i:
             for edge in roadmap.edges[i - 1]:
-                starts[edge.b] = min(starts[edge.b], back[i - 1][edge.a])
-        back.append(starts)
-    ahead: list[list[float]] = [[] for _ in range(count)]
+                starts[edge.end_node] = min(starts[edge.end_node], interval_starts[i - 1][edge.start_node])
+        interval_starts.append(starts)
+    interval_ends: list[list[float]] = [[] for _ in range(count)]
     for i in range(count - 1, -1, -1):
-        at = float(problem.s[roadmap.stations[i]])
-        ends = [roadmap.forward[i][k].end if k in roadmap.forward[i] else at for k in range(len(roadmap.nodes[i]))]
+        s_station = float(problem.s[roadmap.stations[i]])
+        ends = [
+            roadmap.forward[i][k].s_end if k in roadmap.forward[i] else s_station for k in range(len(roadmap.nodes[i]))
+        ]
         if i < count - 1:
             for edge in roadmap.edges[i]:
-                ends[edge.a] = max(ends[edge.a], ahead[i + 1][edge.b])
-        ahead[i] = ends
-    reachable = [(max(a, first), b) for i in range(count) for a, b in zip(back[i], ahead[i], strict=True)]
+                ends[edge.start_node] = max(ends[edge.start_node], interval_ends[i + 1][edge.end_node])
+        interval_ends[i] = ends
+    reachable = [
+        (max(a, s_first), b) for i in range(count) for a, b in zip(interval_starts[i], interval_ends[i], strict=True)
+    ]
     intervals: list[tuple[float, float]] = []
-    while s < last:
-        candidates = [span for span in reachable if span[1] > max(s, span[0]) + MIN_INTERVAL * (last - first)]
+    while s < s_last:
+        candidates = [span for span in reachable if span[1] > max(s, span[0]) + MIN_INTERVAL * (s_last - s_first)]
         if not candidates:
             break
         overlapping = [span for span in candidates if span[0] <= s]
@@ -242,6 +258,7 @@ def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], .
 
 
 def _break_reason(problem: FollowProblem, path_break: PathBreak) -> str:
+    """Cause of a break, examined slightly beyond it."""
     if path_break.branch is not None and path_break.branch.code == IN_COLLISION:
         return _collision_reason(problem, path_break)
     s = min(path_break.s + CAUSE_OFFSET * float(problem.s[-1] - problem.s[0]), float(problem.s[-1]))
@@ -250,34 +267,37 @@ def _break_reason(problem: FollowProblem, path_break: PathBreak) -> str:
         q, codes = unlimited.project(np.array([s]), path_break.q[None])
         if codes[0] == 0:
             is_outside = (q[0] < problem.lower) | (q[0] > problem.upper)
-            beyond_limit = [name for name, is_out in zip(problem.space.q_names, is_outside, strict=True) if is_out]
+            beyond_limit = [
+                name for name, is_beyond in zip(problem.space.q_names, is_outside, strict=True) if is_beyond
+            ]
             names = [name for name in names if name in beyond_limit] or names
             return f"at a limit of joint {', '.join(names)}"
     if len(branches_at(problem, s, path_break.q, 2)):
         return "singular: two branches meet there and end"
-    return _why_infeasible(problem, s, path_break.q)
+    return _infeasibility_reason(problem, s, path_break.q)
 
 
-def _why_infeasible(problem: FollowProblem, s: float, near: Array) -> str:
-    """Reason why no configuration meets the goals at s."""
+def _infeasibility_reason(problem: FollowProblem, s: float, q_near: Array) -> str:
+    """Reason why no valid configuration meets the goals at s."""
     contacts = (
-        [problem.contacts(q) for q in branches_at(problem, s, near, 4, ignore_collisions=True)]
+        [problem.contacts(q) for q in branches_at(problem, s, q_near, 4, ignore_collisions=True)]
         if problem.has_collider
         else []
     )
-    if deepest := [pairs[0] for pairs in contacts if pairs]:
-        mildest = max(deepest, key=lambda contact: contact.distance)
-        return f"in collision in every configuration that meets the goals; at best {mildest}"
+    if deepest_contacts := [pairs[0] for pairs in contacts if pairs]:
+        shallowest_contact = max(deepest_contacts, key=lambda contact: contact.distance)
+        return f"in collision in every configuration that meets the goals; at best {shallowest_contact}"
     unlimited = problem.without_limits()
-    branches = branches_at(unlimited, s, near, 2, ignore_collisions=True)
+    branches = branches_at(unlimited, s, q_near, 2, ignore_collisions=True)
     if not len(branches):
         return "out of reach"
-    nearest = branches[int(np.argmin(np.linalg.norm(unlimited.wrapped_difference(near, branches), axis=1)))]
-    names = problem.beyond_limits(nearest)
+    nearest_branch = branches[int(np.argmin(np.linalg.norm(unlimited.wrapped_difference(q_near, branches), axis=1)))]
+    names = problem.beyond_limits(nearest_branch)
     return f"at a limit of joint {', '.join(names)}" if names else "out of reach"
 
 
 def _collision_reason(problem: FollowProblem, path_break: PathBreak) -> str:
+    """Cause of a break by a collision, with the pair in contact."""
     s = path_break.s + CAUSE_OFFSET * float(problem.s[-1] - problem.s[0])
     q = problem.project_ignoring_collisions(np.array([min(s, float(problem.s[-1]))]), path_break.q[None])[0]
     contacts = problem.contacts(q) or problem.contacts(path_break.q)
@@ -285,87 +305,91 @@ def _collision_reason(problem: FollowProblem, path_break: PathBreak) -> str:
 
 
 WINDOW_WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.015)
-"""Widths of the averaging windows as shares of the path, in order of use: wide windows move the waypoints most."""
+"""Half widths of the averaging windows as shares of the path, in order of use: wide windows move the waypoints most."""
 SMOOTHING_ROUNDS = 4
 """Largest number of rounds with each window. Problems that are not batched use one round and only the first half of
-WIDTHS."""
+WINDOW_WIDTHS."""
 
 
-def smooth_path(problem: FollowProblem, q: Array, is_fixed: bool) -> Array:
-    """Reduce the largest step of the waypoints q (N, nq), where possible; the goals still hold.
+def smooth_path(problem: FollowProblem, q: Array, is_start_fixed: bool) -> Array:
+    """Reduce the largest step of the waypoints q (N, nq) where possible; all waypoints still meet the goals.
 
     Args:
-        is_fixed: whether the first waypoint must stay.
+        is_start_fixed: whether the first waypoint must not change.
     """
-    best, cost = q, _path_cost(problem, q)
+    best_q, best_cost = q, _path_cost(problem, q)
     count = len(q)
     widths, rounds = (
         (WINDOW_WIDTHS, SMOOTHING_ROUNDS) if problem.is_batched else (WINDOW_WIDTHS[: len(WINDOW_WIDTHS) // 2], 1)
     )
     for width in widths:
-        half = round(width * count)
-        if half < 1:
+        half_width = round(width * count)
+        if half_width < 1:
             continue
         for _ in range(rounds):
-            candidate = _smoothing_round(problem, best, half, is_fixed)
+            candidate = _smoothing_round(problem, best_q, half_width, is_start_fixed)
             if candidate is None:
                 break
             candidate_cost = _path_cost(problem, candidate)
-            if not candidate_cost < cost * (1.0 - 1e-4):
+            if not candidate_cost < best_cost * (1.0 - 1e-4):
                 break
-            best, cost = candidate, candidate_cost
-    return best
+            best_q, best_cost = candidate, candidate_cost
+    return best_q
 
 
-def _smoothing_round(problem: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array | None:
+def _smoothing_round(problem: FollowProblem, q: Array, half_width: int, is_start_fixed: bool) -> Array | None:
+    """Average the waypoints q (N, nq) once and project them; None if a waypoint or a segment is then not valid."""
     space = problem.space
-    steps = _averaging_steps(problem, q, half, is_fixed)
+    steps = _averaging_steps(problem, q, half_width, is_start_fixed)
     for share in (1.0, 0.3):
         candidate, codes = problem.project(problem.s, space.integrate(q, share * steps))
-        if is_fixed:
+        if is_start_fixed:
             candidate[0] = q[0]
         if (codes == FEASIBLE).all() and are_segments_free(problem, candidate[:-1], candidate[1:]).all():
             return candidate
     return None
 
 
-def _averaging_steps(problem: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array:
-    """Steps (N, nv) from each waypoint to the weighted mean of its neighbours, up to `half` waypoints on each side.
+def _averaging_steps(problem: FollowProblem, q: Array, half_width: int, is_start_fixed: bool) -> Array:
+    """Steps (N, nv) from each waypoint to the weighted mean of its neighbours.
 
     Beyond its ends the path is extended: by point reflection at a fixed end, by mirroring in s at a free end.
+
+    Args:
+        half_width: number of neighbours on each side.
     """
     count, space = len(q), problem.space
-    # as displacements from the first waypoint; valid for quaternions as long as they rotate by less than pi
+    # displacements from the first waypoint; valid for quaternions if they rotate by less than pi
     displacements = np.concatenate([np.zeros((1, space.nv)), np.cumsum(space.difference(q[:-1], q[1:]), axis=0)])
-    half = min(half, count - 1)
-    before, after = displacements[half:0:-1], displacements[-2 : -half - 2 : -1]
-    if is_fixed:
-        before = 2.0 * displacements[0] - before
-    padded = np.concatenate([before, displacements, after])
-    weights = np.hanning(2 * half + 3)[1:-1]
+    half_width = min(half_width, count - 1)
+    padding_before, padding_after = displacements[half_width:0:-1], displacements[-2 : -half_width - 2 : -1]
+    if is_start_fixed:
+        padding_before = 2.0 * displacements[0] - padding_before
+    padded = np.concatenate([padding_before, displacements, padding_after])
+    weights = np.hanning(2 * half_width + 3)[1:-1]
     weights /= weights.sum()
     fft_size = 1 << int(np.ceil(np.log2(len(padded) + len(weights))))
     mean = np.fft.irfft(
         np.fft.rfft(padded, fft_size, axis=0) * np.fft.rfft(weights, fft_size)[:, None], fft_size, axis=0
     )
-    steps = mean[2 * half : 2 * half + count] - displacements
+    steps = mean[2 * half_width : 2 * half_width + count] - displacements
     steps[:, ~problem.affecting_dofs] = 0.0
     return steps
 
 
 def _path_cost(problem: FollowProblem, q: Array) -> float:
-    """Cost of a path, the smaller the better: the largest step, plus 0.3 times the root mean square step."""
+    """Cost of a path, to be minimized: the largest step of a dof, plus 0.3 times the root mean square step."""
     steps = np.abs(problem.space.difference(q[:-1], q[1:]))
     return float(steps.max(initial=0.0)) + 0.3 * float(np.sqrt((steps**2).sum(axis=1).mean()))
 
 
 STATION_COUNT = 17
-"""Number of waypoints at which all branches are searched, if those from the first waypoint do not suffice."""
+"""Number of waypoints at which all branches are searched, if the branches from the first waypoint do not give a good
+path."""
 FIRST_SAMPLES, STATION_SAMPLES = 32, 16
-"""Number of sampled configurations at the first waypoint and at the other stations, where the mechanism is
-redundant."""
+"""Number of sampled configurations at the first waypoint and at the other stations, if the mechanism is redundant."""
 START_TOLERANCE = 1e-3
-"""rad or m: a start closer than this to its projection onto the first goals counts as meeting them."""
+"""rad or m: a start closer than this to its projection onto the first goals meets these goals."""
 MAX_UNEVENNESS = 3.0
 """Ratio of the largest to the median step, up to which a path is accepted without a search over more stations."""
 
@@ -387,25 +411,25 @@ def follow(
 ) -> FollowResult:
     """Find continuous configurations for goals that change along a parameter s.
 
-    The branch, and the configuration where the mechanism is redundant, are chosen for the whole path: first by the
-    largest step, then by length and distance to joint limits.
+    The branch, and for a redundant mechanism also the self-motion, is chosen for the whole path: first by the largest
+    step, then by length and distance to joint limits.
 
     Args:
         mechanism: the mechanism; it is not moved.
         goals: objectives; a link name, whose pose is the goal; or a function of s that returns objectives.
-        targets: what changes along s: a `CartesianPath` (`Line`, `Arc`, `Spline`, joined with `+`), any function of s
-            that returns targets as for `Solver.solve`, or a list with a target for each waypoint. None if `goals` is a
-            function.
+        targets: the targets of the goals along s: a `CartesianPath` (`Line`, `Arc`, `Spline`, joined with `+`), any
+            function of s that returns targets as for `Solver.solve`, or a list with a target for each waypoint. None if
+            `goals` is a function.
         s: the number of waypoints, evenly spaced from 0 to 1, or their parameters (N,), strictly increasing. Default:
             200, or the number of targets in the list.
-        q0: (nq,) start; the path begins with the configuration reached from there. Default: the best start of all. If
-            the first goals are met at `q0` and the clearance is violated there, there is no path.
+        q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`. Default: the best of
+            all starts. If the first goals are met at `q0` and the clearance is violated there, there is no path.
         avoid: obstacles and "self", or a `Collider`. Collisions are checked at the waypoints and every 0.02 rad or m
             between them.
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
-        max_step: rad or m; the path breaks where a dof changes by more between two waypoints.
+        max_step: rad or m; the path breaks where a dof changes by more than this between two waypoints.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         settings: further arguments of `Solver`: active, lock, weights, options.
 
@@ -432,26 +456,26 @@ def follow(
         mechanism, PathTargets(goals, targets, s), limits=limits, collider=collider,
         clearance=as_number(clearance, "clearance"), settings=settings,
     )  # fmt: skip
-    near = np.array(mechanism.q if q0 is None else mechanism.space.check_q(q0))
-    if near.shape != (mechanism.nq,):
-        raise ShapeError(f"q0 must be one configuration ({mechanism.nq},), not of shape {near.shape}")
-    if q0 is not None and (contact := _contact_at_start(problem, near)):
+    q_near = np.array(mechanism.q if q0 is None else mechanism.space.check_q(q0))
+    if q_near.shape != (mechanism.nq,):
+        raise ShapeError(f"q0 must be one configuration ({mechanism.nq},), not of shape {q_near.shape}")
+    if q0 is not None and (contact := _contact_at_start(problem, q_near)):
         return FollowResult(mechanism, None, False, float(problem.s[0]), f"in collision at the start: {contact}")
-    starts = _start_configurations(problem, near, q0 is not None)
-    last = len(problem.s) - 1
-    roadmap = build_roadmap(problem, [0, last], starts, is_fixed=q0 is not None)
-    waypoints = _best_path(roadmap, near, q0 is not None)
+    starts = _start_configurations(problem, q_near, q0 is not None)
+    last_index = len(problem.s) - 1
+    roadmap = build_roadmap(problem, [0, last_index], starts, is_start_fixed=q0 is not None)
+    waypoints = _best_path(roadmap, q_near, q0 is not None)
     # without redundancy only one branch continues from a given start, so no other path can be better
     is_unique = q0 is not None and not problem.redundancy
     if waypoints is None or (_unevenness(problem, waypoints) > MAX_UNEVENNESS and not is_unique):
-        roadmap = _full_roadmap(problem, starts, near, q0 is not None)
-        better_waypoints = _best_path(roadmap, near, q0 is not None)
+        roadmap = _full_roadmap(problem, starts, q_near, q0 is not None)
+        better_waypoints = _best_path(roadmap, q_near, q0 is not None)
         if better_waypoints is not None and (
             waypoints is None or _unevenness(problem, better_waypoints) < _unevenness(problem, waypoints)
         ):
             waypoints = better_waypoints
     if waypoints is None:
-        return explain_failure(roadmap, near)
+        return explain_failure(roadmap, q_near)
     waypoints = problem.polish(waypoints)
     path = Path(mechanism, waypoints, problem.s)
     if path.largest_step > max_change:
@@ -464,59 +488,71 @@ def follow(
 
 
 def _broken_path(path: Path, s: float, q: Array, reason: str) -> FollowResult:
-    """Result for a path that meets all goals at all waypoints but is not valid beyond s, at configuration q (nq,)."""
+    """Result for a path that meets the goals at all waypoints but is not valid beyond s.
+
+    Args:
+        q: (nq,) configuration at s.
+    """
     count = int(np.searchsorted(path.s, s, side="right"))
     prefix = Path(path.mechanism, path.q[:count], path.s[:count])
     return FollowResult(path.mechanism, prefix, False, s, reason, _parameter_interval(path), q)
 
 
 def _parameter_interval(path: Path) -> tuple[tuple[float, float], ...]:
+    """The range of s of a path as a single interval (start, end)."""
     return ((float(path.s[0]), float(path.s[-1])),)
 
 
 def _contact_at_start(problem: FollowProblem, q: Array) -> str:
-    """The contact at q (nq,) if the first goals are already met there and the clearance is violated; else ""."""
+    """Description of the contact if q (nq,) meets the first goals and violates the clearance; else ""."""
     q_start, codes = problem.project(problem.s[:1], q[None])
     is_met = float(np.abs(problem.wrapped_difference(q, q_start)).max(initial=0.0)) < START_TOLERANCE
     return str(problem.contacts(q_start[0])[0]) if codes[0] == IN_COLLISION and is_met else ""
 
 
-def _start_configurations(problem: FollowProblem, near: Array, has_q0: bool) -> Array:
-    """Start configurations (n, nq) that meet the goals at the first waypoint."""
+def _start_configurations(problem: FollowProblem, q_near: Array, has_q0: bool) -> Array:
+    """Start configurations (n, nq) that meet the goals at the first waypoint.
+
+    Args:
+        q_near: (nq,) preferred configuration.
+        has_q0: whether to use only the start that is reached from `q_near`.
+    """
     s = float(problem.s[0])
     if has_q0:
-        q_start, codes = problem.project(np.array([s]), near[None])
+        q_start, codes = problem.project(np.array([s]), q_near[None])
         if codes[0] == FEASIBLE:
             return q_start
-    branches = branches_at(problem, s, near, FIRST_SAMPLES)
+    branches = branches_at(problem, s, q_near, FIRST_SAMPLES)
     if has_q0 and len(branches):
-        return branches[[int(np.argmin(np.linalg.norm(problem.wrapped_difference(near, branches), axis=1)))]]
+        return branches[[int(np.argmin(np.linalg.norm(problem.wrapped_difference(q_near, branches), axis=1)))]]
     return branches
 
 
-def _full_roadmap(problem: FollowProblem, starts: Array, near: Array, is_fixed: bool) -> Roadmap:
+def _full_roadmap(problem: FollowProblem, starts: Array, q_near: Array, is_start_fixed: bool) -> Roadmap:
     """Build a roadmap with stations along the whole path."""
-    last = len(problem.s) - 1
-    count = min(max(STATION_COUNT if problem.is_batched else 5, 3), last + 1)
-    stations = np.unique(np.round(np.linspace(0, last, count)).astype(int)).tolist()
+    last_index = len(problem.s) - 1
+    count = min(max(STATION_COUNT if problem.is_batched else 5, 3), last_index + 1)
+    stations = np.unique(np.round(np.linspace(0, last_index, count)).astype(int)).tolist()
     return build_roadmap(
-        problem, stations, starts, lambda s: branches_at(problem, s, near, STATION_SAMPLES), is_fixed=is_fixed
+        problem,
+        stations,
+        starts,
+        lambda s: branches_at(problem, s, q_near, STATION_SAMPLES),
+        is_start_fixed=is_start_fixed,
     )
 
 
-def _best_path(roadmap: Roadmap, near: Array, is_fixed: bool) -> Array | None:
-    """Best path (N, nq) from the first to the last waypoint; None if there is none.
-
-    It is smoothed if the mechanism is redundant.
-    """
-    routes = best_routes(roadmap, near)
+def _best_path(roadmap: Roadmap, q_near: Array, is_start_fixed: bool) -> Array | None:
+    """Best path (N, nq) from the first to the last waypoint, smoothed if the mechanism is redundant; None if none."""
+    routes = best_routes(roadmap, q_near)
     ends = sorted(routes[-1].items(), key=lambda item: item[1].cost)
     if not ends:
         return None
     waypoints = waypoints_to(roadmap, routes, len(routes) - 1, ends[0][0])
-    return smooth_path(roadmap.problem, waypoints, is_fixed) if roadmap.problem.redundancy else waypoints
+    return smooth_path(roadmap.problem, waypoints, is_start_fixed) if roadmap.problem.redundancy else waypoints
 
 
 def _unevenness(problem: FollowProblem, q: Array) -> float:
+    """Ratio of the largest to the median step of the waypoints q (N, nq)."""
     steps = np.abs(problem.space.difference(q[:-1], q[1:])).max(axis=1, initial=0.0)
     return float(steps.max() / max(float(np.median(steps)), 1e-9))

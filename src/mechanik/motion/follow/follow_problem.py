@@ -1,8 +1,8 @@
 """The path-following problem: targets as a function of s, projection onto the goals, and collisions along segments.
 
-`PathTargets` converts targets of any form to a function of s. `FollowProblem` projects configurations to where the
-goals at s hold. Between two waypoints a path is straight, and not where the goals hold, so segments are checked for
-collisions separately.
+`PathTargets` converts targets of any form to a function of s. `FollowProblem` projects a configuration onto the goals
+at s: to a nearby configuration that meets them. Between two waypoints a path is straight in joint space and does not
+meet the goals exactly, so segments are checked for collisions separately.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_WAYPOINTS = 200
-"""Default number of waypoints where targets are a function of s."""
+"""Default number of waypoints if the targets are a function of s."""
 
 GoalsAlongPath = str | Objective | Iterable[Objective] | Callable[[float], Objective | Iterable[Objective]]
 """A link name, whose pose is the goal; objectives whose targets change; or a function of s that returns objectives."""
@@ -62,8 +62,8 @@ class PathTargets:
 
     def __init__(self, goals: GoalsAlongPath, targets: Any, s: int | ArrayLike | None) -> None:
         self._function: Callable[[float], Any] | None = None
-        self._list: Sequence[Any] | Array = ()
-        self._at_waypoints: Array | None = None
+        self._waypoint_targets: Sequence[Any] | Array = ()
+        self._target_cache: Array | None = None
         self.has_targets = not callable(goals)
         source: Any = goals if callable(goals) else targets
         if source is None:
@@ -72,38 +72,39 @@ class PathTargets:
             raise ObjectiveError("goals that are a function of s contain their targets; omit targets")
         if callable(source):
             self._function = source
-            self.s = _parameters(s)
+            self.s = _as_parameters(s)
         else:
-            self._list = _target_list(source)
-            if is_waypoint_count(s) and s != len(self._list):
+            self._waypoint_targets = _as_target_list(source)
+            if is_waypoint_count(s) and s != len(self._waypoint_targets):
                 raise ShapeError(
-                    f"there are {len(self._list)} targets, one for each waypoint, so s cannot be {s}; omit s"
+                    f"there are {len(self._waypoint_targets)} targets, one for each waypoint, so s cannot be {s}; "
+                    "omit s"
                 )
-            self.s = as_parameters(None if is_waypoint_count(s) else s, len(self._list))
-        first = self.target(float(self.s[0]))
+            self.s = as_parameters(None if is_waypoint_count(s) else s, len(self._waypoint_targets))
+        first_target = self.target(float(self.s[0]))
         if callable(goals):
-            self.objectives = as_objectives(first)
+            self.objectives = as_objectives(first_target)
         elif isinstance(goals, str):
-            self.objectives = (PoseGoal(goals, first),)
+            self.objectives = (PoseGoal(goals, first_target),)
         else:
             self.objectives = as_objectives(goals)
         if not self.objectives:
             raise ObjectiveError("the list of goals is empty; give at least one")
         if self.has_targets:
-            for k, target in enumerate(self._list):
-                self._check(k, target)
+            for k, target in enumerate(self._waypoint_targets):
+                self._check_target(k, target)
 
-    def _check(self, k: int, target: Any) -> None:
+    def _check_target(self, k: int, target: Any) -> None:
         """Reject a target of the list that does not fit the objectives; the message contains its index."""
         if target is None:
-            raise ShapeError(f"target {k} of {len(self._list)} is None; every waypoint needs a target")
+            raise ShapeError(f"target {k} of {len(self._waypoint_targets)} is None; every waypoint needs a target")
         try:
             with_targets(self.objectives, target)
         except MechanikError as error:
-            raise with_location(error, f"target {k} of {len(self._list)}") from error
+            raise with_location(error, f"target {k} of {len(self._waypoint_targets)}") from error
 
     def target(self, s: float) -> Any:
-        """Targets of the objectives at s; or the objectives at s, if these change."""
+        """Targets of the objectives at s; if the objectives themselves change, the objectives at s."""
         if self._function is not None:
             try:
                 return self._function(s)
@@ -112,20 +113,21 @@ class PathTargets:
                 raise
         k = min(max(int(np.searchsorted(self.s, s, side="right")) - 1, 0), len(self.s) - 1)
         if s <= self.s[k] or k == len(self.s) - 1:
-            return self._list[k]
+            return self._waypoint_targets[k]
         share = float((s - self.s[k]) / (self.s[k + 1] - self.s[k]))
-        return interpolate_target(self._list[k], self._list[k + 1], share)
+        return interpolate_target(self._waypoint_targets[k], self._waypoint_targets[k + 1], share)
 
     def targets(self, s: Array) -> Array:
-        """Targets (K, ...) at s (K,), where all targets are arrays of one shape; those at the waypoints are cached."""
+        """Targets (K, ...) at s (K,), if all targets are arrays of one shape; targets at the waypoints are cached."""
         k = np.minimum(np.searchsorted(self.s, s), len(self.s) - 1)
         if (self.s[k] == s).all():
-            if self._at_waypoints is None:
-                self._at_waypoints = self._targets(self.s)
-            return self._at_waypoints[k]
+            if self._target_cache is None:
+                self._target_cache = self._targets(self.s)
+            return self._target_cache[k]
         return self._targets(s)
 
     def _targets(self, s: Array) -> Array:
+        """Targets (K, ...) at s (K,), without the cache."""
         if isinstance(self._function, CartesianPath):
             return self._function(s)
         arrays = [np.asarray(self.target(s_value), dtype=np.float64) for s_value in s.tolist()]
@@ -145,10 +147,10 @@ class PathTargets:
             raise
 
 
-def with_location(error: MechanikError, where: str) -> MechanikError:
-    """Copy of an error about a target whose message starts with the location of the target."""
-    kind = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
-    return kind(f"{where}: {error}")
+def with_location(error: MechanikError, location: str) -> MechanikError:
+    """Copy of an error about a target; its message starts with the location of the target."""
+    error_type = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
+    return error_type(f"{location}: {error}")
 
 
 def interpolate_target(a: Any, b: Any, share: float) -> Any:
@@ -181,7 +183,8 @@ def is_waypoint_count(s: int | ArrayLike | None) -> TypeGuard[int]:
     return isinstance(s, int | np.integer) and not isinstance(s, bool)
 
 
-def _parameters(s: int | ArrayLike | None) -> Array:
+def _as_parameters(s: int | ArrayLike | None) -> Array:
+    """Validate the argument `s` of `follow` and return the parameters (N,) of the waypoints."""
     if s is None:
         return np.linspace(0.0, 1.0, DEFAULT_WAYPOINTS)
     if is_waypoint_count(s):
@@ -200,7 +203,8 @@ def _parameters(s: int | ArrayLike | None) -> Array:
     return as_parameters(values, len(values))
 
 
-def _target_list(targets: Any) -> Sequence[Any] | Array:
+def _as_target_list(targets: Any) -> Sequence[Any] | Array:
+    """Check that `targets` is a sequence with 2 or more entries, and return it."""
     if isinstance(targets, Mapping | str) or not hasattr(targets, "__len__"):
         raise InvalidArgument(
             "targets must be a Cartesian path, a function of s, or a list with a target for each waypoint, "
@@ -215,19 +219,19 @@ Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int64]
 FEASIBLE, UNMET, IN_COLLISION = 0, 1, 2
-"""Result codes of a projection: the goals hold and nothing is too close; a goal is not met; the clearance is
+"""Result codes of a projection: all goals are met and the clearance is kept; a goal is not met; the clearance is
 violated."""
 FULL_ROTATION = 2.0 * np.pi
 AT_LIMIT = 1e-9
-"""rad or m: a dof closer to its limit than this is at the limit."""
+"""rad or m: a dof whose distance to its limit is smaller is at the limit."""
 POLISH_RATIO = 1e-3
-"""Ratio to the tolerance of each objective: the tolerance for the final polishing of a path."""
+"""Ratio to the tolerance of each objective: the tolerance in the final polishing of a path."""
 MAX_POLISH_CHANGE = 1e-3
 """rad or m: largest change of a dof that polishing may make."""
 AVOIDANCE_MARGIN = 1e-3
-"""m: extra clearance while a configuration moves around obstacles, because segments between waypoints are straight."""
+"""m: extra clearance of a projection around obstacles, because the segments between waypoints are straight."""
 SOLVER_CACHE_SIZE = 64
-"""Size of the cache of solvers for single values of s, where each s has objectives of its own."""
+"""Largest number of cached solvers, one for each s, if the objectives themselves change along s."""
 
 
 class FollowProblem:
@@ -240,13 +244,15 @@ class FollowProblem:
         mechanism: the mechanism; it is not moved.
         path_targets: the goals along s.
         space: the configuration space of the mechanism.
-        lower, upper: (nq,) joint limits that the final path must keep.
-        multi_turn: (nq,) rotational joints with finite limits and a range of a full rotation or more.
-        full_rotation_joints: (nq,) the same, and joints without limits.
-        affecting_dofs: (nv,) dofs that change the goals.
+        lower, upper: (nq,) joint limits of the final path.
+        multi_turn: (nq,) mask of the rotational joints with finite limits and a range of a full rotation or more.
+        full_rotation_joints: (nq,) mask of the multi-turn joints and of the rotational joints without limits.
+        moving: indices into v of the dofs that may move.
+        affecting_dofs: (nv,) mask of the dofs that affect the goals.
         unit: characteristic length of the problem, m.
-        redundancy: number of dofs that the goals leave free, measured at random configurations.
-        has_all_solutions: whether all branches at an s are found quickly, for example by a closed form.
+        redundancy: number of dofs that the goals leave undetermined, by the rank of the Jacobian at random
+            configurations.
+        has_all_solutions: whether the solver finds all branches at an s quickly, for example by a closed form.
         solver: the solver for the goals, without collision avoidance.
     """
 
@@ -290,6 +296,7 @@ class FollowProblem:
         return self.path_targets.s
 
     def _analyse(self, solver: Solver) -> tuple[Mask, Mask, float]:
+        """Compute `multi_turn`, `affecting_dofs` and `unit`; set redundancy, moving dofs and full rotation joints."""
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
         with search_context(solver, target, self.mechanism.q) as context:
             constraints = context.constraints
@@ -301,7 +308,7 @@ class FollowProblem:
             )
             self.redundancy = constraints.n - rank
             self.moving = constraints.moving
-            size = constraints.size
+            unit = constraints.size
             self.has_all_solutions = context.closed_form is not None or constraints._pose is not None
         self._angles = np.zeros(self.space.nq, dtype=np.bool_)
         self._angles[angle_columns] = True
@@ -314,22 +321,22 @@ class FollowProblem:
         self.full_rotation_joints[angle_columns] = ~np.isfinite(joint_range[angle_columns]) | (
             joint_range[angle_columns] >= FULL_ROTATION
         )
-        affects = np.zeros(self.space.nv, dtype=np.bool_)
-        affects[self.moving] = True
-        return multi_turn, affects, size
+        is_affecting = np.zeros(self.space.nv, dtype=np.bool_)
+        is_affecting[self.moving] = True
+        return multi_turn, is_affecting, unit
 
     # ---- projection onto the goals ----------------------------------------------------------
 
     def project(self, s: Array, q: Array) -> tuple[Array, Codes]:
-        """Project each configuration q (K, nq) onto the goals at its s (K,), by one descent from q.
+        """Project each configuration q (K, nq) onto the goals at its s (K,), by one descent that starts at q.
 
         Returns:
             Configurations (K, nq), and codes (K,): FEASIBLE, UNMET or IN_COLLISION.
         """
-        projected, met = self._descend(s, q)
-        codes = np.where(met, FEASIBLE, UNMET)
-        if met.any():
-            codes[np.flatnonzero(met)[~self.are_free(projected[met])]] = IN_COLLISION
+        projected, is_met = self._descend(s, q)
+        codes = np.where(is_met, FEASIBLE, UNMET)
+        if is_met.any():
+            codes[np.flatnonzero(is_met)[~self.are_free(projected[is_met])]] = IN_COLLISION
         return projected, codes
 
     def are_free(self, q: Array) -> Mask:
@@ -339,6 +346,11 @@ class FollowProblem:
         return np.asarray(self._collider.is_free(self.wrap_into_limits(q), self._clearance))
 
     def _descend(self, s: Array, q: Array, solver: Solver | None = None) -> tuple[Array, Mask]:
+        """Descend from each configuration q (K, nq) to the goals at its s (K,), without collision checks.
+
+        Returns:
+            Configurations (K, nq), and whether the goals are met there (K,).
+        """
         chain = (self.solver if solver is None else solver)._chain_search
         if self._goal is not None and chain is not None:
             targets = self.path_targets.targets(s)
@@ -348,23 +360,25 @@ class FollowProblem:
             X = goal_poses(self._goal, targets, len(s))
             if chain.has_fixed_joints:
                 chain.rebuild_table_if_moved(q[0])
-            projected, met, _ = chain.solve_from_starts(X, q)
-            return projected, np.asarray(met, dtype=np.bool_)
-        projected, met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
+            projected, is_met, _ = chain.solve_from_starts(X, q)
+            return projected, np.asarray(is_met, dtype=np.bool_)
+        projected, is_met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
         solvers: dict[float, tuple[Solver, Any]] = {}
         for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
             if s_value not in solvers:
                 solvers[s_value] = self._solver_and_target(s_value, solver)
             solution = self._solution(s_value, start, *solvers[s_value])
-            projected[k], met[k] = solution.q, solution.success
-        return projected, met
+            projected[k], is_met[k] = solution.q, solution.success
+        return projected, is_met
 
     def _solver_and_target(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
+        """`solver` and the targets at s; `solver_at(s)` if there is no solver or if the objectives change along s."""
         if solver is None or not self.path_targets.has_targets:
             return self.solver_at(s)
         return solver, self.path_targets.target(s)
 
     def _solution(self, s: float, q: Array, solver: Solver, target: Any) -> Solution:
+        """Solve once from q (nq,), without restarts; an error about the target contains s."""
         try:
             return (
                 solver.solve(target, q0=q) if solver._chain_search is None else solver.solve(target, q0=q, restarts=0)
@@ -373,7 +387,7 @@ class FollowProblem:
             raise with_location(error, f"the target at s = {s:g}") from error
 
     def solver_at(self, s: float) -> tuple[Solver, Any]:
-        """A solver for the goals at s, and the targets to give it (None if the solver has them)."""
+        """A solver for the goals at s, and the targets for its `solve` (None if its objectives contain them)."""
         if self.path_targets.has_targets:
             return self.solver, self.path_targets.target(s)
         if s not in self._solvers_by_s:
@@ -388,18 +402,18 @@ class FollowProblem:
         return self._solvers_by_s[s], None
 
     def project_around_obstacles(self, s: Array, q: Array) -> tuple[Array, Mask]:
-        """Project as `project` does, but use the redundancy of the mechanism to keep the clearance.
+        """Project onto the goals at s and use the redundancy of the mechanism to keep the clearance.
 
         Args:
             s: (K,).
             q: (K, nq), collision-free.
 
         Returns:
-            Configurations (K, nq), and (K,) whether the goals hold there and the clearance is kept.
+            Configurations (K, nq), and (K,) whether the goals are met there and the clearance is kept.
         """
-        projected, met = q.copy(), np.zeros(len(q), dtype=np.bool_)
+        projected, is_met = q.copy(), np.zeros(len(q), dtype=np.bool_)
         if not self.can_avoid_obstacles:
-            return projected, met
+            return projected, is_met
         if self._avoiding_solver is None:
             self._avoiding_solver = Solver(
                 self.mechanism, self.path_targets.objectives, limits=self._limits or None, avoid=self._collider,
@@ -407,15 +421,15 @@ class FollowProblem:
             )  # fmt: skip
         for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
             solution = self._avoiding_solver.solve(self.path_targets.target(s_value), q0=start, restarts=0)
-            projected[k], met[k] = solution.q, solution.success
-        met[met] = self.are_free(projected[met])
-        return projected, met
+            projected[k], is_met[k] = solution.q, solution.success
+        is_met[is_met] = self.are_free(projected[is_met])
+        return projected, is_met
 
     @property
     def can_avoid_obstacles(self) -> bool:
         """Whether `project_around_obstacles` can be used.
 
-        Batched problems do not use it: they find another branch from the first waypoint on, which is fast for them.
+        Batched problems do not use it: for them it is faster to search for another branch from the first waypoint.
         """
         return (
             self._collider is not None
@@ -425,20 +439,21 @@ class FollowProblem:
         )
 
     def project_ignoring_collisions(self, s: Array, q: Array) -> Array:
-        """Project as `project` does, without the collision check: configurations (K, nq)."""
+        """Project as in `project`, without the collision check: configurations (K, nq)."""
         return self._descend(s, q)[0]
 
     def polish(self, q: Array) -> Array:
-        """Refine the waypoints (N, nq) to FINER times the tolerances, so that the steps between them are smooth.
+        """Refine the waypoints q (N, nq) to POLISH_RATIO times the tolerances, for smooth steps between them.
 
-        A waypoint stays as it is where the refined one is more than HAIR away or violates the clearance.
+        A waypoint is not changed if the refined waypoint differs by more than MAX_POLISH_CHANGE or violates the
+        clearance.
         """
         if self._polish_solver is None:
             goals = [_with_polish_tolerance(objective) for objective in self.path_targets.objectives]
             self._polish_solver = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
-        polished, met = self._descend(self.s, q, self._polish_solver)
+        polished, is_met = self._descend(self.s, q, self._polish_solver)
         is_accepted = (
-            met
+            is_met
             & (np.abs(self.space.difference(q, polished)).max(axis=1, initial=0.0) < MAX_POLISH_CHANGE)
             & self.are_free(polished)
         )
@@ -454,12 +469,12 @@ class FollowProblem:
         v = self.space.difference(a, b)
         v[..., ~self.affecting_dofs] = 0.0
         can_rotate_fully = self.full_rotation_joints[self.space.scalars_q]
-        column = self.space.scalars_v[can_rotate_fully]
-        v[..., column] -= FULL_ROTATION * np.round(v[..., column] / FULL_ROTATION)
+        columns = self.space.scalars_v[can_rotate_fully]
+        v[..., columns] -= FULL_ROTATION * np.round(v[..., columns] / FULL_ROTATION)
         return v
 
     def wrap_into_limits(self, q: Array) -> Array:
-        """Copy of q (K, nq) with multi-turn joints moved into their limits by full rotations."""
+        """Copy of q (K, nq) with the multi-turn joints shifted into their limits by full rotations."""
         k = np.flatnonzero(self.multi_turn)
         wrapped = q.copy()
         wrapped[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
@@ -471,7 +486,7 @@ class FollowProblem:
         return self._collider is not None
 
     def contacts(self, q: Array) -> tuple[Any, ...]:
-        """Pairs at q (nq,) that violate the clearance, the deepest first."""
+        """Contacts at q (nq,) that violate the clearance, the deepest first."""
         if self._collider is None:
             return ()
         return tuple(self._collider.contacts(self.wrap_into_limits(q[None])[0], self._clearance))
@@ -483,10 +498,10 @@ class FollowProblem:
         return [self.space.q_names[k] for k in np.flatnonzero(is_at_limit).tolist()]
 
     def beyond_limits(self, q: Array) -> list[str]:
-        """Names of the dofs that are beyond a limit at q (nq,) with every number of full rotations."""
-        value, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
-        value[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
-        is_outside = ((value < self.lower - AT_LIMIT) | (value > self.upper + AT_LIMIT)) & self._affecting_entries()
+        """Names of the dofs that are beyond a limit at q (nq,) for every number of full rotations."""
+        wrapped, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
+        wrapped[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
+        is_outside = ((wrapped < self.lower - AT_LIMIT) | (wrapped > self.upper + AT_LIMIT)) & self._affecting_entries()
         return [self.space.q_names[k] for k in np.flatnonzero(is_outside & ~self.multi_turn).tolist()]
 
     def without_limits(self) -> FollowProblem:
@@ -498,32 +513,34 @@ class FollowProblem:
         )
 
     def _affecting_entries(self) -> Mask:
-        """Entries (nq,) of q that change a goal."""
-        affects = np.zeros(self.space.nq, dtype=np.bool_)
-        affects[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
-        return affects
+        """Mask (nq,) of the entries of q that affect a goal."""
+        is_affecting = np.zeros(self.space.nq, dtype=np.bool_)
+        is_affecting[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
+        return is_affecting
 
 
 def _with_polish_tolerance(objective: Objective) -> Objective:
-    """Copy of an objective with tolerances multiplied by FINER."""
-    finer = copy(objective)
-    object.__setattr__(finer, "tolerance", POLISH_RATIO * objective.tolerance)
-    object.__setattr__(finer, "angle_tolerance", POLISH_RATIO * objective.angle_tolerance)
-    return finer
+    """Copy of an objective with tolerances multiplied by POLISH_RATIO."""
+    polish_objective = copy(objective)
+    object.__setattr__(polish_objective, "tolerance", POLISH_RATIO * objective.tolerance)
+    object.__setattr__(polish_objective, "angle_tolerance", POLISH_RATIO * objective.angle_tolerance)
+    return polish_objective
 
 
 MORE_WAYPOINTS_HINT = "use more waypoints there to follow the goals more closely"
 
 
 def are_segments_free(problem: FollowProblem, a: Array, b: Array) -> Mask:
-    """Whether the straight segment from each of a (K, nq) to b (K, nq) keeps the clearance, ends excluded: (K,).
+    """Whether the straight segment from each row of a (K, nq) to that of b (K, nq) keeps the clearance: (K,).
+
+    The ends of the segments are not checked.
 
     Loops are not closed along the segment, because that is slow; `first_collision` makes the final check with closed
     loops.
     """
-    free = np.ones(len(a), dtype=np.bool_)
+    is_free = np.ones(len(a), dtype=np.bool_)
     if not problem.has_collider:
-        return free
+        return is_free
     differences = problem.space.difference(a, b)
     counts = np.maximum(np.ceil(np.abs(differences).max(axis=1, initial=0.0) / COLLISION_CHECK_STEP), 1.0).astype(
         np.int64
@@ -531,13 +548,13 @@ def are_segments_free(problem: FollowProblem, a: Array, b: Array) -> Mask:
     k = np.repeat(np.arange(len(a)), counts - 1)
     if len(k):
         index = np.arange(1, len(k) + 1) - np.repeat(np.cumsum(counts - 1) - (counts - 1), counts - 1)
-        between = problem.space.integrate(a[k], (index / counts[k])[:, None] * differences[k])
-        free[k[~problem.are_free(between)]] = False
-    return free
+        q_between = problem.space.integrate(a[k], (index / counts[k])[:, None] * differences[k])
+        is_free[k[~problem.are_free(q_between)]] = False
+    return is_free
 
 
 def first_collision(problem: FollowProblem, path: Path) -> tuple[float, Array, str] | None:
-    """First violation of the clearance along a path with closed loops; None if there is none.
+    """Find the first violation of the clearance along a path with closed loops; None if there is none.
 
     Returns:
         s and q (nq,) just before the collision, and a message that names the pair.
@@ -548,10 +565,10 @@ def first_collision(problem: FollowProblem, path: Path) -> tuple[float, Array, s
         dense = path.densify(COLLISION_CHECK_STEP)
     except NotSolved:
         return float(path.s[0]), path.q[0], f"loops cannot be closed between two waypoints; {MORE_WAYPOINTS_HINT}"
-    free = problem.are_free(dense.q)
-    if free.all():
+    is_free = problem.are_free(dense.q)
+    if is_free.all():
         return None
-    k = int(np.argmin(free))
-    before = max(k - 1, 0)
+    k = int(np.argmin(is_free))
+    k_before = max(k - 1, 0)
     reason = f"in collision between two waypoints: {problem.contacts(dense.q[k])[0]}; {MORE_WAYPOINTS_HINT}"
-    return float(dense.s[before]), dense.q[before], reason
+    return float(dense.s[k_before]), dense.q[k_before], reason

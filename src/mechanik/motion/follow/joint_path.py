@@ -35,15 +35,23 @@ def max_closure_errors(mechanism: Mechanism, q: Array) -> Array:
 
 def _closure_residual(relation: Relation, X_world: Mapping[str, Array]) -> Array:
     """Residual (N, rows) of a closure relation at N configurations, as `relation.py` defines it."""
-    A, B = (
+    X_world_a, X_world_b = (
         X_link if link is None else X_world[link] @ X_link
         for link, X_link in ((relation.a, relation.X_a), (relation.b, relation.X_b))
     )
-    R_a, R_b, offset = A[..., :3, :3], B[..., :3, :3], B[..., :3, 3] - A[..., :3, 3]
-    R_world_a = np.swapaxes(R_a, -1, -2)
-    C = relation.world_axes
-    p, R = (R_world_a, R_world_a @ R_b) if C is None else (C.T, C.T @ R_b @ R_world_a @ C)
-    p = (p @ offset[..., None])[..., 0]
+    R_world_a, R_world_b, offset = (
+        X_world_a[..., :3, :3],
+        X_world_b[..., :3, :3],
+        X_world_b[..., :3, 3] - X_world_a[..., :3, 3],
+    )
+    R_a_world = np.swapaxes(R_world_a, -1, -2)
+    R_world_axes = relation.world_axes
+    R_axes_world, R = (
+        (R_a_world, R_a_world @ R_world_b)
+        if R_world_axes is None
+        else (R_world_axes.T, R_world_axes.T @ R_world_b @ R_a_world @ R_world_axes)
+    )
+    p = (R_axes_world @ offset[..., None])[..., 0]
     if relation.kind is RelationKind.COSINE:
         return R[..., 2, 2, None]
     angles = rotation.log(R) if relation.kind is RelationKind.POSE else _tilt_xy(R[..., :, 2])
@@ -51,15 +59,15 @@ def _closure_residual(relation: Relation, X_world: Mapping[str, Array]) -> Array
 
 
 def _tilt_xy(u: Array) -> Array:
-    """x and y (N, 2) of unit vectors (N, 3), scaled so that their length is the angle to the z axis."""
+    """x and y (N, 2) of unit vectors u (N, 3), scaled to the angle between u and the z axis, rad."""
     sine = np.hypot(u[..., 0], u[..., 1])[..., None]
     angle = np.arctan2(sine, u[..., 2:])
-    about_x = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
-    return np.where(sine < MIN_AXIS_SINE, about_x, angle * u[..., :2] / np.maximum(sine, MIN_AXIS_SINE))
+    near_axis = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
+    return np.where(sine < MIN_AXIS_SINE, near_axis, angle * u[..., :2] / np.maximum(sine, MIN_AXIS_SINE))
 
 
 COLLISION_CHECK_STEP = 0.02
-"""rad or m: largest change of a dof between two configurations of a path that are checked for collisions."""
+"""rad or m: largest change of a dof between two consecutive collision checks along a path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -67,7 +75,7 @@ class Path:
     """A joint-space path: waypoints and straight segments between them, projected onto loops and joint constraints.
 
     Attributes:
-        mechanism: the mechanism of these configurations; the path never moves it.
+        mechanism: the mechanism of the waypoints; the path does not move it.
         q: (N, nq) waypoints, N of 1 or more; read-only.
         s: (N,) parameter of each waypoint: seconds, or any other strictly increasing number; read-only.
 
@@ -132,15 +140,15 @@ class Path:
         parameters = np.asarray(s, dtype=np.float64)
         if not np.isfinite(parameters).all():
             raise NotFinite(f"s has an entry that is not finite: {s!r}")
-        last = len(self.s) - 1
-        k = np.clip(np.searchsorted(self.s, parameters, side="right") - 1, 0, max(last - 1, 0))
-        after = np.minimum(k + 1, last)
-        span = np.where(after > k, self.s[after] - self.s[k], 1.0)
+        last_index = len(self.s) - 1
+        k = np.clip(np.searchsorted(self.s, parameters, side="right") - 1, 0, max(last_index - 1, 0))
+        k_next = np.minimum(k + 1, last_index)
+        span = np.where(k_next > k, self.s[k_next] - self.s[k], 1.0)
         share = np.clip((parameters - self.s[k]) / span, 0.0, 1.0)
         space = self.mechanism.space
-        q = space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[after]))
-        # waypoints are returned exactly: adding the whole difference may round
-        q = np.where((share == 0.0)[..., None], self.q[k], np.where((share == 1.0)[..., None], self.q[after], q))
+        q = space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[k_next]))
+        # waypoints are returned exactly; integrating the full difference could round
+        q = np.where((share == 0.0)[..., None], self.q[k], np.where((share == 1.0)[..., None], self.q[k_next], q))
         return self._close_loops(q, (share > 0.0) & (share < 1.0))
 
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
@@ -157,8 +165,8 @@ class Path:
             raise ShapeError(f"step must be above 0, not {max_change:g}")
         counts = np.maximum(np.ceil(self.steps / max_change), 1.0).astype(np.int64)
         k = np.repeat(np.arange(len(counts)), counts)
-        number = np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)
-        s = np.append(self.s[k] + number / counts[k] * np.diff(self.s)[k], self.s[-1])
+        index_in_segment = np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)
+        s = np.append(self.s[k] + index_in_segment / counts[k] * np.diff(self.s)[k], self.s[-1])
         return Path(self.mechanism, self.at(s), s)
 
     # ---- measures ---------------------------------------------------------------------------
@@ -188,7 +196,7 @@ class Path:
         return float(max_closure_errors(self.mechanism, self.q).max())
 
     def is_free(self, collider: Collider, clearance: float = 0.0, step: float = COLLISION_CHECK_STEP) -> bool:
-        """Whether the clearance is kept at all waypoints and at every `step` between them.
+        """Whether the clearance is kept at all waypoints and at intermediate configurations `step` apart.
 
         Args:
             collider: a collider of the same mechanism.
@@ -203,13 +211,18 @@ class Path:
         """Changes of all dofs (N - 1, nv) from each waypoint to the next."""
         return self.mechanism.space.difference(self.q[:-1], self.q[1:])
 
-    def _close_loops(self, q: Array, between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
-        if not (self.mechanism.closures or self.mechanism.joint_constraints) or not between.any():
+    def _close_loops(self, q: Array, is_between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
+        """Close the loops at the configurations of q (..., nq) that are between two waypoints, in place.
+
+        Args:
+            is_between: (...) mask of these configurations.
+        """
+        if not (self.mechanism.closures or self.mechanism.joint_constraints) or not is_between.any():
             return q
         if "loops" not in self._solver_cache:
             self._solver_cache["loops"] = Solver(self.mechanism)
         solver = self._solver_cache["loops"]
-        q[between] = [solver.solve(q0=row).require().q for row in q[between]]
+        q[is_between] = [solver.solve(q0=q_start).require().q for q_start in q[is_between]]
         return q
 
 

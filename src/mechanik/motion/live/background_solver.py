@@ -305,7 +305,18 @@ class BackgroundSolver:
     def set_targets(self, targets: Targets | None, tag: int) -> None:
         """Set new targets and wake the thread; see `LiveSolver.set_targets`."""
         with self._condition:
-            replaced = self._store_targets(targets, tag)
+            self._check_usable()
+            if targets is not None:
+                self._tick_solver.mailbox.put(targets)
+            replaced = self._wake(tag)
+        cancel_futures(replaced)
+
+    def set_targets_unchecked(self, targets: Mapping[int, Any], tag: int) -> None:
+        """Set new targets by index of the objective, and wake the thread; see `LiveSolver.set_targets_unchecked`."""
+        with self._condition:
+            self._check_usable()
+            self._tick_solver.mailbox.put_unchecked(targets)
+            replaced = self._wake(tag)
         cancel_futures(replaced)
 
     def solve(self, targets: Targets | None) -> Future[LiveState]:
@@ -313,7 +324,10 @@ class BackgroundSolver:
         future: Future[LiveState] = Future()
         with self._condition:
             self._check_usable()
-            replaced = [] if targets is None else self._store_targets(targets, self._tag)
+            replaced: list[Future[LiveState]] = []
+            if targets is not None:
+                self._tick_solver.mailbox.put(targets)
+                replaced = self._wake(self._tag)
             is_at_work = self._is_busy or self._has_work()
             is_done = not is_at_work and not self.state.problem
             if not is_done:
@@ -448,14 +462,11 @@ class BackgroundSolver:
         if self.is_disposed:
             raise InvalidOperation("this live solver was disposed; create a new one")
 
-    def _store_targets(self, targets: Targets | None, tag: int) -> list[Future[LiveState]]:
-        """Store new targets; return the futures to cancel, which the caller does without the condition held.
+    def _wake(self, tag: int) -> list[Future[LiveState]]:
+        """Wake the thread for new targets; return the futures to cancel, which the caller does outside the condition.
 
         `Future.cancel` calls user code, which must not run with the condition held.
         """
-        self._check_usable()
-        if targets is not None:
-            self._tick_solver.mailbox.put(targets)
         self._tag, self._has_changes = tag, True
         replaced, self._futures = self._futures, []
         self._condition.notify_all()

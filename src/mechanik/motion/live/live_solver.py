@@ -140,6 +140,15 @@ class LiveSolver:
         """
         self._background.set_targets(targets, tag)
 
+    def set_targets_unchecked(self, targets: Mapping[int, Any], tag: int = 0) -> None:
+        """Set new targets that are known to be valid; saves the checks of `set_targets`.
+
+        Args:
+            targets: by index of the objective, in forms that its `Objective.with_target` takes.
+            tag: number that the states for these targets carry.
+        """
+        self._background.set_targets_unchecked(targets, tag)
+
     def solve(self, targets: Targets | None = None) -> Future[LiveState]:
         """Set targets like `set_targets`, and return a future for the state at rest.
 

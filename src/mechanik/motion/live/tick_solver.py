@@ -46,6 +46,11 @@ class TargetMailbox:
         for k, target in new_targets.items():
             self._targets[k] = target
 
+    def put_unchecked(self, targets: Mapping[int, Any]) -> None:
+        """Store valid targets by index of the objective; arrays are copied."""
+        for k, target in targets.items():
+            self._targets[k] = _copied(target)
+
     def copy_matching(self, other_mailbox: TargetMailbox) -> TargetMailbox:
         """Take over the targets of another mailbox that fit, by name, or by index for objectives without a name."""
         for k, objective in enumerate(self._objectives):

@@ -1,6 +1,7 @@
 """Motion planning: collision-free paths from one configuration to another.
 
-Input: a mechanism, a start, goals and obstacles. Output: a `PlannedPath` that is checked densely.
+Input: a mechanism, a start, goals and obstacles. Output: a `PlannedPath` that is checked for collisions every 0.01 rad
+or 5 mm.
 """
 
 from mechanik.motion.plan.planner import PlannedPath, plan

@@ -1,11 +1,11 @@
 """Proof that a path keeps the clearance everywhere, not only at the configurations that are checked.
 
-On a straight segment no point of a link moves farther than the sum over all dofs of the dof's motion times the largest
-speed that it gives the point. Where this bound is below the measured distance, no contact is possible.
+On a straight segment, the motion of a point of a link is bounded by the sum over all dofs of |dq_i| times the largest
+speed of the point per unit speed of dof i. Where this bound is below the measured distance, no contact is possible.
 
-`certify_path` uses a compiled kernel: each distance measurement gives the interval around it that is free, so wide
-spaces need few checks. `certify_by_bisection` halves segments until all are proven. It handles all mechanisms and is
-the reference for the kernel; along loops it only checks densely.
+`certify_path` uses a compiled kernel: each measured distance proves that an interval around it is free, so a path far
+from obstacles needs few checks. `certify_by_bisection` halves segments until all are proven free. It handles all
+mechanisms and is the reference for the kernel. For mechanisms with loops it proves nothing and only checks densely.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CERTIFY_STEP = 0.01
 MAX_CHECKS = 40_000
 """Largest number of checked configurations."""
 MIN_INTERVAL = 1e-5
-"""Planning units (1 rad or 0.5 m): shorter segments that are still unproven stay unproven."""
+"""Planning units (1 rad or 0.5 m): unproven segments that are shorter are not divided further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class PathCertificate:
     """Result of the check of a path.
 
     Attributes:
-        is_free: whether no distance below the clearance was measured.
-        is_certain: whether it is proven that there is none.
+        is_free: whether all measured distances keep the clearance.
+        is_certain: whether it is proven that the clearance is kept everywhere on the path.
         min_distance: smallest measured distance, m.
     """
 
@@ -69,11 +69,11 @@ class PathCertificate:
 def certify_by_bisection(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
     """Check the path with waypoints q (N, nq) densely, and prove by bisection that it is free between the checks.
 
-    Along loops nothing is proven between the checks, which are 0.01 rad or 5 mm apart.
+    The checks are 0.01 rad or 5 mm apart. For mechanisms with loops nothing is proven between them.
 
     Args:
         clearance: m.
-        deadline: deadline by `time.perf_counter`.
+        deadline: time of `time.perf_counter` at which the proof is abandoned.
     """
     dense = space.densify(q, CERTIFY_STEP)
     if dense is None:
@@ -94,55 +94,58 @@ def _certify_between(
 ) -> PathCertificate:
     """Prove by bisection that all segments between the configurations q (N, nq) keep the clearance."""
     motion_bounds = _MotionBounds(collider)
-    start, half = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
+    start, half_step = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
     check_count = 0
     while len(start):
         check_count += len(start)
         if check_count > MAX_CHECKS or time.perf_counter() > deadline:
             return PathCertificate(True, False, min_distance)
-        middle = space.integrate(start, half)
-        motion = motion_bounds.approach_bound(middle, np.abs(half))
-        reach = clearance + float(motion.max(initial=0.0)) + 1e-6
-        distances = collider.distances_and_jacobian(middle, reach)[0]
-        min_distance = min(min_distance, float(distances.min(initial=np.inf, where=distances < reach)))
+        q_middle = space.integrate(start, half_step)
+        motion_bound = motion_bounds.approach_bound(q_middle, np.abs(half_step))
+        query_distance = clearance + float(motion_bound.max(initial=0.0)) + 1e-6
+        distances = collider.distances_and_jacobian(q_middle, query_distance)[0]
+        min_distance = min(min_distance, float(distances.min(initial=np.inf, where=distances < query_distance)))
         if min_distance < clearance:
             return PathCertificate(False, False, min_distance)
-        is_unproven = (distances - clearance <= motion).any(axis=1)
-        if (np.abs(half[is_unproven] / space.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
+        is_unproven = (distances - clearance <= motion_bound).any(axis=1)
+        if (np.abs(half_step[is_unproven] / space.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
             return PathCertificate(True, False, min_distance)
-        half = 0.5 * half[is_unproven]
-        start = np.concatenate([start[is_unproven], middle[is_unproven]])
-        half = np.concatenate([half, half])
+        half_step = 0.5 * half_step[is_unproven]
+        start = np.concatenate([start[is_unproven], q_middle[is_unproven]])
+        half_step = np.concatenate([half_step, half_step])
     return PathCertificate(True, True, min_distance)
 
 
 class _MotionBounds:
-    """The moving bodies behind each row of a collider's distances, with a bounding sphere each."""
+    """Bounds on the motion of the moving bodies that belong to each row of a collider's distances.
+
+    Each body is bounded by a sphere.
+    """
 
     def __init__(self, collider: Collider) -> None:
         tables = collider._current_pairs().tables
         self._mechanism = collider.mechanism
-        bodies = tables.collision_bodies[: tables.moving]
+        bodies = tables.collision_bodies[: tables.moving_count]
         self._links = [body.name for body in bodies]
         self._spheres: list[tuple[Array, float]] = []
         for body, row in zip(bodies, tables.bodies, strict=False):
-            # the table has the sphere in the frame of the node that carries the body
+            # the centre in the table is in the frame of the node to which the body belongs
             centre = np.append(row[at.BODY_CENTRE : at.BODY_CENTRE + 3], 1.0)
             centre_link: Array = (inverse(body.frame) @ centre)[:3]
             self._spheres.append((centre_link, float(row[at.BODY_RADIUS])))
         self._bodies = list[int]()
         self._partners = list[npt.NDArray[np.int64]]()
-        for body_index, first, count, _, rows in tables.pair_groups.tolist():
-            partners = tables.partners[first : first + max(0, count)]
+        for body_index, first_partner, count, _, rows in tables.pair_groups.tolist():
+            partners = tables.partners[first_partner : first_partner + max(0, count)]
             self._bodies += [body_index] * rows
             self._partners += [partners] * rows
 
     def approach_bound(self, q: Array, steps: Array) -> Array:
-        """Bound (N, m), in m, on the approach of the bodies of each row while the dofs move by `steps` from q.
+        """Bound (N, m), in m, on how much the distance of each row can decrease while the dofs move by `steps` from q.
 
         Args:
             q: (N, nq).
-            steps: (N, nv), absolute values.
+            steps: (N, nv), absolute values, rad or m.
         """
         body_motion = np.stack([self._body_motion_bound(k, q, steps) for k in range(len(self._links))], axis=1)
         bounds = body_motion[:, self._bodies]
@@ -154,7 +157,7 @@ class _MotionBounds:
     def _body_motion_bound(self, k: int, q: Array, steps: Array) -> Array:
         """Bound (N,) on the motion of any point of body k, m.
 
-        Lever arms grow during the motion, by at most twice the distance that any point has moved.
+        Lever arms grow during the motion, at most by twice the distance that any point has moved.
         """
         centre, radius = self._spheres[k]
         J = self._mechanism.jacobian(self._links[k], q, centre)
@@ -168,18 +171,19 @@ kernel = kernel_module("planning.motion_certificate")
 CHECKS_PER_CALL = 4_000
 """Number of checks between two readings of the clock."""
 FIRST_INTERVAL = 0.1
-"""Planning units: expected free interval of the first check."""
+"""Planning units: initial guess for the length of the free interval around a check."""
 
 
 def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
     """Check the path with waypoints q (N, nq), and prove that it is free between the checks.
 
-    Checks are at most 0.01 rad or 5 mm apart. The reported distance is the smallest of the path, to 1 cm or a quarter
-    of it. After the deadline the rest is only checked densely.
+    Where no interval can be proven free, checks are at most 0.01 rad or 5 mm apart. The reported distance is the
+    smallest distance along the path, with an error of at most 1 cm or a quarter of the distance. After the deadline the
+    remaining path is only checked densely.
 
     Args:
         clearance: m.
-        deadline: deadline by `time.perf_counter`.
+        deadline: time of `time.perf_counter` at which the proof is abandoned.
 
     Raises:
         NotFinite: a link pose is not finite.
@@ -209,20 +213,20 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
 
 @lru_cache(maxsize=8)
 def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
-    """Arguments of the kernel from the collision tables up to the pairs of bodies."""
+    """Leading arguments of the kernel, from the collision tables to the pairs of bodies."""
     pair_groups = tables.pair_groups.copy()
-    # only the nearest pair of each group
+    # one row for each group: the distance of its nearest pair
     pair_groups[:, at.FIRST_PAIR_ROW], pair_groups[:, at.PAIR_ROWS] = np.arange(len(pair_groups)), 1
-    rows, spheres = tables.bodies[: tables.moving], np.empty((tables.moving, SPHERE_FLOATS))
-    spheres[:, SPHERE_NODE], spheres[:, SPHERE_RADIUS] = rows[:, at.BODY_NODE], rows[:, at.BODY_RADIUS]
-    spheres[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
+    body_rows, spheres = tables.bodies[: tables.moving_count], np.empty((tables.moving_count, SPHERE_FLOATS))
+    spheres[:, SPHERE_NODE], spheres[:, SPHERE_RADIUS] = body_rows[:, at.BODY_NODE], body_rows[:, at.BODY_RADIUS]
+    spheres[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = body_rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
     parents = tables.nodes[:, PARENT].astype(np.int64).tolist()
     nodes = spheres[:, SPHERE_NODE].astype(np.int64).tolist()
     pair_rows = list[tuple[int, int, int, int]]()
-    for row, (body, first, count, *_) in enumerate(tables.pair_groups.tolist()):
+    for row, (body, first_partner, count, *_) in enumerate(tables.pair_groups.tolist()):
         if count < 0:
             pair_rows.append((row, body, -1, -1))
-        for partner in tables.partners[first : first + max(count, 0)].tolist():
+        for partner in tables.partners[first_partner : first_partner + max(count, 0)].tolist():
             pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))
     pairs = np.array(pair_rows, np.int64).reshape(-1, PAIR_INTS)
     return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)

@@ -1,6 +1,6 @@
 """Post-processing of planned paths: shortcuts, rounded corners, smoothing along loops, waypoints for the spline.
 
-Shortcuts and corners exist twice: in Python for loops and spherical joints, and compiled for Euclidean spaces.
+Shortcuts and corners are implemented in Python for loops and spherical joints, and in kernels for Euclidean spaces.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from mechanik.tiers import kernel_module
 MAX_SHORTCUTS = 120
 """Largest number of random shortcuts."""
 MAX_FAILED_SHORTCUTS = 40
-"""Number of failed shortcuts in a row (not shorter or not free) at which shortening ends."""
+"""Number of consecutive failed shortcuts (not shorter or not free) after which shortening ends."""
 ARC_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
-"""Shares of the shorter side of a corner that its arc may use, tried in this order; the first that is free is used."""
+"""Size of the arc at a corner as shares of the shorter side, tried in this order; the first free arc is used."""
 BLEND_STEP = 0.06
-"""Planning units: distance of the waypoints on a rounded corner."""
+"""Planning units: distance between the waypoints on a rounded corner."""
 SMOOTHING_SWEEPS = 12
 """Number of smoothing sweeps over all waypoints."""
 SAME_DISTANCE = 1e-9
@@ -47,26 +47,26 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
 
     Args:
         q: (M, nq) waypoints.
-        deadline: deadline by `time.perf_counter`.
+        deadline: time of `time.perf_counter` at which shortening ends.
 
     Returns:
         Waypoints (N, nq) with free segments between them, straight or along the loops.
     """
     q = _skip_waypoints(space, q, deadline)
-    failed = 0
+    failed_count = 0
     for _ in range(MAX_SHORTCUTS):
-        if len(q) < 3 or failed > MAX_FAILED_SHORTCUTS or time.perf_counter() > deadline:
+        if len(q) < 3 or failed_count > MAX_FAILED_SHORTCUTS or time.perf_counter() > deadline:
             break
         lengths = np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)
-        positions = np.append(0.0, np.cumsum(lengths))
-        low, high = np.sort(rng.uniform(0.0, positions[-1], 2))
-        i, j = np.searchsorted(positions, (low, high), side="right") - 1
+        arc_lengths = np.append(0.0, np.cumsum(lengths))
+        low, high = np.sort(rng.uniform(0.0, arc_lengths[-1], 2))
+        i, j = np.searchsorted(arc_lengths, (low, high), side="right") - 1
         i, j = int(min(i, len(lengths) - 1)), int(min(j, len(lengths) - 1))
-        failed += 1
+        failed_count += 1
         if i == j:
             continue
-        a = _point_on_segment(space, q, i, (low - positions[i]) / lengths[i])
-        b = _point_on_segment(space, q, j, (high - positions[j]) / lengths[j])
+        a = _point_on_segment(space, q, i, (low - arc_lengths[i]) / lengths[i])
+        b = _point_on_segment(space, q, j, (high - arc_lengths[j]) / lengths[j])
         if a is None or b is None:
             continue
         new_length = float(np.linalg.norm(space.scaled_difference(a, b)))
@@ -87,24 +87,27 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
             continue
         q = np.concatenate([q[: i + 1], replacement, q[j + 1 :]])
         q = remove_duplicates(space, q)
-        failed = 0
+        failed_count = 0
     return _skip_waypoints(space, q, deadline)
 
 
 def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Replace each corner by a parabola tangent to both sides, where it is free."""
+    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free."""
     if len(q) < 3:
         return q
     waypoints = [q[0]]
     for k in range(1, len(q) - 1):
-        before, after = space.scaled_difference(q[k], q[k - 1]), space.scaled_difference(q[k], q[k + 1])
-        a, b = float(np.linalg.norm(before)), float(np.linalg.norm(after))
-        if np.linalg.norm(before / a + after / b) < MIN_CORNER_ANGLE or time.perf_counter() > deadline:
+        to_previous, to_next = space.scaled_difference(q[k], q[k - 1]), space.scaled_difference(q[k], q[k + 1])
+        length_before, length_after = float(np.linalg.norm(to_previous)), float(np.linalg.norm(to_next))
+        if (
+            np.linalg.norm(to_previous / length_before + to_next / length_after) < MIN_CORNER_ANGLE
+            or time.perf_counter() > deadline
+        ):
             waypoints.append(q[k])
             continue
-        for size in ARC_SHARES:
-            reach = size * min(a, b)
-            arc = _rounded_corner(space, q[k], before * (reach / a), after * (reach / b))
+        for share in ARC_SHARES:
+            reach = share * min(length_before, length_after)
+            arc = _rounded_corner(space, q[k], to_previous * (reach / length_before), to_next * (reach / length_after))
             if arc is not None:
                 waypoints += list(arc)
                 break
@@ -114,20 +117,20 @@ def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
 
 
 def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Move each waypoint halfway to the middle of its neighbours, repeatedly; for dense waypoints along loops."""
+    """Move each waypoint repeatedly halfway to the midpoint of its neighbours; for dense waypoints along loops."""
     q = q.copy()
     for sweep in range(2 * SMOOTHING_SWEEPS):
         indices = np.arange(1 + sweep % 2, len(q) - 1, 2)
         if not len(indices) or time.perf_counter() > deadline:
             break
-        before = space.scaled_difference(q[indices], q[indices - 1])
-        after = space.scaled_difference(q[indices], q[indices + 1])
-        steps = 0.25 * (before + after) * space.unit
+        to_previous = space.scaled_difference(q[indices], q[indices - 1])
+        to_next = space.scaled_difference(q[indices], q[indices + 1])
+        steps = 0.25 * (to_previous + to_next) * space.unit
         moved, is_closed = space.project_all(space.integrate(q[indices], steps))
         moved[~is_closed] = q[indices[~is_closed]]
         midpoints = [_midpoints(space, moved, q[indices - 1]), _midpoints(space, moved, q[indices + 1])]
-        free = space.are_free(moved) & space.are_free(midpoints[0]) & space.are_free(midpoints[1])
-        q[indices[free]] = moved[free]
+        is_free = space.are_free(moved) & space.are_free(midpoints[0]) & space.are_free(midpoints[1])
+        q[indices[is_free]] = moved[is_free]
     return q
 
 
@@ -135,27 +138,27 @@ def _midpoints(space: PlanningSpace, a: Array, b: Array) -> Array:
     return space.integrate(a, 0.5 * space.difference(a, b))
 
 
-def _rounded_corner(space: PlanningSpace, corner: Array, before: Array, after: Array) -> Array | None:
+def _rounded_corner(space: PlanningSpace, corner: Array, to_start: Array, to_end: Array) -> Array | None:
     """Waypoints (M, nq) of a parabola that rounds a corner, if it is free; else None.
 
     Args:
         corner: (nq,).
         before, after: (nv,) from the corner to the ends of the parabola, planning units.
     """
-    count = max(4, int(np.ceil(float(np.abs(before - after).max()) / BLEND_STEP)))
+    count = max(4, int(np.ceil(float(np.abs(to_start - to_end).max()) / BLEND_STEP)))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]
-    v = ((1.0 - t) ** 2 * before + t**2 * after) * space.unit
-    points = space.integrate(corner, v)
+    v = ((1.0 - t) ** 2 * to_start + t**2 * to_end) * space.unit
+    waypoints = space.integrate(corner, v)
     if not space.is_euclidean:
-        points, is_closed = space.project_all(points)
+        waypoints, is_closed = space.project_all(waypoints)
         if not is_closed.all():
             return None
-    dense = space.densify(points, space.step)
-    return points if dense is not None and space.are_free(dense).all() else None
+    dense = space.densify(waypoints, space.step)
+    return waypoints if dense is not None and space.are_free(dense).all() else None
 
 
 def _skip_waypoints(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Skip waypoints: connect each to the farthest one that a free segment reaches, found by bisection."""
+    """Skip waypoints: connect each waypoint to a later waypoint by a free segment, which is searched by bisection."""
     pieces, k = [q[:1]], 0
     while k < len(q) - 1:
         target = len(q) - 1
@@ -175,15 +178,17 @@ def _skip_waypoints(space: PlanningSpace, q: Array, deadline: float) -> Array:
 
 
 def _point_on_segment(space: PlanningSpace, q: Array, k: int, share: float) -> Array | None:
+    """Configuration (nq,) at a share (0 to 1) of the segment from waypoint k to the next; None if it is not valid."""
     return space.project(space.integrate(q[k], share * space.difference(q[k], q[k + 1])))
 
 
 def _path_length(space: PlanningSpace, q: Array) -> float:
+    """Length of the path with waypoints q (N, nq), planning units."""
     return float(np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1).sum())
 
 
 def remove_duplicates(space: PlanningSpace, q: Array) -> Array:
-    """Remove waypoints that equal their predecessor; the first and the last stay."""
+    """Remove waypoints that equal the previous or the last waypoint; the first and the last waypoint stay."""
     indices = [0]
     for k in range(1, len(q) - 1):
         if (
@@ -198,29 +203,29 @@ shortcuts = kernel_module("planning.path_shortening")
 corners = kernel_module("planning.corner_rounding")
 
 CHECKS_PER_CALL = 1000
-"""Number of collision checks in a kernel call, after which the clock is read."""
+"""Number of collision checks in one kernel call; the deadline is checked between calls."""
 
 
 def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
-    """Shorten the waypoints q (N, nq) in a kernel, in a Euclidean space; unchanged after the deadline."""
+    """Shorten the waypoints q (N, nq) in a kernel until the deadline, in a Euclidean space."""
     scene = space.scene()
     if scene is None:
         return q[[0, -1]]
-    x = np.empty((len(q) + MAX_SHORTCUTS + 1, q.shape[1]))
-    x[: len(q)] = q
+    waypoints = np.empty((len(q) + MAX_SHORTCUTS + 1, q.shape[1]))
+    waypoints[: len(q)] = q
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
     state[WAYPOINT_COUNT] = len(q)
     seed, status = int(rng.integers(2**62)), -1
     while status != SEARCH_DONE and time.perf_counter() < deadline:
         status = shortcuts.shorten_path(
-            *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, x, state
+            *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, waypoints, state
         )
     space.check_count += int(state[CHECK_COUNT])
-    return x[: int(state[WAYPOINT_COUNT])]
+    return waypoints[: int(state[WAYPOINT_COUNT])]
 
 
 def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
-    """Replace each corner by a parabola tangent to both sides, where it is free; in a kernel, in a Euclidean space."""
+    """Replace each corner by a parabola tangent to both sides, if it is free; in a kernel, in a Euclidean space."""
     scene = space.scene()
     if scene is None or len(q) < 3:
         return q
@@ -234,13 +239,13 @@ def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
 
 kernel = kernel_module("planning.spline_clearance")
 REFINEMENT_STEPS = (0.4, 0.2, 0.1, 0.05, 0.02)
-"""Planning units: distances of waypoints, tried in this order until the spline is free."""
+"""Planning units: distances between waypoints, tried in this order until the spline is free."""
 
 
 def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array:
     """Insert waypoints on the path until the spline of `retime` through them keeps the clearance.
 
-    If no distance in CLOSER suffices, the waypoints stay as they are.
+    If no distance in REFINEMENT_STEPS suffices, the waypoints are returned unchanged.
     """
     if space.collider is None or len(q) < 3:
         return q

@@ -1,4 +1,4 @@
-"""`plan`: a collision-free path from a start to a goal, and its result type `PlannedPath`.
+"""Plan a collision-free path from a start to a goal: the function `plan` and its result `PlannedPath`.
 
 The straight segment is tried first, then a tree planner. The path is shortened, its corners are rounded, and the result
 is certified.
@@ -53,8 +53,8 @@ class PlannedPath(Path):
         goal: index of the goal where the path ends, in order of distance from the start.
         seconds: wall time of the call, s.
         min_distance: smallest distance measured along the path, m; infinite if nothing is avoided.
-        is_certain: whether it is proven that the clearance is kept everywhere on the path: between two checks no point
-            can move as far as the distances measured there. If false, the path is checked every 0.01 rad or 5 mm.
+        is_certain: whether it is proven that the clearance is kept everywhere on the path: between two checks, no point
+            of a link moves far enough to violate it. If false, the path is only checked every 0.01 rad or 5 mm.
 
     Example:
         >>> path = mk.plan(mk.arm_2d([0.5, 0.4]), [0.0, 0.0], [1.0, 1.0], avoid=None)
@@ -85,15 +85,15 @@ KERNELS = (
     "planning.corner_rounding", "planning.motion_certificate",
     "planning.spline_clearance",
 )  # fmt: skip
-"""Kernels in which planning spends its time; without compilation no path would be found in the default time."""
+"""Kernels that must be compiled before planning; without compilation no path would be found in the default time."""
 SEARCH_MARGIN = 1e-3
-"""m: extra clearance during the search, as far as the start and the goals allow it."""
+"""m: largest extra clearance during the search; it is smaller if the start or a goal has less."""
 STRAIGHT_GOALS = 6
-"""Number of goals to which the straight segment is tried first."""
+"""Number of nearest goals to which a straight segment is tried first."""
 MAX_SEARCHES = 3
-"""Number of searches, each with half the check step, where the certificate finds a collision."""
+"""Largest number of searches; if the certificate finds a collision, the next search uses half the check step."""
 CertifiedPath = tuple[Array, str, tuple[float, bool]]
-"""Waypoints (N, nq), the planner, and the smallest distance (m) with whether the path is proven free."""
+"""Waypoints (N, nq), name of the planner, and (smallest distance in m, whether the path is proven free)."""
 
 
 def plan(
@@ -115,8 +115,8 @@ def plan(
 
     The straight segment is used if it is free. Otherwise the path of the planner is shortened and its corners are
     rounded. At the end the path is checked every 0.01 rad or 5 mm, and for mechanisms without loops also between these
-    configurations (`PlannedPath.is_certain`). Waypoints are inserted until the spline that `mk.retime` fits through
-    them is free, too, as far as possible.
+    configurations (`PlannedPath.is_certain`). If possible, waypoints are inserted until the spline that `mk.retime`
+    fits through them is collision-free, too.
 
     Args:
         mechanism: the mechanism; it is not moved.
@@ -128,12 +128,12 @@ def plan(
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
-        planner: "auto" tries the straight segment first and then RRT-Connect; "rrt_connect" only the latter.
+        planner: "auto" tries the straight segment first and then RRT-Connect; "rrt_connect" uses only RRT-Connect.
         max_seconds: s, wall time until the result or a `PlanningError`.
-        lock: joints or dofs that may not move.
+        lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
-        rng: source of all randomness. By default the same path results each time, as far as the time limit allows, in
-            every thread. The shortest of several paths with different generators is often much shorter.
+        rng: random generator. With the default, every call in every thread returns the same path, unless the time limit
+            ends the search. The shortest of several paths with different generators is often much shorter.
 
     Returns:
         The path; its s is the relative length from 0 to 1.
@@ -150,13 +150,13 @@ def plan(
     """
     if avoid is not None:
         wait_for_kernels(*KERNELS, what="planning")
-    started = time.perf_counter()
+    start_time = time.perf_counter()
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"the first argument must be a mechanism, not {mechanism!r}")
     seconds = as_number(max_seconds, "max_seconds", allow_infinite=True)
     if not seconds > 0.0:
         raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
-    deadline = started + seconds
+    deadline = start_time + seconds
     min_clearance = as_number(clearance, "clearance")
     pair_rules = tuple(allow or ()), tuple(forbid or ())
     check_avoid_arguments(mechanism, avoid, min_clearance, *pair_rules)
@@ -175,7 +175,7 @@ def plan(
     goal_index = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
     arc_length = np.append(0.0, np.cumsum(np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)))
     s = arc_length / arc_length[-1] if arc_length[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
-    return PlannedPath(mechanism, q, s, planner, goal_index, seconds_since(started), *certificate)
+    return PlannedPath(mechanism, q, s, planner, goal_index, seconds_since(start_time), *certificate)
 
 
 def _search(
@@ -187,11 +187,11 @@ def _search(
     deadline: float,
     rng: np.random.Generator,
 ) -> CertifiedPath:
-    """A path that is proven free, if possible; else the widest path on which no collision was found."""
+    """Find a path that is proven free; otherwise the path with the largest distance among those without collision."""
     if space.max_difference(start, goals[0]) < 1e-12:
         certificate = certify_path(space, np.array([start, goals[0]]), clearance, deadline)
         return goals[:1], "straight", (certificate.min_distance, certificate.is_certain)
-    notes, unproven = list[str](), list[CertifiedPath]()
+    notes, free_paths = list[str](), list[CertifiedPath]()
     for goal in goals[:STRAIGHT_GOALS] if planner == "auto" else ():
         segment = space.free_segment(start, goal)
         if segment is None:
@@ -199,9 +199,9 @@ def _search(
         q = segment if space.has_loops else segment[[0, -1]]
         certificate = certify_path(space, q, clearance, deadline)
         if certificate.is_free:
-            unproven.append((q, "straight", (certificate.min_distance, certificate.is_certain)))
+            free_paths.append((q, "straight", (certificate.min_distance, certificate.is_certain)))
         if _is_acceptable(space, certificate, clearance):
-            return unproven[-1]
+            return free_paths[-1]
     for _ in range(MAX_SEARCHES):
         search = plan_rrt_connect if space.is_euclidean else plan_constrained_rrt
         q = search(space, start, goals, deadline, rng)
@@ -216,13 +216,13 @@ def _search(
         for candidate in candidates:
             certificate = certify_path(space, candidate, clearance, deadline)
             if certificate.is_free:
-                unproven.append((candidate, RRT_CONNECT, (certificate.min_distance, certificate.is_certain)))
+                free_paths.append((candidate, RRT_CONNECT, (certificate.min_distance, certificate.is_certain)))
             if _is_acceptable(space, certificate, clearance):
-                return unproven[-1]
+                return free_paths[-1]
         notes.append(f"a path found with checks {search_step:g} rad apart is in collision between them")
         space.step = 0.5 * search_step
-    if unproven:
-        return max(unproven, key=lambda variant: variant[2][0])
+    if free_paths:
+        return max(free_paths, key=lambda variant: variant[2][0])
     checks = format_count(space.check_count, "configuration")
     note_text = f"; {'; '.join(notes)}" if notes else ""
     raise PlanningError(
@@ -232,12 +232,12 @@ def _search(
 
 
 def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance: float) -> bool:
-    """Whether a path is proven free, or free where no proof is possible: along loops, or where an end has no margin."""
+    """Whether a path is proven free, or is free and cannot be proven: along loops, or if an end has no margin."""
     return certificate.is_certain or (certificate.is_free and (space.has_loops or space.clearance <= clearance))
 
 
 def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Iterator[Array]:
-    """Yield the path shortened and with rounded corners, with finer and finer check steps, and at last unchanged."""
+    """Yield the path shortened and with rounded corners, each time with half the check step; then q itself."""
     for _ in range(MAX_SEARCHES):
         if space.is_euclidean:
             yield blend_corners_in_kernel(space, shortcut_in_kernel(space, q, rng, deadline))
@@ -254,9 +254,9 @@ def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, de
 
 
 def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
-    """The path without small motions of dofs that end where they start, if there are any.
+    """The path without small motions of dofs whose start and end values are equal; empty if there are none.
 
-    Tree planners move all dofs.
+    Such motions occur because tree planners move all dofs.
     """
     if not space.is_euclidean:
         return []
@@ -266,6 +266,7 @@ def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
 
 
 def _clearance_margin(space: PlanningSpace, ends: list[Array]) -> float:
+    """Extra clearance (m) of the search: at most half of what the start and the goals have above the clearance."""
     if space.collider is None:
         return 0.0
     excess = float(np.min(space.collider.distance(np.array(ends)))) - space.clearance
@@ -276,7 +277,7 @@ def _collider_with_shapes(
     mechanism: Mechanism, avoid: Avoid | Collider | None, allow: tuple[tuple[str, str], ...],
     forbid: tuple[tuple[str, str], ...],
 ) -> Collider | None:  # fmt: skip
-    """The collider of a plan; None if nothing is avoided, also with an empty list of obstacles."""
+    """Collider with the shapes of the mechanism and the obstacles; None if `avoid` is None or empty."""
     if avoid is None or isinstance(avoid, Collider):
         return as_collider(mechanism, avoid, allow, forbid)
     obstacles = avoid if isinstance(avoid, str) else tuple(avoid) if isinstance(avoid, Iterable) else avoid

@@ -22,23 +22,23 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import format_count
 
 PlanningGoal = ArrayLike | Solution | SolutionSet | Objective | Iterable[ArrayLike | Solution | Objective]
-"""What `mk.plan` accepts as goal: configurations, solutions, or objectives."""
+"""The argument `goal` of `mk.plan`: configurations, solutions, or objectives."""
 
 MAX_CLOSURE_ERROR = 1e-6
-"""rad, or share of the mechanism's size: largest loop closure error at the start and at a goal."""
+"""rad, or ratio to the mechanism's size: largest loop closure error at the start and at a goal."""
 MAX_GOALS = 24
-"""Largest number of goals; the nearest are used."""
+"""Largest number of goals; if there are more, the goals nearest to the start are used."""
 GOAL_SEARCH_SHARE = 0.25
-"""Share of the planning time that may be spent on the search for goals."""
+"""Ratio to the planning time: longest time of the search for goal configurations."""
 GOAL_STARTS = 12
-"""Number of random starts, besides the start of the plan, of the search for goals."""
+"""Number of random starts of the search for goal configurations, in addition to the start of the path."""
 
 
 def as_start(space: PlanningSpace, start: ArrayLike | Solution | None) -> Array:
     """Validate the start and return it as (nq,); None: the current configuration of the mechanism.
 
     Raises:
-        PlanningError: the start is outside limits, in collision, or with open loops.
+        PlanningError: the start is outside its limits or in collision, or its loops are not closed.
     """
     mechanism = space.mechanism
     q = np.array(mechanism.q if start is None else _as_configuration(space, start, "start"))
@@ -60,8 +60,9 @@ def as_goals(
 
     Args:
         start: (nq,).
-        solver_options: `lock` and `limits` of the plan, for goals that are objectives.
-        deadline: deadline by `time.perf_counter`; a quarter of the time left may be spent on the search for goals.
+        solver_options: arguments `lock` and `limits` of `mk.plan`, for goals that are objectives.
+        deadline: time of `time.perf_counter` at which planning ends. The search for goal configurations may use a
+            quarter of the remaining time.
 
     Raises:
         PlanningError: no goal is valid.
@@ -76,12 +77,12 @@ def as_goals(
         configurations = [_as_configuration(space, cast("ArrayLike | Solution", item), "goal") for item in goals]
     if not configurations:
         raise ShapeError("the list of goals is empty; give at least one")
-    violations = [find_violation(space, item) or _locked_violation(space, start, item) for item in configurations]
-    valid = np.array([item for item, violation in zip(configurations, violations, strict=True) if not violation])
+    violations = [find_violation(space, goal_q) or _locked_violation(space, start, goal_q) for goal_q in configurations]
+    valid = np.array([goal_q for goal_q, violation in zip(configurations, violations, strict=True) if not violation])
     if not len(valid):
         count = len(configurations)
-        which = "the goal is not valid" if count == 1 else f"none of {count} goals is valid; the first"
-        raise PlanningError(f"{which}: {violations[0]}")
+        subject = "the goal is not valid" if count == 1 else f"none of {count} goals is valid; the first"
+        raise PlanningError(f"{subject}: {violations[0]}")
     order = np.argsort(np.linalg.norm(space.scaled_difference(start, valid), axis=1), kind="stable")
     return valid[order][:MAX_GOALS]
 
@@ -109,18 +110,18 @@ def find_violation(space: PlanningSpace, q: Array) -> str:
         contacts = space.collider.contacts(q, space.clearance)
         if contacts:
             other_count = len(contacts) - 1
-            more = (
+            other_pairs_note = (
                 f", and {format_count(other_count, 'other pair')} {'is' if other_count == 1 else 'are'} too close"
                 if other_count
                 else ""
             )
             clearance_note = f"; the clearance is {space.clearance:g} m" if contacts[0].distance >= 0.0 else ""
-            return f"{contacts[0]}{more}{clearance_note}"
+            return f"{contacts[0]}{other_pairs_note}{clearance_note}"
     return ""
 
 
 def _locked_violation(space: PlanningSpace, start: Array, q: Array) -> str:
-    """Reason why q is not reachable with the locked dofs; empty if it is."""
+    """Reason why q (nq,) cannot be reached with locked dofs; empty if it can."""
     motion = np.abs(space.scaled_difference(start, q)) * ~space.free
     k = int(motion.argmax()) if len(motion) else 0
     if len(motion) and motion[k] > 1e-9:
@@ -140,6 +141,7 @@ def _random_configuration(space: PlanningSpace, start: Array, rng: np.random.Gen
 
 
 def _goal_list(goal: PlanningGoal) -> list[object]:
+    """Convert the argument `goal` of `mk.plan` to a list of goals."""
     if isinstance(goal, Objective | Solution):
         return [goal]
     if isinstance(goal, SolutionSet):
@@ -148,9 +150,9 @@ def _goal_list(goal: PlanningGoal) -> list[object]:
         return [goal] if goal.ndim < 2 else [*goal]
     if isinstance(goal, str | Mapping) or not isinstance(goal, Iterable):
         raise InvalidArgument(
-            f"a goal must be a configuration, several, a solution, or objectives, not {goal!r}; joint values become a "
-            "configuration by mechanism.configuration({...}), a named one is mechanism.configurations[name], and the "
-            "pose of a link is PoseGoal(link, pose)"
+            f"a goal must be one or more configurations, a solution, or objectives, not {goal!r}; use "
+            "mechanism.configuration({...}) for joint values, mechanism.configurations[name] for a named "
+            "configuration, and PoseGoal(link, pose) for the pose of a link"
         )
     items: list[object] = list(goal)
     if items and all(np.ndim(cast("Any", item)) == 0 and not isinstance(item, Objective | Solution) for item in items):
@@ -159,9 +161,10 @@ def _goal_list(goal: PlanningGoal) -> list[object]:
 
 
 def _as_configuration(space: PlanningSpace, configuration: ArrayLike | Solution, label: str) -> Array:
+    """Validate a configuration or a successful solution and return it as (nq,); `label` names it in messages."""
     if isinstance(configuration, Solution):
         if not configuration.success:
-            raise PlanningError(f"the {label} is a solution without success: {configuration.message}")
+            raise PlanningError(f"the {label} is a solution that failed: {configuration.message}")
         configuration = configuration.q
     try:
         q = np.array(space.mechanism.space.check_q(configuration))
@@ -182,21 +185,21 @@ def _solve_goals(
     rng: np.random.Generator,
     deadline: float,
 ) -> list[Array]:
-    """Collision-free configurations that meet all objectives, from several starts."""
-    started = time.perf_counter()
+    """Find collision-free configurations that meet all objectives, from several starts."""
+    search_start = time.perf_counter()
     avoid_options: dict[str, Any] = {}
     if space.collider is not None:
         avoid_options = {"avoid": space.collider, "clearance": space.clearance}
     solver = Solver(space.mechanism, objectives, **solver_options, **avoid_options)
-    first = solver.solve(q0=start)
-    configurations = [first.q] if first.success else []
+    first_solution = solver.solve(q0=start)
+    configurations = [first_solution.q] if first_solution.success else []
     for _ in range(GOAL_STARTS):
-        if time.perf_counter() > started + GOAL_SEARCH_SHARE * (deadline - started):
+        if time.perf_counter() > search_start + GOAL_SEARCH_SHARE * (deadline - search_start):
             break
         solution = solver.solve(q0=_random_configuration(space, start, rng))
         configurations += [solution.q] if solution.success else []
     if not configurations:
-        raise PlanningError(f"no configuration that meets the goal was found: {first.message}")
+        raise PlanningError(f"no configuration that meets the goal was found: {first_solution.message}")
     reachable = [q for q in configurations if not _locked_violation(space, start, q)]
     if not reachable:
         violation = _locked_violation(space, start, configurations[0])
@@ -206,7 +209,10 @@ def _solve_goals(
 
 
 def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
-    """q (nq,) with the dofs that no objective depends on, such as those of a gripper, as at the start, if valid."""
+    """Copy of q (nq,) with the dofs that affect no objective, such as those of a gripper, as at the start.
+
+    Returns q if the copy is not valid.
+    """
     config_space = space.mechanism.space
     if space.has_loops or any(isinstance(objective, JointObjective) for objective in objectives):
         return q
@@ -221,7 +227,10 @@ def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], 
 
 
 def _unwrapped(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
-    """q (nq,) with rotational dofs moved by full rotations as close to the start as possible, if valid."""
+    """Copy of q (nq,) with rotational dofs shifted by full rotations as close to the start as possible.
+
+    Returns q if the copy is not valid.
+    """
     config_space = space.mechanism.space
     if not space.is_euclidean or any(isinstance(objective, JointObjective) for objective in objectives):
         return q
@@ -232,13 +241,13 @@ def _unwrapped(space: PlanningSpace, objectives: list[Objective], start: Array, 
 
 
 def _is_equivalent(space: PlanningSpace, objectives: list[Objective], q: Array, candidate: Array) -> bool:
-    """Whether `candidate` (nq,) has the same residuals of the objectives as q (nq,) and violates nothing."""
+    """Whether `candidate` (nq,) differs from q (nq,), has the same objective residuals, and is valid."""
     if np.array_equal(q, candidate):
         return False
     for objective in objectives:
         for relation in objective.relations(space.mechanism):
-            before = evaluate_relation(space.mechanism, relation, q)[0]
-            after = evaluate_relation(space.mechanism, relation, candidate)[0]
-            if np.abs(after - before).max(initial=0.0) > 1e-12:
+            residual = evaluate_relation(space.mechanism, relation, q)[0]
+            candidate_residual = evaluate_relation(space.mechanism, relation, candidate)[0]
+            if np.abs(candidate_residual - residual).max(initial=0.0) > 1e-12:
                 return False
     return not find_violation(space, candidate)

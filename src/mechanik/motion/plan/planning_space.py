@@ -1,7 +1,8 @@
-"""The space of a plan: limits, collision checks, distances, and segments along which loops stay closed.
+"""The search space of a planner: limits, collision checks, distances, and segments along which loops stay closed.
 
-`Retraction` projects a configuration onto the closed loops by minimum-norm Newton steps, and steers along them. It is
-compiled, unless a residual is a Python function. Distances are measured in planning units: 1 rad or 0.5 m is 1.
+`Retraction` projects a configuration onto the closed loops by minimum-norm Newton steps, and moves along them towards a
+target. It is compiled, unless a residual is a Python function. Distances are measured in planning units: one unit is
+1 rad or 0.5 m.
 """
 
 from __future__ import annotations
@@ -27,34 +28,42 @@ from mechanik.validation import read_only
 retraction_kernel = kernel_module("planning.loop_retraction")
 
 Flags = npt.NDArray[np.bool_]
-IndexArray = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 CLOSURE_TOL = 1e-10
-"""rad, or share of the mechanism's size: loops with smaller residuals count as closed."""
+"""rad, or ratio to the mechanism's size: loops with smaller residuals count as closed."""
 MAX_NEWTON_STEPS = 25
 """Largest number of Newton steps of a projection."""
 MAX_NEWTON_STEP = 0.5
-"""rad, or share of the mechanism's size: longest Newton step."""
+"""rad, or ratio to the mechanism's size: longest Newton step."""
 GRAM_REGULARIZATION = 1e-12
 """Regularization of the Gram matrix, because residuals may be redundant."""
 MAX_STEP_RATIO = 2.0
-"""Largest ratio by which closing the loops may lengthen a step; a longer step has left its branch."""
+"""Largest ratio of the length of a step after the loops are closed to its length before; a longer step has left its
+branch."""
 MIN_PROGRESS_RATIO = 0.02
-"""Ratio to a step: smallest approach to the target for which steering continues."""
+"""Ratio to a step: steering ends where a step decreases the distance to the target by less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LoopTables:
-    """Kernel arguments for a group of loops that share dofs."""
+    """Kernel arguments for a group of loops that share dofs.
 
-    ints: IndexArray
+    Attributes:
+        ints, floats: tables of the packed problem.
+        rows: residual rows of the loops.
+        free: 1.0 for each dof of the group that may move, else 0.0.
+        q_indices: indices in q of the dofs of the group.
+    """
+
+    ints: Indices
     floats: Array
-    rows: IndexArray
+    rows: Indices
     free: Array
-    q_indices: IndexArray
+    q_indices: Indices
 
     @property
-    def arrays(self) -> tuple[IndexArray, Array, IndexArray, Array, IndexArray]:
+    def arrays(self) -> tuple[Indices, Array, Indices, Array, Indices]:
         return self.ints, self.floats, self.rows, self.free, self.q_indices
 
 
@@ -63,7 +72,7 @@ class Retraction:
 
     Args:
         loops: the loops of the mechanism.
-        free: (nv,) dofs that may move.
+        free: (nv,) mask of the dofs that may move.
 
     Attributes:
         can_steer: whether `steer` can be used: all loops are in one group, and there are no spherical joints.
@@ -81,7 +90,7 @@ class Retraction:
         )
 
     def __call__(self, q: Array) -> Array | None:
-        """A configuration (nq,) near q with closed loops, regardless of limits; None if there is none nearby."""
+        """Project q (nq,) to a nearby configuration (nq,) with closed loops, ignoring limits; None if it fails."""
         if self._compiled is None:
             return self._project_in_python(q)
         projected, is_closed = self.project_all(q[None])
@@ -91,8 +100,12 @@ class Retraction:
         """Project all of q (N, nq): configurations (N, nq), and whether each projection succeeded (N,)."""
         if self._compiled is None:
             results = [self._project_in_python(row) for row in q]
-            rows = [original if result is None else result for result, original in zip(results, q, strict=True)]
-            return np.array(rows).reshape(q.shape), np.array([row is not None for row in results], dtype=np.bool_)
+            projected_rows = [
+                original if result is None else result for result, original in zip(results, q, strict=True)
+            ]
+            return np.array(projected_rows).reshape(q.shape), np.array(
+                [result is not None for result in results], dtype=np.bool_
+            )
         projected = np.array(q, dtype=np.float64)
         is_closed = np.asarray(np.isfinite(projected).all(axis=1), dtype=np.bool_)
         for loop in self._compiled:
@@ -101,41 +114,42 @@ class Retraction:
 
     def steer(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, max_count: int
     ) -> Array:  # fmt: skip
-        """Configurations (N, nq) from a towards b (nq,) along the loops, as far as loops, limits and `max_count` allow.
+        """Configurations (N, nq) from a towards b along the closed loops, as far as loops, limits and count allow.
 
         Args:
+            a, b: (nq,).
             limits: lower and upper, (nq,) each.
             unit: (nq,) length of a planning unit, rad or m.
-            step: planning units: largest distance of two configurations before loops are closed.
+            step: planning units; largest distance between two configurations before the loops are closed.
             max_count: largest number of configurations.
         """
         assert self._compiled is not None
         out = np.empty((max_count, len(a)))
-        ends = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
+        limit_arrays = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
         return out[
-            : retraction_kernel.walk_along_loops(
-                *self._compiled[0].arrays, *ends, unit, step, MAX_STEP_RATIO, MIN_PROGRESS_RATIO, out
+            : retraction_kernel.move_along_loops(
+                *self._compiled[0].arrays, *limit_arrays, unit, step, MAX_STEP_RATIO, MIN_PROGRESS_RATIO, out
             )
         ]
 
     def _project_in_python(self, q: Array) -> Array | None:
         """Project q (nq,) by Newton's method in Python."""
         for _ in range(MAX_NEWTON_STEPS):
-            e, J = self._loops.residual(q)
-            if float(np.abs(e).max()) < CLOSURE_TOL:
+            residual, J = self._loops.residual(q)
+            if float(np.abs(residual).max()) < CLOSURE_TOL:
                 return q
-            B = _minimum_norm_inverse(J * self._free)
-            if B is None:
+            inverse = _minimum_norm_inverse(J * self._free)
+            if inverse is None:
                 return None
-            u = B @ e
-            q = self._loops.step(q, -u * min(1.0, MAX_NEWTON_STEP / max(float(np.sqrt(u @ u)), 1e-300)))
+            step = inverse @ residual
+            q = self._loops.step(q, -step * min(1.0, MAX_NEWTON_STEP / max(float(np.sqrt(step @ step)), 1e-300)))
         return None
 
 
 def _minimum_norm_inverse(J: Array) -> Array | None:
-    """Matrix (n, m) that maps a residual to its minimum-norm step, for J (m, n); None if it is singular."""
+    """Matrix (n, m) that maps a residual to the step of minimum norm, for J (m, n); None if J Jᵀ is singular."""
     gram = J @ J.T
-    gram.flat[:: len(J) + 1] += GRAM_REGULARIZATION  # residuals may be redundant
+    gram.flat[:: len(J) + 1] += GRAM_REGULARIZATION
     try:
         return J.T @ np.linalg.inv(gram)
     except np.linalg.LinAlgError:
@@ -143,6 +157,11 @@ def _minimum_norm_inverse(J: Array) -> Array | None:
 
 
 def _loop_tables(loops: LoopSystem, group: LoopGroup, free: Flags) -> _LoopTables:
+    """Kernel arguments for a group of loops.
+
+    Args:
+        free: (nv,) mask of the dofs that may move.
+    """
     packed = group.problem.subproblem.packed
     return _LoopTables(
         packed.ints, packed.floats, group.rows, free[group.v].astype(np.float64), _q_indices(loops, group)
@@ -152,9 +171,9 @@ def _loop_tables(loops: LoopSystem, group: LoopGroup, free: Flags) -> _LoopTable
 def _q_indices(loops: LoopSystem, group: LoopGroup) -> npt.NDArray[np.int64]:
     """Indices in q of the dofs of a group of loops."""
     space, group_dofs = loops.mechanism.space, set(group.v.tolist())
-    indices = [c for v, c in enumerate(loops.columns.tolist()) if c >= 0 and v in group_dofs]
-    for first, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-        indices += range(first, first + 4) if v in group_dofs else ()
+    indices = [column for v, column in enumerate(loops.columns.tolist()) if column >= 0 and v in group_dofs]
+    for first_q, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
+        indices += range(first_q, first_q + 4) if v in group_dofs else ()
     return np.array(indices, dtype=np.int64)
 
 
@@ -163,7 +182,10 @@ FREQUENCY_SAMPLES = 64
 
 
 def collision_scene(collider: Collider, clearance: float, lower: Array, upper: Array) -> tuple[Any, ...]:
-    """Collision arguments of the search kernels, ordered for configurations between lower and upper (nq,)."""
+    """Collision arguments of the search kernels.
+
+    Groups of pairs are ordered by their collision frequency at random configurations between lower and upper (nq,).
+    """
     tables = collider._current_pairs().tables
     pair_groups = _pair_groups_by_frequency(tables, lower.tobytes(), upper.tobytes())
     return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_IS_FREE, clearance)
@@ -171,11 +193,11 @@ def collision_scene(collider: Collider, clearance: float, lower: Array, upper: A
 
 @lru_cache(maxsize=8)
 def _pair_groups_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
-    """Groups of pairs (g, 5), the most frequent collision first: a check ends at the first collision."""
+    """Groups of pairs (g, 5), those that collide most often first, because a check ends at the first collision."""
     q_min, q_max = np.frombuffer(lower), np.frombuffer(upper)
     q = q_min + (q_max - q_min) * np.random.default_rng(0).random((FREQUENCY_SAMPLES, len(q_min)))
-    out, hits = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_groups))
-    for k in range(len(hits)):
+    out, collision_counts = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_groups))
+    for k in range(len(collision_counts)):
         pair_group = tables.pair_groups[k : k + 1]
         kernel.query(
             *tables.arrays[:7],
@@ -188,16 +210,15 @@ def _pair_groups_by_frequency(tables: CollisionTables, lower: bytes, upper: byte
             np.empty((0, 0, 0)),
             np.zeros(1, int),
         )
-        hits[k] = np.count_nonzero(out == 0.0)
-    return tables.pair_groups[np.argsort(-hits, kind="stable")]
+        collision_counts[k] = np.count_nonzero(out == 0.0)
+    return tables.pair_groups[np.argsort(-collision_counts, kind="stable")]
 
-
-Indices = npt.NDArray[np.int64]
 
 SEARCH_CHECK_STEP = 0.06
-"""rad, and half of it in m: distance of collision checks during the search. Results are checked more finely."""
+"""rad, and half of it in m: distance between collision checks during the search. The final path is checked more
+finely."""
 COARSE_CHECKS = 8
-"""Number of configurations of a segment that are checked before all others."""
+"""Number of configurations of a segment that are checked first; a collision there makes the other checks needless."""
 
 
 @lru_cache(maxsize=512)
@@ -207,22 +228,22 @@ def _fractions(count: int) -> Array:
 
 
 class PlanningSpace:
-    """The configurations a plan may use, and the segments between them.
+    """The configurations that a planned path may contain, and the segments between them.
 
     Attributes:
         mechanism: the mechanism.
-        loops: its loops, as a system of residuals.
+        loops: the loops of the mechanism as a system of residuals.
         collider: collision checks; None: nothing is avoided.
-        clearance: m, with a margin for motion between two checks.
+        clearance: m, with a margin for the motion between two checks.
         lower, upper: (nq,) joint limits.
-        free: (nv,) dofs that may move.
-        moving: indices of q that may change.
+        free: (nv,) mask of the dofs that may move.
+        moving: indices of the entries of q that may change.
         unit: (nv,) length of a planning unit: 1 rad or 0.5 m.
         has_loops: whether there are loops or joint constraints.
         is_euclidean: whether every q within the limits is valid: no loops, joint constraints, spherical joints or cone
             limits.
-        step: planning units: distance of collision checks.
-        check_count: number of configurations checked so far.
+        step: distance between collision checks, planning units.
+        check_count: number of configurations that have been checked for collisions.
     """
 
     def __init__(
@@ -258,13 +279,16 @@ class PlanningSpace:
         return np.asarray(self.collider.is_free(q, self.clearance), dtype=np.bool_)
 
     def is_inside(self, q: Array) -> bool:
-        """Whether q (nq,) is within all limits, also those of joints that close loops."""
+        """Whether q (nq,) is within all limits, including those of joints that close loops."""
         if not bool(((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all()):
             return False
         return not self.loops.limit_relations or self.loops.limit_violation(q)[0] <= 1e-9
 
     def project(self, q: Array) -> Array | None:
-        """Project q (nq,) onto the closed loops, about to the nearest configuration; None if none is within limits."""
+        """Project q (nq,) onto the closed loops, approximately to the nearest configuration.
+
+        None if the projection fails or is outside the limits.
+        """
         projected, is_valid = self.project_all(q[None])
         return projected[0] if is_valid[0] else None
 
@@ -282,14 +306,16 @@ class PlanningSpace:
             is_valid &= is_closed
         is_valid &= ((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all(axis=1)
         if self.loops.limit_relations:
-            is_valid &= [bool(is_ok) and self.is_inside(row) for row, is_ok in zip(q, is_valid, strict=True)]
+            is_valid &= [
+                bool(is_projected) and self.is_inside(row) for row, is_projected in zip(q, is_valid, strict=True)
+            ]
         return q, is_valid
 
     def bounds(self, ends: Array) -> tuple[Array, Array]:
         """Lower and upper bounds (nq,) of the search between `ends` (N, nq).
 
-        They contain the ends, which may lie slightly beyond a limit. Without limits: pi or 1 m around all ends.
-        Quaternion entries: -1 to 1.
+        The bounds include the ends, which may lie slightly beyond a limit. The bounds of joints without limits are pi
+        or 1 m beyond the ends. The bounds of quaternion entries are -1 and 1.
         """
         space = self.mechanism.space
         half_range = np.ones(space.nq)
@@ -316,7 +342,7 @@ class PlanningSpace:
         return self.mechanism.space.difference(a, b) if self._has_quaternions else b - a
 
     def integrate(self, q: Array, v: Array) -> Array:
-        """q (..., nq) moved by v (..., nv), without input validation."""
+        """Configuration q (..., nq) moved by v (..., nv), without input validation."""
         return self.mechanism.space.integrate(q, v) if self._has_quaternions else q + v
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
@@ -324,11 +350,15 @@ class PlanningSpace:
         return self.difference(a, b) / self.unit
 
     def max_difference(self, a: Array, b: Array) -> float:
-        """Largest entry of the difference from a to b in planning units; it is compared with a step."""
+        """Largest absolute entry of the difference from a to b, in planning units."""
         return float(np.abs(self.scaled_difference(a, b)).max(initial=0.0))
 
     def segment(self, a: Array, b: Array, step: float = 0.0) -> Array | None:
-        """Configurations (N, nq) from a to b, at most a step (planning units) apart; None if loops do not lead to b."""
+        """Configurations (N, nq) from a to b, straight or along the loops; None if b cannot be reached along the loops.
+
+        Args:
+            step: largest distance between two configurations, planning units; 0: `self.step`.
+        """
         step = step or self.step
         v = self.difference(a, b)
         count = max(1, int(np.ceil(float(np.abs(v / self.unit).max(initial=0.0)) / step)))
@@ -345,7 +375,7 @@ class PlanningSpace:
         """Configurations (N, nq) from a towards b, as far as loops and limits allow.
 
         Args:
-            step: approximate distance of two configurations, planning units; 0: `self.step`.
+            step: approximate distance between two configurations, planning units; 0: `self.step`.
         """
         step = step or self.step
         current, distance = a, self.max_difference(a, b)
@@ -395,10 +425,12 @@ class PlanningSpace:
         return bool(self.are_free(q[1:-1]).all())
 
     def densify(self, q: Array, step: float) -> Array | None:
-        """Configurations (M, nq) along the waypoints q (N, nq); None if loops do not lead from a waypoint to the next.
+        """Configurations (M, nq) along the waypoints q (N, nq).
+
+        None if a waypoint cannot be reached along the loops from the waypoint before it.
 
         Args:
-            step: largest distance of two configurations, planning units.
+            step: largest distance between two configurations, planning units.
         """
         segments: list[Array] = []
         for a, b in pairwise(q):

@@ -1,8 +1,9 @@
-"""Tree planners: RRT-Connect in a kernel and RRT-Connect along loops.
+"""Tree planners: RRT-Connect in a kernel for Euclidean spaces, and RRT-Connect along closed loops.
 
-Along loops, trees grow towards random configurations that need not have closed loops: each step is straight and then
-projected onto the loops. Each tree tries to reach what the other has reached (D. Berenson, S. S. Srinivasa, D. Ferguson
-and J. J. Kuffner, "Manipulation planning on constraint manifolds", ICRA 2009).
+Two trees grow, one from the start and one from the goals. With loops, a tree grows towards random configurations whose
+loops need not be closed: each step is straight and is then projected onto the closed loops. After each extension, the
+other tree grows towards the new node (D. Berenson, S. S. Srinivasa, D. Ferguson and J. J. Kuffner, "Manipulation
+planning on constraint manifolds", ICRA 2009).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from mechanik.tiers import kernel_module
 tree_growth = kernel_module("planning.tree_growth")
 
 INITIAL_CAPACITY = 256
-"""Initial capacity of each tree in nodes; it doubles when it is full."""
+"""Initial capacity of each tree in nodes; it is doubled when the tree is full."""
 FIRST_CHECK_BUDGET = 1000
-"""Number of collision checks in the first kernel call; later calls take about PAUSE."""
+"""Number of collision checks in the first kernel call; later calls take about KERNEL_SECONDS."""
 KERNEL_SECONDS = 0.03
 """s: approximate duration of a kernel call, which cannot be interrupted."""
 
@@ -45,12 +46,12 @@ def plan_rrt_connect(
     Args:
         start: (nq,).
         goals: (K, nq).
-        deadline: deadline by `time.perf_counter`.
-        rng: gives the seed.
+        deadline: time of `time.perf_counter` at which the search ends.
+        rng: generator of the seed of the kernel.
 
     Returns:
-        Configurations (N, nq) from the start to a goal with free segments between them; None if there was not enough
-        time.
+        Configurations (N, nq) from the start to a goal with free segments between them; None if none were found before
+        the deadline.
     """
     scene = space.scene()
     if scene is None:
@@ -67,8 +68,8 @@ def plan_rrt_connect(
     state[NODE_COUNT : NODE_COUNT + 2] = 1, len(goals)
     seed, budget = int(rng.integers(2**62)), FIRST_CHECK_BUDGET
     while True:
-        started = time.perf_counter()
-        if started > deadline:
+        call_start = time.perf_counter()
+        if call_start > deadline:
             return None
         checks_before = int(state[CHECK_COUNT])
         status = tree_growth.grow_trees(
@@ -78,9 +79,9 @@ def plan_rrt_connect(
         if status == SEARCH_DONE:
             break
         if status == SEARCH_FULL:
-            nodes, parents, reaches = (np.concatenate([bound, bound], axis=-1) for bound in (nodes, parents, reaches))
+            nodes, parents, reaches = (np.concatenate([array, array], axis=-1) for array in (nodes, parents, reaches))
         else:
-            budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - started))))
+            budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - call_start))))
     forward, backward = (_path_to_root(nodes[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1))
     q = np.concatenate([forward[::-1], backward])
     q[0], q[-1] = start, goals[np.abs(roots - q[-1]).max(axis=1).argmin()]
@@ -88,7 +89,7 @@ def plan_rrt_connect(
 
 
 def _path_to_root(nodes: Array, parents: Indices, node: int) -> Array:
-    """Configurations (N, nq) from a node to its root."""
+    """Configurations (N, nq) from a node to the root of its tree."""
     indices = list[int]()
     while node >= 0:
         indices.append(node)
@@ -97,13 +98,14 @@ def _path_to_root(nodes: Array, parents: Indices, node: int) -> Array:
 
 
 MAX_EXTENSION = 1.0
-"""Planning units: longest growth towards a random configuration. Tuned on two arms that carry a box around a pillar."""
+"""Planning units: longest extension towards a random configuration. Tuned on two arms that carry a box around a
+pillar."""
 NODE_INTERVAL = 4
-"""Every so many configurations along a grown segment become a node."""
+"""Number of configurations along an extension from one node to the next."""
 
 
 class _Tree:
-    """A tree of configurations along the loops, with the segment to each node from its parent."""
+    """A tree of configurations along the closed loops, with the segment from the parent to each node."""
 
     def __init__(self, space: PlanningSpace, roots: Array) -> None:
         self._space, self._count = space, len(roots)
@@ -119,24 +121,24 @@ class _Tree:
         """Configuration (nq,) of a node."""
         return self._nodes[node]
 
-    def grow(self, target: Array, reach: float = np.inf) -> int:
-        """Extend the tree from the node nearest to the target as far as it is free; return the last node.
+    def grow(self, target: Array, max_distance: float = np.inf) -> int:
+        """Extend the tree from its nearest node towards the target until a collision; return the last node.
 
         Args:
             target: (nq,).
-            reach: planning units: largest distance.
+            max_distance: longest extension, planning units.
         """
         space = self._space
         differences = space.scaled_difference(self._nodes[: self._count], target)
         squares = np.einsum("ij,ij->i", differences, differences)
         node = int(squares.argmin())
-        size = float(np.sqrt(squares[node]))
+        distance = float(np.sqrt(squares[node]))
         q_near = self._nodes[node]
-        if size > reach:
-            target = space.integrate(q_near, (reach / size) * space.difference(q_near, target))
+        if distance > max_distance:
+            target = space.integrate(q_near, (max_distance / distance) * space.difference(q_near, target))
         segment = space.steer(q_near, target)
-        free = space.are_free(segment[1:])
-        segment = segment if free.all() else segment[: 1 + int(np.argmin(free))]
+        is_free = space.are_free(segment[1:])
+        segment = segment if is_free.all() else segment[: 1 + int(np.argmin(is_free))]
         for k in range(0, len(segment) - 1, NODE_INTERVAL):
             node = self._add(node, segment[k : k + NODE_INTERVAL + 1])
         return node
@@ -150,6 +152,7 @@ class _Tree:
         return np.concatenate([self._segments[node], *segments[::-1]])
 
     def _add(self, parent: int, segment: Array) -> int:
+        """Add a node at the end of the segment (N, nq) from its parent, and return the node."""
         if self._count == len(self._nodes):
             self._nodes = np.concatenate([self._nodes, np.empty_like(self._nodes)])
         self._nodes[self._count] = segment[-1]
@@ -167,10 +170,11 @@ def plan_constrained_rrt(
     Args:
         start: (nq,).
         goals: (K, nq).
-        deadline: deadline by `time.perf_counter`.
+        deadline: time of `time.perf_counter` at which the search ends.
 
     Returns:
-        Free configurations (N, nq) from the start to a goal, a step apart; None if there was not enough time.
+        Free configurations (N, nq) from the start to a goal, about `space.step` apart; None if none were found before
+        the deadline.
     """
     lower, upper = space.bounds(np.vstack([start, goals]))
     trees = _Tree(space, start[None]), _Tree(space, goals)
@@ -181,9 +185,9 @@ def plan_constrained_rrt(
         target[space.moving] = rng.uniform(lower, upper)[space.moving]
         for k in space.mechanism.space.quaternions_q:
             target[k : k + 4] = quaternion.normalize(rng.normal(size=4))
-        count = len(tree)
+        node_count = len(tree)
         node = tree.grow(target, MAX_EXTENSION)
-        if len(tree) == count:
+        if len(tree) == node_count:
             continue
         other_node = other_tree.grow(tree.node_configuration(node))
         if np.array_equal(other_tree.node_configuration(other_node), tree.node_configuration(node)):
@@ -202,7 +206,7 @@ def check_planner(planner: str) -> None:
     """Reject an unknown planner name.
 
     Raises:
-        UnknownName: with the available names.
+        UnknownName: `planner` is not a known name; the message lists the available names.
     """
     if planner not in PLANNER_NAMES:
         raise UnknownName("planner", planner, PLANNER_NAMES)

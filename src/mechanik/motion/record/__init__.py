@@ -1,7 +1,7 @@
 """Recorded motions and their file formats.
 
-Input: a mechanism, times and configurations. Output: bytes. JSON and NPZ can be read back; CSV, BVH, glTF and an HTML
-page with a player are for other programs.
+A motion consists of a mechanism, times and configurations; the writers return the bytes of a file. JSON and NPZ can be
+read back; CSV, BVH, glTF and an HTML page with a player are for other programs.
 """
 
 from mechanik.motion.record.animation_export import to_bvh, to_html

@@ -1,11 +1,11 @@
 """Export of a motion as BVH for animation programs, and as an HTML page with a player.
 
-BVH: metres, degrees, z up. BVH has no rotations at rest, so the channels contain the whole rotation of a link relative
-to its parent. Programs differ in whether translation channels add to the offset or replace it; a link with translation
-channels has a zero offset, so that both give the same result.
+BVH files are in metres and degrees with z up. BVH has no rotations at rest, so the channels contain the whole rotation
+of a link relative to its parent. Some programs add translation channels to the offset, others replace the offset by
+them. A link with translation channels has a zero offset, so that both kinds of programs give the same result.
 
-HTML: the page works from disk or mail, without a server. The data is in a script element of a type that is not run,
-with every "<" escaped. The player is a base64 data URL. So nothing in either can end its element.
+The HTML page needs no server and can be opened from disk or mail. The data is in a script element of a type that is not
+run, with every "<" escaped. The player is a base64 data URL. So neither the data nor the player can end its element.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mechanik.spatial.array import Array
 POSITION_CHANNELS = "Xposition Yposition Zposition"
 ROTATION_CHANNELS = "Zrotation Yrotation Xrotation"
 MIN_MOTION = 1e-10
-"""m: an origin that moves less relative to its parent link counts as fixed."""
+"""m; an origin that moves less relative to its parent link is treated as fixed."""
 END_BONE_LENGTH = 0.05
-"""m: drawn length of bones without a child."""
+"""m; drawn length of bones without a child."""
 
 
 def to_bvh(motion: Motion) -> bytes:
-    """Write a motion as BVH; frames are resampled evenly in time, because BVH has no others.
+    """Write a motion as BVH; frames are resampled evenly in time, because BVH requires a constant frame time.
 
     Returns:
         Bytes of the file.
@@ -44,10 +44,10 @@ def to_bvh(motion: Motion) -> bytes:
         >>> record.to_bvh(motion).decode().split()[:3]
         ['HIERARCHY', 'ROOT', 'link0']
     """
-    even = motion.resample_evenly()
-    mechanism, count = even.mechanism, len(even.times)
+    even_motion = motion.resample_evenly()
+    mechanism, count = even_motion.mechanism, len(even_motion.times)
     parents = parent_indices(mechanism)
-    X_world = even.poses()
+    X_world = even_motion.poses()
     X_parent = X_world.copy()
     for k, parent in enumerate(parents):
         if parent >= 0:
@@ -56,35 +56,46 @@ def to_bvh(motion: Motion) -> bytes:
     for k, parent in enumerate(parents):
         children[parent].append(k)
     roots = children[-1]
-    names = bone_names([*mechanism.links] if len(roots) == 1 else [*mechanism.links, "world"])  # index -1 is the last
+    names = bone_names(
+        [*mechanism.links] if len(roots) == 1 else [*mechanism.links, "world"]
+    )  # index -1, the world, is last
     lines, columns = ["HIERARCHY"], list[Array]()
-    # depth first with an explicit stack: arms of a thousand links exceed the recursion limit of Python
+    # depth first with an explicit stack, because arms with a thousand links exceed the recursion limit of Python
     stack: list[tuple[int, int, str]] = [(roots[0] if len(roots) == 1 else -1, 0, "ROOT")]
     while stack:
-        k, depth, kind = stack.pop()
-        pad = "  " * depth
-        if kind == "}":
-            lines.append(f"{pad}}}")
+        k, depth, keyword = stack.pop()
+        indent = "  " * depth
+        if keyword == "}":
+            lines.append(f"{indent}}}")
             continue
         X = np.broadcast_to(np.eye(4), (count, 4, 4)) if k < 0 else X_parent[:, k]
-        p, angles = X[:, :3, 3], continuous_euler_angles(X[:, :3, :3])
-        is_fixed = kind != "ROOT" and np.abs(p - p[0]).max() < MIN_MOTION
-        columns.append(angles if is_fixed else np.concatenate([p, angles], axis=1))
-        lines += [f"{pad}{kind} {names[k]}", f"{pad}{{", f"{pad}  OFFSET {_row(p[0] if is_fixed else np.zeros(3))}"]
+        positions, angles = X[:, :3, 3], continuous_euler_angles(X[:, :3, :3])
+        is_fixed = keyword != "ROOT" and np.abs(positions - positions[0]).max() < MIN_MOTION
+        columns.append(angles if is_fixed else np.concatenate([positions, angles], axis=1))
+        lines += [
+            f"{indent}{keyword} {names[k]}",
+            f"{indent}{{",
+            f"{indent}  OFFSET {_format_row(positions[0] if is_fixed else np.zeros(3))}",
+        ]
         channels = f"3 {ROTATION_CHANNELS}" if is_fixed else f"6 {POSITION_CHANNELS} {ROTATION_CHANNELS}"
-        lines.append(f"{pad}  CHANNELS {channels}")
+        lines.append(f"{indent}  CHANNELS {channels}")
         if not children[k]:
-            lines += [f"{pad}  End Site", f"{pad}  {{", f"{pad}    OFFSET 0 0 {END_BONE_LENGTH:g}", f"{pad}  }}"]
+            lines += [
+                f"{indent}  End Site",
+                f"{indent}  {{",
+                f"{indent}    OFFSET 0 0 {END_BONE_LENGTH:g}",
+                f"{indent}  }}",
+            ]
         stack.append((k, depth, "}"))
         stack.extend((child, depth + 1, "JOINT") for child in reversed(children[k]))
-    step = even.duration / (count - 1) if count > 1 else 1 / 60
-    lines += ["MOTION", f"Frames: {count}", f"Frame Time: {step:.9g}"]
-    lines += [_row(row) for row in np.concatenate(columns, axis=1)]
+    frame_time = even_motion.duration / (count - 1) if count > 1 else 1 / 60
+    lines += ["MOTION", f"Frames: {count}", f"Frame Time: {frame_time:.9g}"]
+    lines += [_format_row(row) for row in np.concatenate(columns, axis=1)]
     return ("\n".join(lines) + "\n").encode()
 
 
 def parent_indices(mechanism: Mechanism) -> list[int]:
-    """Index of the parent link of each link; -1 for links whose parent is the world."""
+    """Return the index of the parent link of each link; -1 for links whose parent is the world."""
     link_indices = {link: k for k, link in enumerate(mechanism.links.values())}
     parents: list[int] = []
     for link in link_indices:
@@ -96,7 +107,7 @@ def parent_indices(mechanism: Mechanism) -> list[int]:
 
 
 def bone_names(names: list[str]) -> list[str]:
-    """Unique bone names without blanks and characters that end a word in BVH."""
+    """Return unique bone names without blanks and without characters that end a word in BVH."""
     bones: list[str] = []
     used_names: set[str] = set()
     for name in names:
@@ -109,22 +120,23 @@ def bone_names(names: list[str]) -> list[str]:
 
 
 def continuous_euler_angles(R: Array) -> Array:
-    """Euler angles (N, 3) about z, y, x in degrees of rotations (N, 3, 3), continuous from frame to frame."""
+    """Return the Euler angles (N, 3) about z, y, x, degrees, of rotations R (N, 3, 3), continuous over the frames."""
     angles = np.empty((len(R), 3))
-    near = None
+    previous_angles = None
     for k, R_frame in enumerate(R):
-        near = angles[k] = euler.euler_from_matrix(R_frame, order="zyx", axes="moving", near=near)
+        previous_angles = angles[k] = euler.euler_from_matrix(R_frame, order="zyx", axes="moving", near=previous_angles)
     return np.degrees(angles)
 
 
-def _row(numbers: Array) -> str:
+def _format_row(numbers: Array) -> str:
     return " ".join(f"{number:.12g}" for number in numbers.tolist())
 
 
 DECIMALS = 7
-"""Decimals of positions (m) and quaternions: finer than a screen shows, at half the size."""
+"""Decimals of positions (m) and quaternions in a page: finer than a screen can show, and half the size of all digits.
+"""
 
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -139,7 +151,9 @@ PAGE = """<!doctype html>
 </body>
 </html>
 """
-POLICY = "default-src 'none'; script-src data:; style-src 'unsafe-inline'; img-src data: blob:; connect-src data: blob:"
+SECURITY_POLICY = (
+    "default-src 'none'; script-src data:; style-src 'unsafe-inline'; img-src data: blob:; connect-src data: blob:"
+)
 
 
 def to_html(
@@ -159,9 +173,9 @@ def to_html(
         events: (time, message) in order: time in s on the clock of the motion, and a message of the studio.
 
     Returns:
-        UTF-8 bytes of the page. Its data is `{"name", "model", "times", "poses", "files", "events"}`: times in s from
-        0; for each time the position and wxyz of all links in a row, in the order of the model's links; files in
-        base64.
+        UTF-8 bytes of the page. Its data is `{"name", "model", "times", "poses", "files", "events"}`. Times are in s
+        and begin at 0. Poses are a row for each time with position and wxyz of all links, in the order of the model's
+        links. Files are in base64.
 
     Example:
         >>> from mechanik.motion import record
@@ -175,32 +189,32 @@ def to_html(
         "model": model,
         "times": [round(time - start_time, DECIMALS) for time in motion.times.tolist()],
         "files": {address: base64.b64encode(content).decode() for address, content in (files or {}).items()},
-        "events": [[round(max(0.0, time_of_event - start_time), DECIMALS), event] for time_of_event, event in events],
+        "events": [[round(max(0.0, event_time - start_time), DECIMALS), event] for event_time, event in events],
     }
-    page = PAGE.format(
-        policy=POLICY,
+    page = PAGE_TEMPLATE.format(
+        policy=SECURITY_POLICY,
         title=html.escape(motion.name),
-        data=f'{as_script_text(data)[:-1]},"poses":{_rows_text(link_pose_rows(motion))}}}',
+        data=f'{as_script_text(data)[:-1]},"poses":{_format_rows(link_pose_rows(motion))}}}',
         player=base64.b64encode(player_js.encode()).decode(),
     )
     return page.encode()
 
 
 def link_pose_rows(motion: Motion) -> list[list[float]]:
-    """x y z qw qx qy qz of all links in a row for each time, with continuous signs."""
+    """Return a row for each time: x y z qw qx qy qz of all links, with continuous signs of the quaternions."""
     poses = motion.poses()
     wxyz = continuous_quaternions(quaternion.from_matrix(poses[..., :3, :3]))
-    numbers = np.concatenate([poses[..., :3, 3], wxyz], axis=-1)
-    rounded = np.round(numbers.reshape(len(numbers), -1), DECIMALS) + 0.0  # avoids -0.0
-    return rounded.tolist()
+    link_poses = np.concatenate([poses[..., :3, 3], wxyz], axis=-1)
+    rounded_rows = np.round(link_poses.reshape(len(link_poses), -1), DECIMALS) + 0.0  # avoids -0.0
+    return rounded_rows.tolist()
 
 
-def _rows_text(rows: list[list[float]]) -> str:
-    """Rows of numbers as JSON, encoded row by row: a single call would block all other threads for seconds."""
+def _format_rows(rows: list[list[float]]) -> str:
+    """Format rows of numbers as JSON, row by row, because a single call would block all other threads for seconds."""
     return f"[{','.join(json.dumps(row, allow_nan=False, separators=(',', ':')) for row in rows)}]"
 
 
 def as_script_text(data: object) -> str:
-    """JSON without characters that could form a tag or comment, or end a script."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # escapes all but ASCII
+    """Format data as JSON without characters that could form a tag or a comment, or end a script."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # escapes all characters that are not ASCII
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,7 +1,7 @@
 """Export of a motion as binary glTF: a node with shapes for each link, and an animation.
 
-glTF has y up, so all links are children of a rotated node; their own poses are in the world frame with z up. Links that
-do not move have no animation channels. Numbers are single floats, as the format requires.
+glTF has y up, so all links are children of a rotated node; their poses are in the world frame with z up. Links that do
+not move have no animation channels. Numbers are single-precision floats, as the format requires.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLOAT, UINT = 5126, 5125
 """glTF component types."""
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
 """glTF targets of a buffer view: vertices and indices."""
-KINDS = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}
+ACCESSOR_TYPES = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}
 """glTF accessor type by number of components."""
 JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942
 """Chunk types of a GLB file."""
@@ -41,7 +41,7 @@ class GlbBuilder:
     """Builder of a binary glTF file: a JSON document and a single buffer for all arrays.
 
     Attributes:
-        document: the JSON document; lists of objects by their glTF names.
+        document: the JSON document, with a list of objects for each glTF name such as "nodes".
     """
 
     def __init__(self) -> None:
@@ -55,47 +55,48 @@ class GlbBuilder:
         }
         self._bytes = bytearray()
 
-    def add(self, kind: str, item: dict[str, Any]) -> int:
-        """Append an object to the list of its kind and return its index."""
-        items: list[dict[str, Any]] = self.document.setdefault(kind, [])
+    def add(self, list_name: str, item: dict[str, Any]) -> int:
+        """Append an object to a list of the document, such as "nodes", and return its index."""
+        items: list[dict[str, Any]] = self.document.setdefault(list_name, [])
         items.append(item)
         return len(items) - 1
 
-    def array(self, values: npt.NDArray[Any], target: int | None = None) -> int:
-        """Append an array (n,), (n, 3) or (n, 4) to the buffer and return its accessor.
+    def add_array(self, values: npt.NDArray[Any], target: int | None = None) -> int:
+        """Append an array (n,), (n, 3) or (n, 4) to the buffer and return the index of its accessor.
 
-        Integers are stored as 32-bit unsigned, all others as single floats.
+        Integers are stored as 32-bit unsigned integers, all other numbers as single-precision floats.
 
         Args:
+            values: the array.
             target: target of the buffer view; None: not set.
         """
         is_integer = values.dtype.kind in "ui"
-        stored = np.ascontiguousarray(values, dtype="<u4" if is_integer else "<f4")
-        view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self._bytes), "byteLength": stored.nbytes}
+        stored_values = np.ascontiguousarray(values, dtype="<u4" if is_integer else "<f4")
+        view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self._bytes), "byteLength": stored_values.nbytes}
         if target is not None:
             view["target"] = target
-        self._bytes += stored.tobytes()  # four bytes per number keep all views aligned
-        rows = stored.reshape(len(stored), -1)
+        self._bytes += stored_values.tobytes()  # four bytes per number keep all views aligned
+        rows = stored_values.reshape(len(stored_values), -1)
         return self.add(
             "accessors",
             {
                 "bufferView": self.add("bufferViews", view),
                 "componentType": UINT if is_integer else FLOAT,
                 "count": len(rows),
-                "type": KINDS[rows.shape[1]],
+                "type": ACCESSOR_TYPES[rows.shape[1]],
                 "min": rows.min(axis=0).tolist(),
                 "max": rows.max(axis=0).tolist(),
             },
         )
 
-    def file(self) -> bytes:
-        """Bytes of the .glb file."""
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the .glb file."""
         self.document["buffers"] = [{"byteLength": len(self._bytes)}]
         text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
         text += b" " * (-len(text) % 4)
         size = 12 + 8 + len(text) + 8 + len(self._bytes)
-        head = struct.pack("<4sIIII", b"glTF", 2, size, len(text), JSON_CHUNK)
-        return head + text + struct.pack("<II", len(self._bytes), BIN_CHUNK) + bytes(self._bytes)
+        header = struct.pack("<4sIIII", b"glTF", 2, size, len(text), JSON_CHUNK)
+        return header + text + struct.pack("<II", len(self._bytes), BIN_CHUNK) + bytes(self._bytes)
 
 
 Colour = tuple[float, float, float, float]
@@ -105,11 +106,11 @@ FileFinder = Callable[[str], bytes | None]
 GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 """Colour of shapes without a material."""
 MAX_TRIANGLES = 1_000_000
-"""Largest number of triangles of all meshes; a file of about 30 MB, which viewers still display smoothly."""
+"""Largest number of triangles of all meshes; this gives a file of about 30 MB, which viewers still display smoothly."""
 MAX_FILE_BYTES = 256 * 2**20
-"""Bytes: larger mesh files are not read."""
+"""Bytes; larger mesh files are not read."""
 MAX_COORDINATE = 1e9
-"""m: meshes with larger scaled coordinates are omitted."""
+"""m; meshes with larger scaled coordinates are omitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +119,8 @@ class GltfBody:
 
     Attributes:
         points: (V, 3), m, in the frame of the link.
-        normals: (V, 3), unit; None: programs use flat shading, as glTF specifies.
-        corners: (T, 3), indices of points.
+        normals: (V, 3), unit vectors; None: programs use flat shading, as glTF specifies.
+        corners: (T, 3), indices of the points of each triangle.
         colour: RGBA.
     """
 
@@ -130,7 +131,7 @@ class GltfBody:
 
 
 def find_on_disk(name: str) -> bytes | None:
-    """Content of a file on this machine; None if there is no file of this path or it is too large."""
+    """Return the content of a file on this machine; None if the file does not exist or is too large."""
     with contextlib.suppress(OSError, ValueError):
         path = Path(name)
         if path.is_file() and path.stat().st_size <= MAX_FILE_BYTES:
@@ -139,7 +140,7 @@ def find_on_disk(name: str) -> bytes | None:
 
 
 class GltfBodies:
-    """Reader of the shapes of links as triangle meshes, with a cache of mesh files.
+    """Converts the shapes of links to triangle meshes, with a cache of mesh files.
 
     Args:
         find: maps the path or URI of a mesh, or of a file next to it, to its bytes; None if there is no such file.
@@ -151,7 +152,9 @@ class GltfBodies:
         self._triangle_count = 0
 
     def link_bodies(self, link: Link) -> list[GltfBody]:
-        """Meshes of the visual shapes of a link; of its collision shapes, if it has visuals and none can be drawn.
+        """Return the meshes of the visual shapes of a link; if none can be drawn, those of its collision shapes.
+
+        A link without visual shapes has no meshes.
 
         Raises:
             InvalidOperation: all meshes so far have more than `MAX_TRIANGLES` triangles.
@@ -173,7 +176,7 @@ class GltfBodies:
             order = [0, 2, 1] if scale.prod() < 0 else [0, 1, 2]  # a reflection reverses the orientation of triangles
             return [
                 GltfBody(points, None, surface.triangles[:, order], colour or surface.rgba or GREY)
-                for surface in self._surfaces(instance.shape)
+                for surface in self._read_mesh_surfaces(instance.shape)
                 if np.abs(points := (surface.vertices * scale) @ R.T + p).max() < MAX_COORDINATE
             ]
         body = tessellate(instance.shape)
@@ -181,8 +184,8 @@ class GltfBodies:
             return []
         return [GltfBody(body.points @ R.T + p, body.normals @ R.T, body.corners, colour or GREY)]
 
-    def _surfaces(self, mesh: Mesh) -> list[MeshSurface]:
-        """Surfaces of a mesh file; empty if it is missing or cannot be read."""
+    def _read_mesh_surfaces(self, mesh: Mesh) -> list[MeshSurface]:
+        """Return the surfaces of a mesh file; empty if the file is missing or cannot be read."""
         key = (mesh.path, mesh.uri)
         if key not in self._surface_cache:
             self._surface_cache[key] = []
@@ -201,18 +204,18 @@ class GltfBodies:
 
 
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
-"""Quaternion xyzw, as glTF writes it: rotates z up to y up."""
+"""Quaternion xyzw, in the order of glTF, that rotates the z axis to the y axis."""
 SPHERE_RATIO = 0.02
-"""Ratio to the extent of the mechanism: radius of the spheres that represent links if no link has a shape."""
+"""Radius of the spheres that represent links if no link has a shape, as a ratio of the extent of the mechanism."""
 MIN_MOTION = 1e-9
-"""m, or quaternion entries: smaller motion gets no animation channel."""
+"""m, or difference of quaternion entries; a link that moves less has no animation channel."""
 
 
 def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
     """Write a motion as a binary glTF file (.glb).
 
-    STL and OBJ meshes are embedded, OBJ with the colours of its materials. In place of other meshes the collision
-    shapes of the link are drawn, or nothing.
+    STL and OBJ meshes are embedded, OBJ meshes with the colours of their materials. Meshes in other formats are not
+    drawn; a link with no other visual shape is drawn with its collision shapes.
 
     Args:
         motion: the motion.
@@ -236,46 +239,46 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
     p_world = poses[..., :3, 3]
     wxyz = continuous_quaternions(quaternion.from_matrix(poses[..., :3, :3]))
     extent = float(np.ptp(p_world.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
-    top = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
-    glb.add("nodes", top)
+    root_node = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
+    glb.add("nodes", root_node)
     body_reader = GltfBodies(find)
     bodies = [body_reader.link_bodies(link) for link in mechanism.links.values()]
     sphere = tessellate(Sphere(SPHERE_RATIO * extent))
     if sphere is not None and not any(bodies):
         bodies = [[GltfBody(sphere.points, sphere.normals, sphere.corners, GREY)] for _ in bodies]
     materials: dict[Colour, int] = {}
-    times = glb.array(motion.times - motion.times[0])
+    times_accessor = glb.add_array(motion.times - motion.times[0])
     channels: list[dict[str, Any]] = []
     samplers: list[dict[str, Any]] = []
     for k, name in enumerate(mechanism.links):
         tracks = {"translation": p_world[:, k], "rotation": np.roll(wxyz[:, k], -1, axis=-1)}
         node: dict[str, Any] = {"name": name, **{path: track[0].tolist() for path, track in tracks.items()}}
         if bodies[k]:
-            primitives = [_primitive(glb, body, materials) for body in bodies[k]]
+            primitives = [_add_primitive(glb, body, materials) for body in bodies[k]]
             node["mesh"] = glb.add("meshes", {"name": name, "primitives": primitives})
         node_index = glb.add("nodes", node)
         for path, track in tracks.items():
             if np.abs(track - track[0]).max() <= MIN_MOTION:
                 continue
             channels.append({"sampler": len(samplers), "target": {"node": node_index, "path": path}})
-            samplers.append({"input": times, "output": glb.array(track), "interpolation": "LINEAR"})
+            samplers.append({"input": times_accessor, "output": glb.add_array(track), "interpolation": "LINEAR"})
     if channels:
         glb.add("animations", {"name": motion.name, "channels": channels, "samplers": samplers})
-    return glb.file()
+    return glb.to_bytes()
 
 
-def _primitive(glb: GlbBuilder, body: GltfBody, materials: dict[Colour, int]) -> dict[str, Any]:
+def _add_primitive(glb: GlbBuilder, body: GltfBody, materials: dict[Colour, int]) -> dict[str, Any]:
     colour = body.colour
     if colour not in materials:
-        rgba = [min(max(float(part), 0.0), 1.0) for part in colour]
+        rgba = [min(max(float(channel), 0.0), 1.0) for channel in colour]
         surface = {"baseColorFactor": rgba, "metallicFactor": 0.1, "roughnessFactor": 0.7}
         material: dict[str, Any] = {"pbrMetallicRoughness": surface}
         materials[colour] = glb.add("materials", material | ({"alphaMode": "BLEND"} if rgba[3] < 1.0 else {}))
-    attributes = {"POSITION": glb.array(body.points, ARRAY_BUFFER)}
+    attributes = {"POSITION": glb.add_array(body.points, ARRAY_BUFFER)}
     if body.normals is not None:
-        attributes["NORMAL"] = glb.array(body.normals, ARRAY_BUFFER)
+        attributes["NORMAL"] = glb.add_array(body.normals, ARRAY_BUFFER)
     return {
         "attributes": attributes,
-        "indices": glb.array(body.corners.reshape(-1), ELEMENT_ARRAY_BUFFER),
+        "indices": glb.add_array(body.corners.reshape(-1), ELEMENT_ARRAY_BUFFER),
         "material": materials[colour],
     }

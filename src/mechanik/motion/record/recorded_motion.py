@@ -1,7 +1,7 @@
 """A recorded motion of a mechanism, and its JSON, NPZ and CSV formats.
 
-JSON and NPZ contain the mechanism and read back to an equal motion. CSV has a row per frame, with a column for each
-entry of q and then for each mimic joint.
+JSON and NPZ contain the mechanism, and reading them gives an equal motion. CSV has a row for each frame, with a column
+for the time, for each entry of q and for each mimic joint.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import read_only
 
-EVEN_RATIO = 1e-6
-"""Ratio to the mean frame time: smaller deviations count as evenly spaced."""
+EVEN_SPACING_RATIO = 1e-6
+"""Ratio to the mean frame time; frames with smaller deviations are treated as evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Motion:
-    """Configurations of a mechanism with their times; at least a single frame.
+    """Configurations of a mechanism with their times; a motion has at least one frame.
 
     Attributes:
         mechanism: a copy of the mechanism at the time of recording.
         times: (N,), s, strictly increasing; read-only.
         q: (N, nq) configurations; read-only.
-        name: for people and file names; default: the name of the mechanism.
+        name: name for display and for files; default: the name of the mechanism.
 
     Raises:
         ShapeError: `times` or `q` has a wrong shape, or `times` does not increase.
@@ -89,41 +89,41 @@ class Motion:
         return float(self.times[-1] - self.times[0])
 
     def poses(self) -> Array:
-        """Poses X_world_link (N, L, 4, 4) of all links at all times."""
+        """Return the poses X_world_link (N, L, 4, 4) of all L links in all N frames."""
         return self.mechanism.poses(self.q)
 
     def at(self, times: ArrayLike) -> Array:
-        """Configurations (..., nq) at times (...), s, interpolated linearly between frames; constant beyond the ends.
+        """Interpolate configurations (..., nq) at times (...), s: linear between frames, constant beyond the ends.
 
-        Loops are not closed again, so they may open a little between frames.
+        The loops are not closed after the interpolation, so they may have small gaps between frames.
         """
         sample_times = np.asarray(times, dtype=np.float64)
         k = np.clip(np.searchsorted(self.times, sample_times, side="right") - 1, 0, max(len(self.times) - 2, 0))
-        after = np.minimum(k + 1, len(self.times) - 1)
-        span = np.where(after > k, self.times[after] - self.times[k], 1.0)
-        share = np.clip((sample_times - self.times[k]) / span, 0.0, 1.0)
+        next_k = np.minimum(k + 1, len(self.times) - 1)
+        interval = np.where(next_k > k, self.times[next_k] - self.times[k], 1.0)
+        ratio = np.clip((sample_times - self.times[k]) / interval, 0.0, 1.0)
         space = self.mechanism.space
-        return space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[after]))
+        return space.integrate(self.q[k], ratio[..., None] * space.difference(self.q[k], self.q[next_k]))
 
     def resample_evenly(self) -> Motion:
-        """The same number of frames, evenly spaced in time; the motion itself if it is evenly spaced."""
+        """Return a motion with the same number of frames, evenly spaced in time; itself if it is evenly spaced."""
         count = len(self.times)
-        even: Array = np.linspace(float(self.times[0]), float(self.times[-1]), count)
-        if count < 3 or np.abs(even - self.times).max() <= EVEN_RATIO * self.duration / (count - 1):
+        even_times: Array = np.linspace(float(self.times[0]), float(self.times[-1]), count)
+        if count < 3 or np.abs(even_times - self.times).max() <= EVEN_SPACING_RATIO * self.duration / (count - 1):
             return self
-        return Motion(self.mechanism, even, self.at(even), self.name)
+        return Motion(self.mechanism, even_times, self.at(even_times), self.name)
 
 
 def continuous_quaternions(wxyz: Array) -> Array:
-    """Quaternions wxyz (N, ..., 4) of the same rotations, with signs that do not flip from frame to frame."""
+    """Return quaternions wxyz (N, ..., 4) of the same rotations, with signs that are continuous over the frames."""
     if len(wxyz) < 2:
         return wxyz
-    flips = (wxyz[1:] * wxyz[:-1]).sum(axis=-1, keepdims=True) < 0.0
-    signs = np.where(flips, -1.0, 1.0).cumprod(axis=0)
+    changes_sign = (wxyz[1:] * wxyz[:-1]).sum(axis=-1, keepdims=True) < 0.0
+    signs = np.where(changes_sign, -1.0, 1.0).cumprod(axis=0)
     return np.concatenate([wxyz[:1], wxyz[1:] * signs])
 
 
-VERSION = 1
+FORMAT_VERSION = 1
 """Version of the JSON format."""
 KEYS = ("mechanik_motion", "name", "freedoms", "times", "q", "mechanism")
 """Keys of the JSON format."""
@@ -133,8 +133,8 @@ def to_json(motion: Motion) -> bytes:
     """Write a motion as JSON, with its mechanism.
 
     Returns:
-        UTF-8 bytes of an object with `freedoms` (names of the entries of q), `times` (s), `q` (a row per frame) and
-        `mechanism`.
+        UTF-8 bytes of an object with `freedoms` (names of the entries of q), `times` (s), `q` (a row for each frame)
+        and `mechanism`.
 
     Example:
         >>> from mechanik.motion import record
@@ -143,24 +143,24 @@ def to_json(motion: Motion) -> bytes:
         [[0.0, 0.0], [1.0, 0.5]]
     """
     rows = ",\n  ".join(json.dumps(row) for row in motion.q.tolist())
-    head = {
-        "mechanik_motion": VERSION,
+    header = {
+        "mechanik_motion": FORMAT_VERSION,
         "name": motion.name,
         "freedoms": motion.mechanism.space.q_names,
         "mechanism": describe(motion.mechanism),
         "times": motion.times.tolist(),
     }
     lines = [
-        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in head.items()
+        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in header.items()
     ]
     return ("{\n" + ",\n".join(lines) + f',\n"q": [\n  {rows}\n]\n' + "}\n").encode()
 
 
 def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
-    """Read a motion from the output of `to_json`, or from the object that `json.load` makes of it.
+    """Read a motion from the output of `to_json`, or from the data that `json.load` returns for it.
 
     Raises:
-        FormatError: with the place, such as `q[3]`, and what is expected there.
+        FormatError: the content is invalid; the message has the location, such as `q[3]`, and what is expected.
 
     Example:
         >>> from mechanik.motion import record
@@ -173,24 +173,24 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
             source = source.decode()
         except UnicodeDecodeError:
             raise FormatError("a motion in JSON must be text in UTF-8") from None
-    top = JsonValue(source if isinstance(source, Mapping) else parse_json(source)).object(KEYS)
-    if top["mechanik_motion"].number() != VERSION:
-        top["mechanik_motion"].fail(f"{VERSION}, the only known version of the format")
-    content: Any = top["mechanism"].data
-    if not isinstance(content, Mapping):
-        top["mechanism"].fail("an object")
-    mechanism = read_json(content)  # pyright: ignore[reportUnknownArgumentType]
+    document = JsonValue(source if isinstance(source, Mapping) else parse_json(source)).object(KEYS)
+    if document["mechanik_motion"].number() != FORMAT_VERSION:
+        document["mechanik_motion"].fail(f"{FORMAT_VERSION}, the only known version of the format")
+    mechanism_data: Any = document["mechanism"].data
+    if not isinstance(mechanism_data, Mapping):
+        document["mechanism"].fail("an object")
+    mechanism = read_json(mechanism_data)  # pyright: ignore[reportUnknownArgumentType]
     names = mechanism.space.q_names
-    dof_names = tuple(item.text() for item in top["freedoms"].items(len(names), "names"))
+    dof_names = tuple(item.text() for item in document["freedoms"].items(len(names), "names"))
     if dof_names != names:
-        top["freedoms"].fail(f"the names of the entries of q, {', '.join(names)}")
-    times = top["times"].numbers()
-    with top["q"].error_context():
+        document["freedoms"].fail(f"the names of the entries of q, {', '.join(names)}")
+    times = document["times"].numbers()
+    with document["q"].error_context():
         return Motion(
             mechanism,
             times,
-            [row.numbers(len(names)) for row in top["q"].items(len(times), "rows")],
-            top["name"].text(),
+            [row.numbers(len(names)) for row in document["q"].items(len(times), "rows")],
+            document["name"].text(),
         )
 
 
@@ -226,10 +226,10 @@ def to_npz(motion: Motion) -> bytes:
 
 
 def from_npz(data: bytes) -> Motion:
-    """Read a motion from the output of `to_npz`; no code in the file is run. The caller has to limit the size.
+    """Read a motion from the output of `to_npz`. No code in the file is run; the caller must limit the size.
 
     Raises:
-        FormatError: the bytes are not such a file.
+        FormatError: the bytes are not an NPZ file of a motion.
 
     Example:
         >>> from mechanik.motion import record
@@ -255,7 +255,7 @@ def from_npz(data: bytes) -> Motion:
 
 
 def to_csv(motion: Motion) -> bytes:
-    """Write a motion as CSV: `time` (s), then m and rad by name; a spherical joint has its four quaternion entries.
+    """Write a motion as CSV: `time` (s), then each entry of q (m or rad, or four quaternion entries) and mimic joint.
 
     Example:
         >>> from mechanik.motion import record
@@ -273,13 +273,13 @@ def to_csv(motion: Motion) -> bytes:
 
 
 def mimic_values(motion: Motion) -> dict[str, Array]:
-    """Values (N,) of all mimic joints, by joint name, or `joint.EX` where a joint has several dofs; rad or m."""
+    """Return the values (N,) of all mimic joints, rad or m, by name: `joint`, or `joint.EX` if it has several dofs."""
     mechanism, values = motion.mechanism, dict[str, Array]()
-    slots = mechanism.kinematics.joint_indices
-    for joint in slots:
+    joint_indices = mechanism.kinematics.joint_indices
+    for joint in joint_indices:
         for coupling in joint.couplings:
             leader, dof, ratio, offset = coupling.resolve()
             name = mechanism.name_of(joint)
             label = name if len(joint.dof) == 1 else f"{name}.{coupling.dof.name}"
-            values[label] = ratio * motion.q[:, slots[leader].q[dof]] + offset
+            values[label] = ratio * motion.q[:, joint_indices[leader].q[dof]] + offset
     return values

@@ -1,6 +1,6 @@
 """Time parameterization of a path within limits on velocity, acceleration and jerk.
 
-Input: a `Path`. Output: a `Trajectory`. toppra and ruckig are imported when they are needed.
+Input: a `Path`. Output: a `Trajectory`. SciPy and ruckig are imported only when they are needed.
 """
 
 from mechanik.motion.retime.trajectory import Trajectory, retime

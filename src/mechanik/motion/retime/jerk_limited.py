@@ -1,27 +1,27 @@
 """Nearly time-optimal profiles within velocity, acceleration and jerk limits, by optimization of the pace.
 
-Let r(u) be the curve as a base profile runs through it with time u, and y(u) the pace, the square of du/dt. Then for
-each dof
+Let r(u) be a dof along the curve as a function of the time u of a base profile, and let the pace y(u) be the square of
+du/dt. Then the dof has
 
     velocity      r' y^1/2
     acceleration  r'' y + 1/2 r' y'
     jerk          (r''' y + 3/2 r'' y' + 1/2 r' y'') y^1/2
 
-So limits on the acceleration are linear in y, and so is the limit on the velocity, y <= V^2 / r'^2. The jerk is within
-J where an expression linear in y is within J y^-1/2. This bound is convex in y and lies above its tangents, so the
-limit holds where the tangent bound holds. The pace is a quadratic B-spline; each parabola has three neighbouring
-coefficients.
+So the limit A on the acceleration is linear in y and its derivatives, and the limit V on the velocity is linear, too:
+y <= V^2 / r'^2. The limit J on the jerk is kept where an expression linear in y and its derivatives is within J y^-1/2.
+This bound is convex in y and is above its tangents, so the limit is kept where the tangent bound is kept. The pace is a
+quadratic B-spline: each parabola is determined by three neighbouring coefficients.
 
 The duration is the integral of y^-1/2, which is convex in y. An interior-point method minimizes it. All limits are
-linear except that of the jerk, which is replaced by its tangent at the current iterate in each step. The tangent is
-stricter, so every iterate keeps the limits and the method may stop at any time (A. L. Yuille and A. Rangarajan, "The
-concave-convex procedure", Neural Computation 15(4), 2003). Steps follow S. Mehrotra, "On the implementation of a
-primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992. The linear system has five diagonals, so
-the cost is linear in the number of coefficients.
+linear except the jerk limit. In each step the jerk bound is replaced by its tangent at the current iterate. The tangent
+is stricter, so every iterate keeps the limits and the method may stop after any step (A. L. Yuille and A. Rangarajan,
+"The concave-convex procedure", Neural Computation 15(4), 2003). Steps follow S. Mehrotra, "On the implementation of a
+primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992. The matrix of the linear system has five
+diagonals, so the computing time is linear in the number of coefficients.
 
-The first base profile is the largest steady speed at each s, averaged over time and smoothed. The best pace along it
-gives the next base profile, with more samples where limits were exceeded. A small stretch of the time compensates the
-rest. The result keeps all limits and takes a few percent longer than the optimum.
+The first base profile has the largest steady speed at each s, averaged over time and smoothed. The best pace along a
+base profile gives the next base profile; more samples are added where limits were exceeded. A small stretch of the time
+compensates the remaining excess. The result keeps all limits and takes a few percent longer than the optimum.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from mechanik.spatial.array import Array
 EDGE_OFFSET_RATIO = 1e-5
 """Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
 SAMPLES_PER_INTERVAL, END_PARABOLAS = (3, 9), 4
-"""Samples of the limits per interval: usually, and in the first and last ENDS parabolas."""
+"""Number of samples of the limits per interval (default, and in the first and last END_PARABOLAS parabolas), and the
+number of these parabolas."""
 UNLIMITED_PACE = 1e12
 """Pace that counts as unlimited."""
 
@@ -59,18 +60,18 @@ UNLIMITED_PACE = 1e12
 class PaceConstraints:
     """The limits as constraints on the coefficients of the pace.
 
-    The slacks (G,) are the distances to all limits in one array: jerk above and below, acceleration above and below,
-    (M, nv) each, velocity (M,), and all coefficients above 0 (K + 2,).
+    The slacks (G,) are the distances to all limits in one array: to the upper and lower jerk limit and the upper and
+    lower acceleration limit, (M, nv) each, to the velocity limit (M,), and of all coefficients from 0 (K + 2,).
 
     Attributes:
-        u: (K + 1,) knots of the pace, s of the base profile's time.
-        shapes: (K, 3, 3) y, y' and y'' at the start of each parabola, by its three coefficients.
+        u: (K + 1,) knots of the pace: times of the base profile, s.
+        shapes: (K, 3, 3) derivatives of y, y' and y'' at the start of each parabola by its three coefficients.
         first: (K,) index of the first sample in each parabola.
-        piece: (M,) parabola of each sample.
-        local: (M, 3, 3) y, y' and y'' at each sample, by the three coefficients of its parabola.
+        piece: (M,) index of the parabola of each sample.
+        local: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
         max_pace: (M,) largest y at each sample by the velocity limit.
-        accelerations: (2, M, nv) acceleration by y and y', relative to its limit.
-        jerks: (3, M, nv) jerk by y, y' and y'' at y = 1, relative to its limit.
+        accelerations: (2, M, nv) derivatives of the acceleration by y and y', relative to its limit.
+        jerks: (3, M, nv) derivatives of the linear factor of the jerk by y, y' and y'', relative to the jerk limit.
     """
 
     u: Array
@@ -84,8 +85,10 @@ class PaceConstraints:
 
     def steady_pace(self) -> float:
         """Largest constant pace within all limits."""
-        slowest = np.max(1.0 / self.max_pace)
-        return 1.0 / max(slowest, np.abs(self.accelerations[0]).max(), np.abs(self.jerks[0]).max() ** (2.0 / 3.0))
+        max_velocity_ratio = np.max(1.0 / self.max_pace)
+        return 1.0 / max(
+            max_velocity_ratio, np.abs(self.accelerations[0]).max(), np.abs(self.jerks[0]).max() ** (2.0 / 3.0)
+        )
 
     def pieces(self, coefficients: Array) -> Array:
         """y, y' and y'' (K, 3) at the start of each parabola."""
@@ -96,20 +99,20 @@ class PaceConstraints:
         return np.einsum("mdi,mi->dm", self.local, neighbours(coefficients)[self.piece])
 
     def slacks(self, coefficients: Array) -> Array:
-        """Slacks (G,), positive where limits hold."""
-        at = self.at_samples(coefficients)
-        slacks = self._linear(at, coefficients)
+        """Slacks (G,), positive where the limits are kept."""
+        pace_at_samples = self.at_samples(coefficients)
+        slacks = self._linear(pace_at_samples, coefficients)
         two_sided, velocity_slacks, _ = self._views(slacks)
-        two_sided[:2] += (at[0] ** -0.5)[:, None]
+        two_sided[:2] += (pace_at_samples[0] ** -0.5)[:, None]
         two_sided[2:] += 1.0
         velocity_slacks += 1.0
         return slacks
 
     def slack_change(self, step: Array, y: Array) -> Array:
-        """Change (G,) of the slacks by a step of all coefficients, along the tangents at the pace y (M,)."""
-        at = self.at_samples(step)
-        slacks = self._linear(at, step)
-        self._views(slacks)[0][:2] += (_rsqrt_derivative(y) * at[0])[:, None]
+        """Change (G,) of the slacks for a step of all coefficients, along the tangents at the pace y (M,)."""
+        step_at_samples = self.at_samples(step)
+        slacks = self._linear(step_at_samples, step)
+        self._views(slacks)[0][:2] += (_rsqrt_derivative(y) * step_at_samples[0])[:, None]
         return slacks
 
     def weighted_gradient(self, weights: Array, y: Array) -> Array:
@@ -145,7 +148,7 @@ class PaceConstraints:
             _rsqrt_derivative(y),
         )
         j0_jerk, j1_jerk, a1_acceleration = j0 * jerk, j1 * jerk, a1 * acceleration
-        # the tangent changes the upper and the lower slack in the same way
+        # the tangent term has the same sign in the upper and in the lower slack
         cross = (jerk_below - jerk_above) * slope[:, None]
         by_derivatives = np.empty((len(y), 3, 3))
         by_derivatives[:, 0, 0] = _dot(j0_jerk, j0) + 2.0 * _dot(cross, j0) + jerk.sum(axis=1) * slope**2
@@ -161,27 +164,27 @@ class PaceConstraints:
             np.swapaxes(self.local, 1, 2) @ by_derivatives @ self.local, self.first
         ), coefficient_weights
 
-    def _linear(self, at: Array, coefficients: Array) -> Array:
+    def _linear(self, pace_at_samples: Array, coefficients: Array) -> Array:
         """Part (G,) of the slacks that is linear in the coefficients."""
         (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
-        y, dy, ddy = at[..., None]
+        y, dy, ddy = pace_at_samples[..., None]
         slacks = np.empty(4 * a0.size + len(y) + len(coefficients))
         two_sided, velocity_slacks, coefficient_slacks = self._views(slacks)
         two_sided[1] = j0 * y + j1 * dy + j2 * ddy
         two_sided[3] = a0 * y + a1 * dy
         two_sided[0], two_sided[2] = -two_sided[1], -two_sided[3]
-        velocity_slacks[:] = -at[0] / self.max_pace
+        velocity_slacks[:] = -pace_at_samples[0] / self.max_pace
         coefficient_slacks[:] = coefficients
         return slacks
 
     def _views(self, slacks: Array) -> tuple[Array, Array, Array]:
         """Views of the slacks: jerk and acceleration (4, M, nv), velocity (M,), coefficients (K + 2,)."""
         sample_count, dof_count = self.accelerations.shape[1:]
-        end = 4 * sample_count * dof_count
+        two_sided_count = 4 * sample_count * dof_count
         return (
-            slacks[:end].reshape(4, sample_count, dof_count),
-            slacks[end : end + sample_count],
-            slacks[end + sample_count :],
+            slacks[:two_sided_count].reshape(4, sample_count, dof_count),
+            slacks[two_sided_count : two_sided_count + sample_count],
+            slacks[two_sided_count + sample_count :],
         )
 
 
@@ -195,10 +198,10 @@ def pace_constraints(
 ) -> PaceConstraints:
     """Sample the limits (nv,) along a curve and its base profile as constraints on the pace.
 
-    Samples lie next to all discontinuities of the third derivatives of profile and curve, and between them.
+    There are samples next to all discontinuities of the third derivatives of profile and curve, and between them.
 
     Args:
-        extra_s: (any,) further s at which to sample.
+        extra_s: values of s for additional samples, one-dimensional.
     """
     u = profile.t
     times = _sample_times(breakpoints(curve, profile), u)
@@ -210,14 +213,14 @@ def pace_constraints(
     y, dy, ddy = np.moveaxis(shapes[piece], 1, 0)
     local = np.stack([y + x * (dy + 0.5 * x * ddy), dy + x * ddy, ddy], axis=1)
     s, v, a, j = (derivative[:, None] for derivative in profile.at(times))
-    _, *by_s = curve.at(s[:, 0])
-    moves = by_s[0].any(axis=0)
-    first, second, third = (derivative[:, moves] for derivative in by_s)
-    r1, r2, r3 = first * v, second * v**2 + first * a, third * v**3 + 3 * second * v * a + first * j
-    max_pace = 1.0 / np.maximum((np.abs(r1) / velocity[moves]).max(axis=1) ** 2, 1.0 / UNLIMITED_PACE)
+    _, *curve_derivatives = curve.at(s[:, 0])
+    is_moving = curve_derivatives[0].any(axis=0)
+    q_s, q_ss, q_sss = (derivative[:, is_moving] for derivative in curve_derivatives)
+    r1, r2, r3 = q_s * v, q_ss * v**2 + q_s * a, q_sss * v**3 + 3 * q_ss * v * a + q_s * j
+    max_pace = 1.0 / np.maximum((np.abs(r1) / velocity[is_moving]).max(axis=1) ** 2, 1.0 / UNLIMITED_PACE)
     return PaceConstraints(
         u, shapes, np.searchsorted(piece, np.arange(len(u) - 1)).astype(np.int64), piece, local, max_pace,
-        np.stack([r2, 0.5 * r1]) / acceleration[moves], np.stack([r3, 1.5 * r2, 0.5 * r1]) / jerk[moves],
+        np.stack([r2, 0.5 * r1]) / acceleration[is_moving], np.stack([r3, 1.5 * r2, 0.5 * r1]) / jerk[is_moving],
     )  # fmt: skip
 
 
@@ -240,23 +243,29 @@ def _rsqrt_derivative(y: Array) -> Array:
 
 
 def _dot(a: Array, b: Array) -> Array:
+    """Row-wise dot products (M,) of a and b (M, nv)."""
     return np.einsum("mv,mv->m", a, b)
 
 
 def _spline_shapes(widths: Array) -> Array:
     """Values and derivatives (K, 3, 3) of a quadratic B-spline on uneven knots with intervals `widths` (K,)."""
-    h = np.concatenate([widths[:1], widths, widths[-1:]])
-    left, right = h[:-2] + widths, widths + h[2:]
+    padded_widths = np.concatenate([widths[:1], widths, widths[-1:]])
+    left_widths, right_widths = padded_widths[:-2] + widths, widths + padded_widths[2:]
     shapes = np.zeros((len(widths), 3, 3))
-    shapes[:, 0, 0], shapes[:, 0, 1] = widths / left, h[:-2] / left
-    shapes[:, 1, 0], shapes[:, 1, 1] = -2.0 / left, 2.0 / left
-    shapes[:, 2, 0], shapes[:, 2, 2] = 2.0 / (left * widths), 2.0 / (right * widths)
+    shapes[:, 0, 0], shapes[:, 0, 1] = widths / left_widths, padded_widths[:-2] / left_widths
+    shapes[:, 1, 0], shapes[:, 1, 1] = -2.0 / left_widths, 2.0 / left_widths
+    shapes[:, 2, 0], shapes[:, 2, 2] = 2.0 / (left_widths * widths), 2.0 / (right_widths * widths)
     shapes[:, 2, 1] = -shapes[:, 2, 0] - shapes[:, 2, 2]
     return shapes
 
 
 def _sample_times(times: Array, u: Array) -> Array:
-    """Sample times next to all discontinuities and between them; more near the ends, where the profile bends most."""
+    """Sample times next to all discontinuities and between them; more near the ends, where curvature is largest.
+
+    Args:
+        times: (K + 1,) times of the discontinuities, s.
+        u: knots of the pace, s.
+    """
     starts, widths = times[:-1, None], np.diff(times)[:, None]
     is_near_end = (times[:-1] < u[END_PARABOLAS]) | (times[1:] > u[-1 - END_PARABOLAS])
     sparse, dense = (
@@ -269,9 +278,9 @@ def _sample_times(times: Array, u: Array) -> Array:
 MAX_STEPS = 60
 """Largest number of interior-point steps."""
 INITIAL_PACE_RATIO = 0.98
-"""Ratio to the steady pace of the initial pace, which is strictly feasible."""
+"""Ratio of the initial pace to the steady pace; it is below 1 because the start must be strictly feasible."""
 BOUNDARY_RATIO = 0.99
-"""Ratio of a step to the distance to the nearest constraint."""
+"""Ratio of a step to the step that reaches the nearest constraint."""
 MIN_CENTRING_RATIO = 1e-3
 """Smallest ratio of the target to the current complementarity."""
 STATIONARITY_RATIO = 1e-2
@@ -279,19 +288,19 @@ STATIONARITY_RATIO = 1e-2
 
 
 def optimize_pace(limits: PaceConstraints, tolerance: float) -> Array:
-    """Coefficients (K + 2,) of the pace with the shortest duration, by a primal-dual interior-point method.
+    """Compute the coefficients (K + 2,) of the pace with the shortest duration, by a primal-dual interior-point method.
 
     Args:
-        tolerance: relative excess over the shortest duration that the tangents at the result allow.
+        tolerance: relative tolerance of the duration: largest complementarity as a share of the duration.
     """
     linalg: Any = import_module("scipy.linalg")
     widths, gauss_shapes = _gauss_points(limits)
-    b = np.full(len(limits.u) + 1, INITIAL_PACE_RATIO * limits.steady_pace())
-    slacks = limits.slacks(b)
-    duration, gradient, hessian = _duration(widths, gauss_shapes, b)
+    coefficients = np.full(len(limits.u) + 1, INITIAL_PACE_RATIO * limits.steady_pace())
+    slacks = limits.slacks(coefficients)
+    duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
     multipliers = 0.1 * duration / len(slacks) / slacks
     for _ in range(MAX_STEPS):
-        y = limits.at_samples(b)[0]
+        y = limits.at_samples(coefficients)[0]
         complementarity = float(multipliers @ slacks)
         if (
             complementarity < tolerance * duration
@@ -305,7 +314,7 @@ def optimize_pace(limits: PaceConstraints, tolerance: float) -> Array:
         bands[0] += diagonal
         try:
             factor = linalg.cholesky_banded(bands, lower=True)
-        except (linalg.LinAlgError, ValueError):  # singular by rounding: the current iterate is as good as possible
+        except (linalg.LinAlgError, ValueError):  # singular by rounding; no better iterate can be computed
             break
 
         newton_step = partial(_newton_step, limits, linalg, factor, gradient, y)
@@ -313,26 +322,28 @@ def optimize_pace(limits: PaceConstraints, tolerance: float) -> Array:
         multiplier_step = -multipliers - ratios * slack_step
         predicted_multipliers = multipliers + _step_length(multipliers, multiplier_step) * multiplier_step
         predicted_slacks = slacks + _step_length(slacks, slack_step) * slack_step
-        predicted = predicted_multipliers @ predicted_slacks
+        predicted_complementarity = predicted_multipliers @ predicted_slacks
         target = (
-            min(1.0, max((float(predicted) / complementarity) ** 3, MIN_CENTRING_RATIO)) * complementarity / len(slacks)
+            min(1.0, max((float(predicted_complementarity) / complementarity) ** 3, MIN_CENTRING_RATIO))
+            * complementarity
+            / len(slacks)
         )
         centred_multipliers = (target - multiplier_step * slack_step) / slacks
         step, slack_step = newton_step(centred_multipliers)
         multiplier_step = centred_multipliers - multipliers - ratios * slack_step
-        b = b + _step_length(slacks, slack_step, BOUNDARY_RATIO) * step
+        coefficients = coefficients + _step_length(slacks, slack_step, BOUNDARY_RATIO) * step
         multipliers = multipliers + _step_length(multipliers, multiplier_step, BOUNDARY_RATIO) * multiplier_step
-        slacks = limits.slacks(b)
-        duration, gradient, hessian = _duration(widths, gauss_shapes, b)
-    return b
+        slacks = limits.slacks(coefficients)
+        duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
+    return coefficients
 
 
 def _newton_step(
     limits: PaceConstraints, linalg: Any, factor: Array, gradient: Array, y: Array, multipliers: Array
 ) -> tuple[Array, Array]:
-    """Newton step (K + 2,) for the multipliers (G,), and the change (G,) of the slacks by it.
+    """Newton step (K + 2,) of the coefficients for given multipliers (G,), and the resulting change (G,) of the slacks.
 
-    At the end of the step the multipliers balance the gradient of the duration.
+    After the step, the weighted gradients of the slacks balance the gradient of the duration to first order.
     """
     step = linalg.cho_solve_banded(
         (factor, True), limits.weighted_gradient(multipliers, y) - gradient, check_finite=False
@@ -341,16 +352,16 @@ def _newton_step(
 
 
 def _gauss_points(limits: PaceConstraints) -> tuple[Array, Array]:
-    """Widths (K, 1) of the parabolas, and y at the two Gauss points of each by its coefficients (K, 2, 3)."""
+    """Widths (K, 1) of the parabolas, and derivatives (K, 2, 3) of y at their two Gauss points by the coefficients."""
     widths = np.diff(limits.u)[:, None]
     x = (widths * (0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)))[..., None]
     y, dy, ddy = (limits.shapes[:, None, order] for order in range(3))
     return widths, y + x * (dy + 0.5 * x * ddy)
 
 
-def _duration(widths: Array, gauss_shapes: Array, b: Array) -> tuple[float, Array, Array]:
+def _duration(widths: Array, gauss_shapes: Array, coefficients: Array) -> tuple[float, Array, Array]:
     """Duration, its gradient (K + 2,), and its second derivatives by the coefficients of each parabola (K, 3, 3)."""
-    y = np.einsum("kgi,ki->kg", gauss_shapes, neighbours(b))
+    y = np.einsum("kgi,ki->kg", gauss_shapes, neighbours(coefficients))
     gradient = sum_by_coefficient(np.einsum("kg,kgi->ki", -0.25 * widths * y**-1.5, gauss_shapes))
     hessian = np.einsum("kg,kgi,kgj->kij", 0.375 * widths * y**-2.5, gauss_shapes, gauss_shapes)
     return 0.5 * float((widths * y**-0.5).sum()), gradient, hessian
@@ -374,19 +385,19 @@ def _bands(by_piece: Array) -> Array:
 GRID = 300
 """Number of grid points of the first base profile."""
 CURVATURE_JERK_SHARE = 0.3
-"""Share of the jerk limit that the curvature may use in the first base profile."""
+"""Ratio to the jerk limit: largest jerk at constant speed along the curve, in the first base profile."""
 MIN_DERIVATIVE = 1e-100
 """Smallest derivative, to avoid division by 0."""
 AVERAGING_WINDOWS = (0.01, 0.03, 0.1, 0.3)
-"""Averaging windows as shares of the duration; the one that gives the shortest steady profile is used."""
+"""Averaging windows as shares of the duration; the window that gives the shortest steady profile is used."""
 AVERAGE_INTERVALS = 2000
 """Number of intervals of the averaged profile."""
 FIRST_PIECES, MAX_PIECES, PIECES_PER_WAYPOINT = 200, 1000, 3
-"""Pieces of the pace: at first, at most, and additionally for each waypoint of the curve."""
+"""Number of pieces of the pace: in the first round, at most, and additionally for each waypoint of the curve."""
 TOLERANCES = (1e-2, 3e-3, 3e-3)
-"""Relative tolerance of the duration in each round; the last round is only run while limits are exceeded."""
+"""Relative tolerance of the duration in each round; the last round is only run if limits are still exceeded."""
 ACCEPTED_SLOWDOWN = 1.003
-"""Slowdown factor above which more samples and another round are worth their cost."""
+"""Slowdown factor above which samples are added and another round is run."""
 
 
 def jerk_limited_profile(
@@ -409,8 +420,10 @@ def jerk_limited_profile(
         candidates.append(replace(reparameterized, stretch=float(factors.max()) * (1.0 + LIMIT_MARGIN)))
         if len(candidates) > 1 and factors.max() < ACCEPTED_SLOWDOWN:
             break
-        exceeded = np.flatnonzero(factors > ACCEPTED_SLOWDOWN)
-        sample_times = times[exceeded, None] + np.diff(times)[exceeded, None] * np.linspace(0.1, 0.9, 9)
+        exceeding_intervals = np.flatnonzero(factors > ACCEPTED_SLOWDOWN)
+        sample_times = times[exceeding_intervals, None] + np.diff(times)[exceeding_intervals, None] * np.linspace(
+            0.1, 0.9, 9
+        )
         extra_s = np.union1d(extra_s, reparameterized.at(sample_times.ravel())[0])
         count = min(FIRST_PIECES + PIECES_PER_WAYPOINT * len(curve.s), MAX_PIECES)
         profile = _as_cubic_profile(
@@ -420,12 +433,12 @@ def jerk_limited_profile(
 
 
 def _steady_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
-    """Profile with the largest steady speed at each s, from rest to rest; changes of the speed are not limited."""
+    """Profile with the largest steady speed at each s, from rest to rest; changes of this speed are not limited."""
     s = grid_along(curve, GRID)
-    _, first, second, third = (np.maximum(np.abs(derivative), MIN_DERIVATIVE) for derivative in curve.at(s))
-    speeds = velocity / first, np.sqrt(acceleration / second), np.cbrt(CURVATURE_JERK_SHARE * jerk / third)
-    ends = np.sqrt(2.0 * np.minimum(s, curve.length - s) * (acceleration / first).min(axis=1))
-    return profile_from_speeds(s, np.minimum(np.min(speeds, axis=(0, 2)), ends))
+    _, q_s, q_ss, q_sss = (np.maximum(np.abs(derivative), MIN_DERIVATIVE) for derivative in curve.at(s))
+    speeds = velocity / q_s, np.sqrt(acceleration / q_ss), np.cbrt(CURVATURE_JERK_SHARE * jerk / q_sss)
+    end_speeds = np.sqrt(2.0 * np.minimum(s, curve.length - s) * (acceleration / q_s).min(axis=1))
+    return profile_from_speeds(s, np.minimum(np.min(speeds, axis=(0, 2)), end_speeds))
 
 
 def _averaged_position(profile: CubicProfile, window: float) -> tuple[float, Callable[[Array], Array]]:
@@ -446,5 +459,5 @@ def _as_cubic_profile(duration: float, position_at: Callable[[Array], Array], co
 
 
 def _steady_duration(curve: JointSpline, profile: CubicProfile, limits: tuple[Array, Array, Array]) -> float:
-    """Duration of a profile that is stretched as a whole until the limits hold, s."""
+    """Duration (s) of a profile whose time is stretched by a constant factor until the limits are kept."""
     return profile.duration / np.sqrt(pace_constraints(curve, profile, *limits).steady_pace())

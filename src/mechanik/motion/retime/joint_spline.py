@@ -1,4 +1,4 @@
-"""A path as a C2 curve: a cubic spline through its waypoints that stays close to the straight segments."""
+"""Joint-space splines: C2 cubic curves through the waypoints of a path, close to its straight segments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 
 DUPLICATE_DISTANCE = 1e-9
-"""rad and m: closer waypoints are the same."""
+"""rad and m: waypoints closer than this are duplicates."""
 MAX_CLOSURE_ERROR = 1e-7
-"""m and rad: largest loop closure error on the spline, before loops are closed again."""
+"""m and rad: largest loop closure error of the spline itself; the loops of a trajectory are closed by projection."""
 MAX_REFINEMENTS = 24
 """Largest number of rounds in which waypoints are inserted."""
 MAX_WAYPOINTS = 20_000
@@ -35,8 +35,9 @@ class JointSpline:
 
     Attributes:
         mechanism: the mechanism of the configurations.
-        s: (N,) parameters of the waypoints from 0: length along the straight segments, rad and m.
-        coefficients: (4, N - 1, nq) of each cubic, highest power first, in s minus the s of the waypoint before.
+        s: (N,) parameters of the waypoints, starting at 0: length along the straight segments, rad and m.
+        coefficients: (4, N - 1, nq) coefficients of each cubic, highest power first, as a function of the difference
+            from s at the start of the segment.
         deviation: largest deviation from the straight segments, rad or m.
     """
 
@@ -53,42 +54,42 @@ class JointSpline:
     def at(self, s: Array) -> tuple[Array, Array, Array, Array]:
         """Evaluate q (M, nq) at s (M,) and its first three derivatives by s, (M, nv) each.
 
-        The first derivative is a dof velocity by s, the others are its derivatives.
+        The first derivative is the velocity of the dofs with s as time; the others are its derivatives by s.
         """
         space = self.mechanism.space
         k = np.clip(np.searchsorted(self.s, s, side="right") - 1, 0, len(self.s) - 2)
-        x = (np.clip(s, 0.0, self.s[-1]) - self.s[k])[:, None]
+        offset = (np.clip(s, 0.0, self.s[-1]) - self.s[k])[:, None]
         c3, c2, c1, c0 = self.coefficients[:, k]
-        q = ((c3 * x + c2) * x + c1) * x + c0
-        by_q = (3 * c3 * x + 2 * c2) * x + c1, 6 * c3 * x + 2 * c2, 6 * c3
-        first, second, third = (np.empty((len(s), space.nv)) for _ in range(3))
-        for rate, derivative in zip((first, second, third), by_q, strict=True):
-            rate[:, space.scalars_v] = derivative[:, space.scalars_q]
-        for at_q, at_v in zip(space.quaternions_q, space.quaternions_v, strict=True):
-            quaternion_part, rotation_part = slice(at_q, at_q + 4), slice(at_v, at_v + 3)
-            angular = _angular_derivatives(
-                q[:, quaternion_part], *(derivative[:, quaternion_part] for derivative in by_q)
+        q = ((c3 * offset + c2) * offset + c1) * offset + c0
+        q_derivatives = (3 * c3 * offset + 2 * c2) * offset + c1, 6 * c3 * offset + 2 * c2, 6 * c3
+        v_s, v_ss, v_sss = (np.empty((len(s), space.nv)) for _ in range(3))
+        for dof_derivative, derivative in zip((v_s, v_ss, v_sss), q_derivatives, strict=True):
+            dof_derivative[:, space.scalars_v] = derivative[:, space.scalars_q]
+        for first_q, first_v in zip(space.quaternions_q, space.quaternions_v, strict=True):
+            quaternion_part, rotation_part = slice(first_q, first_q + 4), slice(first_v, first_v + 3)
+            angular_derivatives = _angular_derivatives(
+                q[:, quaternion_part], *(derivative[:, quaternion_part] for derivative in q_derivatives)
             )
-            first[:, rotation_part], second[:, rotation_part], third[:, rotation_part] = angular
+            v_s[:, rotation_part], v_ss[:, rotation_part], v_sss[:, rotation_part] = angular_derivatives
             q[:, quaternion_part] = quaternion.normalize(q[:, quaternion_part])
-        return q, first, second, third
+        return q, v_s, v_ss, v_sss
 
     def configurations(self, s: Array) -> Array:
-        """q (M, nq) at s (M,), without derivatives."""
+        """Evaluate q (M, nq) at s (M,), without derivatives."""
         k = np.clip(np.searchsorted(self.s, s, side="right") - 1, 0, len(self.s) - 2)
-        x = (np.clip(s, 0.0, self.s[-1]) - self.s[k])[:, None]
+        offset = (np.clip(s, 0.0, self.s[-1]) - self.s[k])[:, None]
         q = (
-            (self.coefficients[0, k] * x + self.coefficients[1, k]) * x + self.coefficients[2, k]
-        ) * x + self.coefficients[3, k]
-        for at_q in self.mechanism.space.quaternions_q:
-            q[:, at_q : at_q + 4] = quaternion.normalize(q[:, at_q : at_q + 4])
+            (self.coefficients[0, k] * offset + self.coefficients[1, k]) * offset + self.coefficients[2, k]
+        ) * offset + self.coefficients[3, k]
+        for first_q in self.mechanism.space.quaternions_q:
+            q[:, first_q : first_q + 4] = quaternion.normalize(q[:, first_q : first_q + 4])
         return q
 
 
 def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     """Fit a spline that deviates from the straight segments of a path by at most `deviation` and keeps loops closed.
 
-    Where it would deviate more, waypoints are inserted, which makes corners tighter.
+    Where the spline would deviate more, waypoints are inserted, which makes corners tighter.
 
     Args:
         deviation: rad or m.
@@ -107,27 +108,27 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     while True:
         lengths = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
         if len(q) == 2:
-            pieces = _straight_segment(lengths, q)
+            coefficients = _straight_segment(lengths, q)
         else:
-            pieces = np.array(interpolate.CubicSpline(lengths, q, bc_type="natural").c)
-        deviations, errors = _deviations(lengths, q, pieces), _constraint_errors(mechanism, lengths, pieces)
+            coefficients = np.array(interpolate.CubicSpline(lengths, q, bc_type="natural").c)
+        deviations, errors = _deviations(lengths, q, coefficients), _constraint_errors(mechanism, lengths, coefficients)
         segments = np.flatnonzero((deviations > deviation) | (errors > MAX_CLOSURE_ERROR))
         rounds_left -= 1
         if not len(segments) or not rounds_left or len(q) + len(segments) > MAX_WAYPOINTS:
-            return JointSpline(mechanism, lengths, pieces, float(deviations.max()))
-        middle = 0.5 * (s[segments] + s[segments + 1])
-        s = np.insert(s, segments + 1, middle)
-        q = _continuous_quaternions(mechanism, np.insert(q, segments + 1, path.at(middle), axis=0))
+            return JointSpline(mechanism, lengths, coefficients, float(deviations.max()))
+        s_middle = 0.5 * (s[segments] + s[segments + 1])
+        s = np.insert(s, segments + 1, s_middle)
+        q = _continuous_quaternions(mechanism, np.insert(q, segments + 1, path.at(s_middle), axis=0))
 
 
 def _distinct_waypoints(path: Path) -> Path:
     """The path without waypoints that equal their predecessor."""
     if len(path) < 2:
-        raise ShapeError("the path has one waypoint; a path that is retimed needs 2 or more")
+        raise ShapeError("the path has one waypoint; retiming needs a path with 2 or more waypoints")
     is_distinct = np.linalg.norm(path.mechanism.difference(path.q[:-1], path.q[1:]), axis=1) > DUPLICATE_DISTANCE
     if not is_distinct.any():
         raise ShapeError(
-            f"all {len(path)} waypoints of the path are the same configuration; a path that is retimed must move"
+            f"all {len(path)} waypoints of the path are the same configuration; retiming needs a path that moves"
         )
     return path if is_distinct.all() else Path(path.mechanism, path.q[np.append(True, is_distinct)])
 
@@ -144,29 +145,29 @@ def _continuous_quaternions(mechanism: Mechanism, q: Array) -> Array:
 
 def _straight_segment(lengths: Array, q: Array) -> Array:
     """Coefficients (4, 1, nq) of the straight segment between two waypoints."""
-    pieces = np.zeros((4, 1, q.shape[1]))
-    pieces[2, 0], pieces[3, 0] = (q[1] - q[0]) / lengths[1], q[0]
-    return pieces
+    coefficients = np.zeros((4, 1, q.shape[1]))
+    coefficients[2, 0], coefficients[3, 0] = (q[1] - q[0]) / lengths[1], q[0]
+    return coefficients
 
 
-def _inside_segments(lengths: Array, pieces: Array) -> Array:
+def _inside_segments(lengths: Array, coefficients: Array) -> Array:
     """Configurations (N - 1, 7, nq) inside each segment."""
-    x = (np.diff(lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
-    c3, c2, c1, c0 = pieces[:, :, None]
-    return ((c3 * x + c2) * x + c1) * x + c0
+    offset = (np.diff(lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
+    c3, c2, c1, c0 = coefficients[:, :, None]
+    return ((c3 * offset + c2) * offset + c1) * offset + c0
 
 
-def _deviations(lengths: Array, q: Array, pieces: Array) -> Array:
+def _deviations(lengths: Array, q: Array, coefficients: Array) -> Array:
     """Deviation (N - 1,) of each cubic from the straight segment between its waypoints, rad or m."""
     segment = (q[1:] - q[:-1])[:, None]
-    offset = _inside_segments(lengths, pieces) - q[:-1, None]
+    offset = _inside_segments(lengths, coefficients) - q[:-1, None]
     share = np.clip((offset * segment).sum(axis=2) / np.maximum((segment * segment).sum(axis=2), 1e-300), 0.0, 1.0)
     return np.abs(offset - share[..., None] * segment).max(axis=(1, 2))
 
 
-def _constraint_errors(mechanism: Mechanism, lengths: Array, pieces: Array) -> Array:
+def _constraint_errors(mechanism: Mechanism, lengths: Array, coefficients: Array) -> Array:
     """Largest error (N - 1,) of loops and joint constraints in the middle of each segment, m or rad."""
-    q_middle = _inside_segments(lengths, pieces)[:, len(SEGMENT_FRACTIONS) // 2]
+    q_middle = _inside_segments(lengths, coefficients)[:, len(SEGMENT_FRACTIONS) // 2]
     errors = max_closure_errors(mechanism, q_middle)
     for relation in joint_constraint_relations(mechanism).values():
         constraint_errors = [
@@ -177,7 +178,9 @@ def _constraint_errors(mechanism: Mechanism, lengths: Array, pieces: Array) -> A
 
 
 def _angular_derivatives(Q: Array, Q1: Array, Q2: Array, Q3: Array) -> tuple[Array, Array, Array]:
-    """Angular velocity in body axes and its first two derivatives, (M, 3) each, from a quaternion curve of any norm.
+    """Angular velocity w in body axes and its first two derivatives, (M, 3) each, from a quaternion curve of any norm.
+
+    With n = |Q|^2 and W = 2 vec(Q* Q'), the angular velocity is w = W / n; its derivatives follow from W = n w.
 
     Args:
         Q, Q1, Q2, Q3: (M, 4) the quaternion, not normalized, and its first three derivatives.

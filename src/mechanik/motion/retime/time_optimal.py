@@ -2,11 +2,11 @@
 
 Let x = (ds/dt)^2 and u = d2s/dt2. Then the velocity and acceleration of a dof are q' x^1/2 and q' u + q'' x, so all
 limits are linear in (u, x), and x + 2 u ds is the x at the next grid point. A backward pass computes the largest x at
-each grid point from which the end is reached at rest (the controllable set); a forward pass takes the largest u that
-stays inside. Rest is feasible everywhere because limits are symmetric, so the sets start at x = 0.
+each grid point from which the end can be reached at rest (the controllable set). A forward pass uses the largest u that
+stays inside these sets. Rest is feasible everywhere because limits are symmetric, so the sets start at x = 0.
 
-Limits are kept on a grid. Where they are exceeded between two grid points, points are inserted; the rest is
-compensated by a small stretch of the time.
+Limits are kept at grid points. Where they are exceeded between two grid points, points are inserted. A small stretch of
+the time compensates the remaining excess.
 
 H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
 Transactions on Robotics 34(3), 2018. L. Berscheid and T. Kröger, "Jerk-limited real-time trajectory generation with
@@ -27,32 +27,32 @@ from mechanik.motion.retime.time_profile import CubicProfile, slowdown_factors
 from mechanik.spatial.array import Array
 
 STRAIGHT_TOLERANCE = 1e-9
-"""Second derivative times length below which a curve is straight."""
+"""Product of second derivative and length of a curve, without unit: below this the curve is straight."""
 ROUNDING_STRETCH = 1e-12
-"""Relative stretch of time, so that rounding does not exceed a limit."""
-NEGLIGIBLE = 1e-12
-"""Ratio to the largest coefficient of u, below which a limit does not depend on u."""
+"""Relative stretch of time that prevents rounding errors from exceeding a limit."""
+NEGLIGIBLE_RATIO = 1e-12
+"""Ratio to the largest coefficient of u: a limit with a smaller coefficient does not depend on u."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")
 def time_optimal_profile(curve: JointSpline, velocity: Array, acceleration: Array, s: Array) -> CubicProfile:
-    """Time-optimal profile from rest to rest, with limits (nv,) kept at the grid points s (M,) and nearly between them.
+    """Time-optimal profile from rest to rest within velocity and acceleration limits (nv,), which may be infinite.
 
-    Limits may be infinite.
+    The limits are kept at the grid points s (M,); between them they may be exceeded slightly.
     """
-    _, first, second, _ = curve.at(s)
+    _, q_s, q_ss, _ = curve.at(s)
     ds = np.diff(s)
-    moves = first.any(axis=0)
-    first, second = first[:, moves], second[:, moves]
-    x_max = ((velocity[moves] / np.abs(first)) ** 2).min(axis=1)
-    # acceleration / limit = u_ratio u + x_ratio x within [-1, 1], at both ends of each interval
-    u_ratio = np.stack([first[:-1], first[1:] + 2.0 * second[1:] * ds[:, None]], axis=1) / acceleration[moves]
-    x_ratio = np.stack([second[:-1], second[1:]], axis=1) / acceleration[moves]
+    is_moving = q_s.any(axis=0)
+    q_s, q_ss = q_s[:, is_moving], q_ss[:, is_moving]
+    x_max = ((velocity[is_moving] / np.abs(q_s)) ** 2).min(axis=1)
+    # at both ends of each interval, acceleration / limit = u_ratio u + x_ratio x must be within [-1, 1]
+    u_ratio = np.stack([q_s[:-1], q_s[1:] + 2.0 * q_ss[1:] * ds[:, None]], axis=1) / acceleration[is_moving]
+    x_ratio = np.stack([q_ss[:-1], q_ss[1:]], axis=1) / acceleration[is_moving]
     u_ratio, x_ratio = u_ratio.reshape(len(ds), -1), x_ratio.reshape(len(ds), -1)
-    bounds_u = np.abs(u_ratio) > NEGLIGIBLE * np.abs(u_ratio).max()
+    bounds_u = np.abs(u_ratio) > NEGLIGIBLE_RATIO * np.abs(u_ratio).max()
     x_max[:-1] = np.minimum(x_max[:-1], np.where(bounds_u, np.inf, 1.0 / np.abs(x_ratio)).min(axis=1))
     u_ratio = np.where(bounds_u, u_ratio, 1.0)
-    # slope x - reach <= u <= slope x + reach, and u >= -half_rate x, since the next x is not below 0
+    # slope x - reach <= u <= slope x + reach, and u >= -half_rate x, because the next x must not be below 0
     slope, reach = -x_ratio / u_ratio, np.where(bounds_u, 1.0 / np.abs(u_ratio), np.inf)
     half_rate = 0.5 / ds
     x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, reach, -half_rate[:, None], np.zeros((len(ds), 1))))
@@ -72,16 +72,17 @@ def time_optimal_profile(curve: JointSpline, velocity: Array, acceleration: Arra
 
 
 def _first_crossing(upper_slope: Array, upper: Array, lower_slope: Array, lower: Array) -> Array:
-    """Least x, by the last axis, beyond which a lower bound of u exceeds an upper bound.
+    """Smallest x, over the last axis, beyond which a lower bound of u exceeds an upper bound.
 
-    The upper bounds are `upper_slope` x + `upper`, the lower ones `lower_slope` x + `lower`; they admit u at x = 0.
+    The upper bounds are `upper_slope` x + `upper`, the lower bounds `lower_slope` x + `lower`. At x = 0 no lower bound
+    exceeds an upper bound.
     """
-    closing = lower_slope - upper_slope
-    return np.where(closing > 0.0, (upper - lower) / closing, np.inf).min(axis=-1)
+    slope_difference = lower_slope - upper_slope
+    return np.where(slope_difference > 0.0, (upper - lower) / slope_difference, np.inf).min(axis=-1)
 
 
 def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
-    """Time-optimal profile on a straight segment within limits (nv,), up to rounding; the jerk limit may be infinite.
+    """Time-optimal profile on a straight segment within limits (nv,), by ruckig; the jerk limit may be infinite.
 
     Raises:
         MissingExtra: ruckig is not installed.
@@ -92,8 +93,10 @@ def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Arr
     except ImportError:
         raise MissingExtra("time-optimal motion along a straight segment", "plan") from None
     _, direction, _, _ = curve.at(np.zeros(1))
-    moves = direction[0] != 0.0
-    limits = [float((limit[moves] / np.abs(direction[0][moves])).min()) for limit in (velocity, acceleration, jerk)]
+    is_moving = direction[0] != 0.0
+    limits = [
+        float((limit[is_moving] / np.abs(direction[0][is_moving])).min()) for limit in (velocity, acceleration, jerk)
+    ]
     request: Any = ruckig.InputParameter(1)
     request.current_position, request.target_position = [0.0], [curve.length]
     request.max_velocity, request.max_acceleration, request.max_jerk = ([limit] for limit in limits)
@@ -113,21 +116,21 @@ def is_straight(curve: JointSpline) -> bool:
     return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT_TOLERANCE and len(curve.s) == 2)
 
 
-def grid_along(curve: JointSpline, grid: int) -> Array:
-    """Grid of about `grid` values of s, with all waypoints and at least 2 intervals between each two of them."""
-    widths = np.diff(curve.s)
-    counts = np.maximum(np.ceil(grid * widths / curve.length), 2).astype(np.int64)
+def grid_along(curve: JointSpline, point_count: int) -> Array:
+    """Grid of about `point_count` values of s that contains all waypoints, with 2 or more intervals per segment."""
+    interval_lengths = np.diff(curve.s)
+    interval_counts = np.maximum(np.ceil(point_count * interval_lengths / curve.length), 2).astype(np.int64)
     pieces: list[Array] = []
-    for k, count in enumerate(counts.tolist()):
+    for k, count in enumerate(interval_counts.tolist()):
         pieces.append(np.linspace(float(curve.s[k]), float(curve.s[k + 1]), count, endpoint=False))
     return np.concatenate([*pieces, curve.s[-1:]])
 
 
 def profile_from_speeds(s: Array, speed: Array) -> CubicProfile:
-    """Profile with the given speed ds/dt (M,) at s (M,); the acceleration is constant between two grid points."""
-    widths, speed_sums = np.diff(s), speed[:-1] + speed[1:]
-    durations = 2.0 * widths / np.maximum(speed_sums, 1e-12)
-    accelerations = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * widths)
+    """Profile with speeds ds/dt (M,) at s (M,); the acceleration is constant between two grid points."""
+    interval_lengths, speed_sums = np.diff(s), speed[:-1] + speed[1:]
+    durations = 2.0 * interval_lengths / np.maximum(speed_sums, 1e-12)
+    accelerations = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * interval_lengths)
     return CubicProfile(
         np.append(0.0, np.cumsum(durations)),
         np.stack([s[:-1], speed[:-1], accelerations, np.zeros(len(accelerations))], 1),
@@ -141,19 +144,21 @@ MAX_GRID_POINTS = 6000
 MAX_ROUNDS = 6
 """Largest number of rounds in which grid points are inserted."""
 LIMIT_MARGIN = 1e-4
-"""Relative margin to limits, for the motion between the times at which they are checked."""
+"""Relative margin to the limits, because they may be exceeded between the times at which they are checked."""
 
 
 def acceleration_limited_profile(curve: JointSpline, velocity: Array, acceleration: Array) -> CubicProfile:
-    """Time-optimal profile within velocity and acceleration limits (nv,), which also hold between grid points."""
-    s = grid_along(curve, GRID)  # contains the waypoints of the curve
+    """Time-optimal profile within velocity and acceleration limits (nv,), which are also kept between grid points."""
+    s = grid_along(curve, GRID)
     limits = velocity, acceleration, None
     profile = time_optimal_profile(curve, velocity, acceleration, s)
     for _ in range(MAX_ROUNDS):
-        exceeded = np.flatnonzero(slowdown_factors(curve, profile, profile.breaks, limits) > 1.0 + LIMIT_MARGIN)
-        if not len(exceeded) or len(s) + len(exceeded) > MAX_GRID_POINTS:
+        exceeding_intervals = np.flatnonzero(
+            slowdown_factors(curve, profile, profile.breaks, limits) > 1.0 + LIMIT_MARGIN
+        )
+        if not len(exceeding_intervals) or len(s) + len(exceeding_intervals) > MAX_GRID_POINTS:
             break
-        s = np.insert(s, exceeded + 1, 0.5 * (s[exceeded] + s[exceeded + 1]))
+        s = np.insert(s, exceeding_intervals + 1, 0.5 * (s[exceeding_intervals] + s[exceeding_intervals + 1]))
         profile = time_optimal_profile(curve, velocity, acceleration, s)
     factor = float(slowdown_factors(curve, profile, profile.breaks, limits).max())
     return replace(profile, stretch=factor * (1.0 + LIMIT_MARGIN))

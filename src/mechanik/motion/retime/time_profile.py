@@ -1,7 +1,7 @@
-"""Time profiles: the path parameter s as a function of time, and how much limits are exceeded along a curve.
+"""Time profiles: the path parameter s as a function of time, and the factors by which limits are exceeded.
 
-A `CubicProfile` is piecewise cubic in time. A `ReparameterizedProfile` runs through another profile at a variable pace.
-`slowdown_factors` measures limits between the times at which a derivative is discontinuous.
+A `CubicProfile` is piecewise cubic in time. A `ReparameterizedProfile` evaluates another profile at a time that passes
+at a variable pace. `slowdown_factors` compares velocity, acceleration and jerk along a curve with their limits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TimeProfile(Protocol):
 
     @property
     def breaks(self) -> Array:
-        """Times at which the jerk may be discontinuous, s; the first is 0, the last the duration."""
+        """Times at which the jerk may be discontinuous, s; the first time is 0, the last time is the duration."""
         ...
 
     def at(self, t: Array) -> Array:
@@ -61,38 +61,38 @@ class CubicProfile:
         return self.stretch * self.t
 
     def at(self, t: Array) -> Array:
-        """s and its first three derivatives by time (4, M) at times t (M,); constant s outside."""
+        """s and its first three derivatives by time (4, M) at times t (M,); outside of the duration s is constant."""
         unstretched = np.asarray(t, dtype=np.float64) / self.stretch
-        end = float(self.t[-1])
-        clipped = np.clip(unstretched, 0.0, end)
+        end_time = float(self.t[-1])
+        clipped = np.clip(unstretched, 0.0, end_time)
         k = np.clip(np.searchsorted(self.t, clipped, side="right") - 1, 0, len(self.state) - 1)
-        x = clipped - self.t[k]
+        elapsed = clipped - self.t[k]
         s, v, a, j = self.state[k].T
         derivatives = np.stack([
-            s + x * (v + x * (a / 2 + x * j / 6)),
-            v + x * (a + x * j / 2),
-            a + x * j,
+            s + elapsed * (v + elapsed * (a / 2 + elapsed * j / 6)),
+            v + elapsed * (a + elapsed * j / 2),
+            a + elapsed * j,
             j,
         ])  # fmt: skip
-        derivatives[1:, (unstretched < 0.0) | (unstretched > end)] = 0.0
+        derivatives[1:, (unstretched < 0.0) | (unstretched > end_time)] = 0.0
         return derivatives / self.stretch ** np.arange(4.0)[:, None]
 
 
 def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> CubicProfile:
-    """Approximate a monotonic profile by a cubic B-spline in time; it is monotonic, too.
+    """Approximate a monotonic profile by a monotonic cubic B-spline in time.
 
     The coefficients follow Schoenberg's variation-diminishing rule: each is the value at the mean of three knots. Near
-    the ends the mean is replaced so that the spline starts and ends like t^3: at rest and without acceleration.
+    the ends the mean is modified: the spline then starts and ends like t^3, at rest and without acceleration.
 
     Args:
         times: (K + 1,) knots, from 0 to the duration, s.
         position_at: function from times (M,) to s (M,), increasing from 0.
     """
     interpolate: Any = import_module("scipy.interpolate")
-    before, after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
-    knots = np.concatenate([before, times, times[-1] + after])
+    knots_before, knots_after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
+    knots = np.concatenate([knots_before, times, times[-1] + knots_after])
     triples = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
-    # far from an end the cube roots differ from the mean by nearly the same small amount, which cancels
+    # far from an end, both cube roots differ from their means by nearly the same small amount, which cancels
     from_start, to_end = np.cbrt(triples.prod(axis=0)), np.cbrt((times[-1] - triples).prod(axis=0))
     sites = from_start - to_end + (times[-1] - triples.mean(axis=0))
     coefficients = position_at(np.clip(sites, 0.0, times[-1]))
@@ -102,20 +102,20 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
 
 
 SERIES_LIMIT = 1e-2
-"""Arguments below this are evaluated by power series, because the closed forms lose digits."""
+"""Smaller arguments are evaluated by power series, because the closed forms lose precision there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReparameterizedProfile:
-    """A time profile that runs through a base profile at a variable pace.
+    """A time profile that evaluates a base profile at a time u, which passes at a variable pace.
 
-    u is the time of the base profile. The pace y(u) is the square of du/dt, piecewise quadratic in u.
+    The pace y(u) is the square of du/dt and piecewise quadratic in u.
 
     Attributes:
         base: the base profile.
         u: (K + 1,) bounds of the quadratic pieces, s; they contain all discontinuities of the base profile's jerk.
         pace: (K, 3) y, above 0, and its first two derivatives by u at the start of each piece.
-        t: (K + 1,) time at which each u is passed, s.
+        t: (K + 1,) time at which each u is reached, s.
         stretch: factor by which time is stretched.
     """
 
@@ -142,23 +142,24 @@ class ReparameterizedProfile:
         pace = self.pace[k]
         x, speed = _position_and_speed(pace, unstretched - self.t[k])
         dy, ddy = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
-        # just below the next bound, so that a u that rounding pushed over it stays in this piece
+        # limited to just below the next bound, because rounding may move u into the next piece
         u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
-        s, first, second, third = self.base.at(u)
+        s, s_u, s_uu, s_uuu = self.base.at(u)
         y = speed**2
         return np.stack([
             s,
-            first * speed / self.stretch,
-            (second * y + 0.5 * first * dy) / self.stretch**2,
-            (third * y + 1.5 * second * dy + 0.5 * first * ddy) * speed / self.stretch**3,
+            s_u * speed / self.stretch,
+            (s_uu * y + 0.5 * s_u * dy) / self.stretch**2,
+            (s_uuu * y + 1.5 * s_uu * dy + 0.5 * s_u * ddy) * speed / self.stretch**3,
         ])  # fmt: skip
 
 
 def reparameterize(base: CubicProfile, u: Array, pace: Array) -> ReparameterizedProfile:
     """Build a reparameterized profile from the pace (K, 3) of each piece between the u (K + 1,), and compute its times.
 
-    The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. From its values v0, v1 at both ends of a
-    piece of width h follows the duration t: tanh(w t / 2) = w h / (v0 + v1).
+    The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. The duration t of a piece of width h follows
+    from the speeds v0 and v1 at its ends: tanh(w t / 2) = w h / (v0 + v1). In the code, z = (w h / (v0 + v1))^2, which
+    is negative where y'' is negative; tanh is then replaced by tan.
     """
     widths, (y, dy, ddy) = np.diff(u), pace.T
     speed_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
@@ -171,7 +172,11 @@ def reparameterize(base: CubicProfile, u: Array, pace: Array) -> Reparameterized
 
 
 def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
-    """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3)."""
+    """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3).
+
+    These are sums of hyperbolic functions of w t where y'' is positive, and of trigonometric functions where y'' is
+    negative; see `reparameterize`. In the code, z = y'' t^2 / 2.
+    """
     y, dy, ddy = pace.T
     z = 0.5 * ddy * t**2
     is_small, is_positive = np.abs(z) < SERIES_LIMIT, z > 0.0
@@ -192,38 +197,44 @@ def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
 EDGE_OFFSET_RATIO = 1e-6
 """Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
 SAMPLES_PER_INTERVAL, DENSE_SAMPLES, DENSE_INTERVALS = 12, 120, 40
-"""Numbers of samples between two discontinuities: usually, and in the WORST intervals with the largest values."""
+"""Numbers of samples between two discontinuities: in all intervals, and in the DENSE_INTERVALS intervals with the
+largest values."""
 SAME_BREAK_RATIO = 1e-4
-"""Ratio to a piece: closer discontinuities count as one."""
+"""Ratio to the length of a piece: closer discontinuities count as one."""
 
 DerivativeLimits = tuple[Array, Array, Array | None]
 """Limits on velocity, acceleration and jerk, (nv,) each."""
 
 
 def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
-    """Times (K + 1,) between which all derivatives are continuous: breaks of the profile and waypoints of the curve."""
+    """Times (K + 1,) at which a derivative may be discontinuous: breaks of the profile and waypoints of the curve."""
     waypoints, t = curve.s[1:-1], profile.breaks
     times = np.interp(waypoints, profile.at(t)[0], t)
     min_speed = 1e-9 * curve.length / profile.duration
     for _ in range(4):
         s, speed, _, _ = profile.at(times)
         times = np.clip(times + (waypoints - s) / np.maximum(speed, min_speed), 0.0, t[-1])
-    after = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
-    min_gap = SAME_BREAK_RATIO * (t[after] - t[after - 1])
-    is_separate = (times - t[after - 1] > min_gap) & (t[after] - times > min_gap)
+    next_break = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
+    min_gap = SAME_BREAK_RATIO * (t[next_break] - t[next_break - 1])
+    is_separate = (times - t[next_break - 1] > min_gap) & (t[next_break] - times > min_gap)
     return np.unique(np.concatenate([t, times[is_separate]]))
 
 
 def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tuple[Array, Array, Array, Array]:
-    """q (M, nq) at times t (M,), and velocity, acceleration and jerk of all dofs, (M, nv) each."""
+    """Configurations q (M, nq) at times t (M,), and velocity, acceleration and jerk of all dofs, (M, nv) each."""
     s, speed, acceleration, jerk = profile.at(t)
-    q, first, second, third = curve.at(s)
-    u, w, z = speed[:, None], acceleration[:, None], jerk[:, None]
-    return q, first * u, second * u**2 + first * w, third * u**3 + 3 * second * u * w + first * z
+    q, q_s, q_ss, q_sss = curve.at(s)
+    s_dot, s_ddot, s_dddot = speed[:, None], acceleration[:, None], jerk[:, None]
+    return (
+        q,
+        q_s * s_dot,
+        q_ss * s_dot**2 + q_s * s_ddot,
+        q_sss * s_dot**3 + 3 * q_ss * s_dot * s_ddot + q_s * s_dddot,
+    )
 
 
 def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
-    """Factor (K,) by which each interval between times (K + 1,) has to be slower to keep the limits."""
+    """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits."""
     samples = _sampled_factors(curve, profile, times[:-1], times[1:], limits, SAMPLES_PER_INTERVAL)
     # a parabola exceeds its samples by at most an eighth of the second difference
     excess = np.maximum(2.0 * samples[:, 1:-1] - samples[:, :-2] - samples[:, 2:], 0.0) / 8.0
@@ -231,20 +242,24 @@ def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, lim
     estimates[:, :-2] = np.maximum(estimates[:, :-2], samples[:, :-2] + excess)
     estimates[:, 1:-1] = np.maximum(estimates[:, 1:-1], samples[:, 1:-1] + excess)
     estimates[:, 2:] = np.maximum(estimates[:, 2:], samples[:, 2:] + excess)
-    factors, worst = samples.max(axis=1), np.argsort(estimates.max(axis=1))[-DENSE_INTERVALS:]
-    dense_samples = _sampled_factors(curve, profile, times[worst], times[worst + 1], limits, DENSE_SAMPLES)
-    factors[worst] = np.maximum(factors[worst], dense_samples.max(axis=1))
+    factors, worst_intervals = samples.max(axis=1), np.argsort(estimates.max(axis=1))[-DENSE_INTERVALS:]
+    dense_samples = _sampled_factors(
+        curve, profile, times[worst_intervals], times[worst_intervals + 1], limits, DENSE_SAMPLES
+    )
+    factors[worst_intervals] = np.maximum(factors[worst_intervals], dense_samples.max(axis=1))
     return factors
 
 
 def _sampled_factors(
-    curve: JointSpline, profile: TimeProfile, start: Array, end: Array, limits: DerivativeLimits, count: int
+    curve: JointSpline, profile: TimeProfile, start_times: Array, end_times: Array, limits: DerivativeLimits, count: int
 ) -> Array:
-    """Factor (K, looks) by which the motion has to be slower at samples between `start` and `end` (K,)."""
-    t = start[:, None] + (end - start)[:, None] * np.linspace(EDGE_OFFSET_RATIO, 1.0 - EDGE_OFFSET_RATIO, count)
+    """Factor (K, count) by which the motion must be slowed down at samples between start and end times (K,)."""
+    t = start_times[:, None] + (end_times - start_times)[:, None] * np.linspace(
+        EDGE_OFFSET_RATIO, 1.0 - EDGE_OFFSET_RATIO, count
+    )
     _, *rates = joint_derivatives(curve, profile, t.ravel())
-    worst = np.zeros(t.size)
+    factors = np.zeros(t.size)
     for power, (rate, limit) in enumerate(zip(rates, limits, strict=True), start=1):
         if limit is not None:
-            worst = np.maximum(worst, (np.abs(rate) / limit).max(axis=1) ** (1.0 / power))
-    return worst.reshape(t.shape)
+            factors = np.maximum(factors, (np.abs(rate) / limit).max(axis=1) ** (1.0 / power))
+    return factors.reshape(t.shape)

@@ -1,4 +1,4 @@
-"""`retime`: a time-optimal trajectory along a path within rate limits, and its result type `Trajectory`."""
+"""Compute a time-optimal trajectory along a path within rate limits: `retime` and its result `Trajectory`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
 
 MAX_SAMPLES = 10_000_000
-"""Largest number of samples that `resample` makes."""
+"""Largest number of samples that `resample` returns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trajectory:
-    """A path with times, velocities and accelerations; made by `mk.retime`.
+    """A path with times, velocities and accelerations; the result of `mk.retime`.
+
+    All arrays are read-only.
 
     Attributes:
         mechanism: the mechanism; it is not moved.
-        times: (N,) from 0, s; read-only, as all arrays here.
+        times: (N,) times of the samples, starting at 0, s.
         q: (N, nq) configurations; loops are closed.
-        v, a: (N, nv) velocities and accelerations of the dofs, rad or m, per s and s^2.
+        v: (N, nv) velocities of the dofs, rad/s or m/s.
+        a: (N, nv) accelerations of the dofs, rad/s^2 or m/s^2.
         curve: the geometric curve, q as a function of s.
         profile: the time profile, s as a function of time.
 
@@ -125,18 +128,20 @@ class Trajectory:
         )
 
     def to_path(self) -> Path:
-        """The samples as a path whose s are seconds."""
+        """The samples as a path; its s is the time in seconds."""
         return Path(self.mechanism, self.q, self.times)
 
     def _close_loops(self, q: Array) -> Array:
+        """Project q (N, nq) onto loops and joint constraints."""
         if not (self.mechanism.closures or self.mechanism.joint_constraints):
             return q
         if "loops" not in self._solver_cache:
             self._solver_cache["loops"] = Solver(self.mechanism)
-        return np.array([self._solver_cache["loops"].solve(q0=row).require().q for row in q]).reshape(q.shape)
+        return np.array([self._solver_cache["loops"].solve(q0=q_start).require().q for q_start in q]).reshape(q.shape)
 
 
 def _as_times(t: ArrayLike) -> Array:
+    """Validate times and return them as an array."""
     try:
         times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
@@ -156,9 +161,9 @@ def sample_trajectory(mechanism: Mechanism, curve: JointSpline, profile: TimePro
 
 
 DEVIATION = 5e-3
-"""rad or m: default of the largest deviation from the straight segments; trades speed at corners for accuracy."""
+"""rad or m: default of the largest deviation from the straight segments; a smaller value makes corners slower."""
 LONG_DURATION = 1000.0
-"""s: longer trajectories get as many samples as one of this duration, by default."""
+"""s: by default, longer trajectories have as many samples as a trajectory of this duration."""
 
 
 def retime(
@@ -172,18 +177,18 @@ def retime(
 ) -> Trajectory:
     """Compute the fastest trajectory along a path within rate limits, from rest to rest.
 
-    The curve is a smooth spline through all waypoints; the `s` of the path is not used. The result is time-optimal for
-    a straight segment, and without a jerk limit. With a jerk limit, other paths take a few percent longer than the
+    The curve is a smooth spline through all waypoints; the `s` of the path is not used. The result is time-optimal if
+    the path is a single straight segment or if there is no jerk limit. Otherwise it takes a few percent longer than the
     optimum.
 
     Args:
         path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
         velocity: rad/s or m/s: a number for all dofs, nv numbers, or numbers by joint or dof name. Joints without a
-            value take the limit of the URDF or SDF file (`mechanism.extras["limits"]`). For a spherical joint, the
-            limit of each of its axes. A mimic joint limits its leader through its ratio.
-        acceleration: the same, per s^2; has to be given unless the model file has it.
-        jerk: the same, per s^3; None: unlimited.
-        deviation: rad or m, largest deviation of the spline from the straight segments. A smaller one makes sharp
+            value use the limit of the URDF or SDF file (`mechanism.extras["limits"]`). The value of a spherical joint
+            is the limit of each of its axes. The limit of a mimic joint also limits its leader, by the ratio.
+        acceleration: rad/s^2 or m/s^2, in the same form; required unless the model file contains it.
+        jerk: rad/s^3 or m/s^3, in the same form; None: unlimited.
+        deviation: rad or m, largest deviation of the spline from the straight segments. A smaller deviation makes sharp
             corners slower.
         samples: number of samples, evenly spaced in time; by default about 100 per second, and at most about 100,000.
 
@@ -206,17 +211,19 @@ def retime(
         raise InvalidArgument(f"path must be a Path, as from mk.plan or mk.follow, not {path!r}")
     max_deviation = as_number(deviation, "deviation")
     if not max_deviation > 0.0:
-        raise ShapeError(f"deviation must be above 0 (rad or m), not {max_deviation:g}; without it corners need a stop")
+        raise ShapeError(
+            f"deviation must be above 0 (rad or m), not {max_deviation:g}; with 0 the motion would stop at each corner"
+        )
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2):
         raise ShapeError(f"samples must be an integer of 2 or more, not {samples!r}")
     curve = fit_joint_spline(path, max_deviation)
-    moves = np.abs(curve.at(curve.s)[1]).max(axis=0)
-    moves[moves < 1e-12 * moves.max()] = 0.0
-    max_velocity = require_rate_limits(path.mechanism, velocity, "velocity", moves)
-    max_acceleration = require_rate_limits(path.mechanism, acceleration, "acceleration", moves)
+    max_speed_by_s = np.abs(curve.at(curve.s)[1]).max(axis=0)
+    max_speed_by_s[max_speed_by_s < 1e-12 * max_speed_by_s.max()] = 0.0
+    max_velocity = require_rate_limits(path.mechanism, velocity, "velocity", max_speed_by_s)
+    max_acceleration = require_rate_limits(path.mechanism, acceleration, "acceleration", max_speed_by_s)
     max_jerk = np.full(len(max_acceleration), np.inf)
     if jerk is not None:
-        max_jerk = require_rate_limits(path.mechanism, jerk, "jerk", moves)
+        max_jerk = require_rate_limits(path.mechanism, jerk, "jerk", max_speed_by_s)
     if is_straight(curve):
         profile = straight_line_profile(curve, max_velocity, max_acceleration, max_jerk)
     elif jerk is None:

@@ -1,7 +1,7 @@
 """Differential inverse kinematics at a fixed time step, within limits on velocity and acceleration.
 
-Input: a mechanism, tasks and a time step. Output: a `Tracker`, whose `step` computes the next configuration from new
-targets.
+Input: a mechanism, tasks and a time step. Output: a `Tracker`; its method `step` computes the next configuration from
+new targets.
 """
 
 from mechanik.motion.tracking.tracker import Task, Tracker, TrackerState, TrackerStatus

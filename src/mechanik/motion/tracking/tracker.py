@@ -1,8 +1,8 @@
-"""`Tracker`: differential inverse kinematics at a fixed time step, within limits on position, velocity, acceleration.
+"""Differential inverse kinematics at a fixed time step, within limits on position, velocity and acceleration.
 
-Each step solves a quadratic program per priority level for the velocity, and integrates it with loops closed. Distances
-to obstacles give bounds on the rate of approach. The module also has the tasks, the state after a step, and the checks
-of a start: within limits, loops closed, and able to stop.
+Each step of a `Tracker` solves a quadratic program for the velocity at each priority level, and integrates the velocity
+with closed loops. The distance to an obstacle bounds the rate of approach. The module also contains the tasks, the
+state after a step, and the checks of the start: within limits, with closed loops, and able to stop before the limits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mechanik.collision.collider import Contact, warn_of_always_close_pairs
 from mechanik.collision.collision_body import Obstacle
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, StructureError
 from mechanik.kernels.tracking import level_qp as layout
-from mechanik.kernels.tracking.level_qp import BY_ACCELERATION, BY_POSITION, BY_VELOCITY
+from mechanik.kernels.tracking.level_qp import LIMITED_BY_ACCELERATION, LIMITED_BY_POSITION, LIMITED_BY_VELOCITY
 from mechanik.model import Frame, Mechanism
 from mechanik.motion.rate_limits import RateLimits, as_rate_limits
 from mechanik.motion.tracking.tracking_problem import (
@@ -46,7 +46,7 @@ class Task:
 
     Attributes:
         objective: the objective with its level, weight and target.
-        gain: 1/s; the error decays at this rate where no limit is active. None: the gain of the tracker.
+        gain: 1/s; the error decays at this rate while no limit is active. None: the gain of the tracker.
 
     Example:
         >>> task = mk.Task(mk.PositionGoal("tool", (0.6, 0.2, 0.0)), gain=5.0)
@@ -66,18 +66,18 @@ class Task:
 
 def as_gain(gain: float, label: str) -> float:
     """Validate a gain: finite and above 0, 1/s."""
-    number = as_number(gain, label)
-    if number <= 0.0:
-        raise ObjectiveError(f"{label} must be above 0 (1/s), not {number:g}")
-    return number
+    value = as_number(gain, label)
+    if value <= 0.0:
+        raise ObjectiveError(f"{label} must be above 0 (1/s), not {value:g}")
+    return value
 
 
 def as_tasks(tasks: Objective | Task | Iterable[Objective | Task]) -> tuple[Task, ...]:
     """Convert an objective, a task or several of them to tasks.
 
     Raises:
-        InvalidArgument: not tasks or objectives.
-        ObjectiveError: there are none.
+        InvalidArgument: an item is neither a task nor an objective.
+        ObjectiveError: the list is empty.
     """
     items = (tasks,) if isinstance(tasks, Objective | Task) else tasks
     if isinstance(items, str) or not isinstance(items, Iterable):
@@ -88,12 +88,16 @@ def as_tasks(tasks: Objective | Task | Iterable[Objective | Task]) -> tuple[Task
     return result
 
 
-LIMIT_NAMES = {BY_ACCELERATION: "acceleration", BY_VELOCITY: "velocity", BY_POSITION: "position"}
+LIMIT_NAMES = {
+    LIMITED_BY_ACCELERATION: "acceleration",
+    LIMITED_BY_VELOCITY: "velocity",
+    LIMITED_BY_POSITION: "position",
+}
 """Name of each limit code of the kernel."""
 
 
 class TrackerStatus(Enum):
-    """Outcome of a tracker step; the value is a sentence for people."""
+    """Outcome of a tracker step; the value is a description."""
 
     MOVED = "within all limits"
     BRAKED = "no velocity kept all limits, closed loops and the clearance; acceleration limits were exceeded"
@@ -120,7 +124,8 @@ class TrackerState:
         v: (nv,) velocity of the last step, rad/s or m/s; read-only.
         time: s, since the start or the last reset.
         status: whether all limits were kept.
-        contacts: pairs closer than the clearance, the closest first, if there were any at the start of the step.
+        contacts: pairs that are closer than the clearance, the closest first; empty if no pair was closer than the
+            clearance at the start of the step.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -140,7 +145,7 @@ class TrackerState:
 
     @property
     def limits(self) -> Mapping[str, str]:
-        """Dofs at an active limit, by name, with its kind: "acceleration", "velocity" or "position"."""
+        """Kind of the active limit by dof name: "acceleration", "velocity" or "position"; only dofs at a limit."""
         return {
             name: LIMIT_NAMES[abs(code)]
             for name, code in zip(self._names, self._limit_codes.tolist(), strict=True)
@@ -149,15 +154,16 @@ class TrackerState:
 
 
 LIMIT_TOLERANCE = 1e-9
-"""rad or m: largest violation of a limit at the start, as solver results may have; the value is clipped."""
+"""rad or m: largest accepted violation of a limit at the start, because solver results may violate limits by rounding;
+the value is clipped."""
 
 
 def stopping_distance(v: float, acceleration: float, dt: float) -> float:
-    """Distance in rad or m until a dof at velocity v stops with full deceleration in time steps of dt."""
+    """Distance (rad or m) that a dof at velocity v moves until it stops, with full deceleration in time steps of dt."""
     if not math.isfinite(acceleration):
         return 0.0
-    n = math.ceil(v / (acceleration * dt)) - 1
-    return dt * (n * v - acceleration * dt * n * (n + 1) / 2) if n > 0 else 0.0
+    step_count = math.ceil(v / (acceleration * dt)) - 1
+    return dt * (step_count * v - acceleration * dt * step_count * (step_count + 1) / 2) if step_count > 0 else 0.0
 
 
 def check_start(
@@ -166,21 +172,22 @@ def check_start(
     """Reject a start from which limits cannot be kept; clip values that exceed limits by rounding.
 
     Args:
-        q, v: (nq,), (nv,) start configuration and velocity; q is clipped in place.
+        q: (nq,) start configuration; it is clipped in place.
+        v: (nv,) start velocity, rad/s or m/s.
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
-        dt: s.
+        dt: time step, s.
 
     Raises:
-        LimitsError: a value is outside its limits, or cannot stop before them.
+        LimitsError: a value is outside its limits, or a dof cannot stop before its limit.
     """
     space = mechanism.space
     for k, name in enumerate(space.q_names):
         low, high = float(bounds[0][k]), float(bounds[1][k])
         if not low - LIMIT_TOLERANCE <= q[k] <= high + LIMIT_TOLERANCE:
             raise LimitsError(
-                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} to {high:.6g}; start inside, or give "
-                "other limits"
+                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} to {high:.6g}; start within the limits, "
+                "or change them with limits="
             )
     q[:] = np.clip(q, bounds[0], bounds[1])
     for k, name in enumerate(space.v_names):
@@ -197,13 +204,14 @@ def check_start(
 
 
 def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None:
-    """Reject a start at which a loop is open or a joint constraint is violated.
+    """Reject a start at which a loop is not closed or a joint constraint is violated.
 
     Args:
+        q: (nq,).
         tolerance: m and rad.
 
     Raises:
-        StructureError: with the name of the loop or constraint.
+        StructureError: a loop is not closed or a joint constraint is violated; the message contains its name.
     """
     for name, closure in mechanism.closures.items():
         for relation in closure_relations(mechanism, closure):
@@ -211,7 +219,7 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
             if error > tolerance:
                 raise StructureError(
                     f"the loop of {name!r} is not closed at the start: error {error:.3g} (m or rad); close it first, "
-                    "as with mk.solve(mechanism)"
+                    "for example with mk.solve(mechanism)"
                 )
     for name, relation in joint_constraint_relations(mechanism).items():
         error = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
@@ -222,20 +230,21 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
 
 
 MIN_SEPARATION_RATE = 0.01
-"""m/s: smallest rate of separation of a pair that is too close; a rate proportional to the violation never ends."""
+"""m/s: smallest rate of separation of a pair that is too close; with a rate proportional to the violation the
+separation would never end."""
 MAX_STEP_SHARE = 0.2
-"""Largest share of the remaining or missing distance that a step may use."""
+"""Ratio to the difference between distance and clearance: largest change of the distance in a step."""
 CLEARANCE_SLACK = 1e-4
-"""m: violation of the clearance that is tolerated, because motion within a step is curved; more is reported and
-removed."""
+"""m: tolerated violation of the clearance, because the motion within a step is curved. A larger violation is reported,
+and the pair is separated."""
 STOP_MARGIN_STEPS = 2
-"""Number of time steps added to the stopping time, because the velocity after this step is not known yet."""
+"""Number of time steps added to the stopping time, because the velocity after this step is not determined yet."""
 
 
 def stopping_time(v: Array, acceleration: Array, dt: float) -> float:
-    """Time in s until all dofs (n,) are at rest, each decelerating in proportion to its velocity.
+    """Time (s) until all dofs (n,) are at rest, if all of them decelerate in proportion to their velocities.
 
-    A margin of STEPS time steps is included.
+    A margin of STOP_MARGIN_STEPS time steps is included.
     """
     return float(np.max(np.abs(v) / acceleration, initial=0.0)) + STOP_MARGIN_STEPS * dt
 
@@ -243,26 +252,26 @@ def stopping_time(v: Array, acceleration: Array, dt: float) -> float:
 def separation_rates(
     distances: Array, clearance: float, stop_time: float, recovery_rate: float, dt: float
 ) -> tuple[Array, Array]:
-    """Wanted and smallest allowed rates of change of the distances (m,), m/s.
+    """Desired and smallest allowed rates of change of the distances, (m,) each, m/s.
 
-    A distance that shrinks at rate r while all dofs decelerate together for a time T shrinks by r T / 2. Four times
-    this is kept, because rates change while links rotate. Distances below the clearance shall grow. The smallest
-    allowed rate applies where the wanted one is impossible: no distance may fall below the clearance, or below the
-    smallest distance if that is less.
+    A distance that decreases at rate r while all dofs decelerate together for a time T decreases by r T / 2. Four times
+    this distance is kept in reserve, because the rates change while links rotate. Distances below the clearance must
+    increase. The smallest allowed rate applies if the desired rate is impossible: then no distance may become smaller
+    than the clearance, or than the current smallest distance if this is below the clearance.
 
     Args:
-        distances: (m,) distances, m.
+        distances: (m,) distances of the pairs, m.
         clearance: m.
         stop_time: T, s.
-        recovery_rate: 1/s, share of the missing distance that is recovered per second.
-        dt: s.
+        recovery_rate: 1/s; share of the missing distance that is recovered per second.
+        dt: time step, s.
     """
     max_rate, shortfall = MAX_STEP_SHARE / dt, clearance - distances
     approach_rates = min(0.5 / stop_time, max_rate) * shortfall
     rates = np.maximum(min(recovery_rate, max_rate) * shortfall, np.minimum(MIN_SEPARATION_RATE, max_rate * shortfall))
     rates = np.where(shortfall > 0.0, rates, approach_rates)
-    smallest = min(clearance - CLEARANCE_SLACK, float(distances.min(initial=np.inf)))
-    return rates, max_rate * (smallest - distances)
+    min_distance = min(clearance - CLEARANCE_SLACK, float(distances.min(initial=np.inf)))
+    return rates, max_rate * (min_distance - distances)
 
 
 Pairs = tuple[tuple[str, str], ...]
@@ -272,11 +281,12 @@ step_kernel = kernel_module("tracking.tracking_step")
 MAX_CLOSURE_ERROR = 1e-8
 """m and rad: largest loop closure error at the start."""
 EVALUATE_ONLY = -1
-"""Argument of the kernel that evaluates residuals without a step."""
+"""Value of the kernel argument `extra_count` for which only residuals are evaluated, without a step."""
 ALWAYS_NEAR = 0.1
-"""m: pairs within the clearance plus this distance are always considered."""
+"""m: pairs closer than the clearance plus this distance are always considered."""
 STOP_DISTANCE_RATIO = 4.0
-"""Ratio to the stopping distance of the links: pairs within it are considered; two links may approach each other."""
+"""Ratio to the stopping distance of the links: pairs closer than this are considered, because two links may approach
+each other."""
 
 
 class Tracker:
@@ -288,35 +298,35 @@ class Tracker:
             send(state.q, state.v)
 
     After every step positions, velocities and accelerations are within their limits, and every dof can still stop
-    before its position limit. Where loops or obstacles leave no such velocity, acceleration limits give way, and the
-    status of the step is BRAKED or STOPPED. Tasks of a lower priority level use only the motion that higher levels
-    leave free. Loops stay closed. The tracker never moves the mechanism. Create a new tracker after an edit of the
+    before its position limit. If loops or obstacles make this impossible, acceleration limits are exceeded, and the
+    status of the step is BRAKED or STOPPED. Tasks of a lower priority level move only in the null space of the levels
+    above. Loops stay closed. The tracker does not move the mechanism. Create a new tracker after an edit of the
     mechanism.
 
     Args:
         mechanism: the mechanism.
-        tasks: objectives, or tasks with a gain each.
+        tasks: objectives, or tasks, which may have a gain.
         dt: s, time step.
         q0: (nq,) start configuration, at rest; default: the current configuration of the mechanism.
         velocity: largest velocity: a number for all dofs, nv numbers, or numbers by joint or dof name; m/s and rad/s.
-            Joints without a value take the limit of the model file, if there is any.
-        acceleration: the same, m/s^2 and rad/s^2. None: unlimited.
-        gain: 1/s, rate at which the errors of tasks without an own gain decay. None: 1 / dt, the whole error in a step
-            as far as limits allow.
-        damping: damping of velocities at singularities; it vanishes away from them.
-        lock: joints or dofs that may not move.
+            Joints without a value use the limit of the model file, if there is any.
+        acceleration: largest acceleration in the same form, m/s^2 and rad/s^2. None: unlimited.
+        gain: 1/s, rate at which the errors of tasks without a gain decay. None: 1 / dt, which removes the whole error
+            in one step if limits allow it.
+        damping: damping of velocities near singularities; elsewhere velocities are not damped.
+        lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         avoid: a `Collider`, or obstacles and "self". Pairs that are too close, at the start or because an obstacle was
             moved, are separated, the closest first.
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
-        follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. A target that moves
-            faster than the mechanism can is approached without it, with timely deceleration.
+        follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. If a target moves
+            faster than the mechanism can, no feed-forward is used, and the mechanism decelerates in time.
 
     Raises:
         LimitsError: the start violates limits.
-        StructureError: loops are open at the start.
+        StructureError: loops are not closed at the start.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -382,7 +392,7 @@ class Tracker:
         )  # fmt: skip
         relations = [item.relations(mechanism) for item in objectives]
         self._targets = TaskTargets(mechanism, problem, task_objectives, relations, self._bounds)
-        self._revision, self._edits = mechanism.revision, Frame.edit_count
+        self._revision, self._edit_count = mechanism.revision, Frame.edit_count
         tables = problem.subproblem.packed.tables
         self._trial, self._q = tables["trial"], tables["trial"][: mechanism.nq]
         self._dof_columns = np.flatnonzero(problem.columns < mechanism.nv)
@@ -392,7 +402,7 @@ class Tracker:
         packed = problem.subproblem.packed
         self._kernel_arguments = (
             packed.ints, packed.floats, problem.table, problem.options, *problem.workspaces, problem.gains,
-            problem.before, problem.ahead,
+            problem.previous_residuals, problem.target_motion,
             problem.extra_jacobian, problem.extra_bounds,
         )  # fmt: skip
         self._v = np.zeros(mechanism.nv)
@@ -417,8 +427,8 @@ class Tracker:
 
     @property
     def time(self) -> float:
-        """s, since the start or the last reset."""
-        return self._steps * self.dt
+        """Time since the start or the last reset, s."""
+        return self._step_count * self.dt
 
     @property
     def velocity(self) -> Array:
@@ -436,19 +446,19 @@ class Tracker:
         return self._targets.objectives
 
     def errors(self) -> tuple[ErrorNorms, ...]:
-        """Errors of all tasks, m and rad; not for fast loops."""
+        """Errors of all tasks, m and rad; too slow to be called in every step of a fast control loop."""
         return tuple(objective.error(self.mechanism, self._q) for objective in self.objectives)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
-        """Restart at q with velocity v; if they are invalid, the state does not change.
+        """Restart at q with velocity v; if q or v is invalid, the state does not change.
 
         Args:
-            q: (nq,) with closed loops; default: the last start.
-            v: (nv,) from which all dofs can stop before their limits, rad/s or m/s; default: at rest.
+            q: (nq,) with closed loops; default: the previous start.
+            v: (nv,) rad/s or m/s; all dofs must be able to stop before their limits. Default: at rest.
 
         Raises:
             LimitsError: q or v violates limits, or v moves a locked dof.
-            StructureError: loops are open at q, or the mechanism was edited.
+            StructureError: loops are not closed at q, or the mechanism was edited.
         """
         self._check_current()
         mechanism, problem = self.mechanism, self._problem
@@ -460,18 +470,21 @@ class Tracker:
         is_fixed = np.ones(mechanism.nv, dtype=np.bool_)
         is_fixed[self._dof_indices] = False
         if v_start[is_fixed].any():
-            raise LimitsError(f"{mechanism.space.v_names[int(np.flatnonzero(v_start * is_fixed)[0])]!r} is locked")
+            raise LimitsError(
+                f"{mechanism.space.v_names[int(np.flatnonzero(v_start * is_fixed)[0])]!r} is locked; its velocity must "
+                "be 0"
+            )
         check_loops_closed(mechanism, q_start, MAX_CLOSURE_ERROR)
-        extra = closure_joint_values(mechanism, q_start)
+        closure_values = closure_joint_values(mechanism, q_start)
         self._trial[:] = 0.0
         self._q[:] = q_start
-        self._trial[mechanism.nq : mechanism.nq + len(extra)] = extra
+        self._trial[mechanism.nq : mechanism.nq + len(closure_values)] = closure_values
         self._v[:] = v_start
         problem.table[layout.RATE], problem.table[layout.CURVATURE_RATE] = 0.0, 0.0
         problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._unit
-        problem.ahead[:] = 0.0
-        self._last: Array | None = None
-        self._steps, self._targets_changed, self._is_new = 0, True, True
+        problem.target_motion[:] = 0.0
+        self._last_positions: Array | None = None
+        self._step_count, self._targets_changed, self._is_first_step = 0, True, True
         self._start = q_start.copy()
 
     # ---- steps ------------------------------------------------------------------------------
@@ -480,8 +493,8 @@ class Tracker:
         """Advance by a time step.
 
         Args:
-            targets: as for `Solver.solve`: the target of the only task, a target for each task, or targets by name, all
-                at the end of the step. Tasks without a new target keep theirs.
+            targets: targets at the end of the step, as for `Solver.solve`: the target of the only task, a target for
+                each task, or targets by task name. Tasks without a new target keep their target.
 
         Returns:
             The new state.
@@ -491,59 +504,63 @@ class Tracker:
         if self._is_too_near and self._collider is not None:
             contacts = self._collider.contacts(self._q, self._clearance)
         return TrackerState(
-            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, STATUS_BY_CODE[code], contacts,
-            self._names, self._problem.limit_codes[self._dof_columns],
+            read_only(self._q.copy()), read_only(self._v.copy()), self._step_count * self.dt, STATUS_BY_CODE[code],
+            contacts, self._names, self._problem.limit_codes[self._dof_columns],
         )  # fmt: skip
 
     def advance(self, targets: Targets | None = None) -> int:
-        """Advance by a time step like `step`, without building a state; read `q` and `v` afterwards.
+        """Advance by a time step as in `step`, without building a state; read `q` and `v` afterwards.
 
         Returns:
             0 if all limits were kept, else 1 (BRAKED), 2 (STOPPED) or 3 (TOO_NEAR); see `TrackerStatus`.
         """
-        if Frame.edit_count != self._edits:
+        if Frame.edit_count != self._edit_count:
             self._check_current()
         problem = self._problem
         if targets is not None:
             self._targets.set_targets(targets, self._q)
             self._targets_changed = True
         extra_count = 0
-        if problem.has_functions or self._collider is not None or self._is_new:
+        if problem.has_functions or self._collider is not None or self._is_first_step:
             extra_count = self._evaluate()
         code = int(
             step_kernel.tracking_step(*self._kernel_arguments, extra_count, problem.limit_codes, self._targets_changed)
         )
         self._targets_changed = False
-        self._steps += 1
+        self._step_count += 1
         self._v[self._dof_indices] = problem.table[layout.RATE, self._dof_columns] * self._unit
         return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
 
     # ---- internals --------------------------------------------------------------------------
 
     def _evaluate(self) -> int:
-        """Evaluate residuals written in Python and the distances to obstacles; return the number of extra rows."""
+        """Evaluate Python residuals and the distances to obstacles; return the number of extra rows."""
         problem, mechanism = self._problem, self.mechanism
         if problem.has_functions:
             evaluate_python_residuals(mechanism, problem.subproblem, problem.relations, mechanism.nq)
-        if self._is_new:  # before the first step targets have no velocity
+        if self._is_first_step:  # sets the previous residuals: before the first step, targets have no velocity
             step_kernel.tracking_step(*self._kernel_arguments, EVALUATE_ONLY, problem.limit_codes, True)
-            self._is_new = False
+            self._is_first_step = False
         if self._collider is None:
             return 0
         positions = mechanism.poses(self._q)[:, :3, 3]
-        motion = 0.0 if self._last is None else float(np.linalg.norm(positions - self._last, axis=1).max())
-        self._last = positions
+        largest_motion = (
+            0.0
+            if self._last_positions is None
+            else float(np.linalg.norm(positions - self._last_positions, axis=1).max())
+        )
+        self._last_positions = positions
         stop_time = stopping_time(self._v, self._rates[1], self.dt)
-        reach = self._clearance + max(ALWAYS_NEAR, STOP_DISTANCE_RATIO * stop_time * motion / self.dt)
-        distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=reach)
+        max_distance = self._clearance + max(ALWAYS_NEAR, STOP_DISTANCE_RATIO * stop_time * largest_motion / self.dt)
+        distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=max_distance)
         count, bounds = len(distances), problem.extra_bounds
-        rates, smallest = separation_rates(
+        rates, min_rates = separation_rates(
             distances, self._clearance, stop_time, float(problem.options[layout.LIMIT_APPROACH_RATE]), self.dt
         )
-        bounds[:count, 1], bounds[:count, layout.WANTED_RATE], bounds[:count, layout.MIN_RATE] = (
+        bounds[:count, 1], bounds[:count, layout.DESIRED_DISTANCE_RATE], bounds[:count, layout.MIN_DISTANCE_RATE] = (
             np.inf,
             rates,
-            smallest,
+            min_rates,
         )
         problem.extra_jacobian[:count] = 0.0
         problem.extra_jacobian[:count, self._dof_columns] = distance_jacobian[:, self._dof_indices] * self._unit
@@ -552,6 +569,7 @@ class Tracker:
         return count
 
     def _check_current(self) -> None:
+        """Reject a mechanism that was edited after the tracker was created."""
         if self.mechanism.revision != self._revision:
             raise StructureError("the mechanism was edited after the tracker was created; create a new tracker")
-        self._edits = Frame.edit_count
+        self._edit_count = Frame.edit_count

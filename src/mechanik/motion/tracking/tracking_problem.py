@@ -1,4 +1,4 @@
-"""The compiled problem of a tracker: kernel tables from a mechanism and tasks, and fast writers for new targets."""
+"""The compiled problem of a tracker: kernel tables for a mechanism and its tasks, and fast writers for new targets."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, m
 from mechanik.spatial.array import Array
 
 CLOSURE_TOL = 1e-12
-"""m and rad: tolerance to which loops are closed, where rounding allows it."""
+"""m and rad: tolerance of loop closures, unless rounding errors are larger."""
 SINGULARITY_VALUE = 0.1
-"""Singular value at which damping starts, lengths relative to the mechanism's size; a Panda at its home pose has
-0.2."""
+"""Smallest singular value of the Jacobian, with lengths relative to the mechanism's size, below which velocities are
+damped; for a Panda at its home pose it is 0.2."""
 BRAKING_SHARE = 0.5
-"""Share of the acceleration limit for braking before a position limit, where loops couple dofs. The rest is for the
-accelerations that the curvature of the loops requires."""
+"""Ratio to the acceleration limit: largest deceleration before a position limit, for dofs that loops couple. The
+remaining acceleration is reserved for the curvature of the loops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrozenObjective(Objective):
-    """An objective with fixed relations, in which periodic joint targets are the nearest equivalent values."""
+    """An objective with fixed relations; its periodic joint targets are the nearest equivalent values."""
 
     fixed_relations: tuple[Relation, ...] = ()
 
@@ -42,7 +42,7 @@ class FrozenObjective(Objective):
 
 
 def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: tuple[Array, Array]) -> Objective:
-    """The objective with periodic joint targets replaced by the equivalents nearest to q (nq,).
+    """Replace the periodic joint targets of an objective by the equivalent values nearest to q (nq,).
 
     Objectives that are not joint objectives are returned unchanged.
 
@@ -65,18 +65,18 @@ class TrackingProblem:
     Attributes:
         problem: the problem.
         subproblem: its only subproblem.
-        relations: relation of each residual block, for those that are Python functions.
+        relations: relation of each residual block; needed for residuals that are Python functions.
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
-        gains: (rows,) 1/s.
-        before: (rows,) residuals with the last targets.
-        ahead: (stages, columns + 1) last motion of the targets, and whether it was a jump.
-        extra_jacobian, extra_bounds: (rows + extra rows, columns) and (rows + extra rows, 4), rows for distances to
-            obstacles.
+        gains: (rows,) gain of each residual row, 1/s.
+        previous_residuals: (rows,) residuals with the previous targets.
+        target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
+        extra_jacobian: (rows + extra rows, columns) Jacobian of the distances to obstacles.
+        extra_bounds: (rows + extra rows, 4) bounds on the rates of these distances.
         workspaces: memory of the kernel.
-        limit_codes: (columns,) the active limit of each column.
+        limit_codes: (columns,) code of the active limit of each column; 0: none.
         columns: (columns,) index in v of each column that is not a slack; nv and above for joints that close loops.
-        has_functions: whether residuals are written in Python.
+        has_functions: whether a residual is a Python function.
     """
 
     problem: Problem
@@ -85,8 +85,8 @@ class TrackingProblem:
     table: Array
     options: Array
     gains: Array
-    before: Array
-    ahead: Array
+    previous_residuals: Array
+    target_motion: Array
     extra_jacobian: Array
     extra_bounds: Array
     workspaces: tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]
@@ -116,22 +116,22 @@ def build_tracking_problem(
     extra_rows: int,
     dt: float,
     damping: float,
-    follows: bool,
+    follows_targets: bool,
 ) -> TrackingProblem:
     """Compile a mechanism and objectives into a problem with the tables of the tracking kernel.
 
     Args:
-        active: (nv,) dofs that may move.
+        active: (nv,) whether each dof may move.
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
-        gains: of each objective, 1/s.
+        gains: gain of each objective, 1/s.
         extra_rows: largest number of extra rows, for distances to obstacles.
-        dt: s.
-        damping: at singularities.
-        follows: whether the velocity of moving targets is fed forward.
+        dt: time step, s.
+        damping: damping of velocities at singularities.
+        follows_targets: whether the velocity of moving targets is fed forward.
     """
     empty_relation = Relation(RelationKind.FUNCTION, (), function=_empty_residual)
-    # an empty residual that depends on all dofs, so that all are in the same subproblem, also those without a goal
+    # an empty residual that depends on all dofs puts all of them into one subproblem, also dofs without a goal
     all_dofs = FrozenObjective(
         fixed_relations=(empty_relation,), level=min(item.level for item in objectives), name="all dofs"
     )
@@ -150,18 +150,18 @@ def build_tracking_problem(
     compiled = replace(compiled, subproblems=(subproblem,))
     tables = packed.tables
     columns = packed.columns[packed.columns >= 0]
-    n, scale = len(columns), tables["scale"]
-    table = np.zeros((layout.COLUMN_TABLE_ROWS, n))
+    column_count, scale = len(columns), tables["scale"]
+    table = np.zeros((layout.COLUMN_TABLE_ROWS, column_count))
     table[[layout.MAX_VELOCITY, layout.MAX_ACCELERATION, layout.VALUE_MAX]] = math.inf
     table[layout.VALUE_MIN] = -math.inf
     is_dof = columns < mechanism.nv
-    for row, rate in zip((layout.MAX_VELOCITY, layout.MAX_ACCELERATION), rates, strict=True):
-        table[row, is_dof] = rate[columns[is_dof]] / scale[:n][is_dof]
-    for k in range(n):
-        x = tables["column_x"][k]
-        if 0 <= x < mechanism.nq:
-            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = bounds[0][x], bounds[1][x]
-        elif x >= 0:
+    for rate_row, rate in zip((layout.MAX_VELOCITY, layout.MAX_ACCELERATION), rates, strict=True):
+        table[rate_row, is_dof] = rate[columns[is_dof]] / scale[:column_count][is_dof]
+    for k in range(column_count):
+        x_index = tables["column_x"][k]
+        if 0 <= x_index < mechanism.nq:
+            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = bounds[0][x_index], bounds[1][x_index]
+        elif x_index >= 0:
             table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = tables["lower"][k], tables["upper"][k]
     blocks = tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
     for block, owner in zip(blocks, subproblem.owners, strict=True):
@@ -169,7 +169,7 @@ def build_tracking_problem(
             block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][
                 : block[problem_layout.COLUMN_COUNT]
             ]
-            table[layout.IS_COUPLED, block_columns[block_columns < n]] = 1.0
+            table[layout.IS_COUPLED, block_columns[block_columns < column_count]] = 1.0
     is_limited = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
     longest_stop = float(
         np.max(table[layout.MAX_VELOCITY, is_limited] / table[layout.MAX_ACCELERATION, is_limited], initial=0.0)
@@ -177,15 +177,16 @@ def build_tracking_problem(
     options = np.zeros(layout.OPTION_COUNT)
     options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING] = dt, damping
     options[layout.SINGULARITY_DISTANCE] = SINGULARITY_VALUE
-    options[layout.FOLLOWS_TARGET_VELOCITY] = follows
+    options[layout.FOLLOWS_TARGET_VELOCITY] = follows_targets
     options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stop, BRAKING_SHARE * dt)
     options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOL / compiled.length_unit, 4e-15)
     row_count = packed.sizes["rows"]
     tracking_problem = TrackingProblem(
         compiled, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
-        np.zeros((packed.sizes["stages"], n + 1)),
-        np.zeros((row_count + extra_rows, n)), np.zeros((row_count + extra_rows, 4)),
-        _workspaces(n, row_count, extra_rows), np.zeros(n, dtype=np.int64), columns, has_functions,
+        np.zeros((packed.sizes["stages"], column_count + 1)),
+        np.zeros((row_count + extra_rows, column_count)), np.zeros((row_count + extra_rows, 4)),
+        _workspaces(column_count, row_count, extra_rows), np.zeros(column_count, dtype=np.int64), columns,
+        has_functions,
     )  # fmt: skip
     for task, gain in enumerate(gains):
         tracking_problem.gains[tracking_problem.rows_of(task)] = gain
@@ -193,19 +194,19 @@ def build_tracking_problem(
 
 
 def closure_joint_values(mechanism: Mechanism, q: Array) -> Array:
-    """Values of the joints that close loops and have columns of their own, at configuration q (nq,)."""
+    """Values of the joints that close loops and have separate columns, at configuration q (nq,)."""
     if not any(_needs_nodes(closure) for closure in mechanism.closures.values()):
         return np.zeros(0)
-    copy = mechanism.copy()
-    copy.q = q
-    closures = [closure for closure in copy.closures.values() if _needs_nodes(closure)]
+    mechanism_copy = mechanism.copy()
+    mechanism_copy.q = q
+    closures = [closure for closure in mechanism_copy.closures.values() if _needs_nodes(closure)]
     return np.array([value for closure in closures for value in _closing_joint_values(closure)], dtype=np.float64)
 
 
 def _workspaces(
     columns: int, rows: int, extra_rows: int
 ) -> tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
-    """Workspace arrays of the kernel."""
+    """Workspace arrays of the kernel: matrices, vectors and indices."""
     size = columns + rows + extra_rows + 3
     return (
         np.zeros((layout.MATRIX_COUNT, size, max(columns, rows, 3))),
@@ -215,18 +216,19 @@ def _workspaces(
 
 
 def _empty_residual(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+    """Residual (0,) and Jacobian (0, nv)."""
     return np.zeros(0), np.zeros((0, mechanism.nv))
 
 
 class JointTargetWriter:
-    """Fast writer for the targets of a joint-value task: from names and numbers to the floats of the problem.
+    """Fast conversion of the targets of a joint-value task from a dict to entries of the problem's float table.
 
     Args:
-        names: of the joints.
-        slots: index of each target in the floats of the problem.
+        names: names of the joints.
+        slots: index of each target in the float table of the problem.
         q_indices: index of each joint in q.
-        is_periodic: whether the target means the nearest equivalent angle.
-        limits: (lower, upper) of each joint.
+        is_periodic: whether the target of each joint means the nearest equivalent angle.
+        limits: (lower, upper) of each joint, rad or m.
     """
 
     def __init__(
@@ -237,14 +239,19 @@ class JointTargetWriter:
         is_periodic: Sequence[bool],
         limits: Sequence[tuple[float, float]],
     ) -> None:
-        self._all = tuple(zip(names, slots, q_indices, is_periodic, limits, strict=True))
+        self._entries = tuple(zip(names, slots, q_indices, is_periodic, limits, strict=True))
 
     def read(self, target: Any, q: Array) -> list[tuple[int, float]] | None:
-        """Slots with their values for a target; None if the target needs full validation."""
-        if type(target) is not dict or len(target) != len(self._all):  # type: ignore[arg-type]
+        """Pairs (slot, value) for a target; None if the target needs full validation.
+
+        Args:
+            target: values by joint name.
+            q: (nq,) current configuration; periodic targets become the equivalent values nearest to it.
+        """
+        if type(target) is not dict or len(target) != len(self._entries):  # type: ignore[arg-type]
             return None
         values: list[tuple[int, float]] = []
-        for name, slot, q_index, is_periodic, (low, high) in self._all:
+        for name, slot, q_index, is_periodic, (low, high) in self._entries:
             value: Any = target.get(name)  # type: ignore[union-attr]
             if not isinstance(value, float) or not math.isfinite(value):
                 return None
@@ -261,7 +268,14 @@ def joint_target_writer(
     relations: Sequence[Relation],
     bounds: tuple[Array, Array],
 ) -> JointTargetWriter | None:
-    """Fast writer for a task whose objective is joint values with a single entry of q each; None for other tasks."""
+    """Fast writer for a `JointValues` task whose joints each have one entry in q; None for other tasks.
+
+    Args:
+        task: index of the task.
+        objective: the objective of the task.
+        relations: the compiled relations of the objective.
+        bounds: lower and upper limits, (nq,) each.
+    """
     if not isinstance(objective, JointValues) or any(
         relation.kind is not RelationKind.JOINT_VALUE for relation in relations
     ):
@@ -273,17 +287,17 @@ def joint_target_writer(
     q_indices = [tree.x_of[name] for name in names]
     if max(q_indices) >= len(bounds[0]):
         return None
-    data = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
+    first_slot = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
     blocks = {
-        i: b
-        for b, (owner, i) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True))
+        i: block_index
+        for block_index, (owner, i) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True))
         if owner == task
     }
     if len(blocks) != len(names):
         return None
     return JointTargetWriter(
         names,
-        [data + problem_layout.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
+        [first_slot + problem_layout.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
         q_indices,
         [objective.angle_mode == "nearest" and tree.is_rotational(name) for name in names],
         [(float(bounds[0][k]), float(bounds[1][k])) for k in q_indices],
@@ -291,12 +305,13 @@ def joint_target_writer(
 
 
 class TaskTargets:
-    """Current targets of the tasks, and writers of new ones into the compiled problem.
+    """Current targets of the tasks, and writers that write new targets into the compiled problem.
 
     Args:
+        mechanism: the mechanism.
         tracking_problem: the compiled problem.
         objectives: the objectives as given by the user.
-        relations: relations of each objective, as compiled.
+        relations: compiled relations of each objective.
         bounds: lower and upper limits, (nq,) each.
     """
 
@@ -318,8 +333,8 @@ class TaskTargets:
             joint_target_writer(tracking_problem, k, objective, self._relations[k], bounds)
             for k, objective in enumerate(objectives)
         ]
-        self._joints = {k: writer for k, writer in enumerate(writers) if writer is not None}
-        self._values: dict[int, dict[str, float]] = {}
+        self._joint_writers = {k: writer for k, writer in enumerate(writers) if writer is not None}
+        self._joint_values: dict[int, dict[str, float]] = {}
         self._task_by_name = {item.name: k for k, item in enumerate(objectives) if item.name}
 
     @property
@@ -337,55 +352,60 @@ class TaskTargets:
                 objective if isinstance(objective, JointObjective) else current[k]
                 for k, objective in enumerate(objectives)
             ]
-        for k, values in self._values.items():
+        for k, values in self._joint_values.items():
             objectives[k] = self._objectives[k].with_target(values)  # type: ignore[arg-type]
         return tuple(objectives)
 
     def set_targets(self, targets: Targets, q: Array) -> None:
-        """Write new targets, with periodic angles nearest to q; if any target is invalid, all stay."""
+        """Write new targets; if a target is invalid, no target changes.
+
+        Args:
+            targets: as for `Tracker.step`.
+            q: (nq,) current configuration; periodic targets become the equivalent values nearest to it.
+        """
         if not self._write_fast(targets, q):
             self._write_validated(targets, q)
 
     # ---- internals --------------------------------------------------------------------------
 
     def _write_fast(self, targets: Targets, q: Array) -> bool:
-        """Write targets by the fast writers; return False, without any change, if they need full validation."""
+        """Write targets with the fast writers; return False and change nothing if they need full validation."""
         count, remaining = len(self._objectives), targets
-        values: list[tuple[int, float]] = []
+        slot_values: list[tuple[int, float]] = []
         joint_values: dict[int, dict[str, float]] = {}
-        if self._joints:
+        if self._joint_writers:
             by_task = self._targets_by_task(targets)
             if by_task is None:
                 return False
-            for k, joints in self._joints.items():
+            for k, writer in self._joint_writers.items():
                 if by_task[k] is not None:
-                    slot_values = joints.read(by_task[k], q)
-                    if slot_values is None:
+                    task_values = writer.read(by_task[k], q)
+                    if task_values is None:
                         return False
-                    values += slot_values
+                    slot_values += task_values
                     joint_values[k], by_task[k] = by_task[k], None
             remaining = by_task if any(target is not None for target in by_task) else None
         if remaining is not None:
-            writer = self._multi_writer
-            if writer is None:
+            multi_writer = self._multi_writer
+            if multi_writer is None:
                 return False
             if not isinstance(remaining, Mapping):
-                remaining = (remaining, None) if count == 1 and not self._joints else (*remaining, None)
-            numbers = writer.pack_targets(remaining)
-            if numbers is None:
+                remaining = (remaining, None) if count == 1 and not self._joint_writers else (*remaining, None)
+            packed_targets = multi_writer.pack_targets(remaining)
+            if packed_targets is None:
                 return False
-            if not writer.write(numbers, q):
-                writer.write(writer.initial_values, q)
+            if not multi_writer.write(packed_targets, q):
+                multi_writer.write(multi_writer.initial_values, q)
                 return False
-            writer.initial_values[:] = numbers
+            multi_writer.initial_values[:] = packed_targets
         floats = self._tracking_problem.subproblem.packed.floats
-        for slot, value in values:
+        for slot, value in slot_values:
             floats[slot] = value
-        self._values.update(joint_values)
+        self._joint_values.update(joint_values)
         return True
 
     def _targets_by_task(self, targets: Any) -> list[Any] | None:
-        """A target or None for each task; None if the assignment is not clear."""
+        """The new target of each task, None for tasks without; None if targets cannot be assigned to tasks."""
         count = len(self._objectives)
         if count == 1:
             return [targets]
@@ -410,11 +430,13 @@ class TaskTargets:
             if len(old_relations) != len(new_relations) or not all(
                 same_structure(a, b) for a, b in zip(old_relations, new_relations, strict=True)
             ):
-                raise ObjectiveError(f"{item!r} has other residuals than its task had at first; create a new tracker")
+                raise ObjectiveError(
+                    f"{item!r} has other residuals than when the tracker was created; create a new tracker"
+                )
         for task, new_relations in enumerate(relations):
             write_targets(tracking_problem.problem, task, new_relations)
         self._objectives, self._relations = objectives_with_targets, relations
-        self._values.clear()
+        self._joint_values.clear()
         if self._multi_writer is not None:
             kinds = self._multi_writer.kinds[: len(objectives_with_targets)]
             initial_targets = [

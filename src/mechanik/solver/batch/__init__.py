@@ -1,7 +1,8 @@
-"""Batches of many targets: solved in SIMD lanes for a single serial chain, otherwise by solvers in threads.
+"""Batches of many targets: a single serial chain is solved in SIMD lanes, all other problems by solvers in threads.
 
-A batch takes arrays of targets and starts, and a backend that solves rows. It returns arrays (`BatchResult`), in memory
-or in files. This package imports `search` and the layers below it; `Solver.solve_batch` passes the backend.
+The input of a batch is arrays of targets and starts, and a backend that solves rows. The output is arrays
+(`BatchResult`), in memory or in files. This package imports `search` and the layers below it; `Solver.solve_batch`
+passes the backend.
 """
 
 from mechanik.solver.batch.batch_backends import (

@@ -1,4 +1,4 @@
-"""Batch backends: solvers for single targets, SIMD lanes for serial chains, and lanes with collision avoidance."""
+"""Batch backends: row by row with a solver, in SIMD lanes for a serial chain, and in lanes with collision avoidance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mechanik.solver.batch.batch_rows import (
 )
 from mechanik.solver.batch.batch_store import row_seed
 from mechanik.solver.collision_constraint import CollisionConstraint
-from mechanik.solver.search.chain_search import MIN_IMPROVEMENT
+from mechanik.solver.search.chain_search import MAX_COST_RATIO
 from mechanik.solver.search.collision_free_search import CollisionFreeSearch
 from mechanik.solver.solution import IN_COLLISION_CODE, STATUS_BY_CODE, Solution
 from mechanik.spatial import apply, from_position_wxyz, quaternion, rotation
@@ -42,12 +42,12 @@ from mechanik.spatial.array import Array
 def goal_poses(objective: LinkGoal, values: Array | None, count: int) -> Array:
     """Return the target pose of an objective's frame for each row, (count, 4, 4), contiguous float64.
 
-    Components that a target leaves open are those of the objective; components that the objective does not have are
-    zero or the identity.
+    Components that a target does not define are those of the objective; components that the objective does not have
+    are zero or the identity.
 
     Args:
         objective: the goal.
-        values: targets (count, ...) in any shape that the objective takes; None if its target stays.
+        values: targets (count, ...) in any shape that the objective accepts; None: the target of the objective.
         count: number of rows.
     """
     shape = None if values is None else values.shape[1:]
@@ -102,7 +102,7 @@ def _link_goal_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array
 
 
 SEQUENTIAL_CHUNK_ROWS = 64
-"""Rows of a chunk: a few milliseconds, at 0.05 to 1 ms for each."""
+"""Number of rows in a chunk: a few milliseconds of work, at 0.05 to 1 ms for each row."""
 CODE_BY_STATUS = {status: code for code, status in reversed(list(enumerate(STATUS_BY_CODE)))}
 """First status code of each status."""
 
@@ -123,14 +123,14 @@ class SequentialBackend:
     Args:
         mechanism: the mechanism.
         objectives: the objectives.
-        make_solver: makes a solver for the same problem; solvers are reused for the next batch.
+        make_solver: creates a solver for the same problem; solvers are reused for the next batch.
     """
 
     def __init__(
         self, mechanism: Mechanism, objectives: Sequence[Objective], make_solver: Callable[[], SingleTargetSolver]
     ) -> None:
         self._mechanism, self._objectives, self._make_solver = mechanism, objectives, make_solver
-        self._idle: list[SingleTargetSolver] = []
+        self._idle_solvers: list[SingleTargetSolver] = []
         self._creation_lock = threading.Lock()
         self.chunk, self.checks_poses, self.kernels = (
             SEQUENTIAL_CHUNK_ROWS,
@@ -157,7 +157,7 @@ class SequentialBackend:
                     continue
                 results.q[i], results.iterations[i] = solution.q, solution.iterations
                 code = CODE_BY_STATUS[solution.status]
-                # a level may have converged, and the last step may have left it again
+                # status and success may differ: the last step may have moved a converged level out of its tolerance
                 results.code[i] = CONVERGED if solution.success else code if code != CONVERGED else STALLED
         if was_tried.all():
             results.errors[:] = row_errors(self._mechanism, self._objectives, targets, results.q)
@@ -168,13 +168,13 @@ class SequentialBackend:
 
     @contextmanager
     def _solver(self) -> Generator[SingleTargetSolver]:
-        """Hold a solver for exclusive use. Solvers are made one at a time, since they compile the same mechanism."""
+        """Provide a solver for exclusive use; they are created one at a time, since all compile the same mechanism."""
         with self._creation_lock:
-            solver = self._idle.pop() if self._idle else self._make_solver()
+            solver = self._idle_solvers.pop() if self._idle_solvers else self._make_solver()
         try:
             yield solver
         finally:
-            self._idle.append(solver)
+            self._idle_solvers.append(solver)
 
     def _is_bad_target(self, targets: TargetRows, i: int) -> bool:
         """Return whether the target of a row is invalid."""
@@ -189,11 +189,11 @@ class SequentialBackend:
 
 
 LANE_CHUNK_ROWS = 4096
-"""Rows of a chunk: a few milliseconds, at a microsecond each; larger chunks do not fit into the cache."""
+"""Number of rows in a chunk: a few milliseconds of work, at 1 us for each row. Larger chunks exceed the cache."""
 SEED_COUNT = 1 << 31
 """Number of different seeds of the kernel."""
 ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
-"""Columns of a row's report, behind its status and its attempts."""
+"""Columns of the report of a row; columns 0 and 1 are its status and its attempts."""
 _WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
 _X = from_position_wxyz(np.array([[0.3, -0.2, 0.7], [-0.4, 0.1, 0.2]]), _WXYZ)
 GENERIC_TARGETS: Mapping[Shape, Array] = {POSE: _X, POINT: _X[:, :3, 3], ROTATION: _X[:, :3, :3], WXYZ: _WXYZ}
@@ -214,10 +214,10 @@ class LaneBackend:
 
     Attributes:
         search: search of the chain.
-        sequential: solves the rows that the chain kernel leaves: rows out of reach continue from their best
-            configuration to the closest pose, and invalid rows get a full check.
+        sequential: solves the rows that the chain kernel does not solve: rows out of reach continue from their best
+            configuration to the closest pose, and rows that the kernel rejects are fully validated.
         objective: the goal; see `supports_lanes`.
-        default_q: configuration without a start, (nq,); joints that are not in the chain keep these values.
+        default_q: configuration of rows without a start, (nq,); joints that are not in the chain keep these values.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
@@ -239,40 +239,47 @@ class LaneBackend:
         starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
         mode, key = FROM_TABLE if q0 is None else FROM_SEED, 0.0 if seed is None else float(seed % SEED_COUNT)
         self.search.solve_rows(X, starts, mode, key, q, report)
-        rejected, unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
+        is_rejected, is_unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
         results.code[:] = CONVERGED
-        np.copyto(results.q, q, where=~rejected[:, None])
+        np.copyto(results.q, q, where=~is_rejected[:, None])
         results.iterations[:] = report[:, ITERATIONS_COLUMN]
         results.errors[:, 0, 0], results.errors[:, 0, 1] = (
             report[:, POSITION_ERROR_COLUMN],
             report[:, ROTATION_ERROR_COLUMN],
         )
-        if unsolved.any():
-            self._refine_unsolved(targets, q0, results, unsolved)
-        if rejected.any():
-            valid = rejected.copy()
-            valid[rejected] = normalize_targets(X[rejected])[1]
-            self._solve_rejected(targets, q0, seed, results, rejected, valid)
+        if is_unsolved.any():
+            self._refine_unsolved(targets, q0, results, is_unsolved)
+        if is_rejected.any():
+            is_valid = is_rejected.copy()
+            is_valid[is_rejected] = normalize_targets(X[is_rejected])[1]
+            self._solve_rejected(targets, q0, seed, results, is_rejected, is_valid)
 
     def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
-        """Descend to the closest pose from the best result, or from the seed unless the best is clearly closer."""
-        best, row_targets = results.take(rows), targets.subset(rows)
+        """Descend to the closest pose, from the start of each row, or from the best result of the kernel if q0 is None.
+
+        If a descent from a start ends clearly farther from the target than the best result, descend from both.
+        """
+        best, row_targets = results.subset(rows), targets.subset(rows)
         starts = best.q if q0 is None else q0[rows]
-        closest = self._closest(row_targets, starts, best)
+        closest = self._descend_to_closest(row_targets, starts, best)
         if q0 is not None:
             is_closer = closest.code != CONVERGED
-            is_closer &= self._cost(best) < MIN_IMPROVEMENT * self._cost(closest)
+            is_closer &= self._cost(best) < MAX_COST_RATIO * self._cost(closest)
             if is_closer.any():
-                from_best = self._closest(row_targets.subset(is_closer), best.q[is_closer], best.take(is_closer))
-                from_seed = closest.take(is_closer)
-                wins = (from_best.code == CONVERGED) | (self._cost(from_best) < MIN_IMPROVEMENT * self._cost(from_seed))
-                from_seed.put(wins, from_best.take(wins))
-                closest.put(is_closer, from_seed)
+                results_from_best = self._descend_to_closest(
+                    row_targets.subset(is_closer), best.q[is_closer], best.subset(is_closer)
+                )
+                results_from_start = closest.subset(is_closer)
+                is_better = (results_from_best.code == CONVERGED) | (
+                    self._cost(results_from_best) < MAX_COST_RATIO * self._cost(results_from_start)
+                )
+                results_from_start.write_subset(is_better, results_from_best.subset(is_better))
+                closest.write_subset(is_closer, results_from_start)
         closest.iterations[:] += best.iterations
-        results.put(rows, closest)
+        results.write_subset(rows, closest)
 
-    def _closest(self, targets: TargetRows, starts: Array, previous: RowResults) -> RowResults:
-        results = previous.take(np.ones(len(starts), dtype=np.bool_))
+    def _descend_to_closest(self, targets: TargetRows, starts: Array, previous: RowResults) -> RowResults:
+        results = previous.subset(np.ones(len(starts), dtype=np.bool_))
         self.sequential.solve_rows(targets, starts.copy(), None, results, restarts=0)
         return results
 
@@ -280,17 +287,25 @@ class LaneBackend:
         return self.search.cost(results.errors[:, 0, 0], results.errors[:, 0, 1])
 
     def _solve_rejected(
-        self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, rejected: Mask, valid: Mask
+        self,
+        targets: TargetRows,
+        q0: Array | None,
+        seed: int | None,
+        results: RowResults,
+        is_rejected: Mask,
+        is_valid: Mask,
     ) -> None:
         """Solve the rows that the chain kernel rejects, and mark invalid poses as BAD_TARGET.
 
-        The kernel rejects inaccurate rotations and far starts.
+        The kernel rejects inaccurate rotations and distant starts.
         """
-        results.code[rejected], results.errors[rejected] = BATCH_BAD_TARGET, np.nan
-        if valid.any():
-            valid_results = results.take(valid)
-            self.sequential.solve_rows(targets.subset(valid), None if q0 is None else q0[valid], seed, valid_results)
-            results.put(valid, valid_results)
+        results.code[is_rejected], results.errors[is_rejected] = BATCH_BAD_TARGET, np.nan
+        if is_valid.any():
+            valid_results = results.subset(is_valid)
+            self.sequential.solve_rows(
+                targets.subset(is_valid), None if q0 is None else q0[is_valid], seed, valid_results
+            )
+            results.write_subset(is_valid, valid_results)
 
 
 def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
@@ -324,11 +339,11 @@ def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
 
 
 COLLISION_FREE_CHUNK_ROWS = 1024
-"""Rows of a chunk: tens of milliseconds."""
+"""Number of rows in a chunk: tens of milliseconds of work."""
 
 
 class ConstrainedFallback(Protocol):
-    """Solver of a target whose other solutions are all in collision; `CollisionAvoidance` implements it."""
+    """Solver for targets whose known solutions all collide; `CollisionAvoidance` implements it."""
 
     def solve_constrained(self, targets: Any, q0: Array, rng: np.random.Generator | None) -> Solution: ...
 
@@ -338,7 +353,7 @@ class ConstrainedFallbackSolver:
     """Adapter that gives a `ConstrainedFallback` the interface of a solver.
 
     Attributes:
-        fallback: solves with clearances as constraints.
+        fallback: solver with clearances as constraints.
     """
 
     fallback: ConstrainedFallback
@@ -354,10 +369,10 @@ class CollisionFreeLaneBackend:
     """Backend that solves a serial chain in lanes, checks for collisions, and solves colliding rows again.
 
     Attributes:
-        lanes: solves without regard to collisions.
+        lanes: backend that solves without regard to collisions.
         constraint: collisions to avoid.
-        free_search: searches for other solutions.
-        constrained_fallback: solves the remaining rows one by one, from the least deep solution.
+        free_search: search for collision-free solutions.
+        constrained_fallback: solves the remaining rows one by one, from the solution with the least penetration.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
@@ -371,22 +386,22 @@ class CollisionFreeLaneBackend:
 
     def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
         self.lanes.solve_rows(targets, q0, seed, results)
-        in_collision = results.code == CONVERGED
-        in_collision[in_collision] = ~self.constraint.are_free(results.q[in_collision])
-        if in_collision.any() and not isinstance(targets.values[0], list | tuple):
-            in_collision[in_collision] = ~self._find_other_solutions(targets, q0, results, in_collision)
-        if in_collision.any():
-            results.code[in_collision] = IN_COLLISION_CODE
-            self._solve_constrained(targets, seed, results, in_collision)
+        is_colliding = results.code == CONVERGED
+        is_colliding[is_colliding] = ~self.constraint.are_free(results.q[is_colliding])
+        if is_colliding.any() and not isinstance(targets.values[0], list | tuple):
+            is_colliding[is_colliding] = ~self._find_other_solutions(targets, q0, results, is_colliding)
+        if is_colliding.any():
+            results.code[is_colliding] = IN_COLLISION_CODE
+            self._solve_constrained(targets, seed, results, is_colliding)
 
     def _find_other_solutions(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> Mask:
-        """Search for other solutions of rows, and return whether each is free.
+        """Search for other solutions of rows, write them, and return for each row whether its solution is free.
 
-        A solution that is not free replaces the first only if it is less deep.
+        A colliding solution replaces the first solution only if it penetrates less.
         """
         values: Any = targets.subset(rows).values[0]
         X = np.ascontiguousarray(goal_poses(self.lanes.objective, values, int(rows.sum())))
-        row_results, near = results.take(rows), None if q0 is None else q0[rows]
+        row_results, near = results.subset(rows), None if q0 is None else q0[rows]
         candidates = self.free_search.find_free(X, row_results.q, near)
         is_better = candidates.free.copy()
         is_colliding = candidates.exists & ~candidates.free
@@ -399,12 +414,12 @@ class CollisionFreeLaneBackend:
             candidates.errors[is_better],
         )
         row_results.iterations[:] += candidates.iterations
-        results.put(rows, row_results)
+        results.write_subset(rows, row_results)
         return candidates.free
 
     def _solve_constrained(self, targets: TargetRows, seed: int | None, results: RowResults, rows: Mask) -> None:
-        row_results = results.take(rows)
+        row_results = results.subset(rows)
         earlier_iterations = row_results.iterations.copy()
         self.constrained_fallback.solve_rows(targets.subset(rows), row_results.q.copy(), seed, row_results)
         row_results.iterations[:] += earlier_iterations
-        results.put(rows, row_results)
+        results.write_subset(rows, row_results)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mechanik.errors import CannotSave, NotSolved
 from mechanik.kernels.state_layout import BATCH_PENDING
-from mechanik.solver.batch import batch_store as files
+from mechanik.solver.batch import batch_store
 from mechanik.solver.batch.batch_rows import RowNumbers, RowResults
 from mechanik.solver.batch.batch_store import BatchMetadata
 from mechanik.solver.solution import STATUS_BY_CODE, Status
@@ -21,10 +21,10 @@ from mechanik.validation import format_count, read_only
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a batch: `result` holds the finished rows, and the message says how to resume.
+    """Ctrl-C during a batch: `result` contains the finished rows, and the message explains how to resume.
 
     Args:
-        message: what is finished, and how to resume.
+        message: text with the number of finished rows, and how to resume.
         result: the unfinished result; give it as `out` to the same call to resume.
 
     Example:
@@ -84,7 +84,7 @@ class BatchResult:
     @staticmethod
     def empty(metadata: BatchMetadata) -> BatchResult:
         """Return a result in memory without finished rows."""
-        shape = files.array_shapes(metadata)
+        shape = batch_store.array_shapes(metadata)
         status = np.full(shape["status"], BATCH_PENDING, dtype=np.int8)
         iterations = np.zeros(shape["iterations"], dtype=np.int32)
         return BatchResult(np.zeros(shape["q"]), status, np.full(shape["errors"], np.nan), iterations, metadata)
@@ -97,12 +97,12 @@ class BatchResult:
             folder: folder that a batch was written to.
 
         Raises:
-            FileMissing: if the folder holds no result.
+            FileMissing: if the folder contains no result.
             FormatError: if a file cannot be read.
         """
         path = as_folder(folder)
-        metadata = files.read_metadata(path)
-        arrays = files.read_arrays(path, metadata)
+        metadata = batch_store.read_metadata(path)
+        arrays = batch_store.read_arrays(path, metadata)
         return BatchResult(arrays["q"], arrays["status"], arrays["errors"], arrays["iterations"], metadata, path)
 
     def save(self, folder: str | os.PathLike[str]) -> BatchResult:
@@ -112,20 +112,22 @@ class BatchResult:
             folder: folder to write to.
 
         Raises:
-            CannotSave: if the folder holds other files, or cannot be written.
+            CannotSave: if the folder contains other files, or cannot be written.
         """
         path = as_folder(folder)
-        if files.has_batch(path):
+        if batch_store.has_batch(path):
             raise CannotSave(
-                f"{path} already holds the result of a batch, which is not overwritten; give another folder"
+                f"{path} already contains the result of a batch, which is not overwritten; give another folder"
             )
         q, status, errors, iterations = self._arrays
-        files.create_files(path, self._metadata)
-        writer = files.BatchWriter(path, self._metadata)
-        for first in range(0, len(self), files.ROWS_PER_WRITE):
-            rows = slice(first, min(first + files.ROWS_PER_WRITE, len(self)))
-            code, steps = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
-            writer.put(np.arange(rows.start, rows.stop), RowResults(q[rows], code, errors[rows], steps))
+        batch_store.create_files(path, self._metadata)
+        writer = batch_store.BatchWriter(path, self._metadata)
+        for first in range(0, len(self), batch_store.ROWS_PER_WRITE):
+            rows = slice(first, min(first + batch_store.ROWS_PER_WRITE, len(self)))
+            code, iteration_counts = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
+            writer.write_rows(
+                np.arange(rows.start, rows.stop), RowResults(q[rows], code, errors[rows], iteration_counts)
+            )
             writer.commit()
         writer.close(0.0)
         return BatchResult.open(path)
@@ -214,19 +216,22 @@ class BatchResult:
 
     def __repr__(self) -> str:
         counts = self.counts
-        pending = counts.get(Status.PENDING, 0)
-        rest = f", {pending:,} not solved yet" if pending else ""
-        where = f" in {self.folder}" if self.folder is not None else ""
-        return f"<batch of {format_count(self.count, 'row')}{where}: {counts.get(Status.CONVERGED, 0):,} solved{rest}>"
+        pending_count = counts.get(Status.PENDING, 0)
+        pending_text = f", {pending_count:,} not solved yet" if pending_count else ""
+        folder_text = f" in {self.folder}" if self.folder is not None else ""
+        return (
+            f"<batch of {format_count(self.count, 'row')}{folder_text}: "
+            f"{counts.get(Status.CONVERGED, 0):,} solved{pending_text}>"
+        )
 
     def summary(self) -> str:
         """Return a summary of several lines: the number of rows by status, and the speed."""
-        counts, done = self.counts, self.done
-        solved = counts.get(Status.CONVERGED, 0)
-        share = f" ({format_percent(solved, done)} %)" if done else ""
-        speed = f", {done / self.seconds:,.0f} rows a second" if self.seconds > 0 and done else ""
-        of_all = f"{done:,}" if done == self.count else f"{done:,} of {self.count:,}"
-        lines = [f"{solved:,} of {of_all} rows solved{share} in {self.seconds:.3g} s{speed}"]
+        counts, done_count = self.counts, self.done
+        solved_count = counts.get(Status.CONVERGED, 0)
+        percent_text = f" ({format_percent(solved_count, done_count)} %)" if done_count else ""
+        speed_text = f", {done_count / self.seconds:,.0f} rows a second" if self.seconds > 0 and done_count else ""
+        total_text = f"{done_count:,}" if done_count == self.count else f"{done_count:,} of {self.count:,}"
+        lines = [f"{solved_count:,} of {total_text} rows solved{percent_text} in {self.seconds:.3g} s{speed_text}"]
         width = len(f"{max(counts.values(), default=0):,}")
         name_width = max((len(status.name) for status in counts), default=0)
         lines += [
@@ -239,18 +244,22 @@ class BatchResult:
         """Return this result if every row is solved.
 
         Raises:
-            NotSolved: if not; the message names rows, and the exception carries the result.
+            NotSolved: if a row is not solved; the message names rows, and the exception has the result.
         """
-        failed = np.flatnonzero(self._arrays[1] != 0)
-        if len(failed):
-            named_rows = ", ".join(f"{row} ({self.status_of(row).name})" for row in failed[:MAX_NAMED_ROWS].tolist())
-            more = ", ..." if len(failed) > MAX_NAMED_ROWS else ""
-            raise NotSolved(f"{len(failed):,} of {self.count:,} rows are not solved: row {named_rows}{more}", self)
+        failed_rows = np.flatnonzero(self._arrays[1] != 0)
+        if len(failed_rows):
+            named_rows = ", ".join(
+                f"{row} ({self.status_of(row).name})" for row in failed_rows[:MAX_NAMED_ROWS].tolist()
+            )
+            ellipsis_text = ", ..." if len(failed_rows) > MAX_NAMED_ROWS else ""
+            raise NotSolved(
+                f"{len(failed_rows):,} of {self.count:,} rows are not solved: row {named_rows}{ellipsis_text}", self
+            )
         return self
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- internals ---------------------------------------------------------------------------
 
-    def _put(self, rows: RowNumbers, results: RowResults) -> None:
+    def _write_rows(self, rows: RowNumbers, results: RowResults) -> None:
         """Write results to the arrays of a result in memory, the statuses last."""
         q, status, errors, iterations = self._arrays
         first, last = int(rows[0]), int(rows[-1])
@@ -263,7 +272,7 @@ class BatchResult:
 
 
 def format_percent(part: int, total: int) -> str:
-    """Format a percentage with four digits; never 100 if any is missing."""
+    """Format a percentage with four digits; "over 99.99" if it rounds to 100 although `part` is below `total`."""
     text = f"{100 * part / total:.4g}"
     return "over 99.99" if text == "100" and part < total else text
 

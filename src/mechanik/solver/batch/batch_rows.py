@@ -28,7 +28,7 @@ from mechanik.validation import QUATERNION_TOLERANCE
 def release_pages(array: object) -> None:
     """Release the pages of a memory-mapped array; they are read again from the file when needed.
 
-    Does nothing for an array in memory, nor for a copy-on-write map (mode "c"), whose changes are not in the file.
+    An array in memory stays unchanged, and so does a copy-on-write map (mode "c"), whose changes are not in the file.
     """
     mode = ""
     owner: Any = array
@@ -46,7 +46,7 @@ Shape = tuple[int, ...]
 Mask = npt.NDArray[np.bool_]
 
 POSE_TOLERANCE = 1e-6
-"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; float32 poses pass."""
+"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; float32 is sufficient."""
 
 POSE, POSITION_WXYZ, ROTATION, WXYZ, POINT, NUMBER = (4, 4), (7,), (3, 3), (4,), (3,), ()
 """Shapes of a single target."""
@@ -89,14 +89,14 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
 
 
 def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
-    """Return targets in a shape that `Objective.with_target` takes, and which of them are valid.
+    """Return targets in a shape that `Objective.with_target` accepts, and a mask of the valid targets.
 
     Args:
         rows: targets, (M, ...) float64.
-        skip_pose_check: whether the backend checks poses (4, 4) itself.
+        skip_pose_check: whether to skip the check of poses (4, 4), because the backend checks them.
 
     Returns:
-        Targets (M, ...), with position and quaternion converted to poses (M, 4, 4); and a mask of the valid ones, (M,).
+        Targets (M, ...), with position and quaternion converted to poses (M, 4, 4); and a mask of valid targets, (M,).
     """
     shape = rows.shape[1:]
     with np.errstate(all="ignore"):
@@ -106,8 +106,8 @@ def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array
             has_valid_last_row = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
             return rows, has_valid_last_row & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _is_finite(rows)
         if shape == POSITION_WXYZ:
-            valid = _is_finite(rows) & _is_unit(rows[:, 3:])
-            return from_position_wxyz(rows[:, :3], rows[:, 3:]), valid
+            is_valid = _is_finite(rows) & _is_unit(rows[:, 3:])
+            return from_position_wxyz(rows[:, :3], rows[:, 3:]), is_valid
         if shape == ROTATION:
             return rows, is_rotation(rows, POSE_TOLERANCE) & _is_finite(rows)
         if shape == WXYZ:
@@ -135,12 +135,12 @@ class TargetColumn(Protocol):
     @property
     def count(self) -> int: ...
 
-    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Any, Mask]:
-        """Return the targets of rows, and which of them are numerically valid."""
+    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Any, Mask]:
+        """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
         ...
 
     def row(self, values: Any, i: int) -> Any:
-        """Return row `i` of targets from `take`, in a form that `Objective.with_target` takes."""
+        """Return row `i` of targets from `read`, in a form that `Objective.with_target` accepts."""
         ...
 
     def sample_target(self) -> Any:
@@ -162,7 +162,7 @@ class ArrayColumn:
     def count(self) -> int:
         return len(self.array)
 
-    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         return normalize_targets(read_rows(self.array, rows), skip_pose_check)
 
     def row(self, values: Array, i: int) -> Array | float:
@@ -186,17 +186,19 @@ class NamedColumn:
     def count(self) -> int:
         return len(next(iter(self.arrays.values())))
 
-    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         blocks = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
         return normalize_targets(np.concatenate(blocks, axis=1))
 
     def row(self, values: Array, i: int) -> dict[str, Any]:
         joint_values: dict[str, Any] = {}
-        first = 0
+        first_column = 0
         for name, array in self.arrays.items():
             size = 1 if array.ndim == 1 else array.shape[1]
-            joint_values[name] = float(values[i, first]) if size == 1 else values[i, first : first + size]
-            first += size
+            joint_values[name] = (
+                float(values[i, first_column]) if size == 1 else values[i, first_column : first_column + size]
+            )
+            first_column += size
         return joint_values
 
     def sample_target(self) -> object:
@@ -219,7 +221,7 @@ class ObjectColumn:
     def count(self) -> int:
         return len(self.objects)
 
-    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
+    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
         return [self.objects[i] for i in rows.tolist()], np.ones(len(rows), dtype=np.bool_)
 
     def row(self, values: list[Any], i: int) -> Any:
@@ -233,14 +235,14 @@ class ObjectColumn:
 
 
 def read_rows(array: NumberArray, rows: RowNumbers) -> Array:
-    """Return rows of an array as contiguous float64, not to be written to; no other part of the array is read.
+    """Return rows of an array as contiguous float64; no other part of the array is read.
 
-    A copy, unless the rows already have this layout in memory.
+    The result is a copy, unless the rows already have this layout in memory; so it must not be written to.
     """
     is_contiguous = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
     selection = array[rows[0] : rows[-1] + 1] if is_contiguous else array[rows]
-    is_usable = type(array) is np.ndarray and selection.dtype == np.float64 and selection.flags.carray
-    return cast("Array", selection) if is_usable else np.array(selection, dtype=np.float64, order="C", subok=False)
+    has_layout = type(array) is np.ndarray and selection.dtype == np.float64 and selection.flags.carray
+    return cast("Array", selection) if has_layout else np.array(selection, dtype=np.float64, order="C", subok=False)
 
 
 def as_number_array(values: object, name: str) -> NumberArray:
@@ -264,8 +266,8 @@ class TargetRows:
     """Targets of several rows.
 
     Attributes:
-        columns: targets of each objective; None where the objective keeps its target.
-        values: targets of each column, as its `take` returns them.
+        columns: targets of each objective; None for an objective that keeps its target.
+        values: targets of each column, as its `read` returns them.
         count: number of rows.
     """
 
@@ -274,7 +276,7 @@ class TargetRows:
     count: int
 
     def row(self, i: int) -> Any:
-        """Return row `i` in a form that `Solver.solve` takes."""
+        """Return row `i` in a form that `Solver.solve` accepts."""
         targets = tuple(self.target(k, i) for k in range(len(self.columns)))
         return targets[0] if len(targets) == 1 else targets if any(target is not None for target in targets) else None
 
@@ -294,22 +296,22 @@ class BatchTargets:
     """Targets of a whole batch.
 
     Attributes:
-        columns: targets of each objective; None where the objective keeps its target.
+        columns: targets of each objective; None for an objective that keeps its target.
         count: number of rows.
     """
 
     columns: tuple[TargetColumn | None, ...]
     count: int
 
-    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
-        """Return the targets of rows, and which of them are numerically valid."""
+    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
+        """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
         values: list[Any] = []
-        valid = np.ones(len(rows), dtype=np.bool_)
+        is_valid = np.ones(len(rows), dtype=np.bool_)
         for column in self.columns:
-            column_values, column_valid = (None, valid) if column is None else column.take(rows, skip_pose_check)
+            column_values, is_column_valid = (None, is_valid) if column is None else column.read(rows, skip_pose_check)
             values.append(column_values)
-            valid = valid & column_valid
-        return TargetRows(self.columns, tuple(values), len(rows)), valid
+            is_valid = is_valid & is_column_valid
+        return TargetRows(self.columns, tuple(values), len(rows)), is_valid
 
     def release(self) -> None:
         """Release pages that were read from files."""
@@ -323,10 +325,10 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, start_count:
 
     Args:
         objectives: the objectives.
-        targets: for a single objective an array (N, ...), or N targets that its `with_target` takes. For several, one
-            of these each, by name or in order; None where an objective keeps its target. None: all objectives
-            keep their targets.
-        start_count: number of starts, if each row has its own.
+        targets: for a single objective an array (N, ...), or N targets that its `with_target` accepts. For several
+            objectives, one such array or list for each, by name or in order, and None for an objective that keeps its
+            target. None: all objectives keep their targets.
+        start_count: number of starts if each row has its own start, else None.
         nq: size of q.
 
     Raises:
@@ -398,7 +400,8 @@ def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
     if not shapes and not len(array):
         return ObjectColumn(())
     shape_text = (
-        _join_alternatives([SHAPE_TEXTS[shape] for shape in shapes]) or "a target for each row that `with_target` takes"
+        _join_alternatives([SHAPE_TEXTS[shape] for shape in shapes])
+        or "a target for each row that `with_target` accepts"
     )
     text = f"{label} must be {shape_text}, not an array of shape {array.shape}"
     if array.shape in shapes:
@@ -430,11 +433,13 @@ def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int,
             raise ShapeError(f"{label} must be (N, {nq}), or arrays by name, not an array of shape {array.shape}")
         return ArrayColumn(array)
     sizes = {name: len(value) for name, value in objective.values.items()}
-    total = sum(sizes.values())
-    if array.shape[1:] != (total,) and not (total == 1 and array.ndim == 1):
+    value_count = sum(sizes.values())
+    if array.shape[1:] != (value_count,) and not (value_count == 1 and array.ndim == 1):
         names = ", ".join(sizes)
-        raise ShapeError(f"{label} must be (N, {total}), in the order {names}, not an array of shape {array.shape}")
-    table, column_ends = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
+        raise ShapeError(
+            f"{label} must be (N, {value_count}), in the order {names}, not an array of shape {array.shape}"
+        )
+    table, column_ends = array.reshape(len(array), value_count), np.cumsum(list(sizes.values())).tolist()
     entries = zip(sizes.items(), column_ends, strict=True)
     return NamedColumn(
         {name: table[:, end - 1] if size == 1 else table[:, end - size : end] for (name, size), end in entries}
@@ -454,7 +459,7 @@ def _select_rows(values: Any, rows: Mask) -> Any:
 
 
 MIN_QUATERNION_COMPONENT = 1e-6
-"""As in `ConfigurationSpace.check_q`: a quaternion with all components below this cannot be normalized."""
+"""A quaternion with all components below this cannot be normalized; same value as in `ConfigurationSpace.check_q`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -473,21 +478,21 @@ class BatchStarts:
 
     @property
     def count(self) -> int | None:
-        """Number of starts if each row has its own, else None."""
+        """Number of starts if each row has its own start, else None."""
         return None if self.q0 is None or self.q0.ndim == 1 else len(self.q0)
 
-    def take(self, rows: RowNumbers) -> tuple[Array | None, Mask]:
-        """Return the starts of rows, (M, nq) or None, and which of them are valid."""
-        valid = np.ones(len(rows), dtype=np.bool_)
+    def read(self, rows: RowNumbers) -> tuple[Array | None, Mask]:
+        """Return the starts of rows, (M, nq) or None, and a mask of the valid starts, (M,)."""
+        is_valid = np.ones(len(rows), dtype=np.bool_)
         if self.q0 is None:
-            return None, valid
+            return None, is_valid
         if self.q0.ndim == 1:
-            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), valid
+            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), is_valid
         q0 = read_rows(self.q0, rows)
-        valid = np.asarray(np.isfinite(q0).all(axis=1))
+        is_valid = np.asarray(np.isfinite(q0).all(axis=1))
         for k in self.space.quaternions_q:
-            valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
-        return q0, valid
+            is_valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
+        return q0, is_valid
 
     def release(self) -> None:
         """Release pages that were read from files."""
@@ -542,12 +547,12 @@ class RowResults:
         code, iterations = np.full(rows, BATCH_PENDING, dtype=np.int64), np.zeros(rows, dtype=np.int64)
         return RowResults(q, code, np.full((rows, objectives, 2), np.nan), iterations)
 
-    def take(self, rows: Mask) -> RowResults:
+    def subset(self, rows: Mask) -> RowResults:
         """Return a copy of the rows of a mask."""
         return RowResults(self.q[rows], self.code[rows], self.errors[rows], self.iterations[rows])
 
-    def put(self, rows: Mask, results: RowResults) -> None:
-        """Write a copy back to the rows of a mask."""
+    def write_subset(self, rows: Mask, results: RowResults) -> None:
+        """Write the results of the rows of a mask."""
         self.q[rows], self.code[rows] = results.q, results.code
         self.errors[rows], self.iterations[rows] = results.errors, results.iterations
 
@@ -556,9 +561,9 @@ class BatchBackend(Protocol):
     """Backend that solves rows independently: a result depends only on target, start and seed of its row.
 
     Attributes:
-        chunk: number of rows that are solved in a few milliseconds.
-        checks_poses: whether the backend detects invalid poses (4, 4) itself.
-        kernels: names of the kernel modules in which it spends its time.
+        chunk: number of rows in a chunk, which are solved in a few milliseconds.
+        checks_poses: whether the backend detects invalid poses (4, 4).
+        kernels: names of the kernel modules that the backend calls most.
     """
 
     @property
@@ -577,7 +582,7 @@ class BatchBackend(Protocol):
             targets: targets of the rows.
             q0: starts, (M, nq); None: the default starts.
             seed: seed of all random numbers; None if there are none.
-            results: `code` and `q` of every row must be written; `q` holds the configuration that an unsolved row
+            results: `code` and `q` of every row must be written; `q` contains the configuration that an unsolved row
                 keeps.
         """
         ...

@@ -19,7 +19,7 @@ from mechanik.kernels.state_layout import BATCH_BAD_START, BATCH_BAD_TARGET, BAT
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.processor_clock import seconds_since
-from mechanik.solver.batch import batch_store as files
+from mechanik.solver.batch import batch_store
 from mechanik.solver.batch.batch_result import BatchResult, Interrupted, as_folder
 from mechanik.solver.batch.batch_rows import (
     BatchBackend,
@@ -39,7 +39,7 @@ from mechanik.validation import as_rng
 Progress = Callable[[int, int], object]
 """Function that is called with the number of finished rows and the number of all rows."""
 TERMINAL_INTERVAL_S, FILE_INTERVAL_S = 0.1, 10.0
-"""s between two progress lines: on a terminal, where the line is overwritten, and in a file."""
+"""Time between two progress lines, s: on a terminal, where the line is overwritten, and in a file."""
 
 
 class BatchProgressLine:
@@ -47,36 +47,38 @@ class BatchProgressLine:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._rewrites = self._stream.isatty()
+        self._is_terminal = self._stream.isatty()
         self._start_time = self._last_time = time.monotonic()
-        self._first_done = -1
+        self._initial_count = -1
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done_count: int, row_count: int) -> None:
         now = time.monotonic()
-        if self._first_done < 0:
-            self._first_done = done
-        is_over = done == total
-        if not is_over and now - self._last_time < (TERMINAL_INTERVAL_S if self._rewrites else FILE_INTERVAL_S):
+        if self._initial_count < 0:
+            self._initial_count = done_count
+        is_finished = done_count == row_count
+        if not is_finished and now - self._last_time < (TERMINAL_INTERVAL_S if self._is_terminal else FILE_INTERVAL_S):
             return
         self._last_time = now
-        elapsed = now - self._start_time  # 0 or below if the clock is coarse or differs between cores: rate unknown
-        rate = (done - self._first_done) / elapsed if elapsed > 0 else 0.0
-        speed = f", {rate:,.0f} a second" if elapsed > 0 else ""
-        remaining = f", {format_duration((total - done) / rate)} left" if rate > 0 and not is_over else ""
-        share = 100 * done // total if total else 100
-        text = f"{done:,} of {total:,} rows, {share} %{speed}{remaining}"
-        if self._rewrites:
+        elapsed = now - self._start_time  # not positive if the clock is coarse or differs between cores
+        rate = (done_count - self._initial_count) / elapsed if elapsed > 0 else 0.0
+        speed_text = f", {rate:,.0f} a second" if elapsed > 0 else ""
+        remaining_text = (
+            f", {format_duration((row_count - done_count) / rate)} left" if rate > 0 and not is_finished else ""
+        )
+        percent = 100 * done_count // row_count if row_count else 100
+        text = f"{done_count:,} of {row_count:,} rows, {percent} %{speed_text}{remaining_text}"
+        if self._is_terminal:
             width = max(20, shutil.get_terminal_size().columns - 1)
             text = f"\r{text[:width]:<{width}}"
-        self._stream.write(text + ("\n" if is_over or not self._rewrites else ""))
+        self._stream.write(text + ("\n" if is_finished or not self._is_terminal else ""))
         self._stream.flush()
 
 
 def format_duration(seconds: float) -> str:
     """Format seconds as hours, minutes and seconds."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remaining_seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remaining_seconds:02}" if hours else f"{minutes}:{remaining_seconds:02}"
 
 
 def as_progress(progress: bool | Progress | None) -> Progress:
@@ -84,7 +86,7 @@ def as_progress(progress: bool | Progress | None) -> Progress:
     if callable(progress):
         return progress
     if progress is None or progress is False or (progress is True and sys.stderr is None):  # pyright: ignore[reportUnnecessaryComparison]
-        return _silent
+        return _ignore_progress
     if progress is True:
         return BatchProgressLine()
     raise InvalidArgument(
@@ -92,24 +94,26 @@ def as_progress(progress: bool | Progress | None) -> Progress:
     )
 
 
-def _silent(done: int, total: int) -> None:
-    """Ignore progress."""
+def _ignore_progress(done_count: int, row_count: int) -> None:
+    """Do nothing; the progress function without output."""
 
 
 CHUNKS_PER_THREAD, MIN_CHUNK_DIVISOR = 4, 16
-"""Minimum number of chunks for each thread, so that threads end together, and the smallest chunk as a fraction of the
-backend's chunk.
+"""Minimum number of chunks for each thread, so that all threads end at about the same time; and the divisor of the
+backend's chunk that gives the smallest chunk.
 """
 COMMIT_INTERVAL_S = 1.0
-"""s: minimum time between two commits. A killed process loses at most this, and the chunks in progress."""
+"""Minimum time between two commits, s. If the process is killed, the work of at most this time is lost, and the chunks
+in progress.
+"""
 COMMIT_SHARE = 0.1
-"""Maximum share of the time that is spent on commits; a slow disk has fewer commits."""
+"""Maximum share of the time for commits; on a slow disk there are fewer commits."""
 ROWS_BEFORE_RELEASE = 1 << 16
-"""Rows that are read from files before their pages are released: about 10 MB."""
-PLAIN_ROW_S = 0.003
-"""s: time of a row without compiled kernels: 2 ms (an arm of seven joints) to 12 ms."""
+"""Number of rows that are read from files before their pages are released: about 10 MB."""
+UNCOMPILED_ROW_S = 0.003
+"""Estimated time for a row without compiled kernels, s; measured: 2 ms (an arm of seven joints) to 12 ms."""
 WAIT_INTERVAL_S = 0.2
-"""s: longest wait of the main thread, so that Ctrl-C works on every system."""
+"""Longest wait of the main thread, s; short enough for Ctrl-C to work on every system."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +156,8 @@ def run_batch(
         The result.
 
     Raises:
-        BatchMismatch: if `out` holds the result of another batch.
-        Interrupted: at Ctrl-C; its `result` holds the finished rows.
+        BatchMismatch: if `out` contains the result of another batch.
+        Interrupted: at Ctrl-C; its `result` contains the finished rows.
         LimitsError: if `threads` or `chunk` is not a whole number of 1 or more.
     """
     mechanism = request.mechanism
@@ -170,9 +174,9 @@ def run_batch(
     result = _open_result(out, metadata)
     if result.is_finished:
         return result
-    plain_seconds = PLAIN_ROW_S * (batch_targets.count - result.done)
-    wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=plain_seconds)
-    if chunk is None:  # several chunks for each thread, so that threads end together
+    uncompiled_seconds = UNCOMPILED_ROW_S * (batch_targets.count - result.done)
+    wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=uncompiled_seconds)
+    if chunk is None:  # several chunks for each thread, so that all threads end at about the same time
         even_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
         chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, even_chunk))
     threads = min(threads, -(-batch_targets.count // chunk))
@@ -193,7 +197,7 @@ def _positive_integer(value: object, name: str) -> int:
 
 
 def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
-    """Return the result to write to: a new one, or the one to resume."""
+    """Return the result to write to: an empty result, or the unfinished result to resume."""
     if out is None:
         return BatchResult.empty(metadata)
     if isinstance(out, BatchResult) and out.folder is None:
@@ -202,23 +206,23 @@ def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
     if not isinstance(out, BatchResult | str | os.PathLike):
         raise InvalidArgument(f"out must be a folder or the result of a batch to resume, not {out!r}")
     path = as_folder(out.folder if isinstance(out, BatchResult) and out.folder is not None else out)  # type: ignore[arg-type]
-    if files.has_batch(path):
-        stored = files.read_metadata(path)
+    if batch_store.has_batch(path):
+        stored = batch_store.read_metadata(path)
         _check_same_batch(stored, metadata, str(path))
-        files.create_missing_files(path, stored)
+        batch_store.create_missing_files(path, stored)
     else:
-        files.create_files(path, metadata)
+        batch_store.create_files(path, metadata)
     return BatchResult.open(path)
 
 
 def _check_same_batch(stored: BatchMetadata, metadata: BatchMetadata, where: str) -> None:
     stored.check_same_batch(metadata, where)
     if metadata.seed is not None and metadata.seed != stored.seed:
-        raise BatchMismatch(f"{where} was started with another rng; omit rng to resume with its own")
+        raise BatchMismatch(f"{where} was started with another rng; omit rng to resume with the stored seed")
 
 
 class _BatchRun:
-    """Run of a batch over the rows that are left."""
+    """Run of a batch over all pending rows."""
 
     def __init__(
         self,
@@ -230,10 +234,12 @@ class _BatchRun:
     ) -> None:
         self._backend, self._targets, self._starts, self._report_progress = backend, targets, starts, report_progress
         self._result, self._seed = result, result.seed
-        self._done, self._count = result.done, result.count
+        self._done_count, self._row_count = result.done, result.count
         folder = result.folder
-        self._writer = None if folder is None else files.BatchWriter(folder, result._metadata)
-        self._put: Callable[[RowNumbers, RowResults], None] = result._put if self._writer is None else self._writer.put
+        self._writer = None if folder is None else batch_store.BatchWriter(folder, result._metadata)
+        self._write_rows: Callable[[RowNumbers, RowResults], None] = (
+            result._write_rows if self._writer is None else self._writer.write_rows
+        )
         self._last_commit, self._commit_seconds, self._rows_read = time.monotonic(), 0.0, 0
 
     def run(self, threads: int, chunk: int) -> BatchResult:
@@ -248,19 +254,19 @@ class _BatchRun:
                 error.add_note(f"finished rows are in {folder}; repeat the call to resume")
             raise
         finally:
-            self._end(seconds_since(start_time))
+            self._finish(seconds_since(start_time))
         result = self._result if folder is None else BatchResult.open(folder)
         if is_interrupted:
-            done = f"{result.done:,} of {len(result):,} rows are done"
+            done_text = f"{result.done:,} of {len(result):,} rows are done"
             if folder is None:
                 where = "in `result` of this exception; to resume, repeat the call with it as out"
             else:
                 where = f"in {folder}; to resume, repeat the call"
-            raise Interrupted(f"{done} and are {where}", result)
+            raise Interrupted(f"{done_text} and are {where}", result)
         return result
 
     def _solve_all(self, threads: int, chunk: int) -> None:
-        self._report_progress(self._done, self._count)
+        self._report_progress(self._done_count, self._row_count)
         chunks = self._pending_chunks(chunk)
         if threads > 1:
             self._solve_in_threads(chunks, threads)
@@ -272,7 +278,7 @@ class _BatchRun:
     def _pending_chunks(self, chunk: int) -> Iterator[RowNumbers]:
         """Yield the indices of the pending rows in order, chunk by chunk."""
         status = self._result.status
-        for first in range(0, self._count, chunk):
+        for first in range(0, self._row_count, chunk):
             pending = np.flatnonzero(status[first : first + chunk] == BATCH_PENDING)
             if len(pending):
                 yield pending + first
@@ -292,17 +298,17 @@ class _BatchRun:
                 raise
 
     def _collect_finished(self, futures: dict[Future[None], RowNumbers]) -> None:
-        """Wait for a chunk, and process the finished chunks."""
+        """Wait until a chunk is finished or `WAIT_INTERVAL_S` has passed, and record all finished chunks."""
         finished, _ = wait(futures, timeout=WAIT_INTERVAL_S, return_when=FIRST_COMPLETED)
         for future in finished:
             future.result()
             self._record_chunk(futures.pop(future))
 
     def _solve(self, rows: RowNumbers) -> None:
-        """Solve rows, in any thread."""
+        """Solve rows and write their results; any thread may call this."""
         backend = self._backend
-        targets, has_target = self._targets.take(rows, backend.checks_poses)
-        q0, has_start = self._starts.take(rows)
+        targets, has_target = self._targets.read(rows, backend.checks_poses)
+        q0, has_start = self._starts.read(rows)
         q = np.tile(self._starts.default_q, (len(rows), 1)) if q0 is None else q0.copy()
         q[~has_start] = self._starts.default_q
         results = RowResults.unsolved(q, len(targets.columns))
@@ -312,16 +318,16 @@ class _BatchRun:
         if is_valid.all():
             backend.solve_rows(targets, q0, self._seed, results)
         elif is_valid.any():
-            valid_results = results.take(is_valid)
+            valid_results = results.subset(is_valid)
             backend.solve_rows(
                 targets.subset(is_valid), None if q0 is None else q0[is_valid], self._seed, valid_results
             )
-            results.put(is_valid, valid_results)
-        self._put(rows, results)
+            results.write_subset(is_valid, valid_results)
+        self._write_rows(rows, results)
 
     def _record_chunk(self, rows: RowNumbers) -> None:
-        """Count finished rows, release pages, commit and report progress; in the main thread."""
-        self._done += len(rows)
+        """Count finished rows, release pages, commit, and report progress; only the main thread calls this."""
+        self._done_count += len(rows)
         self._rows_read += len(rows)
         if self._rows_read >= ROWS_BEFORE_RELEASE:
             self._targets.release()
@@ -332,13 +338,13 @@ class _BatchRun:
             self._commit()
             self._last_commit = time.monotonic()
             self._commit_seconds = self._last_commit - now
-        self._report_progress(self._done, self._count)
+        self._report_progress(self._done_count, self._row_count)
 
     def _commit(self) -> None:
         if self._writer is not None:
             self._writer.commit()
 
-    def _end(self, seconds: float) -> None:
+    def _finish(self, seconds: float) -> None:
         """Commit all solved rows and store the time spent."""
         self._commit()
         if self._writer is None:

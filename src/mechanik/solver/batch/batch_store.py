@@ -1,9 +1,9 @@
 """Storage of a batch in .npy files, and fingerprints that prevent resuming a result with other inputs.
 
 A fingerprint covers everything that solutions depend on: link poses instead of the text of a model file, and targets
-and starts as given. `status.npy` marks a row as done. It is written after the numbers of the row have reached the disk,
-and it is the last file that appears when a folder is made. So the process may be killed or the machine switched off at
-any time: a marked row is correct, and all others are solved again.
+and starts as given. `status.npy` marks finished rows. A row is marked after its numbers have reached the disk, and
+`status.npy` is the last file that is created in a new folder. So the process may be killed or the machine switched off
+at any time: a marked row is correct, and all other rows are solved again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mechanik.solver.batch.batch_rows import BatchStarts, BatchTargets, RowNumbe
 from mechanik.spatial.array import Array
 
 ROWS_PER_DIGEST = 1 << 16
-"""Rows that are read at a time for a digest."""
+"""Number of rows that are read at a time for a digest."""
 POSE_DIGITS = 9
 """Decimal digits of poses in a fingerprint, since the last bits differ between machines."""
 
@@ -56,7 +56,7 @@ def fingerprint(
         objectives: the objectives.
         settings: all other data that solutions depend on: numbers, texts, arrays, dataclasses, and containers of these.
         targets, starts: inputs of all rows.
-        cache: digests of the same mechanism and settings; filled here if empty.
+        cache: digests of the mechanism and the settings from an earlier call; filled if it is empty.
     """
     target_digest, start_digest = _row_digests(targets, starts)
     if not cache:
@@ -73,20 +73,20 @@ def fingerprint(
 def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
     """Return digests of all targets and of all starts, read in chunks, so that files need not fit into memory."""
     target_hash, start_hash = (hashlib.blake2b(digest_size=8) for _ in range(2))
-    # without starts the present configuration is the start, and holds the joints that do not move
+    # without starts every row starts at the present configuration, which also has the values of fixed joints
     _update_hash(
         start_hash.update, (starts.q0 is None, starts.count is None, starts.default_q if starts.q0 is None else None)
     )
     for first in range(0, targets.count, ROWS_PER_DIGEST):
         rows = np.arange(first, min(first + ROWS_PER_DIGEST, targets.count))
-        target_rows, valid = targets.take(rows, True)
+        target_rows, is_valid = targets.read(rows, True)
         for k, values in enumerate(target_rows.values):
             if isinstance(values, np.ndarray):
                 _update_hash(target_hash.update, _checksum(cast("Array", values)))
             else:
                 _update_hash(target_hash.update, [target_rows.target(k, i) for i in range(target_rows.count)])
-        _update_hash(target_hash.update, valid)
-        if (start_rows := starts.take(rows)[0]) is not None:
+        _update_hash(target_hash.update, is_valid)
+        if (start_rows := starts.read(rows)[0]) is not None:
             _update_hash(start_hash.update, _checksum(start_rows))
         targets.release()
         starts.release()
@@ -94,10 +94,10 @@ def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
 
 
 def _checksum(numbers: Array) -> object:
-    """Return the shape and position-weighted sums of all bits by rows and columns; much faster than a digest."""
+    """Return the shape and position-weighted sums of all bit patterns, by row and by column; faster than a digest."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64).reshape(len(numbers), -1)
-    by_row, by_column = bits.sum(axis=1), bits.sum(axis=0)
-    return numbers.shape, int(by_row @ (2 * np.arange(len(by_row), dtype=np.uint64) + 1)), by_column
+    row_sums, column_sums = bits.sum(axis=1), bits.sum(axis=0)
+    return numbers.shape, int(row_sums @ (2 * np.arange(len(row_sums), dtype=np.uint64) + 1)), column_sums
 
 
 def row_seed(seed: int, row: object, q0: object) -> int:
@@ -106,10 +106,10 @@ def row_seed(seed: int, row: object, q0: object) -> int:
 
 
 def digest(*values: object) -> str:
-    """Return 16 hexadecimal digits that change with any value in `values`."""
-    sink = hashlib.blake2b(digest_size=8)
-    _update_hash(sink.update, values)
-    return sink.hexdigest()
+    """Return a digest of `values`, 16 hexadecimal digits."""
+    hasher = hashlib.blake2b(digest_size=8)
+    _update_hash(hasher.update, values)
+    return hasher.hexdigest()
 
 
 def _update_hash(update: Callable[[bytes], None], value: object) -> None:
@@ -138,7 +138,7 @@ def _update_hash(update: Callable[[bytes], None], value: object) -> None:
     elif is_dataclass(value) and not isinstance(value, type):
         update(f"{type(value).__name__} ".encode())
         _update_hash(update, {field.name: getattr(value, field.name, None) for field in fields(value)})
-    else:  # a function or a user object: by its name, since its contents are unknown
+    else:  # a function or a user object: only its name, since its contents are unknown
         update(f"{getattr(value, '__qualname__', type(value).__qualname__)} ".encode())
 
 
@@ -199,26 +199,33 @@ class BatchMetadata:
     seconds: float = 0.0
 
     def with_seconds_added(self, seconds: float) -> BatchMetadata:
-        """Return the same metadata with more time spent, s."""
+        """Return the same metadata with `seconds` added to the time spent, s."""
         return replace(self, seconds=self.seconds + seconds)
 
     def check_same_batch(self, present: BatchMetadata, where: str) -> None:
-        """Raise `BatchMismatch` if `present`, the present batch, differs from this one."""
+        """Raise `BatchMismatch` if the present batch differs from this stored batch.
+
+        Args:
+            present: metadata of the present batch.
+            where: folder or argument with the stored batch, for the message.
+        """
         if self.rows != present.rows:
             raise BatchMismatch(
-                f"{where} holds results for {self.rows} targets, but this batch has {present.rows}; {OTHER_FOLDER_HINT}"
+                f"{where} contains results for {self.rows} targets, but this batch has {present.rows}; "
+                f"{OTHER_FOLDER_HINT}"
             )
         if (len(self.joints), len(self.objectives)) != (len(present.joints), len(present.objectives)):
             present_text, stored_text = (
-                f"{len(a.joints)} numbers in q and {len(a.objectives)} objectives" for a in (present, self)
+                f"{len(metadata.joints)} numbers in q and {len(metadata.objectives)} objectives"
+                for metadata in (present, self)
             )
             raise BatchMismatch(
-                f"{where} holds a result with {stored_text}, but this batch has {present_text}; {OTHER_FOLDER_HINT}"
+                f"{where} contains a result with {stored_text}, but this batch has {present_text}; {OTHER_FOLDER_HINT}"
             )
         parts = [part for part in present.fingerprint if self.fingerprint.get(part) != present.fingerprint[part]]
         if parts:
             raise BatchMismatch(
-                f"{where} holds the result of another batch, with other {' and '.join(parts)}; {OTHER_FOLDER_HINT}"
+                f"{where} contains the result of another batch, with other {' and '.join(parts)}; {OTHER_FOLDER_HINT}"
             )
 
     def to_json(self) -> str:
@@ -227,7 +234,7 @@ class BatchMetadata:
 
     @staticmethod
     def from_json(text: str, where: str) -> BatchMetadata:
-        """Read what `to_json` wrote.
+        """Return the metadata from a text that `to_json` wrote.
 
         Raises:
             FormatError: if the text is not the metadata of a batch.
@@ -257,7 +264,7 @@ class BatchMetadata:
         )
 
 
-OTHER_FOLDER_HINT = "it is not changed; give another folder as out"
+OTHER_FOLDER_HINT = "this result is not changed; give another folder as out"
 
 
 def _is_count(value: object) -> bool:
@@ -271,7 +278,7 @@ def _are_names(value: object) -> bool:
 METADATA_FILE, STATUS = "about.json", "status"
 ARRAY_DTYPES: Mapping[str, npt.DTypeLike] = {"q": "<f8", "errors": "<f8", "iterations": "<i4", STATUS: "|i1"}
 ROWS_PER_WRITE = 1 << 20
-"""Rows that are written at a time."""
+"""Number of rows that are written at a time."""
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -287,10 +294,10 @@ def array_shapes(metadata: BatchMetadata) -> dict[str, tuple[int, ...]]:
 
 
 def has_batch(folder: Path) -> bool:
-    """Return whether a folder holds a batch.
+    """Return whether a folder contains a batch.
 
     Raises:
-        CannotSave: if the folder holds other files, or is not a folder.
+        CannotSave: if the folder contains other files, or is not a folder.
     """
     try:
         names = sorted(entry.name for entry in folder.iterdir())
@@ -304,7 +311,7 @@ def has_batch(folder: Path) -> bool:
         return True
     other_names = [name for name in names if name != f"{METADATA_FILE}.part"]
     if other_names:
-        raise CannotSave(f"{folder} holds other files ({other_names[0]}); a batch needs a new or empty folder")
+        raise CannotSave(f"{folder} contains other files ({other_names[0]}); a batch needs a new or empty folder")
     return False
 
 
@@ -313,7 +320,7 @@ def read_metadata(folder: Path) -> BatchMetadata:
     try:
         text = (folder / METADATA_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileMissing(f"{folder} holds no result of a batch: {METADATA_FILE} is missing") from None
+        raise FileMissing(f"{folder} contains no result of a batch: {METADATA_FILE} is missing") from None
     except (OSError, ValueError) as error:
         raise FormatError(f"{folder / METADATA_FILE} cannot be read: {error}") from None
     return BatchMetadata.from_json(text, str(folder / METADATA_FILE))
@@ -331,7 +338,7 @@ def write_metadata(folder: Path, metadata: BatchMetadata) -> None:
 
 
 def create_files(folder: Path, metadata: BatchMetadata) -> None:
-    """Create the files of a batch without finished rows, or those that are missing after an interruption."""
+    """Create the folder and all files of a batch without finished rows."""
     with reporting_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_metadata(folder, metadata)
@@ -339,7 +346,7 @@ def create_files(folder: Path, metadata: BatchMetadata) -> None:
 
 
 def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
-    """Create all files except `about.json`, unless they exist."""
+    """Create the array files if `status.npy`, the last of them, is missing, as after an interruption."""
     if (folder / f"{STATUS}.npy").exists():
         return
     with reporting_write_errors(folder):
@@ -347,13 +354,13 @@ def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
             temporary = folder / f"{name}.npy.part"
             dtype = np.dtype(ARRAY_DTYPES[name])
             with open(temporary, "wb") as stream:
-                head = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(stream, head)
+                header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(stream, header)
                 if name == STATUS:
                     for first in range(0, metadata.rows, ROWS_PER_WRITE):
                         count = min(ROWS_PER_WRITE, metadata.rows - first)
                         stream.write(np.full(count, BATCH_PENDING, dtype=dtype).tobytes())
-                else:  # a sparse file, which takes no disk space yet
+                else:  # a sparse file, which needs no disk space yet
                     stream.truncate(stream.tell() + dtype.itemsize * int(np.prod(shape)))
             os.replace(temporary, folder / f"{name}.npy")
 
@@ -371,7 +378,7 @@ def read_arrays(folder: Path, metadata: BatchMetadata) -> Arrays:
             raise FormatError(f"{path} cannot be read: {error}") from None
         if array.shape != shape or array.dtype != np.dtype(ARRAY_DTYPES[name]):
             raise FormatError(
-                f"{path} is {array.dtype} {array.shape}, but {METADATA_FILE} says {ARRAY_DTYPES[name]} {shape}"
+                f"{path} is {array.dtype} {array.shape}, but {METADATA_FILE} requires {ARRAY_DTYPES[name]} {shape}"
             )
         array.flags.writeable = False
         arrays[name] = array
@@ -395,7 +402,7 @@ class BatchWriter:
                 np.lib.format.read_array_header_1_0(file)
                 self._offsets[name] = file.tell()
 
-    def put(self, rows: RowNumbers, results: RowResults) -> None:
+    def write_rows(self, rows: RowNumbers, results: RowResults) -> None:
         """Write results of rows; any thread may call this."""
         with self._lock, reporting_write_errors(self._folder):
             for name, numbers in (("q", results.q), ("errors", results.errors), ("iterations", results.iterations)):
@@ -403,7 +410,7 @@ class BatchWriter:
             self._uncommitted.append((rows, results.code.astype(np.int8)))
 
     def commit(self) -> None:
-        """Mark all rows that were put as done, after their numbers are on the disk."""
+        """Mark all written rows as done, after their numbers are on the disk."""
         with self._lock, reporting_write_errors(self._folder):
             for name in ARRAY_DTYPES:
                 if name != STATUS and self._uncommitted:
@@ -413,7 +420,7 @@ class BatchWriter:
                 self._uncommitted.pop()
 
     def close(self, seconds: float) -> None:
-        """Close the files after the last commit, and add the seconds since they were opened to the metadata."""
+        """Close the files after the last commit, and add `seconds` to the time spent in the metadata."""
         with self._lock:
             for file in self._files.values():
                 file.close()
@@ -422,13 +429,13 @@ class BatchWriter:
 
     def _write(self, name: str, rows: RowNumbers, numbers: npt.NDArray[Any]) -> None:
         file, dtype = self._files[name], np.dtype(ARRAY_DTYPES[name])
-        size = dtype.itemsize * int(np.prod(numbers.shape[1:]))
-        ends = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
-        for first, last in pairwise(ends):
-            file.seek(self._offsets[name] + size * int(rows[first]))
-            remaining = memoryview(np.ascontiguousarray(numbers[first:last], dtype=dtype).tobytes())
-            while remaining:
-                remaining = remaining[file.write(remaining) :]
+        row_bytes = dtype.itemsize * int(np.prod(numbers.shape[1:]))
+        run_ends = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
+        for first, end in pairwise(run_ends):
+            file.seek(self._offsets[name] + row_bytes * int(rows[first]))
+            unwritten = memoryview(np.ascontiguousarray(numbers[first:end], dtype=dtype).tobytes())
+            while unwritten:
+                unwritten = unwritten[file.write(unwritten) :]
 
 
 @contextmanager

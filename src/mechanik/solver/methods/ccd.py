@@ -1,4 +1,4 @@
-"""Cyclic coordinate descent: each joint in order moves to the value that minimizes the error."""
+"""Cyclic coordinate descent: the joints move in order, each to the value that minimizes the error."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS, NODE_KIND, PARENT, REVO
 from mechanik.kernels.problem_layout import (
     AXIS,
     BLOCK_INTS,
+    BLOCK_KIND,
     COSINE,
     HAS_BANDS,
     IN_WORLD,
@@ -24,7 +25,6 @@ from mechanik.kernels.problem_layout import (
     POSE,
     ROW_MASK,
 )
-from mechanik.kernels.problem_layout import BLOCK_KIND as BLOCK_KIND
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
 from mechanik.solver.options import dof_indices
@@ -34,26 +34,27 @@ from mechanik.validation import as_number
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 ccd_kernel = kernel_module("methods.ccd_sweep")
 MIN_SWEEP_MOTION = 1e-10
-"""rad or characteristic lengths: a sweep with smaller motions ends the method."""
+"""Joint motion, rad or characteristic lengths; a sweep in which all motions are smaller ends the method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclicCoordinateDescent(Method):
-    """Cyclic coordinate descent: an iteration is a sweep over all joints, none of which increases the error.
+    """Cyclic coordinate descent: an iteration is a sweep over all joints, and no joint motion increases the error.
 
-    Limits hold at every moment. It supports points, poses, directions, hinges, lines and planes of any number of links,
-    in the world or relative to other links. A swing limit of a spherical joint is an `InCone` between the links that it
-    connects. A value that several joints share is searched within half a revolution. The options `position_weight` and
-    `rotation_weight` of every solver weigh angles against lengths. If the target is out of reach and the arm is
-    stretched, convergence is slow.
+    All configurations are within the limits. The method supports points, poses, directions, hinges, lines and planes of
+    any number of links, in the world or relative to other links. A swing limit of a spherical joint is an `InCone`
+    between the links that the joint connects. A value that several coupled joints share is searched within half a
+    revolution. The solver options `position_weight` and `rotation_weight` weigh angles against lengths. Convergence is
+    slow if the target is out of reach and the arm is stretched.
 
     Attributes:
         order: order of the joints in a sweep.
-        direction_joints: None: every joint uses all of its goals. Else joints by name, or the number of last joints
-            above each goal: these use only directions and rotations, and all others use only positions. That is fast if
-            the last joints are a wrist with as many joints as there are rotations to match; elsewhere it may cycle.
+        direction_joints: None: every joint uses all goals that it moves. Names of joints, or the number of joints next
+            to each goal: these joints use only directions and rotations, and all other joints only positions. This is
+            fast if these joints are a wrist with as many joints as there are rotations to match; otherwise the method
+            may cycle.
         largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep.
-        blend: share of its best motion that a joint makes, above 0 and up to 1.
+        blend: share of its optimal motion that a joint makes, above 0 and up to 1.
     """
 
     name: ClassVar[str] = "ccd"
@@ -94,7 +95,7 @@ class CyclicCoordinateDescent(Method):
     def check(self, problem: LeastSquaresProblem) -> None:
         Method.check(self, problem)
         blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
-        for b, block in enumerate(blocks):
+        for block_index, block in enumerate(blocks):
             kind, row_mask = block[BLOCK_KIND], block[ROW_MASK]
             is_supported = (
                 (kind == POSE and row_mask >> 3 in (0, 7))
@@ -102,72 +103,74 @@ class CyclicCoordinateDescent(Method):
                 or kind == COSINE
             )
             if not is_supported or block[IN_WORLD] or (block[HAS_BANDS] and kind != COSINE):
-                objective = problem.objectives[problem.subproblem.owners[b]]
+                objective = problem.objectives[problem.subproblem.owners[block_index]]
                 raise self.unsupported_error(f"does not support {objective!r}", "lm")
-        self._cones(problem)
-        self._uses(problem)
+        self._cone_blocks(problem)
+        self._node_uses(problem)
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         packed = problem.subproblem.packed
-        nodes, blocks = packed.sizes["nodes"], packed.sizes["blocks"]
-        joints = np.zeros((3 * nodes, JOINT_INTS), dtype=np.int64)
-        sides = np.zeros((nodes, blocks), dtype=np.int64)
-        frames, workspace = np.empty((blocks, 24)), np.empty(SPHERICAL_WORK_FLOATS)
+        node_count, block_count = packed.sizes["nodes"], packed.sizes["blocks"]
+        joints = np.zeros((3 * node_count, JOINT_INTS), dtype=np.int64)
+        sides = np.zeros((node_count, block_count), dtype=np.int64)
+        frames, workspace = np.empty((block_count, 24)), np.empty(SPHERICAL_WORK_FLOATS)
         from_base = self.order == "base to tip"
-        count = ccd_kernel.list_sweep_joints(
-            packed.ints, packed.floats, self._uses(problem), self._cones(problem), from_base, joints, sides
+        joint_count = ccd_kernel.list_sweep_joints(
+            packed.ints, packed.floats, self._node_uses(problem), self._cone_blocks(problem), from_base, joints, sides
         )
-        joints = joints[:count]
-        cosines = [-1.0 if relation.lower is None else float(relation.lower[0]) for relation in problem.relations]
-        settings = np.array([float(from_base), self.largest_turn, self.blend, *cosines])
+        joints = joints[:joint_count]
+        min_cosines = [-1.0 if relation.lower is None else float(relation.lower[0]) for relation in problem.relations]
+        settings = np.array([float(from_base), self.largest_turn, self.blend, *min_cosines])
         while True:
-            motion = ccd_kernel.ccd_sweep(packed.ints, packed.floats, joints, sides, frames, settings, workspace)
+            max_motion = ccd_kernel.ccd_sweep(packed.ints, packed.floats, joints, sides, frames, settings, workspace)
             problem.evaluate()
             yield
-            if not motion > MIN_SWEEP_MOTION:
+            if not max_motion > MIN_SWEEP_MOTION:
                 return
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- internals ---------------------------------------------------------------------------
 
-    def _cones(self, problem: LeastSquaresProblem) -> Integers:
-        """Return the block that is the cone of each node, (nodes,); -1 for none."""
+    def _cone_blocks(self, problem: LeastSquaresProblem) -> Integers:
+        """Return for each node the index of the block that limits its swing, (nodes,); -1 without a swing limit."""
         tables = problem.subproblem.packed.tables
         nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
         cones = np.full(len(nodes), -1, dtype=np.int64)
-        for b in np.flatnonzero(blocks[:, HAS_BANDS]):
-            between = set(_path(nodes, int(blocks[b, NODE_A]))) ^ set(_path(nodes, int(blocks[b, NODE_B])))
-            rotating = [i for i in between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
-            if len(rotating) != 1 or nodes[rotating[0], NODE_KIND] != SPHERICAL:
-                objective = problem.objectives[problem.subproblem.owners[b]]
+        for block_index in np.flatnonzero(blocks[:, HAS_BANDS]):
+            nodes_between = set(_path_to_world(nodes, int(blocks[block_index, NODE_A]))) ^ set(
+                _path_to_world(nodes, int(blocks[block_index, NODE_B]))
+            )
+            rotating_nodes = [i for i in nodes_between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
+            if len(rotating_nodes) != 1 or nodes[rotating_nodes[0], NODE_KIND] != SPHERICAL:
+                objective = problem.objectives[problem.subproblem.owners[block_index]]
                 raise self.unsupported_error(
                     f"supports a cone only between the two links of a spherical joint, not {objective!r}", "lm"
                 )
-            if cones[rotating[0]] >= 0:
+            if cones[rotating_nodes[0]] >= 0:
                 raise self.unsupported_error("supports only one cone for each spherical joint", "lm")
-            cones[rotating[0]] = b
+            cones[rotating_nodes[0]] = block_index
         return cones
 
-    def _uses(self, problem: LeastSquaresProblem) -> Integers:
-        """Return which residuals each node uses, (nodes,): positions, rotations or both."""
+    def _node_uses(self, problem: LeastSquaresProblem) -> Integers:
+        """Return for each node a bit mask of the residuals that it uses, (nodes,): positions, rotations or both."""
         tables = problem.subproblem.packed.tables
         nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
         if self.direction_joints is None:
             return np.full(len(nodes), USE_POSITIONS | USE_ROTATIONS, dtype=np.int64)
         uses = np.full(len(nodes), USE_POSITIONS, dtype=np.int64)
         if not isinstance(self.direction_joints, int):
-            selected = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
-            uses[[int(node[FIRST_Q]) in selected for node in nodes]] = USE_ROTATIONS
+            selected_q = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
+            uses[[int(node[FIRST_Q]) in selected_q for node in nodes]] = USE_ROTATIONS
             return uses
-        movable = {*problem.column_x.tolist(), *tables["spherical"].reshape(-1, 2)[:, 0].tolist()}
+        movable_x = {*problem.column_x.tolist(), *tables["spherical"].reshape(-1, 2)[:, 0].tolist()}
         for block in blocks[blocks[:, ROW_MASK] > 7]:
-            for end in (NODE_A, NODE_B):
-                path = [i for i in _path(nodes, int(block[end])) if nodes[i, FIRST_Q] in movable]
+            for end_node in (NODE_A, NODE_B):
+                path = [i for i in _path_to_world(nodes, int(block[end_node])) if nodes[i, FIRST_Q] in movable_x]
                 uses[path[: self.direction_joints]] = USE_ROTATIONS
         return uses
 
 
-def _path(nodes: np.ndarray[tuple[int, int], np.dtype[np.float64]], node: int) -> list[int]:
-    """Return the nodes from a node up to the world."""
+def _path_to_world(nodes: np.ndarray[tuple[int, int], np.dtype[np.float64]], node: int) -> list[int]:
+    """Return the indices of a node and all its ancestors, in this order."""
     path: list[int] = []
     while node >= 0:
         path.append(node)

@@ -1,4 +1,4 @@
-"""FABRIK: forward and backward reaching inverse kinematics."""
+"""FABRIK, forward and backward reaching inverse kinematics, for trees of spherical, revolute and prismatic joints."""
 
 from __future__ import annotations
 
@@ -32,34 +32,36 @@ from mechanik.tiers import kernel_module
 fabrik_kernel = kernel_module("methods.fabrik_sweep")
 
 POSITION, FULL_POSE = 0b000111, 0b111111
+"""Masks of the residual rows: three of the position, three of the rotation."""
 MIN_SWEEP_MOTION = 1e-12
-"""rad or characteristic lengths: an iteration with smaller motions ends the method."""
+"""Joint motion, rad or characteristic lengths; an iteration in which all motions are smaller ends the method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrik(Method):
     """FABRIK with joint limits: a backward pass from the goals to the base, and a forward pass that the joints allow.
 
-    The backward pass is that of the paper: each joint position is on the line from the desired position of the next
-    joint to its old position, and their mean where branches meet. In the forward pass each joint, base first, takes the
-    value that best reaches the positions found: a spherical joint takes the smallest rotation that points its link
-    there; a hinge takes the angle in its plane, within its limits; a prismatic joint, a link of variable length, takes
-    the translation along its axis. So every iterate is a configuration within its limits. A joint whose link has no
-    length, or is on its axis, uses the next positions below, with the joints between fixed. A pose is carried as a
-    whole, and the tips of its axes are positions too.
+    The backward pass is that of the paper: the new position of a joint is on the line from the new position of the next
+    joint to the old position of the joint itself; where branches meet, it is the mean over the branches. In the forward
+    pass each joint, base first, gets the value that best matches the positions of the backward pass: a spherical joint
+    gets the smallest rotation that points its link at the position; a hinge, the angle in its plane, within its limits;
+    a prismatic joint, the translation along its axis. So every iterate is a configuration within its limits. A joint
+    whose link has no length, or is on the joint's axis, uses the next positions towards the tip, with the joints
+    between fixed. A goal with a full pose moves as a rigid body; the tips of its axes are positions too.
 
-    Success on reachable targets from random starts, in one attempt, to 1e-4 m and rad: with spherical joints alone this
-    is the FABRIK of the paper, and it reached 100 % of points (chains of 3 to 30 links), mostly within ten iterations.
-    Hinges and limits by projection have no proof of convergence. On spatial arms a hinge that uses only its own link
-    fails: 0 % of points for a Panda, a UR5 or a Puma, whose links are on axes. So hinges use all positions below; then
-    84 % (Puma) to 99 % (UR5) of points were reached, and 100 % with 10, 30 and 100 hinges; but of poses only 36 % (five
-    joints), 43 % (Panda), 52 % (Puma) and 66 % (UR5), and 100 % again with 10 and more. For such arms 'lm' is better. A
-    straight chain with a target on its own line does not bend.
+    Success on reachable targets from random starts, in one attempt, to 1e-4 m and rad: With spherical joints only, the
+    method is the FABRIK of the paper. It reached 100 % of points (chains of 3 to 30 links), mostly within ten
+    iterations. For hinges and limits, which are handled by projection, there is no proof of convergence. Spatial arms
+    fail if a hinge uses only its own link: 0 % of points for a Panda, a UR5 or a Puma, whose links are on joint axes.
+    So hinges use all positions towards the tip. Then 84 % (Puma) to 99 % (UR5) of points were reached, and 100 % with
+    10, 30 and 100 hinges. Of poses, only 36 % (five joints), 43 % (Panda), 52 % (Puma) and 66 % (UR5) were reached, and
+    100 % with 10 and more hinges. For arms of five to seven joints 'lm' is better. A straight chain with a target on
+    its own line does not bend.
 
     Attributes:
-        look_ahead: number of generations of positions, behind the first that it can move, that a hinge uses; 0 is as in
-            the paper. None: 0 if all rotating joints below a hinge are hinges parallel to it, as in a planar arm; else
-            all.
+        look_ahead: number of generations of positions that a hinge uses in addition to the first positions that it can
+            move; 0 as in the paper. None: 0 if all rotating joints between a hinge and the tips are hinges parallel to
+            it, as in a planar arm; otherwise all generations.
     """
 
     name: ClassVar[str] = "fabrik"
@@ -75,9 +77,11 @@ class Fabrik(Method):
     look_ahead: int | None = None
 
     def __post_init__(self) -> None:
-        ahead = self.look_ahead
-        if ahead is not None and (isinstance(ahead, bool) or not isinstance(ahead, Integral) or ahead < 0):
-            raise LimitsError(f"look_ahead must be a whole number of 0 or more, or None, not {ahead!r}")
+        look_ahead = self.look_ahead
+        if look_ahead is not None and (
+            isinstance(look_ahead, bool) or not isinstance(look_ahead, Integral) or look_ahead < 0
+        ):
+            raise LimitsError(f"look_ahead must be a whole number of 0 or more, or None, not {look_ahead!r}")
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(Fabrik, self).check(problem)
@@ -98,68 +102,80 @@ class Fabrik(Method):
             raise self.unsupported_error("does not support coupled joints", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        nodes, size = problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS), problem.problem.length_unit
+        nodes, characteristic_length = (
+            problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS),
+            problem.problem.length_unit,
+        )
         n = len(nodes)
-        point_node, point_kind, point_local, target, point_weight = _points(problem)
-        start = np.empty(n + 1, dtype=np.int64)
-        fabrik_kernel.count_aims(nodes, point_node, start)
-        aims = np.empty((start[n], 2), dtype=np.int64)
-        fabrik_kernel.list_aims(nodes, point_node, start, aims)
-        ahead = np.full(n, self.look_ahead if self.look_ahead is not None else len(aims), dtype=np.int64)
+        point_node, point_kind, point_local, point_target, point_weight = _points(problem)
+        effector_offsets = np.empty(n + 1, dtype=np.int64)
+        fabrik_kernel.count_effectors(nodes, point_node, effector_offsets)
+        effectors = np.empty((effector_offsets[n], 2), dtype=np.int64)
+        fabrik_kernel.list_effectors(nodes, point_node, effector_offsets, effectors)
+        look_ahead_of_node = np.full(
+            n, self.look_ahead if self.look_ahead is not None else len(effectors), dtype=np.int64
+        )
         if self.look_ahead is None:
-            planar = np.empty(n, dtype=np.bool_)
-            fabrik_kernel.find_planar_hinges(nodes, problem.subproblem.packed.tables["poses"].reshape(-1, 12), planar)
-            ahead[planar] = 0
-        weight, targets = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), target])
-        lower, upper, column = _limits_and_columns(problem)
+            is_planar = np.empty(n, dtype=np.bool_)
+            fabrik_kernel.find_planar_hinges(
+                nodes, problem.subproblem.packed.tables["poses"].reshape(-1, 12), is_planar
+            )
+            look_ahead_of_node[is_planar] = 0
+        weights, targets = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), point_target])
+        lower, upper, columns = _limits_and_columns(problem)
         scale, step = problem.scale, problem.step
-        p, X, X_new = np.empty_like(targets), np.empty((n, 12)), np.empty((n, 12))
+        positions, poses, new_poses = np.empty_like(targets), np.empty((n, 12)), np.empty((n, 12))
         while True:
-            largest = fabrik_kernel.fabrik_sweep(
-                nodes, problem.x, lower, upper, column, scale, step, start, aims, point_node, point_kind, point_local,
-                weight, targets, p, X, X_new, size, ahead,
+            max_motion = fabrik_kernel.fabrik_sweep(
+                nodes, problem.x, lower, upper, columns, scale, step, effector_offsets, effectors, point_node,
+                point_kind, point_local, weights, targets, positions, poses, new_poses, characteristic_length,
+                look_ahead_of_node,
             )  # fmt: skip
             problem.evaluate()
             yield
-            if largest < MIN_SWEEP_MOTION:
+            if max_motion < MIN_SWEEP_MOTION:
                 return
 
 
 def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array, Array, Array]:
     """Return the goals as points: node, kind, position in the node, target position, and weight of each.
 
-    A pose is its origin and the tips of its axes. Their length is chosen so that rotations and translations have the
-    same weight ratio as in the residual.
+    A pose becomes four points: its origin and the tips of its axes. The axes have the length at which rotations and
+    translations have the same weight ratio as in the residual.
     """
     tables = problem.subproblem.packed.tables
     nodes: list[int] = []
     kinds: list[int] = []
     weights: list[float] = []
-    local: list[Array] = []
-    target: list[Array] = []
-    data = tables["block_data"].reshape(-1, BLOCK_FLOATS)
-    for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), data, strict=True):
+    local_positions: list[Array] = []
+    target_positions: list[Array] = []
+    block_data = tables["block_data"].reshape(-1, BLOCK_FLOATS)
+    for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), block_data, strict=True):
         is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
-        length = float(tables["weight"][row])
-        tip_length = tables["weight"][row + 3] / length if is_pose else 0.0
-        for positions, k in ((target, FRAME_A), (local, FRAME_B)):
-            R, origin = frame_data[k : k + 9].reshape(3, 3), frame_data[k + 9 : k + 12]
+        position_weight = float(tables["weight"][row])
+        tip_length = tables["weight"][row + 3] / position_weight if is_pose else 0.0
+        for positions, first in ((target_positions, FRAME_A), (local_positions, FRAME_B)):
+            R, origin = frame_data[first : first + 9].reshape(3, 3), frame_data[first + 9 : first + 12]
             positions += [origin, *(origin + tip_length * R.T)] if is_pose else [origin]
         block_kinds = [POSE, TIP, TIP, TIP] if is_pose else [POINT]
         kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
-        weights += [length] * len(block_kinds)
+        weights += [position_weight] * len(block_kinds)
     index_arrays = [np.array(indices, dtype=np.int64) for indices in (nodes, kinds)]
-    return index_arrays[0], index_arrays[1], np.array(local), np.array(target), np.array(weights)
+    return index_arrays[0], index_arrays[1], np.array(local_positions), np.array(target_positions), np.array(weights)
 
 
 def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, IndexArray]:
-    """Return, for each entry of x, its lower and upper limit and its column; -1 where it may not move."""
+    """Return the lower limit, upper limit and column of each entry of x; the column is -1 if the entry may not move."""
     tables, count = problem.subproblem.packed.tables, len(problem.x)
-    lower, upper, column = np.full(count, -np.inf), np.full(count, np.inf), np.full(count, -1, dtype=np.int64)
-    scalar = np.flatnonzero(problem.bounded_columns)
-    k = problem.column_x[scalar]
-    lower[k], upper[k], column[k] = tables["lower"][scalar], tables["upper"][scalar], scalar
+    lower, upper, columns = np.full(count, -np.inf), np.full(count, np.inf), np.full(count, -1, dtype=np.int64)
+    scalar_columns = np.flatnonzero(problem.bounded_columns)
+    scalar_x = problem.column_x[scalar_columns]
+    lower[scalar_x], upper[scalar_x], columns[scalar_x] = (
+        tables["lower"][scalar_columns],
+        tables["upper"][scalar_columns],
+        scalar_columns,
+    )
     for first, v in tables["spherical"].reshape(-1, 2):
-        column[first] = v
-    column[np.isin(column, np.flatnonzero(~problem.free_columns))] = -1
-    return lower, upper, column
+        columns[first] = v
+    columns[np.isin(columns, np.flatnonzero(~problem.free_columns))] = -1
+    return lower, upper, columns

@@ -1,9 +1,10 @@
 """Gradient methods: Jacobian transpose, gradient descent, momentum, Adam and L-BFGS-B, all within joint limits.
 
-All start from the projected gradient of half the cost. It comes from the Jacobian or from finite differences. For a
-difference, the pose of an end effector is a product of a matrix for each joint, O A B C D E. With the products before
-and behind each joint stored, a change of C costs two multiplications, (O A B) C' (D E), for any length of the arm. The
-products before a joint are the poses of the nodes; those behind it are accumulated from the end effector to the root.
+All methods use the projected gradient of half the cost, from the Jacobian or from finite differences. For finite
+differences, the pose of an end effector is a product of one matrix for each joint, O A B C D E. If the products before
+and after each joint are stored, a change of C to C' costs two multiplications, (O A B) C' (D E), for any length of the
+arm. The products before a joint are the poses of the nodes. The products after it are accumulated from the end effector
+to the root.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ import numpy as np
 
 from mechanik.errors import LimitsError
 from mechanik.kernels.methods.gradient_steps import MAX_LENGTH, OPTIMAL_LENGTH, RATE_BY_JACOBIAN
-from mechanik.kernels.nodes import FIRST_V, FIXED, NODE_FLOATS, SPHERICAL, TRANSLATION
-from mechanik.kernels.nodes import NODE_KIND as KIND_OF_NODE
+from mechanik.kernels.nodes import FIRST_V, FIXED, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
 from mechanik.kernels.problem_layout import BLOCK_INTS, BLOCK_KIND, DISTANCE, HAS_BANDS, LOCKED, NODE_A
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
@@ -35,34 +35,43 @@ NO_COLUMN = -1
 
 
 class FiniteDifferenceGradient:
-    """Gradient of a problem by forward differences.
+    """Gradient of half the cost of a problem, by forward differences.
 
     Args:
-        d: displacement of each joint, rad or characteristic lengths.
+        displacement: displacement of each joint, rad or characteristic lengths.
     """
 
-    __slots__ = ("_columns", "_d", "_end", "_tables")
+    __slots__ = ("_columns", "_displacement", "_required_blocks", "_tables")
 
-    def __init__(self, problem: LeastSquaresProblem, d: float) -> None:
+    def __init__(self, problem: LeastSquaresProblem, displacement: float) -> None:
         packed = problem.subproblem.packed
-        self._tables, self._end, self._d = (packed.ints, packed.floats), problem._required_blocks, d
-        column_of = {
+        self._tables, self._required_blocks, self._displacement = (
+            (packed.ints, packed.floats),
+            problem._required_blocks,
+            displacement,
+        )
+        column_by_v = {
             int(v): k for k, v in enumerate(packed.columns) if v >= 0 and packed.tables["bound_state"][k] != LOCKED
         }
         nodes = packed.tables["nodes"].reshape(-1, NODE_FLOATS)
         self._columns = np.full((len(nodes), 3), NO_COLUMN, dtype=np.int64)
         for i, node in enumerate(nodes):
-            kind, first = int(node[KIND_OF_NODE]), int(node[FIRST_V])
-            count = 0 if kind == FIXED else 3 if kind in (TRANSLATION, SPHERICAL) else 1
-            self._columns[i, :count] = [column_of.get(first + axis, NO_COLUMN) for axis in range(count)]
+            kind, first_v = int(node[NODE_KIND]), int(node[FIRST_V])
+            dof_count = 0 if kind == FIXED else 3 if kind in (TRANSLATION, SPHERICAL) else 1
+            self._columns[i, :dof_count] = [column_by_v.get(first_v + axis, NO_COLUMN) for axis in range(dof_count)]
 
     def write(self, gradient: Array) -> None:
         """Write the gradient at the present state to `gradient`, (n,)."""
-        differences_kernel.difference_gradient(*self._tables, self._end, self._columns, self._d, gradient)
+        differences_kernel.difference_gradient(
+            *self._tables, self._required_blocks, self._columns, self._displacement, gradient
+        )
 
 
 def unsupported_reason(problem: LeastSquaresProblem) -> str:
-    """Return why finite differences do not support a problem; empty if each goal is a chain from world to link."""
+    """Return the reason why finite differences do not support a problem; empty if they do.
+
+    They support goals whose residual depends on one chain from the world to a link.
+    """
     blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
     if problem.closures:
         return "does not support closed loops"
@@ -77,10 +86,10 @@ gradient_kernel = kernel_module("methods.gradient_steps")
 
 
 class ProjectedGradient:
-    """Gradient of a problem, and the step that the limits allow in each column.
+    """Gradient of a problem, and the range of steps that the limits allow in each column.
 
     Args:
-        differences: finite differences to use in place of the Jacobian.
+        differences: finite differences that replace the Jacobian; None: the Jacobian is used.
 
     Attributes:
         gradient: gradient of half the cost, (n,).
@@ -95,7 +104,7 @@ class ProjectedGradient:
         self.gradient, self.lower_step, self.upper_step = np.zeros(problem.n), np.zeros(problem.n), np.zeros(problem.n)
 
     def update(self) -> None:
-        """Evaluate at the present state of the problem."""
+        """Evaluate the gradient and the range of steps at the present state of the problem."""
         problem = self._problem
         gradient_kernel.gradient_and_bounds(
             *self._tables, problem.residual, problem.jacobian, self.gradient, self.lower_step, self.upper_step
@@ -108,15 +117,15 @@ class ProjectedGradient:
 class JacobianTranspose(Method):
     """Jacobian transpose method: joints move as if the error were a force that pulls the end effector.
 
-    A step is cheap and never singular, but many are needed. Rotations are compared as rotation vectors, not as Euler
-    angles, so the step decreases the error at every orientation.
+    A step is cheap and never singular, but many steps are needed. Rotation errors are rotation vectors, not Euler
+    angles, so a step decreases the error at every orientation.
 
     Attributes:
         step: alpha in the papers. "optimal": the best length for a linear mechanism, Buss 2009, section 5. A number:
-            fixed, in units of the weighted residual (0.05 in the Denavit-Hartenberg demonstration of this method); a
-            large value oscillates, and nothing prevents it.
+            fixed, in units of the weighted residual (0.05 in the Denavit-Hartenberg demonstration of this method); with
+            a large value the steps oscillate.
         relaxation: share of the optimal length. With 1, steps soon alternate between two directions; a slightly smaller
-            value needs half as many (Raydan and Svaiter 2002). Not used if `step` is a number.
+            value needs half as many steps (Raydan and Svaiter 2002). Not used if `step` is a number.
     """
 
     name: ClassVar[str] = "jacobian_transpose"
@@ -140,11 +149,15 @@ class JacobianTranspose(Method):
             raise LimitsError(f"relaxation must be above 0 and below 2, not {self.relaxation!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected = ProjectedGradient(problem)
+        projected_gradient = ProjectedGradient(problem)
         alpha = OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
         while True:
-            projected.update()
-            gradient, low, high = projected.gradient, projected.lower_step, projected.upper_step
+            projected_gradient.update()
+            gradient, low, high = (
+                projected_gradient.gradient,
+                projected_gradient.lower_step,
+                projected_gradient.upper_step,
+            )
             length = gradient_kernel.transpose_step(
                 problem.jacobian, gradient, low, high, alpha, self.relaxation, problem.step
             )
@@ -155,9 +168,9 @@ class JacobianTranspose(Method):
 
 
 SUFFICIENT_DECREASE = 1e-4
-"""Share of the decrease predicted by the slope that a step must reach; gamma in the paper, with its value."""
+"""Share of the decrease predicted by the slope that a step must reach; gamma in the paper, with the paper's value."""
 MIN_STEP_RATIO = 1e-12
-"""Share of a step below which the line search ends."""
+"""Smallest share of the first step that the line search tries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,17 +178,17 @@ class GradientDescent(Method):
     """Gradient descent within the limits, with fixed steps or a line search.
 
     Attributes:
-        gradient: "analytic": from the residual and its Jacobian. "differences": by a small displacement of each joint,
-            with stored products of matrices (`FiniteDifferenceGradient`).
+        gradient: "analytic": from the residual and its Jacobian. "differences": from a small displacement of each
+            joint, with stored products of matrices (`FiniteDifferenceGradient`).
         step: length of a step. "spectral": first from the curvature along the last step (Barzilai and Borwein), then
-            shortened until the error is below the largest of the last `memory` (Birgin, Martinez and Raydan).
+            shortened until the error is below the largest of the last `memory` errors (Birgin, Martinez, Raydan).
             "backtracking": first twice the last step, then shortened until the error decreases (Armijo). A number: a
-            fixed multiple of the gradient; a large value oscillates, and nothing prevents it.
-        memory: M in the paper; with 1 the error never increases.
-        largest_step: rad or characteristic lengths; largest motion of a column in a step with a line search. Longer
-            steps move joints to limits where they stay. 0.2 was tuned on an arm of ten joints.
-        difference: displacement of a joint for a difference, rad or characteristic lengths. The final joint values have
-            errors of half of it.
+            fixed multiple of the gradient; with a large value the steps oscillate.
+        memory: M in the paper, the number of errors for comparison; with 1 the error never increases.
+        largest_step: rad or characteristic lengths; largest motion of a column in a step with a line search. With
+            longer steps, joints move to their limits and stay there. 0.2 was tuned on an arm of ten joints.
+        difference: displacement of a joint for a finite difference, rad or characteristic lengths. The final joint
+            values have an error of half this displacement.
     """
 
     name: ClassVar[str] = "gradient_descent"
@@ -217,85 +230,100 @@ class GradientDescent(Method):
         differences = None
         if self.gradient == "differences":
             differences = FiniteDifferenceGradient(problem, self.difference)
-        projected = ProjectedGradient(problem, differences)
+        projected_gradient = ProjectedGradient(problem, differences)
         return (
-            self._fixed_steps(problem, projected, self.step)
+            self._iterate_with_fixed_length(problem, projected_gradient, self.step)
             if not isinstance(self.step, str)
-            else self._searched_steps(problem, projected)
+            else self._iterate_with_line_search(problem, projected_gradient)
         )
 
-    def _fixed_steps(self, problem: LeastSquaresProblem, projected: ProjectedGradient, alpha: float) -> Iterator[None]:
-        """Take steps of a fixed length."""
-        projected.update()
+    def _iterate_with_fixed_length(
+        self, problem: LeastSquaresProblem, projected_gradient: ProjectedGradient, alpha: float
+    ) -> Iterator[None]:
+        """Iterate with steps of a fixed multiple `alpha` of the gradient."""
+        projected_gradient.update()
         while (
             gradient_kernel.gradient_step(
-                projected.gradient, projected.lower_step, projected.upper_step, alpha, problem.step
+                projected_gradient.gradient,
+                projected_gradient.lower_step,
+                projected_gradient.upper_step,
+                alpha,
+                problem.step,
             )
             < 0.0
         ):
             problem.advance()
             yield
-            projected.update()
+            projected_gradient.update()
 
-    def _searched_steps(self, problem: LeastSquaresProblem, projected: ProjectedGradient) -> Iterator[None]:
-        """Take steps with a line search."""
+    def _iterate_with_line_search(
+        self, problem: LeastSquaresProblem, projected_gradient: ProjectedGradient
+    ) -> Iterator[None]:
+        """Iterate with a line search in each step."""
         is_spectral = self.step == "spectral"
-        recent = deque([problem.cost], self.memory if is_spectral else 1)
+        recent_costs = deque([problem.cost], self.memory if is_spectral else 1)
         last_gradient, last_x = np.zeros(problem.n), problem.x.copy()
         alpha = share = 0.0
         while True:
-            projected.update()
+            projected_gradient.update()
             if share == 0.0:
                 alpha = MAX_LENGTH
             elif is_spectral:
-                alpha = gradient_kernel.spectral_length(projected.gradient, last_gradient, share, problem.step)
+                alpha = gradient_kernel.spectral_length(projected_gradient.gradient, last_gradient, share, problem.step)
             else:
                 alpha *= 2.0 * share
-            alpha = min(alpha, gradient_kernel.longest_step_length(projected.gradient, self.largest_step))
+            alpha = min(alpha, gradient_kernel.longest_step_length(projected_gradient.gradient, self.largest_step))
             derivative = gradient_kernel.gradient_step(
-                projected.gradient, projected.lower_step, projected.upper_step, alpha, problem.step
+                projected_gradient.gradient,
+                projected_gradient.lower_step,
+                projected_gradient.upper_step,
+                alpha,
+                problem.step,
             )
             if not derivative < 0.0:
                 return
-            cost, max_cost, share = problem.cost, max(recent), 1.0
-            last_gradient[:], last_x[:] = projected.gradient, problem.x
+            cost, max_cost, share = problem.cost, max(recent_costs), 1.0
+            last_gradient[:], last_x[:] = projected_gradient.gradient, problem.x
             problem.advance()
             while not problem.cost <= max_cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
-                share = backtracked_ratio(share, derivative, 0.5 * (problem.cost - cost))
+                share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
                 if share < MIN_STEP_RATIO:
                     problem.set_state(last_x)
                     return
                 problem.x[:] = last_x
                 problem.advance(share)
-            recent.append(problem.cost)
+            recent_costs.append(problem.cost)
             yield
 
 
-def backtracked_ratio(ratio: float, slope: float, rise: float) -> float:
-    """Return the share of a step that minimizes a parabola, within a tenth to a half of the share that was tried.
+def shortened_share(share: float, slope: float, rise: float) -> float:
+    """Return the next share of a step in a line search.
+
+    It minimizes the parabola through the known values, and is at least a tenth and at most half of the share before.
 
     Args:
-        ratio: share that was tried.
+        share: share that was tried.
         slope: derivative of half the cost along the step.
         rise: increase of half the cost at the share that was tried.
     """
-    excess = rise - ratio * slope
-    lowest = -0.5 * ratio * ratio * slope / excess if excess > 0.0 else 0.0
-    return min(max(lowest, 0.1 * ratio), 0.5 * ratio)
+    excess = rise - share * slope
+    minimizer = -0.5 * share * share * slope / excess if excess > 0.0 else 0.0
+    return min(max(minimizer, 0.1 * share), 0.5 * share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Method):
-    """Gradient descent with momentum (heavy ball): a share of the last velocity is kept.
+    """Gradient descent with momentum (heavy ball): each step continues with a share of the last velocity.
 
     Attributes:
         alpha: factor on the gradient that is added to the velocity. None: the inverse of the sum of squares of the
             Jacobian; this is at most the inverse of the largest curvature, so it is never too large.
-        beta: share of the velocity that is kept. 0.98 was tuned on random targets of five arms, with restarts; without
+        beta: share of the last velocity. 0.98 was tuned on random targets of five arms, with restarts; without
             restarts 0.9 is better.
-        nesterov: evaluate the gradient after the velocity step, as Nesterov does, and not before it, as Polyak does.
-        restart: reset the velocity if it increases the error (O'Donoghue and Candes). The methods of Polyak and
-            Nesterov do not.
+        nesterov: whether to evaluate the gradient after the velocity step, as Nesterov does; if False, before it, as
+            Polyak does.
+        restart: whether to reset the velocity if it increases the error (O'Donoghue and Candes); not part of the
+            methods of Polyak and Nesterov.
     """
 
     name: ClassVar[str] = "momentum"
@@ -321,16 +349,15 @@ class Momentum(Method):
         check_flags(self, "nesterov", "restart")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected, velocity = ProjectedGradient(problem), np.zeros(problem.n)
+        projected_gradient, velocity = ProjectedGradient(problem), np.zeros(problem.n)
         alpha = RATE_BY_JACOBIAN if self.alpha is None else float(self.alpha)
         while True:
-            projected.update()
-            largest = gradient_kernel.momentum_step(
-                problem.jacobian, projected.gradient, projected.lower_step, projected.upper_step, alpha, self.beta,
-                self.nesterov, self.restart,
-                velocity, problem.step,
+            projected_gradient.update()
+            max_motion = gradient_kernel.momentum_step(
+                problem.jacobian, projected_gradient.gradient, projected_gradient.lower_step,
+                projected_gradient.upper_step, alpha, self.beta, self.nesterov, self.restart, velocity, problem.step,
             )  # fmt: skip
-            if largest == 0.0:
+            if max_motion == 0.0:
                 return
             problem.advance()
             yield
@@ -344,7 +371,7 @@ class Adam(Method):
         alpha: rad or characteristic lengths; approximate motion of a joint in the first steps. The paper's 0.001 is for
             networks; 0.1 was tuned on random targets of five arms.
         beta1, beta2: decay rates of the averages of the gradient and of its square; the paper's values.
-        epsilon: gradients that are not much larger than this count less; the paper's value.
+        epsilon: added to the root of the average square of the gradient, against division by 0; the paper's value.
     """
 
     name: ClassVar[str] = "adam"
@@ -368,14 +395,18 @@ class Adam(Method):
                 raise LimitsError(f"{name} must be from 0 to below 1, not {value!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected, m, v = ProjectedGradient(problem), np.zeros(problem.n), np.zeros(problem.n)
+        projected_gradient, first_moment, second_moment = (
+            ProjectedGradient(problem),
+            np.zeros(problem.n),
+            np.zeros(problem.n),
+        )
         for t in count(1):
-            projected.update()
-            largest = gradient_kernel.adam_step(
-                projected.gradient, projected.lower_step, projected.upper_step, self.alpha, self.beta1, self.beta2,
-                self.epsilon, float(t), m, v, problem.step,
+            projected_gradient.update()
+            max_motion = gradient_kernel.adam_step(
+                projected_gradient.gradient, projected_gradient.lower_step, projected_gradient.upper_step,
+                self.alpha, self.beta1, self.beta2, self.epsilon, float(t), first_moment, second_moment, problem.step,
             )  # fmt: skip
-            if largest == 0.0:
+            if max_motion == 0.0:
                 return
             problem.advance()
             yield
@@ -385,14 +416,14 @@ class Adam(Method):
 class LimitedMemoryBFGS(Method):
     """L-BFGS-B: quasi-Newton steps within the limits, with the curvature estimated from the last steps.
 
-    The curvature is estimated as in the paper. Limits are handled more simply: columns that are pushed against a limit
-    are removed, the step of the other columns is cut at the limits and then shortened until the error decreases. The
-    paper first follows the projected gradient to find the active limits.
+    The curvature is estimated as in the paper. Limits are handled more simply: columns at a limit whose step would
+    leave the limits are removed; the step of the other columns is clamped to the limits and then shortened until the
+    error decreases. The paper first follows the projected gradient to find the active limits.
 
     Attributes:
         m: number of stored steps.
-        largest_step: rad or characteristic lengths; largest motion of a column in a step. Longer steps move joints to
-            limits where they stay. 0.4 was tuned on random targets of five arms.
+        largest_step: rad or characteristic lengths; largest motion of a column in a step. With longer steps, joints
+            move to their limits and stay there. 0.4 was tuned on random targets of five arms.
     """
 
     name: ClassVar[str] = "lbfgsb"
@@ -410,40 +441,46 @@ class LimitedMemoryBFGS(Method):
     def __post_init__(self) -> None:
         if isinstance(self.m, bool) or not isinstance(self.m, Integral) or self.m < 1:
             raise LimitsError(f"m must be a whole number of 1 or more, not {self.m!r}")
-        largest = self.largest_step
-        if isinstance(largest, str) or not as_number(largest, "largest_step", allow_infinite=True) > 0:
-            raise LimitsError(f"largest_step must be above 0, not {largest!r}")
+        largest_step = self.largest_step
+        if isinstance(largest_step, str) or not as_number(largest_step, "largest_step", allow_infinite=True) > 0:
+            raise LimitsError(f"largest_step must be above 0, not {largest_step!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        n, projected = problem.n, ProjectedGradient(problem)
-        S, Y, coefficients, free = np.zeros((self.m, n)), np.zeros((self.m, n)), np.zeros((2, self.m)), np.zeros(n)
+        n, projected_gradient = problem.n, ProjectedGradient(problem)
+        steps, gradient_changes, coefficients, free_columns = (
+            np.zeros((self.m, n)),
+            np.zeros((self.m, n)),
+            np.zeros((2, self.m)),
+            np.zeros(n),
+        )
         last_gradient, last_x = np.zeros(n), problem.x.copy()
-        count = newest = 0
-        projected.update()
+        stored_count = newest_index = 0
+        projected_gradient.update()
         while True:
             derivative = gradient_kernel.quasi_newton_step(
-                problem.jacobian, projected.gradient, projected.lower_step, projected.upper_step, S, Y, coefficients,
-                free, count, newest, self.largest_step, problem.step,
+                problem.jacobian, projected_gradient.gradient, projected_gradient.lower_step,
+                projected_gradient.upper_step, steps, gradient_changes, coefficients, free_columns, stored_count,
+                newest_index, self.largest_step, problem.step,
             )  # fmt: skip
             if not derivative < 0.0:
                 return
             cost, share = problem.cost, 1.0
-            last_gradient[:], last_x[:] = projected.gradient, problem.x
+            last_gradient[:], last_x[:] = projected_gradient.gradient, problem.x
             problem.advance()
             while not problem.cost <= cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
-                share = backtracked_ratio(share, derivative, 0.5 * (problem.cost - cost))
+                share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
                 if share < MIN_STEP_RATIO:
                     break
                 problem.x[:] = last_x
                 problem.advance(share)
             if share < MIN_STEP_RATIO:
                 problem.set_state(last_x)
-                if count == 0:
+                if stored_count == 0:
                     return
-                count = 0  # the stored curvature is misleading here
+                stored_count = 0  # the stored curvature does not fit here: continue without it
                 continue
             yield
-            projected.update()
-            newest, count = (newest + 1) % self.m, min(count + 1, self.m)
-            np.multiply(problem.step, share, out=S[newest])
-            np.subtract(projected.gradient, last_gradient, out=Y[newest])
+            projected_gradient.update()
+            newest_index, stored_count = (newest_index + 1) % self.m, min(stored_count + 1, self.m)
+            np.multiply(problem.step, share, out=steps[newest_index])
+            np.subtract(projected_gradient.gradient, last_gradient, out=gradient_changes[newest_index])

@@ -1,7 +1,8 @@
 """Least-squares methods: damped, selectively damped and error-damped steps, the pseudo-inverse, and Newton-Raphson.
 
-A step minimizes the linear model residual + Jacobian s. Before that, large errors are clipped (ClampMag of Buss and Kim
-2005) and columns at their limits are removed; soft objectives are followed in the null space of the required ones.
+A step s minimizes |e + J s|, the linear model with residual e and Jacobian J. Before that, large errors are clipped
+(ClampMag of Buss and Kim 2005), and columns at their limits are removed. Soft objectives are reduced in the null space
+of the required objectives.
 """
 
 from __future__ import annotations
@@ -60,21 +61,21 @@ class LinearModel:
         """Allocate the model of a problem.
 
         Args:
-            D_max, D_max_angle: m and rad; larger errors of an effector are clipped to this.
+            D_max, D_max_angle: largest errors of an effector, m and rad; larger errors are clipped.
         """
         self._problem, self.step = problem, problem.step
         m, n = problem.jacobian.shape
-        k, w = min(m, n), len(problem.soft_residual)
+        k, soft_count = min(m, n), len(problem.soft_residual)
         self.e, self.J = np.empty(m), np.empty((m, n))
         self.U, self.s, self.V = np.empty((k, m)), np.empty(k), np.empty((k, n))
-        self.effectors, max_errors = _effectors(problem, D_max, D_max_angle)
+        self.effectors, max_errors = _find_effectors(problem, D_max, D_max_angle)
         self._max_errors = max_errors if np.isfinite(max_errors).any() else max_errors[:0]
-        self._soft_J = np.zeros((w, n))
-        k = min(w, n)
-        self._soft_U, self._soft_s, self._soft_V = np.empty((k, w)), np.empty(k), np.empty((k, n))
+        self._soft_J = np.zeros((soft_count, n))
+        k = min(soft_count, n)
+        self._soft_U, self._soft_s, self._soft_V = np.empty((k, soft_count)), np.empty(k), np.empty((k, n))
         self._soft_step = np.empty(n)
-        self._y, self._column_states = np.empty(m), np.zeros(n, dtype=np.int64)
-        self.has_soft = w > 0
+        self._workspace, self._column_states = np.empty(m), np.zeros(n, dtype=np.int64)
+        self.has_soft = soft_count > 0
 
     def update(self) -> None:
         """Read residual and Jacobian at the present state of the problem."""
@@ -86,13 +87,13 @@ class LinearModel:
             self._soft_J[:] = problem.soft_jacobian
 
     def solve(self, write_step: Callable[[], object], hold_at_limits: bool) -> None:
-        """Call `write_step`; with `hold_at_limits`, remove columns that it pushes through a limit, and repeat."""
+        """Call `write_step`; with `hold_at_limits`, remove columns whose step would leave the limits, and repeat."""
         write_step()
         if hold_at_limits:
             problem = self._problem
             self._column_states[:] = COLUMN_FREE
             while least_squares_kernel.update_active_limits(
-                problem._ints, problem._floats, problem.jacobian, problem.soft_jacobian, self.e, self._y,
+                problem._ints, problem._floats, problem.jacobian, problem.soft_jacobian, self.e, self._workspace,
                 self._column_states, self.J, self._soft_J,
             ):  # fmt: skip
                 write_step()
@@ -113,28 +114,28 @@ class LinearModel:
     def limit_step(self, gamma_max: float) -> None:
         """Scale the step so that no column moves farther than `gamma_max`, rad or characteristic lengths."""
         if gamma_max < math.inf:
-            longest = float(np.abs(self.step).max(initial=0.0))
-            if longest > gamma_max:
-                self.step *= gamma_max / longest
+            max_motion = float(np.abs(self.step).max(initial=0.0))
+            if max_motion > gamma_max:
+                self.step *= gamma_max / max_motion
 
 
-def _effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: float) -> tuple[IndexTable, Array]:
+def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: float) -> tuple[IndexTable, Array]:
     """Return the row range of each effector, and its largest error in units of the residual."""
     tables, tree = problem.subproblem.packed.tables, problem.problem.tree
     row_ranges: list[tuple[int, int]] = []
     max_errors: list[float] = []
     for block in tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks].tolist():
         kind, first, row_count = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
-        lengths = 0
+        length_rows = 0
         if kind in (POSE, AXIS):
-            lengths = (block[ROW_MASK] & 7).bit_count()
+            length_rows = (block[ROW_MASK] & 7).bit_count()
         elif kind in (DISTANCE, CENTRE_OF_MASS, TERRAIN_HEIGHT) or (
             kind == JOINT_VALUE and not tree.rotates[tree.v_of_x[block[X_INDEX]]]
         ):
-            lengths = row_count
+            length_rows = row_count
         for start, end, max_error in (
-            (first, first + lengths, D_max),
-            (first + lengths, first + row_count, D_max_angle),
+            (first, first + length_rows, D_max),
+            (first + length_rows, first + row_count, D_max_angle),
         ):
             if end > start:
                 row_ranges.append((start, end))
@@ -143,44 +144,46 @@ def _effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: float) -
 
 
 RANK_TOLERANCE = 1e-9
-"""Relative singular value below which a direction is in the null space; soft objectives may disturb goals by this."""
+"""Relative singular value below which a direction is in the null space; soft objectives may change goals by this."""
 
 
 class NormalEquations:
-    """Damped steps of a linear model by Cholesky's method, or by singular values if that fails."""
+    """Damped steps of a linear model by Cholesky's method, or by singular values if the factorization fails."""
 
     def __init__(self, model: LinearModel) -> None:
         k = len(model.s)
         self._model, self._A, self._y = model, np.empty((k, k)), np.empty(k)
 
-    def write_step(self, damping2: float) -> None:
+    def write_step(self, squared_damping: float) -> None:
         """Write the damped step to the model.
 
         Args:
-            damping2: lambda squared, added to the diagonal.
+            squared_damping: lambda squared, added to the diagonal.
         """
         model = self._model
-        if not least_squares_kernel.damped_step(model.e, model.J, damping2, self._A, self._y, model.step):
-            model.spectral_step(math.sqrt(damping2))
+        if not least_squares_kernel.damped_step(model.e, model.J, squared_damping, self._A, self._y, model.step):
+            model.spectral_step(math.sqrt(squared_damping))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DampedLeastSquares(Method):
     """Damped least squares with fixed damping: step = -J' (J J' + lambda^2 1)^-1 e.
 
-    Soft objectives are followed in the null space of J.
+    Soft objectives are reduced in the null space of J.
 
     Attributes:
         damping: lambda, in units of the residual: weighted, lengths divided by the characteristic length, angles in
             rad. The paper leaves it to the user. Near a solution an error along u_i shrinks by lambda^2 / (s_i^2 +
             lambda^2) in each step.
-        svd: solve each step by singular values instead of the normal equations; slower, and the same within rounding.
-        D_max, D_max_angle: m and rad; larger errors of goals are clipped to this (the paper's ClampMag). Infinite by
-            default.
-        gamma_max: rad or characteristic lengths; a step that moves a joint farther is scaled down. 45 degrees is the
-            value in the program of the paper's author.
-        hold_at_limits: a joint at its limit that the step pushes outwards is removed, and the step is solved again. It
-            is released if the linear model moves it inwards. If False, the step is only clamped to the limits.
+        svd: compute each step from singular values instead of the normal equations; slower, same result within
+            rounding.
+        D_max, D_max_angle: m and rad; larger errors of goals are clipped to these values (ClampMag in the paper).
+            Infinite by default.
+        gamma_max: largest motion of a joint in a step, rad or characteristic lengths; longer steps are scaled down. 45
+            degrees is the value in the program of the paper's author.
+        hold_at_limits: whether to remove joints at a limit that the step would move outwards, and to compute the step
+            again. A joint is released if the linear model moves it inwards. If False, the step is only clamped to the
+            limits.
         gain: share of the distance to a rest pose, or another soft objective, that a step covers in the null space, 0
             to 1.
     """
@@ -240,7 +243,8 @@ class Chan(Method):
     Attributes:
         damping: lambda; damping for a unit of E. E is in squared units of the residual: weighted, lengths divided by
             the characteristic length, angles in rad.
-        hold_at_limits: a joint at its limit that the step pushes outwards is removed, and the step is solved again.
+        hold_at_limits: whether to remove joints at a limit that the step would move outwards, and to compute the step
+            again.
     """
 
     name: ClassVar[str] = "chan"
@@ -276,13 +280,14 @@ class Chan(Method):
 class Sugihara(Method):
     """Robust error-damped least squares: step = -(J'J + W_n)^-1 J'e with W_n = (E + w_n_bar) 1 and E = e'e / 2.
 
-    Robust for goals that cannot be met.
+    The method is robust for goals that cannot be met.
 
     Attributes:
         w_n_bar: damping that remains at zero error, in squared units of the residual: weighted, lengths divided by the
             characteristic length, angles in rad. From 1e-4 to 1e-2 the success on random targets is about the same;
             smaller values take fewer iterations.
-        hold_at_limits: a joint at its limit that the step pushes outwards is removed, and the step is solved again.
+        hold_at_limits: whether to remove joints at a limit that the step would move outwards, and to compute the step
+            again.
     """
 
     name: ClassVar[str] = "sugihara"
@@ -315,15 +320,17 @@ class Sugihara(Method):
 class PseudoInverse(Method):
     """Undamped pseudo-inverse: step = -J^+ e, the smallest step that meets the goals of the linear model.
 
-    Near a singular pose the step is large in directions that help little, so the mechanism jumps; far from a goal it
-    overshoots. Whitney moves in small increments along a path, where neither happens; a finite `gamma_max` has the same
-    effect. With 45 degrees, 56 % instead of 26 % of 700 random targets of a UR5 are reached in one attempt, and 47 %
-    instead of 33 % of a Panda.
+    Near a singular pose the step is large in directions that hardly reduce the error, so the mechanism jumps; far from
+    a goal the step overshoots. Neither happens with the small increments along a path in Whitney's paper; a finite
+    `gamma_max` has the same effect. With 45 degrees, 56 % instead of 26 % of 700 random targets of a UR5 are reached in
+    one attempt, and 47 % instead of 33 % of a Panda.
 
     Attributes:
         rank_tolerance: singular values below this share of the largest count as zero.
-        gamma_max: rad or characteristic lengths; a step that moves a joint farther is scaled down. Infinite by default.
-        hold_at_limits: a joint at its limit that the step pushes outwards is removed, and the step is solved again.
+        gamma_max: largest motion of a joint in a step, rad or characteristic lengths; longer steps are scaled down.
+            Infinite by default.
+        hold_at_limits: whether to remove joints at a limit that the step would move outwards, and to compute the step
+            again.
         gain: share of the distance to a rest pose, or another soft objective, that a step covers in the null space, 0
             to 1.
     """
@@ -369,15 +376,16 @@ class SelectivelyDamped(Method):
 
     For singular vectors u_i, v_i: gamma_i = min(1, N_i / M_i) gamma_max, where N_i is how far u_i moves the effectors
     and M_i how far v_i / s_i would move them if joints could not cancel each other. Each goal is two effectors: its
-    lengths and its angles, in units of the residual; the authors have positions only. Vectors are cut at gamma_i; the
-    authors' program scales them by gamma_i / (gamma_i + length) instead.
+    lengths and its angles, in units of the residual; the paper has positions only. Longer vectors are clamped to
+    gamma_i; the authors' program scales them by gamma_i / (gamma_i + length) instead.
 
     Attributes:
         gamma_max: rad or characteristic lengths; largest motion of a joint in a step. 45 degrees is the value in the
             authors' program.
-        D_max, D_max_angle: m and rad; larger errors of goals are clipped to this (the paper's ClampMag). Infinite by
-            default.
-        hold_at_limits: a joint at its limit that the step pushes outwards is removed, and the step is solved again.
+        D_max, D_max_angle: m and rad; larger errors of goals are clipped to these values (ClampMag in the paper).
+            Infinite by default.
+        hold_at_limits: whether to remove joints at a limit that the step would move outwards, and to compute the step
+            again.
     """
 
     name: ClassVar[str] = "sdls"
@@ -421,27 +429,28 @@ ARMIJO_RATIO = 1e-4
 class Newton(Method):
     """Newton-Raphson with a line search: a damped pseudo-inverse step, shortened until the sum of squares decreases.
 
-    As in KrisLibrary's NewtonRoot, which Klampt uses: singular values are damped as 1 / (s + lambda); joints at a limit
-    that would be pushed outwards are removed; the step is shortened by quadratic and then cubic interpolation (Dennis
-    and Schnabel 1983, A6.3.1) and clamped to the limits at each trial; the method ends when nothing moves any more.
+    The method follows NewtonRoot of KrisLibrary, which Klampt uses. Singular values are damped as 1 / (s + lambda).
+    Joints at a limit that the step would move outwards are removed. The step is shortened by quadratic and then cubic
+    interpolation (Dennis and Schnabel 1983, A6.3.1) and clamped to the limits at each trial. The method ends when the
+    step is shorter than `tolx`.
 
-    Differences: Klampt removes joints by the sign of the gradient, once; here it is by the sign of the step, until
-    there are none left, and joints may be released again. Klampt also moves along vectors whose singular value is zero.
-    Its residuals are in m and rad; here lengths are divided by the characteristic length, and the unit of lambda
-    differs accordingly. Its rotation errors are defined differently, and a single tolerance applies to the largest
-    residual, while here each goal has its own. tolx is relative to the joint's value there, and absolute here. Its
-    starts and restarts are not part of this method.
+    Differences from Klampt: Klampt removes joints once, by the sign of the gradient. This method removes them by the
+    sign of the step, repeats this until no further joint is removed, and may release joints again. Klampt also moves
+    along vectors whose singular value is zero. Residuals in Klampt are in m and rad; here lengths are divided by the
+    characteristic length, so the unit of lambda differs. Klampt defines rotation errors differently, and applies a
+    single tolerance to the largest residual; here each goal has its own tolerance. In Klampt tolx is relative to the
+    value of the joint; here it is absolute. The starts and restarts of Klampt are not part of this method.
 
-    It is slow for targets out of reach: near a stretched pose steps are long and help little, and the line search
-    shortens them.
+    The method is slow for targets out of reach: near a stretched pose steps are long and hardly reduce the error, and
+    the line search shortens them.
 
     Attributes:
         damping: lambda, added to singular values; in units of the residual. 0.01 is Klampt's value. With 0.1 more
-            random targets are reached in one attempt (50 % instead of 43 % of a UR5), and each takes more iterations
-            (16 instead of 12).
-        step_max: longest step, as a multiple of the number of joints, or of the norm of q if that is more. 10 is
+            random targets are reached in one attempt (50 % instead of 43 % of a UR5), with more iterations for each
+            target (16 instead of 12).
+        step_max: longest step, as a multiple of the number of joints or of the norm of q, whichever is larger. 10 is
             Klampt's value; longer steps come from singular values far below lambda.
-        tolx: rad or characteristic lengths; a shorter step ends the search. Klampt uses a hundredth of the tolerance;
+        tolx: rad or characteristic lengths; a shorter step ends the method. Klampt uses a hundredth of the tolerance;
             here it is a hundredth of the closure tolerance.
     """
 
@@ -475,44 +484,55 @@ class Newton(Method):
         while True:
             model.update()
             model.solve(write_step, hold_at_limits=True)
-            longest = self.step_max * max(float(np.linalg.norm(problem.x)), problem.n)
+            max_length = self.step_max * max(float(np.linalg.norm(problem.x)), problem.n)
             length = float(np.linalg.norm(problem.step))
-            if length > longest:
-                problem.step *= longest / length
-                slope *= longest / length
+            if length > max_length:
+                problem.step *= max_length / length
+                slope *= max_length / length
             if not slope < 0.0 or not self._search_line(problem, slope):
                 return
             yield
 
     def _search_line(self, problem: LeastSquaresProblem, slope: float) -> bool:
         """Shorten the step until the cost decreases enough; return False, with the state unchanged, if it does not."""
-        start_x, start_cost = problem.x.copy(), 0.5 * problem.cost
-        smallest = self.tolx / float(np.abs(problem.step).max())
-        share, last, last_cost = 1.0, 0.0, 0.0
-        while share >= smallest:
+        start_x, start_half_cost = problem.x.copy(), 0.5 * problem.cost
+        min_share = self.tolx / float(np.abs(problem.step).max())
+        share, last_share, last_half_cost = 1.0, 0.0, 0.0
+        while share >= min_share:
             problem.x[:] = start_x
             problem.advance(share)
-            cost = 0.5 * problem.cost
-            if cost <= start_cost + ARMIJO_RATIO * share * slope:
+            half_cost = 0.5 * problem.cost
+            if half_cost <= start_half_cost + ARMIJO_RATIO * share * slope:
                 return True
-            guess = _minimum(share, cost - start_cost, last, last_cost - start_cost, slope)
-            last, last_cost, share = share, cost, max(min(guess, 0.5 * share), 0.1 * share)
+            minimizer = _line_search_minimizer(
+                share, half_cost - start_half_cost, last_share, last_half_cost - start_half_cost, slope
+            )
+            last_share, last_half_cost, share = share, half_cost, max(min(minimizer, 0.5 * share), 0.1 * share)
         problem.set_state(start_x)
         return False
 
 
-def _minimum(share: float, rise: float, last: float, last_rise: float, slope: float) -> float:
-    """Return the minimizer of the parabola through the known values, or of the cubic if two step lengths were tried."""
+def _line_search_minimizer(share: float, rise: float, last_share: float, last_rise: float, slope: float) -> float:
+    """Return the share of a step that minimizes the parabola, or the cubic after two trials, through the known values.
+
+    Args:
+        share, rise: share of the step in the last trial, and the increase of half the cost there.
+        last_share, last_rise: the same for the trial before; 0 if there is none.
+        slope: derivative of half the cost along the step.
+    """
     if not (math.isfinite(rise) and math.isfinite(last_rise)):
         return 0.5 * share
     excess = rise - slope * share
-    if last == 0.0:
+    if last_share == 0.0:
         return -slope * share * share / (2.0 * excess)
-    curvature, last_curvature = excess / share**2, (last_rise - slope * last) / last**2
-    a, b = (curvature - last_curvature) / (share - last), (share * last_curvature - last * curvature) / (share - last)
+    curvature, last_curvature = excess / share**2, (last_rise - slope * last_share) / last_share**2
+    a, b = (
+        (curvature - last_curvature) / (share - last_share),
+        (share * last_curvature - last_share * curvature) / (share - last_share),
+    )
     if a == 0.0:
         return -slope / (2.0 * b)
-    root = b * b - 3.0 * a * slope
-    if root < 0.0:
+    discriminant = b * b - 3.0 * a * slope
+    if discriminant < 0.0:
         return 0.5 * share
-    return (math.sqrt(root) - b) / (3.0 * a) if b <= 0.0 else -slope / (b + math.sqrt(root))
+    return (math.sqrt(discriminant) - b) / (3.0 * a) if b <= 0.0 else -slope / (b + math.sqrt(discriminant))

@@ -1,9 +1,9 @@
-"""Least-squares problem as a method sees it: state, residual, Jacobian, limits, and steps.
+"""Least-squares problem on which iterative methods operate: state, residual, Jacobian, limits, and steps.
 
-A problem is a subproblem of a solve: objectives and closures that share dofs. Its numbers are in the flat arrays of the
-subproblem. A method writes `step` and calls `advance`. Residuals are weighted, lengths divided by the characteristic
-length of the mechanism; a unit of a column is 1 rad or 1 characteristic length. So all residuals and all columns are
-comparable.
+The problem belongs to a subproblem of a solve: objectives and closures that share dofs. Its data is in the flat arrays
+of the subproblem. A method writes `step` and calls `advance`. Residuals are weighted, and lengths are divided by the
+characteristic length of the mechanism. A unit of a column is 1 rad or 1 characteristic length. This makes all residuals
+and all columns comparable.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ evaluation_kernel = kernel_module("dense_evaluation")
 MOVE, EVALUATE, COLLECT = 1, 2, 4
 """Flags of the evaluation kernel: apply the step, evaluate the residual and Jacobian, collect them in dense arrays."""
 TRIAL_BUFFER, SCRATCH_BUFFER = 1, 0
-"""Kernel buffers: the state of the method, and scratch memory for evaluations that do not change the state."""
+"""Kernel buffers: one for the state of the method, and one for evaluations that do not change the state."""
 
 
 class LeastSquaresProblem:
-    """Residual, Jacobian and limits of a subproblem at the present state, for methods.
+    """Residual, Jacobian and limits of a subproblem at the present state of a method.
 
     Attributes:
         mechanism: the mechanism.
         objectives: all objectives of the solver.
-        problem, subproblem: the compiled problem; `subproblem.packed.tables` has every table by name.
+        problem: the compiled problem of the solver.
+        subproblem: the part of it that this object evaluates; `subproblem.packed.tables` has every table by name.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
-        n: number of columns, which are the dofs that may move.
+        n: number of columns; each column is a dof that may move.
         x: state of the method; starts with q (nq,).
         residual: required residual at x, (m,): closures first, then goals.
-        jacobian: its Jacobian, (m, n).
+        jacobian: Jacobian of `residual`, (m, n).
         soft_residual, soft_jacobian: the same for soft objectives, such as a rest pose.
         cost: sum of squares of `residual`.
         is_met: whether every required objective is within its tolerance, and every loop is closed.
-        step: step to take, (n,); to be written before `advance`.
+        step: step that `advance` applies, (n,).
         column_x: index in x of each column, (n,); negative for the columns of spherical joints.
         scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
             weight of the dof.
@@ -81,13 +82,15 @@ class LeastSquaresProblem:
         packed = subproblem.packed
         self._ints, self._floats, tables = packed.ints, packed.floats, packed.tables
         stages = tables["stages"].reshape(-1, STAGE_INTS)
-        required = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
-        self.levels = sum(stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required)
-        self._required_blocks, self._end = (
-            int(max((stages[k, SOFT_END] for k in required), default=0)),
+        required_stages = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
+        self.levels = sum(
+            stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required_stages
+        )
+        self._required_blocks, self._block_count = (
+            int(max((stages[k, SOFT_END] for k in required_stages), default=0)),
             packed.sizes["blocks"],
         )
-        self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required[-1]])
+        self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required_stages[-1]])
         """Whether a soft objective has a higher priority than a required one."""
         self.closures = int(stages[0, SOFT_END])
         """Number of closure blocks; they come first."""
@@ -95,18 +98,18 @@ class LeastSquaresProblem:
         row_counts = blocks[:, ROW_COUNT].tolist()
         m, n = sum(row_counts[: self._required_blocks]), int((packed.columns >= 0).sum())
         self.n = n
-        self._E, self._J = np.zeros(sum(row_counts)), np.zeros((sum(row_counts), n))
-        self.residual, self.jacobian = self._E[:m], self._J[:m]
-        self.soft_residual, self.soft_jacobian = self._E[m:], self._J[m:]
+        self._all_residuals, self._all_jacobians = np.zeros(sum(row_counts)), np.zeros((sum(row_counts), n))
+        self.residual, self.jacobian = self._all_residuals[:m], self._all_jacobians[:m]
+        self.soft_residual, self.soft_jacobian = self._all_residuals[m:], self._all_jacobians[m:]
         self.x: Array = tables["trial"]
         self.step: Array = tables["step"][:n]
-        self._all_of_step: Array = tables["step"]
+        self._full_step: Array = tables["step"]
         self.column_x: np.ndarray[Any, Any] = tables["column_x"][:n]
         self.scale: Array = tables["scale"][:n]
         self.bounded_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
         self.cache: dict[str, object] = {}
-        self._has_functions = packed.sizes["functions"] > 0
+        self._has_python_functions = packed.sizes["functions"] > 0
 
     def set_request(
         self,
@@ -122,7 +125,7 @@ class LeastSquaresProblem:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Random generator of the call, or one with a fixed seed."""
+        """Random generator of the call; if the call has none, a generator with a fixed seed."""
         if self._rng is None:
             self._rng = np.random.default_rng(0)
         return self._rng
@@ -163,7 +166,7 @@ class LeastSquaresProblem:
         is_blocked = ((g > 0) & (self.lower > -1e-12)) | ((g < 0) & (self.upper < 1e-12))
         return np.where(is_blocked, 0.0, g)
 
-    # ---- moving -----------------------------------------------------------------------------
+    # ---- changes of state --------------------------------------------------------------------
 
     def set_configuration(self, q: Array) -> None:
         """Set the state to q (nq,), clamped to the limits, also for locked dofs."""
@@ -172,43 +175,53 @@ class LeastSquaresProblem:
         self.x[:nq] = q
         self.x[nq:] = tables["x"][nq:]
         tables["bound_state"][tables["bound_state"] != LOCKED] = 0
-        self._all_of_step[:] = 0.0
+        self._full_step[:] = 0.0
         tables["state"][CURRENT_BUFFER] = 0.0
         self._run_evaluation(MOVE, 0.0, TRIAL_BUFFER)
         self.evaluate()
 
     def set_state(self, x: Array) -> None:
-        """Set the state to a copy of `x` that was taken before."""
+        """Set the state to `x`, an earlier copy of the attribute `x`, and evaluate."""
         self.x[:] = x
         self.evaluate()
 
     def advance(self, share: float = 1.0) -> None:
         """Apply `share` of the step, clamped to the limits, and evaluate."""
-        if self._has_functions:
+        if self._has_python_functions:
             self._run_evaluation(MOVE, share, TRIAL_BUFFER)
             self.evaluate()
         else:
-            self.cost, met = self._run_evaluation(MOVE | EVALUATE | COLLECT, share, TRIAL_BUFFER)
-            self.is_met = met == 1.0
+            self.cost, met_flag = self._run_evaluation(MOVE | EVALUATE | COLLECT, share, TRIAL_BUFFER)
+            self.is_met = met_flag == 1.0
 
     def evaluate(self) -> None:
         """Evaluate residual and Jacobian at x."""
-        if self._has_functions:
+        if self._has_python_functions:
             self._run_evaluation(EVALUATE, 0.0, TRIAL_BUFFER)
             evaluate_python_residuals(self.mechanism, self.subproblem, self.relations, self.mechanism.nq)
-            self.cost, met = self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER)
+            self.cost, met_flag = self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER)
         else:
-            self.cost, met = self._run_evaluation(EVALUATE | COLLECT, 0.0, TRIAL_BUFFER)
-        self.is_met = met == 1.0
+            self.cost, met_flag = self._run_evaluation(EVALUATE | COLLECT, 0.0, TRIAL_BUFFER)
+        self.is_met = met_flag == 1.0
 
     def cost_after(self, share: float = 1.0) -> float:
-        """Return the cost after `share` of the step, without a change of state."""
-        if not self._has_functions:
+        """Return the cost that `advance(share)` would give, without a change of state."""
+        if not self._has_python_functions:
             return self._run_evaluation(MOVE | EVALUATE | COLLECT, share, SCRATCH_BUFFER)[0]
-        x, residual, jacobian, outcome = self.x.copy(), self._E.copy(), self._J.copy(), (self.cost, self.is_met)
+        x, residual, jacobian, cost_and_flag = (
+            self.x.copy(),
+            self._all_residuals.copy(),
+            self._all_jacobians.copy(),
+            (self.cost, self.is_met),
+        )
         self.advance(share)
         cost = self.cost
-        self.x[:], self._E[:], self._J[:], (self.cost, self.is_met) = x, residual, jacobian, outcome
+        self.x[:], self._all_residuals[:], self._all_jacobians[:], (self.cost, self.is_met) = (
+            x,
+            residual,
+            jacobian,
+            cost_and_flag,
+        )
         return cost
 
     def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
@@ -229,14 +242,18 @@ class LeastSquaresProblem:
 
     def are_loops_closed(self) -> bool:
         """Return whether every loop is closed."""
-        return self.closures == 0 or self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER, required=self.closures)[1] == 1.0
+        return (
+            self.closures == 0
+            or self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER, required_blocks=self.closures)[1] == 1.0
+        )
 
     def _run_evaluation(
-        self, flags: int, share: float, buffer: int, required: int | None = None
+        self, flags: int, share: float, buffer: int, required_blocks: int | None = None
     ) -> tuple[float, float]:
         return evaluation_kernel.evaluate_dense(
-            self._ints, self._floats, flags, share, buffer, self._required_blocks if required is None else required,
-            self._end, self._E, self._J,
+            self._ints, self._floats, flags, share, buffer,
+            self._required_blocks if required_blocks is None else required_blocks,
+            self._block_count, self._all_residuals, self._all_jacobians,
         )  # fmt: skip
 
     def _distance_to_bound(self, table: str, unbounded: float) -> Array:

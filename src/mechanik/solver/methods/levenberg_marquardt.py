@@ -1,7 +1,7 @@
 """Levenberg-Marquardt on the configuration manifold, with joint limits, loop closure and strict priority levels.
 
-The error never increases: a step is accepted only if the error falls with the loops closed. The loop is compiled:
-`kernels/descent.py` has the loop and `kernels/bounded_step.py` the step.
+The error never increases: a step is accepted only if it decreases the error and the loops are closed. The iteration is
+compiled: its loop is in `kernels/descent.py`, and its step in `kernels/bounded_step.py`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ class LevenbergMarquardt(Method):
 
     Attributes:
         damping: None: adapted to the quality of the linear model, as Levenberg and Marquardt do. A number: fixed, in
-            units of the weighted residual; raised only where a step would increase the error.
+            units of the weighted residual; increased only if a step would increase the error.
         largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
-        kick: rad; size of a perturbation to leave a stationary pose, such as a straight arm. 0: never.
-        kicks: maximum number of perturbations before a level ends; large perturbations act like restarts, and may jump.
-        svd: solve each step by singular values instead of Cholesky's method; slower, and the same within rounding.
+        kick: rad; size of a perturbation to leave a stationary pose, such as a straight arm. 0: no perturbation.
+        kicks: maximum number of perturbations before a level ends. Large perturbations act like restarts: the solution
+            may be on another branch.
+        svd: compute each step from singular values instead of Cholesky's method; slower, same result within rounding.
     """
 
     name: ClassVar[str] = "lm"
@@ -69,7 +70,10 @@ class LevenbergMarquardt(Method):
         """Accept every problem."""
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        """Iterate as the local method of another method; by itself the whole loop runs compiled, which is faster."""
+        """Run one compiled iteration between two yields, for use as the local method of another method.
+
+        `Solver` does not call this: it runs the whole loop compiled, which is faster.
+        """
         while True:
             last_cost = problem.cost
             problem.descend(max_iterations=1, method=self)

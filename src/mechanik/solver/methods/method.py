@@ -1,7 +1,7 @@
 """Base class of iterative methods, validation of their options, and the driver of an attempt.
 
-A method is a frozen dataclass: its fields are its options, with the names of its paper, and `iterate` is a generator
-that moves the problem by one iteration between two yields. `run_method` handles the deadline, callbacks, history and
+A method is a frozen dataclass: its fields are its options, named as in the paper of the method, and `iterate` is a
+generator that makes one iteration between two yields. `run_method` handles the deadline, callbacks, history and
 stopping rules for all methods.
 """
 
@@ -52,7 +52,8 @@ class Method(ABC):
         title: name for messages.
         citation: the paper.
         default_iterations: maximum number of iterations if the caller gives none.
-        supports_soft_objectives: whether it follows rest poses and other soft objectives below the required ones.
+        supports_soft_objectives: whether the method reduces soft objectives, such as rest poses, as far as the required
+            objectives allow.
         supports_loops: whether closures may be part of the residual. Loops are then closed together with the goals.
 
     Example:
@@ -78,9 +79,9 @@ class Method(ABC):
 
     @abstractmethod
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
-        """Move the problem from its present state, by one iteration between two yields.
+        """Improve the state of the problem, by one iteration between two yields.
 
-        The driver stops the generator once the problem is met. The generator may return if it makes no more progress.
+        The driver stops the generator once the problem is met. The generator may return if there is no more progress.
         It may yield a status code of `kernels/state_layout.py` to end the attempt with this status.
 
         Args:
@@ -107,39 +108,39 @@ class Method(ABC):
             raise self.unsupported_error("does not support closed loops", "lm")
 
     def unsupported_error(self, reason: str, alternative: str) -> InvalidOperation:
-        """Return an error that says what the method does not support, and which method does."""
+        """Return an error with the reason why the method does not support the problem, and an alternative method."""
         return InvalidOperation(f"{self.title} {reason}; use solver='{alternative}'")
 
 
 def check_positive(method: Method, *names: str) -> None:
     """Raise `LimitsError` if an option is not above 0; infinity is allowed and means no limit."""
     for name in names:
-        if not _number(method, name) > 0.0:
+        if not _option_value(method, name) > 0.0:
             raise LimitsError(f"{name} must be above 0, not {getattr(method, name)!r}")
 
 
 def check_non_negative(method: Method, *names: str) -> None:
     """Raise `LimitsError` if an option is below 0."""
     for name in names:
-        if not _number(method, name) >= 0.0:
+        if not _option_value(method, name) >= 0.0:
             raise LimitsError(f"{name} cannot be below 0, but is {getattr(method, name)!r}")
 
 
 def check_finite(method: Method, *names: str) -> None:
     """Raise `LimitsError` if an option is not finite."""
     for name in names:
-        if not math.isfinite(_number(method, name)):
+        if not math.isfinite(_option_value(method, name)):
             raise LimitsError(f"{name} must be finite, not {getattr(method, name)!r}")
 
 
 def check_at_most_one(method: Method, *names: str) -> None:
     """Raise `LimitsError` if an option is above 1."""
     for name in names:
-        if not _number(method, name) <= 1.0:
+        if not _option_value(method, name) <= 1.0:
             raise LimitsError(f"{name} must be from 0 to 1, not {getattr(method, name)!r}")
 
 
-def _number(method: Method, name: str) -> float:
+def _option_value(method: Method, name: str) -> float:
     value = getattr(method, name)
     if isinstance(value, str | bool):
         raise LimitsError(f"{name} must be a number, not {value!r}")
@@ -147,8 +148,8 @@ def _number(method: Method, name: str) -> float:
 
 
 SOFT_PATIENCE_ITERATIONS, SOFT_PROGRESS_RATIO = 3, 0.999
-"""Once the required objectives are met, iterations continue while one of this many reduces the soft cost to this ratio.
-More patience improves soft objectives and costs iterations.
+"""Once the required objectives are met, an attempt ends after this many successive iterations that do not reduce the
+soft cost to this ratio. More patience improves soft objectives and costs iterations.
 """
 
 
@@ -157,26 +158,26 @@ def run_method(
 ) -> Array:
     """Iterate from `q0` (nq,) until the problem is met or a stopping rule applies, and return q (nq,).
 
-    The report goes to the table `report` of the subproblem, in the kernel's format.
+    The report is written to the table `report` of the subproblem, in the kernel's format.
 
     Args:
         keeps_best: whether to return the best configuration of the attempt instead of the last.
     """
     max_iterations = method.default_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
-    follows_soft = method.supports_soft_objectives and len(problem.soft_residual) > 0
+    uses_soft_objectives = method.supports_soft_objectives and len(problem.soft_residual) > 0
     problem.deadline = monitor.deadline
     problem.set_configuration(q0)
     was_clamped = not np.array_equal(problem.x[:nq], q0)
-    best, best_merit = problem.x.copy(), _merit(problem)
+    best_x, best_merit = problem.x.copy(), _merit(problem)
     iterations, idle_iterations, status = 0, 0, CONVERGED
-    generator = method.iterate(problem)
-    while not problem.is_met or (follows_soft and idle_iterations < SOFT_PATIENCE_ITERATIONS):
+    generator = method.iterate(problem)  # also marks the end of the iterations
+    while not problem.is_met or (uses_soft_objectives and idle_iterations < SOFT_PATIENCE_ITERATIONS):
         if iterations >= max_iterations or monitor.is_over():
-            status = STOPPED if monitor.stopped else TIMEOUT
+            status = STOPPED if monitor.is_stopped else TIMEOUT
             break
-        yielded = next(generator, generator)
-        if yielded is generator:
+        status_or_generator = next(generator, generator)
+        if status_or_generator is generator:
             status = STALLED
             break
         iterations += 1
@@ -185,27 +186,27 @@ def run_method(
             status = DIVERGED
             break
         merit = _merit(problem)
-        if follows_soft:
+        if uses_soft_objectives:
             idle_iterations = (
                 0 if merit[0] < best_merit[0] or merit[1] < SOFT_PROGRESS_RATIO * best_merit[1] else idle_iterations + 1
             )
         if merit < best_merit:
-            best[:], best_merit = problem.x, merit
-        if isinstance(yielded, float):
-            _write_report(problem, yielded, iterations, was_clamped)
+            best_x[:], best_merit = problem.x, merit
+        if isinstance(status_or_generator, float):
+            _write_report(problem, status_or_generator, iterations, was_clamped)
             return problem.q
         if options.smallest_step > 0.0 and np.abs(problem.step).max(initial=0.0) < options.smallest_step:
             status = STALLED
             break
     if keeps_best and not _merit(problem) <= best_merit:
-        problem.set_state(best)
+        problem.set_state(best_x)
     status = CONVERGED if problem.is_met else _final_status(problem, status, options)
     _write_report(problem, status, iterations, was_clamped)
     return problem.q
 
 
 def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
-    """Return a sort key: met states first, ordered by soft cost; then the others by required cost."""
+    """Return a sort key: states that meet the problem first, by soft cost; then all other states, by required cost."""
     return (False, problem.soft_cost) if problem.is_met else (True, problem.cost)
 
 
@@ -214,8 +215,8 @@ def _final_status(problem: LeastSquaresProblem, status: float, options: Options)
     if not problem.are_loops_closed():
         return NOT_CLOSED
     if status in (STALLED, TIMEOUT):
-        steepest = np.abs(problem.reduced_gradient()).max(initial=0.0)
-        if steepest <= options.smallest_gradient * math.sqrt(problem.cost):
+        max_gradient = np.abs(problem.reduced_gradient()).max(initial=0.0)
+        if max_gradient <= options.smallest_gradient * math.sqrt(problem.cost):
             return CLOSEST
     return status
 
@@ -225,7 +226,7 @@ def _write_report(problem: LeastSquaresProblem, status: float, iterations: int, 
     report[:] = 0.0
     report[STATUS], report[ITERATIONS_OUT], report[ATTEMPTS_OUT] = status, iterations, 1
     report[SUCCESS], report[START_WAS_CLAMPED] = float(status == CONVERGED), float(was_clamped)
-    for s, is_optional in enumerate(problem.subproblem.is_optional):
-        offset = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+    for stage, is_optional in enumerate(problem.subproblem.is_optional):
+        offset = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
         if not is_optional:
             report[offset + STAGE_STATUS], report[offset + STAGE_COST] = status, problem.cost

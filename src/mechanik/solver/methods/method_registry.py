@@ -1,4 +1,4 @@
-"""Registry of the methods by name, and the choice of a fallback method for solver="auto"."""
+"""Registry of the methods by name, and selection of the fallback method for solver="auto"."""
 
 from __future__ import annotations
 
@@ -54,39 +54,42 @@ def find_method(solver: str | Method) -> type[Method]:
 
 
 @cache
-def option_names(kind: type[Method]) -> tuple[str, ...]:
+def option_names(method_class: type[Method]) -> tuple[str, ...]:
     """Return the names of the options of a method."""
-    return tuple(field.name for field in fields(kind))
+    return tuple(field.name for field in fields(method_class))
 
 
 def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
-    """Make a method with its options from `options`; return it and the options that are left."""
-    kind = find_method(solver)
-    method_options = {name: options[name] for name in option_names(kind) if name in options}
+    """Return the method with those of its options that `options` contains, and all other options."""
+    method_class = find_method(solver)
+    method_options = {name: options[name] for name in option_names(method_class) if name in options}
     other_options = {name: value for name, value in options.items() if name not in method_options}
     if isinstance(solver, Method):
         return (replace(solver, **method_options) if method_options else solver), other_options
-    return kind(**method_options), other_options
+    return method_class(**method_options), other_options
 
 
 def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Method | None, str]:
     """Return the method to use if Levenberg-Marquardt fails from the start, or None, and a sentence that says why.
 
     Levenberg-Marquardt is the fastest in `docs/comparison.md` and supports every problem, so it comes first. It may end
-    in a local minimum or at a limit. A closed form cannot, but takes 50 times as long, so it comes second, for arms
-    that have a closed form.
+    in a local minimum or at a limit. A closed form has neither problem, but takes 50 times as long. So it comes second,
+    for arms that have a closed form.
     """
     main_method, closed_form = make_method("lm", {})[0], make_method("closed_form", {})[0]
-    text = f"{main_method.title} first: it is the fastest and supports every problem"
+    first_sentence = f"{main_method.title} first: it is the fastest and supports every problem"
     if len(problems) != 1:
-        return None, f"{text}. No other method: the problem has {len(problems)} independent subproblems"
+        return None, f"{first_sentence}. No other method: the problem has {len(problems)} independent subproblems"
     try:
         closed_form.check(problems[0])
     except InvalidOperation as error:
-        why = str(error).removesuffix("; use solver='lm'")
-        return None, f"{text}. If it fails, restarts follow. There is no closed form: {why}"
-    why = _closed_form_reason(problems[0])
-    return closed_form, f"{text}. If it fails, {closed_form.title} follows, which finds every solution: {why}"
+        reason = str(error).removesuffix("; use solver='lm'")
+        return None, f"{first_sentence}. If it fails, restarts follow. There is no closed form: {reason}"
+    reason = _closed_form_reason(problems[0])
+    return (
+        closed_form,
+        f"{first_sentence}. If it fails, {closed_form.title} follows, which finds every solution: {reason}",
+    )
 
 
 def _closed_form_reason(problem: LeastSquaresProblem) -> str:

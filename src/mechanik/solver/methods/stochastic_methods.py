@@ -1,4 +1,4 @@
-"""Stochastic methods, simulated annealing and memetic evolution: random moves with a local method after each."""
+"""Stochastic methods: simulated annealing and memetic evolution, which run a local method after each random move."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_number
 
 PROGRESS_WINDOW = 5
-"""Iterations over which progress is measured, since methods with momentum may increase the error for a few."""
+"""Number of iterations over which progress is measured; methods with momentum may increase the error for some."""
 PROGRESS_RATIO = 0.995
-"""A descent ends if a window leaves more than this share of the cost; at that rate it would take thousands of
-iterations.
+"""A descent ends if the cost after a window is more than this share of the cost before; at this rate the descent would
+take thousands of iterations.
 """
 
 
@@ -36,36 +36,36 @@ def local_method(local: str | Method) -> Method:
     return local if isinstance(local, Method) else find_method(local)()
 
 
-def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, patient: bool = False) -> None:
-    """Descend with a method until the problem is met or iterations or time are used up; end at the best state.
+def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, is_patient: bool = False) -> None:
+    """Descend with a method until the problem is met, or up to `iterations` or the deadline; end at the best state.
 
     Args:
-        patient: if False, also end when there is little progress.
+        is_patient: whether to continue if there is little progress.
     """
     if isinstance(method, LevenbergMarquardt) and method == LevenbergMarquardt():
         problem.descend(iterations)  # the whole loop is compiled
         return
-    best, best_cost = problem.x.copy(), problem.cost
+    best_x, best_cost = problem.x.copy(), problem.cost
     window_cost = problem.cost
     generator = method.iterate(problem)
-    for k in range(1, iterations + 1):
+    for iteration in range(1, iterations + 1):
         if problem.is_met or next(generator, generator) is generator or not problem.cost < math.inf:
             break
         if problem.deadline < math.inf and time.perf_counter() >= problem.deadline:
             break
         if problem.cost < best_cost:
-            best[:], best_cost = problem.x, problem.cost
-        if k % PROGRESS_WINDOW == 0:
-            if not patient and best_cost > PROGRESS_RATIO * window_cost:
+            best_x[:], best_cost = problem.x, problem.cost
+        if iteration % PROGRESS_WINDOW == 0:
+            if not is_patient and best_cost > PROGRESS_RATIO * window_cost:
                 break
             window_cost = best_cost
     if not problem.is_met and not problem.cost <= best_cost:
-        problem.set_state(best)
+        problem.set_state(best_x)
 
 
-def descent_iterations(iterations: int | None, method: Method, share: int) -> int:
-    """Return the given number of iterations, or the default of the method divided by `share`."""
-    return max(1, method.default_iterations // share) if iterations is None else iterations
+def descent_iterations(iterations: int | None, method: Method, divisor: int) -> int:
+    """Return the given number of iterations, or the default of the method divided by `divisor`."""
+    return max(1, method.default_iterations // divisor) if iterations is None else iterations
 
 
 def check_count(value: object, name: str, minimum: int = 1) -> None:
@@ -81,8 +81,8 @@ def check_ratio(value: object, name: str) -> None:
 
 
 DESCENT_DIVISOR = 5
-"""A descent after a jump has this fraction of the iterations of the local method. A new best state gets all of them,
-since a method that converges slowly would otherwise never reach the tolerance.
+"""The local method has a default number of iterations; a descent after a jump makes this fraction of them. From a new
+best state the descent makes all of them, since a slow method would otherwise never reach the tolerance.
 """
 
 
@@ -97,7 +97,8 @@ class Annealing(Method):
 
     Attributes:
         local: local method, by name or as an object.
-        temperature: rad or characteristic lengths; maximum offset of the first jumps, in both directions.
+        temperature: rad or characteristic lengths; initial temperature, which is the largest motion of a joint in the
+            first jump.
         cooling: factor on the temperature after each jump.
         jumps: number of jumps after which the temperature is reset.
         descent: maximum number of iterations of the local method after each jump. None: a fifth of its default.
@@ -133,7 +134,7 @@ class Annealing(Method):
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         local, rng = local_method(self.local), problem.rng
         descent = descent_iterations(self.descent, local, DESCENT_DIVISOR)
-        descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
+        descend_with(problem, local, DESCENT_DIVISOR * descent, is_patient=True)
         accepted_x, error = problem.x.copy(), math.sqrt(problem.cost)
         best_error = error
         problem.step[:] = self.temperature
@@ -145,9 +146,9 @@ class Annealing(Method):
                 problem.advance()
                 descend_with(problem, local, descent)
                 if not problem.is_met and problem.cost < best_error * best_error:
-                    descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
+                    descend_with(problem, local, DESCENT_DIVISOR * descent, is_patient=True)
                 new_error = math.sqrt(problem.cost)
-                # drawn in any case, so that each jump consumes the same number of random numbers
+                # drawn even if it is not needed: each jump uses the same number of random numbers
                 accepts_increase = rng.random() < math.exp(min(0.0, (error - new_error) / temperature))
                 if problem.is_met or new_error < best_error or accepts_increase:
                     accepted_x[:], error = problem.x, new_error
@@ -165,22 +166,22 @@ def random_offsets(problem: LeastSquaresProblem, size: float) -> Array:
     Units are rad or characteristic lengths. Locked columns stay at 0. The three columns of a spherical joint are a
     rotation vector.
     """
-    low, high = np.maximum(problem.lower, -size), np.minimum(problem.upper, size)
-    return np.where(problem.free_columns, low + (high - low) * problem.rng.random(problem.n), 0.0)
+    lower_step, upper_step = np.maximum(problem.lower, -size), np.minimum(problem.upper, size)
+    return np.where(problem.free_columns, lower_step + (upper_step - lower_step) * problem.rng.random(problem.n), 0.0)
 
 
 INERTIA = 0.5
-"""Largest share of a parent's last step that a child continues."""
+"""Largest share of the parent's step that is added to the step of a child."""
 
 
 class Population:
-    """States of a problem that evolve; the first is the present state, and the others are random.
+    """Population of states of a problem; initially the present state, followed by random states.
 
     Attributes:
         x: state of each individual, (N, len(problem.x)).
-        cost: (N,).
+        cost: cost of each individual, (N,).
         span: range of each column, (n,); 2 pi without limits, in rad or characteristic lengths.
-        momentum: step of each individual from its first parent, with a share of that parent's step, (N, n).
+        momentum: step by which each individual was created from its first parent, (N, n).
     """
 
     def __init__(self, problem: LeastSquaresProblem, count: int) -> None:
@@ -212,14 +213,14 @@ class Population:
         self.x, self.cost, self.momentum = self.x[order], self.cost[order], self.momentum[order]
 
     def scatter(self, first: int) -> None:
-        """Replace all individuals from index `first` by random ones, uniform within the limits or over `span`."""
+        """Replace all individuals from index `first` by random states, uniform within the limits or over `span`."""
         problem, rng = self.problem, self.problem.rng
         count = len(self.x) - first
         problem.x[:] = self._start_x
         lower, upper, span = problem.lower, problem.upper, self.span
-        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
-        high = np.where(np.isfinite(upper), upper, low + span)
-        steps = low + (high - low) * rng.random((count, problem.n))
+        lower_step = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
+        upper_step = np.where(np.isfinite(upper), upper, lower_step + span)
+        steps = lower_step + (upper_step - lower_step) * rng.random((count, problem.n))
         for _, v in self._quaternions:
             steps[:, v : v + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
         self._move(range(first, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
@@ -232,15 +233,15 @@ class Population:
         extinction = self._extinction()
         probabilities = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
         parents = np.searchsorted(np.cumsum(probabilities), rng.random((3, count))).clip(max=N - 1)
-        first, second, third = parents[0], parents[1], parents.min(axis=0)
-        crossover = self._difference(first, second) * rng.random((count, n))
-        inertia = self.momentum[first] * (INERTIA * rng.random((count, 1)))
-        adoption = self._difference(first, third) * (0.5 * rng.random((count, 1)))
-        mutation_strength = 0.5 * (extinction[first] + extinction[second])[:, None]
+        first_parents, second_parents, third_parents = parents[0], parents[1], parents.min(axis=0)
+        crossover = self._difference(first_parents, second_parents) * rng.random((count, n))
+        inertia = self.momentum[first_parents] * (INERTIA * rng.random((count, 1)))
+        adoption = self._difference(first_parents, third_parents) * (0.5 * rng.random((count, 1)))
+        mutation_strength = 0.5 * (extinction[first_parents] + extinction[second_parents])[:, None]
         mutates = rng.random((count, n)) < (mutation_strength * (n - 1) + 1) / n
         mutation = np.where(mutates, mutation_strength * self.span * (rng.random((count, n)) - 0.5), 0.0)
         steps = crossover + inertia + adoption + mutation
-        self._move(range(elites, N), self.x[first], steps)
+        self._move(range(elites, N), self.x[first_parents], steps)
         self.momentum[elites:] = steps
         self.momentum[:elites] = 0.0
 
@@ -265,43 +266,45 @@ class Population:
             steps[:, v : v + 3] = quaternion.log(rotation)
         return steps
 
-    def _move(self, indices: range, start: Array, steps: Array) -> None:
-        """Set individuals to the result of a step from a start, clamped to the limits."""
+    def _move(self, indices: range, starts: Array, steps: Array) -> None:
+        """Set each individual of `indices` to its start plus its step, clamped to the limits."""
         problem = self.problem
         locked = ~problem.free_columns
         if locked.any():
             steps[:, locked] = 0.0
-        start = start.copy()  # parents may be among the replaced individuals
-        for i, x, step in zip(indices, start, steps, strict=True):
+        starts = starts.copy()  # parents may be among the replaced individuals
+        for i, x, step in zip(indices, starts, steps, strict=True):
             problem.x[:], problem.step[:] = x, step
             problem.advance()
             self.store(i)
 
 
 BEST_DESCENT_FACTOR = 10
-"""The best of a generation gets this many times the descent iterations of other elites, so that it can converge."""
+"""Ratio of the descent iterations of the best individual to those of other elites, so that the best can converge."""
 IMPROVEMENT_RATIO = 0.99
-"""A generation that leaves more than this share of its best cost counts as no progress."""
+"""A generation makes progress if its best cost is below this share of the best cost at the last progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolution(Method):
-    """Memetic evolution: an iteration is a generation; the state is the best ever found, so the error never increases.
+    """Memetic evolution: an iteration is a generation, and the state is the best so far, so the error never increases.
 
-    The start descends first. If that does not meet the problem, a random population is made. The elites of a generation
-    descend and survive. Children replace the others: two parents are drawn by rank, and each value of the child is
-    drawn between theirs, plus a share of the step of the first parent, plus a step towards a third, better individual
-    (adoption). Values mutate more often and farther if the parents are close to extinction, that is, if their cost is
-    high among the population. A population whose best no longer improves is replaced at random; only the record
-    survives. All steps are on the manifold: quaternions are rotated.
+    The first iteration is a descent from the start. If it does not meet the goals, a random population is created. The
+    elites of a generation descend and survive; children replace all other individuals. Two parents are drawn by rank,
+    and each value of the child is drawn between their values. To this are added a share of the step of the first parent
+    and a step towards a third, better individual (adoption). Values mutate more often and farther if the parents are
+    close to extinction, that is, if their cost is high within the population. If the best individual no longer
+    improves, a random population replaces all individuals; only the best state so far is kept. All steps are on the
+    configuration manifold: quaternions are rotated.
 
-    With loops, states with closed loops rank above others; the local method closes them.
+    If there are loops, states with closed loops rank before all other states; the local method closes the loops.
 
     Attributes:
         population: number of individuals.
         elites: number of individuals that descend and survive.
         local: local method, by name or as an object.
-        descent: its iterations for an elite in a generation; ten times as many for the best. None: 4 % of its default.
+        descent: iterations of the local method for an elite in a generation; ten times as many for the best. None: 4 %
+            of the default of the local method.
         patience: generations without progress after which the population is replaced.
     """
 
@@ -337,7 +340,7 @@ class Evolution(Method):
         local = local_method(self.local)
         descent = descent_iterations(self.descent, local, 25)
         descend_with(problem, local, BEST_DESCENT_FACTOR * descent)
-        rank, record = _rank(problem), problem.x.copy()
+        best_rank, best_x = _rank(problem), problem.x.copy()
         problem.step[:] = math.pi
         yield
         if problem.n == 0:  # no columns to sample
@@ -351,12 +354,12 @@ class Evolution(Method):
                     population.load(i)
                     descend_with(problem, local, descent * (BEST_DESCENT_FACTOR if i == 0 else 1))
                     population.store(i)
-                    if (new_rank := _rank(problem)) < rank:
-                        rank, record = new_rank, problem.x.copy()
+                    if (new_rank := _rank(problem)) < best_rank:
+                        best_rank, best_x = new_rank, problem.x.copy()
                     if problem.is_met:
                         break
                 if not problem.is_met:
-                    problem.set_state(record)
+                    problem.set_state(best_x)
                 problem.step[:] = population.span  # the range of motion, not the last step of a descent
                 yield
                 population.sort()
@@ -371,6 +374,6 @@ class Evolution(Method):
 
 
 def _rank(problem: LeastSquaresProblem) -> tuple[bool, float]:
-    """Return the sort key of the record: closed loops first, then by cost."""
+    """Return the sort key of the present state: closed loops first, then by cost."""
     cost = problem.cost
     return not problem.are_loops_closed(), cost if np.isfinite(cost) else math.inf

@@ -27,24 +27,24 @@ from mechanik.validation import format_count
 MAX_STARTS, SELF_MOTION_SAMPLES = 2000, 8
 """Default maximum number of starts, and of samples per self-motion."""
 STARTS_PER_BLOCK = 64
-"""Starts of the first block; later blocks have up to four times as many."""
+"""Number of starts in the first block; later blocks have up to four times as many."""
 DESCENTS_WITHOUT_NEW = 300
-"""Descents in a row without a new solution after which the search stops, but at least twice as many as the last new one
-took. Trades time for completeness: in 40 poses of random general 6R arms the rarest solution got 1.2 % of the starts,
-and most got 5 % or more.
+"""Number of consecutive descents without a new solution after which the search stops; it continues at least until twice
+the number of descents at which the last new solution was found. A larger number costs time and misses fewer solutions:
+in 40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
 """
 NEIGHBOUR_DISTANCE = 0.5
-"""Scaled units; between isolated solutions nearer than this another one is searched for."""
+"""Scaled units; between two isolated solutions that are closer than this, a third one is searched."""
 CLOSED_FORM_TOLERANCE = 1e-7
-"""Scaled units; a closed-form solution holds if its residual is smaller."""
+"""Scaled units; a closed-form solution is accepted if its residual is smaller."""
 ELBOW_SAMPLES = 120
-"""Elbow angles of an S-R-S arm at which the closed form is evaluated; if axes are not perpendicular, not all can be
-reached.
+"""Number of elbow angles of an S-R-S arm at which the closed form is evaluated. If axes are not perpendicular, some
+elbow angles have no solution.
 """
 COLLISION_SAMPLE_FACTOR = 8
-"""Factor for the samples per self-motion if collisions are checked, so that short free pieces are found."""
+"""Factor for the samples per self-motion if collisions are checked, so that short collision-free pieces are found."""
 DESCENTS_WITHOUT_NEW_CURVE = 48
-"""The same as `DESCENTS_WITHOUT_NEW` for solutions on curves, which are few and attract many descents."""
+"""The same as `DESCENTS_WITHOUT_NEW` for solutions on curves. Curves are few, and many descents end on each."""
 
 
 def all_solutions(
@@ -78,8 +78,8 @@ def all_solutions(
     for name, value in (("tries", tries), ("samples", samples), ("limit", limit)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
-    c, q0 = context.constraints, context.q0
-    pool = SolutionPool(c)
+    constraints, q0 = context.constraints, context.q0
+    pool = SolutionPool(constraints)
     start_count, descent_count, complete = 0, 0, False
     if context.closed_form is not None:
         complete = _add_closed_form(context, context.closed_form, pool)
@@ -89,13 +89,13 @@ def all_solutions(
         pool, q0, samples if collision_constraint is None else COLLISION_SAMPLE_FACTOR * samples
     )
     if windings and len(q):
-        q, component = _all_windings(c, q, component)
+        q, component = _all_windings(constraints, q, component)
     why = _explanation(context, pool, len(q), start_count, descent_count)
     if collision_constraint is not None and len(q):
-        free, count = collision_constraint.are_free(q), len(q)
-        why += f"; {count - int(free.sum())} of {format_count(count, 'solution')} are in collision and are removed"
-        q, component = _thin_out(c, q[free], component[free], samples)
-    distance = c.distance(q0, q)
+        is_free, count = collision_constraint.are_free(q), len(q)
+        why += f"; {count - int(is_free.sum())} of {format_count(count, 'solution')} are in collision and are removed"
+        q, component = _thin_out(constraints, q[is_free], component[is_free], samples)
+    distance = constraints.distance(q0, q)
     order = np.argsort(distance, kind="stable")[:limit]
     return SolutionSet(
         q=q[order],
@@ -106,20 +106,20 @@ def all_solutions(
         why=why,
         tries=start_count,
         _arcs=tuple(arcs),
-        _constraints=c,
-        _revision=c.mechanism.revision,
+        _constraints=constraints,
+        _revision=constraints.mechanism.revision,
         _collision_constraint=collision_constraint,
     )
 
 
 def _add_closed_form(context: SearchContext, form: ClosedForm, pool: SolutionPool) -> bool:
     """Add the solutions of a closed form to the pool; return whether they are complete."""
-    c, q0, X, columns = context.constraints, context.q0, context.X_world_link, form.axes.columns
+    constraints, q0, X, columns = context.constraints, context.q0, context.X_world_link, form.axes.columns
     if isinstance(form.formula, SRS):
         elbows = form.elbow_angle(q0) + TWO_PI * np.arange(ELBOW_SAMPLES) / ELBOW_SAMPLES
         angles, exists = form.solve_all(X, near=q0[columns], elbow=elbows)
         complete = bool(exists.all())
-        if complete:  # every self-motion passes every elbow angle, so three will do, in case one is singular
+        if complete:  # every self-motion contains every elbow angle; three are used, since one may be singular
             angles, exists = angles[:: ELBOW_SAMPLES // 3], exists[:: ELBOW_SAMPLES // 3]
     else:
         angles, exists = form.solve_all(X, near=q0[columns])
@@ -128,16 +128,16 @@ def _add_closed_form(context: SearchContext, form: ClosedForm, pool: SolutionPoo
     q = np.tile(q0, (len(solutions), 1))
     q[:, columns] = solutions
     # the formula of a planar 2R arm solves for the position only, but the target may have a rotation
-    pool.add(q[np.abs(c.residual_and_jacobian(q)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE])
+    pool.add(q[np.abs(constraints.residual_and_jacobian(q)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE])
     return complete and (isinstance(form.formula, SRS) or pool.redundant == 0)
 
 
 def _add_from_starts(
     context: SearchContext, pool: SolutionPool, tries: int, samples: int, rng: np.random.Generator | None
 ) -> tuple[int, int]:
-    """Add solutions found by descents to the pool; return the number of starts, and of those that led to a solution."""
-    c, q0 = context.constraints, context.q0
-    start_count = descent_count = last_new = 0
+    """Add solutions found by descents to the pool; return the numbers of all starts and of successful starts."""
+    constraints, q0 = context.constraints, context.q0
+    start_count = descent_count = descents_at_last_new = 0
     ignore_limits = False
     while start_count < tries:
         count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), tries - start_count)
@@ -151,17 +151,19 @@ def _add_from_starts(
         if not len(candidates):
             pass
         elif ignore_limits:
-            candidates, error = c.project(candidates)
-            candidates = candidates[(error < RESIDUAL_TOLERANCE) & c.are_prismatic_within_limits(candidates)]
+            candidates, error = constraints.project(candidates)
+            candidates = candidates[(error < RESIDUAL_TOLERANCE) & constraints.are_prismatic_within_limits(candidates)]
         else:
-            candidates, holds = c.polish(candidates, q0)
-            candidates = candidates[holds]
+            candidates, is_valid = constraints.polish(candidates, q0)
+            candidates = candidates[is_valid]
         if pool.add(candidates):
-            last_new = descent_count
+            descents_at_last_new = descent_count
         if len(pool.multi_dof) >= 16 * samples:
             break
-        patience = DESCENTS_WITHOUT_NEW_CURVE if pool.curves else max(DESCENTS_WITHOUT_NEW, 2 * last_new)
-        if descent_count - last_new >= patience:
+        max_descents_without_new = (
+            DESCENTS_WITHOUT_NEW_CURVE if pool.curves else max(DESCENTS_WITHOUT_NEW, 2 * descents_at_last_new)
+        )
+        if descent_count - descents_at_last_new >= max_descents_without_new:
             break
         ignore_limits = bool(pool.curves) and context.descents_beyond_limits is not None and not ignore_limits
     while _search_between(pool, q0):
@@ -170,17 +172,17 @@ def _add_from_starts(
 
 
 def _search_between(pool: SolutionPool, q0: Array) -> int:
-    """Start Newton's method between close isolated solutions; return the number of new ones.
+    """Start Newton's method between close isolated solutions; return the number of new solutions.
 
-    Near a pose at which three solutions coincide, hardly any start leads to the middle one.
+    Near a pose at which three solutions coincide, hardly any other start leads to the middle solution.
     """
-    c, known = pool.constraints, pool.isolated.q
-    i, j = np.triu_indices(len(known), 1)
-    step = c.wrapped_difference(known[i], known[j])
+    constraints, known_q = pool.constraints, pool.isolated.q
+    i, j = np.triu_indices(len(known_q), 1)
+    step = constraints.wrapped_difference(known_q[i], known_q[j])
     close_pairs = np.flatnonzero(np.abs(step).max(axis=1, initial=0.0) < NEIGHBOUR_DISTANCE)
-    starts = [c.step(known[i[close_pairs]], share * step[close_pairs]) for share in (0.25, 0.5, 0.75)]
-    polished, holds = c.polish(np.concatenate(starts), q0)
-    return pool.add(polished[holds])
+    starts = [constraints.step(known_q[i[close_pairs]], fraction * step[close_pairs]) for fraction in (0.25, 0.5, 0.75)]
+    polished, is_valid = constraints.polish(np.concatenate(starts), q0)
+    return pool.add(polished[is_valid])
 
 
 def collect_solutions(
@@ -192,60 +194,66 @@ def collect_solutions(
         q0: (nq,) reference for full rotations and distances.
         samples: maximum number of samples per self-motion.
     """
-    c = pool.constraints
-    points, inside = c.unwrap(pool.isolated.q, q0)
+    constraints = pool.constraints
+    points, inside = constraints.unwrap(pool.isolated.q, q0)
     groups: list[Array] = [point[None] for point in points[inside]]
     components: list[SelfMotionCurve | None] = [None] * len(groups)
-    arcs = [arc for curve in pool.curves for arc in arcs_within_limits(c, curve)]
-    seeds, inside = c.unwrap(pool.seeds, q0)
-    arcs += single_point_arcs(c, arcs, seeds[inside])
-    groups += [sample_arc(c, arc, q0, samples) for arc in arcs]
+    arcs = [arc for curve in pool.curves for arc in arcs_within_limits(constraints, curve)]
+    seeds, inside = constraints.unwrap(pool.seeds, q0)
+    arcs += single_point_arcs(constraints, arcs, seeds[inside])
+    groups += [sample_arc(constraints, arc, q0, samples) for arc in arcs]
     components += arcs
-    multi_dof, inside = c.unwrap(pool.multi_dof, q0)
+    multi_dof, inside = constraints.unwrap(pool.multi_dof, q0)
     multi_dof = multi_dof[inside]
     if len(multi_dof):
         nearest = approach_along_self_motion(
-            c, multi_dof[np.argsort(c.distance(q0, multi_dof))[:SELF_MOTION_SAMPLES]], q0
+            constraints, multi_dof[np.argsort(constraints.distance(q0, multi_dof))[:SELF_MOTION_SAMPLES]], q0
         )
-        nearest = nearest[np.argmin(c.distance(q0, nearest))]
+        nearest = nearest[np.argmin(constraints.distance(q0, nearest))]
         multi_dof = np.concatenate([nearest[None], multi_dof])
-        groups.append(multi_dof[farthest_point_sample(c, multi_dof, samples)])
+        groups.append(multi_dof[farthest_point_sample(constraints, multi_dof, samples)])
         components.append(None)
     component = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return np.concatenate([np.zeros((0, c.mechanism.nq)), *groups]), component, components
+    return np.concatenate([np.zeros((0, constraints.mechanism.nq)), *groups]), component, components
 
 
-def _all_windings(c: ConstraintSystem, q: Array, component: Indices) -> tuple[Array, Indices]:
-    """Return each solution with all full rotations inside the limits; joints without limits stay as they are."""
-    k = c.columns[c.is_angle]
-    k = k[np.isfinite(c.lower[k]) & np.isfinite(c.upper[k])]
-    wound: list[Array] = []
-    owner: list[int] = []
+def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -> tuple[Array, Indices]:
+    """Return each solution with all full rotations inside the limits; joints without limits are not changed."""
+    angle_columns = constraints.columns[constraints.is_angle]
+    angle_columns = angle_columns[
+        np.isfinite(constraints.lower[angle_columns]) & np.isfinite(constraints.upper[angle_columns])
+    ]
+    configurations: list[Array] = []
+    components: list[int] = []
     for solution, index in zip(q, component.tolist(), strict=True):
         min_revolutions, max_revolutions = (
-            np.ceil((c.lower[k] - solution[k]) / TWO_PI - 1e-10),
-            np.floor((c.upper[k] - solution[k]) / TWO_PI + 1e-10),
+            np.ceil((constraints.lower[angle_columns] - solution[angle_columns]) / TWO_PI - 1e-10),
+            np.floor((constraints.upper[angle_columns] - solution[angle_columns]) / TWO_PI + 1e-10),
         )
         ranges = [range(int(a), int(b) + 1) for a, b in zip(min_revolutions, max_revolutions, strict=True)]
         for revolutions in itertools.product(*ranges):
-            shifted = solution.copy()
-            shifted[k] = np.clip(shifted[k] + TWO_PI * np.array(revolutions, dtype=np.float64), c.lower[k], c.upper[k])
-            wound.append(shifted)
-            owner.append(index)
-    return np.array(wound), np.array(owner, dtype=np.int64)
+            configuration = solution.copy()
+            configuration[angle_columns] = np.clip(
+                configuration[angle_columns] + TWO_PI * np.array(revolutions, dtype=np.float64),
+                constraints.lower[angle_columns],
+                constraints.upper[angle_columns],
+            )
+            configurations.append(configuration)
+            components.append(index)
+    return np.array(configurations), np.array(components, dtype=np.int64)
 
 
-def _thin_out(c: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
-    """Return at most `samples` solutions per component, as far apart as possible; the first, nearest one stays."""
-    chosen: list[int] = []
+def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
+    """Return at most `samples` solutions per component, as far apart as possible, always with the first solution."""
+    chosen_indices: list[int] = []
     for index in dict.fromkeys(component.tolist()):
-        members = np.flatnonzero(component == index)
-        chosen += (
-            members[farthest_point_sample(c, q[members], samples)].tolist()
-            if len(members) > samples
-            else members.tolist()
+        component_indices = np.flatnonzero(component == index)
+        chosen_indices += (
+            component_indices[farthest_point_sample(constraints, q[component_indices], samples)].tolist()
+            if len(component_indices) > samples
+            else component_indices.tolist()
         )
-    return q[chosen], component[chosen]
+    return q[chosen_indices], component[chosen_indices]
 
 
 def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, descent_count: int) -> str:
@@ -255,7 +263,9 @@ def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_c
         if count:
             return f"by {source}"
         return (
-            f"{source} has solutions, but none inside the limits" if pool_size else f"out of reach: {source} has none"
+            f"{source} has solutions, but none inside the limits"
+            if pool_size
+            else f"out of reach: {source} has no solution"
         )
     if not count:
         return f"not reached from {start_count} starts: no descent ended at a solution inside the limits"
@@ -263,13 +273,13 @@ def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_c
 
 
 BLOCKS_WITHOUT_PROGRESS = 2
-"""Blocks of starts in a row without progress after which the search stops. Tuned on a Panda, against all points of all
-its self-motions; more blocks cost time and find rarer self-motions.
+"""Number of consecutive blocks of starts without progress after which the search stops. Tuned on a Panda by comparison
+with all points of all its self-motions; more blocks cost time and find rarer self-motions.
 """
 FIRST_APPROACH_STEPS, APPROACH_CANDIDATES = 10, 8
-"""Steps that all candidates take towards q0, and the number of nearest candidates that continue after them."""
+"""Number of steps towards q0 for all candidates, and number of nearest candidates that are moved further after them."""
 MIN_PROGRESS = 1e-6
-"""rad and m; a smaller decrease of the distance is no progress."""
+"""rad and m; a smaller decrease of the distance does not count as progress."""
 NEAREST_MAX_STARTS = 512
 """Default maximum number of starts of `nearest_solution`."""
 
@@ -279,8 +289,8 @@ def nearest_solution(
 ) -> Array | None:
     """Return the solution (nq,) nearest to q0; None if no solution is found.
 
-    If the solutions are isolated, it is the first of all solutions. On self-motions, the results of the closed form or
-    of descents from many starts are moved along their self-motion to the point nearest to q0.
+    If the solutions are isolated, the result is the first one of `all_solutions`. On self-motions, the results of the
+    closed form or of descents from many starts are moved along their self-motion to the point nearest to q0.
 
     Args:
         tries: maximum number of starts.
@@ -289,7 +299,7 @@ def nearest_solution(
     form = context.closed_form
     if form is not None and not isinstance(form.formula, SRS):
         return _nearest_by_closed_form(context, form)
-    c, q0 = context.constraints, context.q0
+    constraints, q0 = context.constraints, context.q0
     best: Array | None = None
     best_distance, idle_blocks, start_count = np.inf, 0, 0
     while start_count < tries and idle_blocks < BLOCKS_WITHOUT_PROGRESS:
@@ -297,8 +307,8 @@ def nearest_solution(
         if start_count == 0:
             starts[0] = q0
         start_count += len(starts)
-        candidates, holds = c.polish(context.descend(starts), q0)
-        candidates = candidates[holds]
+        candidates, is_valid = constraints.polish(context.descend(starts), q0)
+        candidates = candidates[is_valid]
         if (
             start_count <= STARTS_PER_BLOCK
             and form is not None
@@ -307,13 +317,13 @@ def nearest_solution(
             candidates = np.vstack([candidates, seed])  # for an S-R-S arm the nearest solution, or one close to it
         if not len(candidates):
             continue
-        if not (c.redundancy(candidates) > 0).all():
+        if not (constraints.redundancy(candidates) > 0).all():
             return _nearest_of_all_solutions(context, rng)
-        candidates = approach_along_self_motion(c, candidates, q0, FIRST_APPROACH_STEPS)
+        candidates = approach_along_self_motion(constraints, candidates, q0, FIRST_APPROACH_STEPS)
         candidates = approach_along_self_motion(
-            c, candidates[np.argsort(c.distance(q0, candidates))[:APPROACH_CANDIDATES]], q0
+            constraints, candidates[np.argsort(constraints.distance(q0, candidates))[:APPROACH_CANDIDATES]], q0
         )
-        distances = c.distance(q0, candidates)
+        distances = constraints.distance(q0, candidates)
         idle_blocks += 1
         if distances.min() < best_distance - MIN_PROGRESS:
             best, best_distance, idle_blocks = candidates[int(np.argmin(distances))], float(distances.min()), 0
@@ -321,15 +331,17 @@ def nearest_solution(
 
 
 def _nearest_by_closed_form(context: SearchContext, form: ClosedForm) -> Array | None:
-    c, q0 = context.constraints, context.q0
+    constraints, q0 = context.constraints, context.q0
     branches = form.branches(context.X_world_link, q0)
-    branches = branches[np.abs(c.residual_and_jacobian(branches)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE]
+    branches = branches[
+        np.abs(constraints.residual_and_jacobian(branches)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE
+    ]
     if not len(branches):
         return None
-    is_redundant = c.redundancy(branches) > 0
-    if is_redundant.any():  # a singular pose
-        branches[is_redundant] = approach_along_self_motion(c, branches[is_redundant], q0)
-    return branches[int(np.argmin(c.distance(q0, branches)))]
+    is_redundant = constraints.redundancy(branches) > 0
+    if is_redundant.any():  # at a singular pose solutions are on self-motions
+        branches[is_redundant] = approach_along_self_motion(constraints, branches[is_redundant], q0)
+    return branches[int(np.argmin(constraints.distance(q0, branches)))]
 
 
 def _nearest_of_all_solutions(context: SearchContext, rng: np.random.Generator | None) -> Array | None:

@@ -9,10 +9,11 @@ intersect, one equation does not contain angle 5. Then angle 6 follows, and a pl
 
 Spherical wrist (6R arms whose axes 4, 5 and 6 intersect in a point; axes 1, 2 and 3 are arbitrary). D. L. Pieper, "The
 Kinematics of Manipulators under Computer Control", Stanford 1968: the position of that point alone determines the first
-three angles, with up to four solutions, each with two of the wrist. The angles 1 and 2 are eliminated by what rotations
-about axis 1 preserve: the coordinate of the point along axis 1, and its distance from a point of that axis. One
-equation in the third angle remains: linear in its cosine and sine if axes 1 and 2 intersect or are parallel, a
-quadratic if axes 2 and 3 do, else a quartic.
+three angles, with up to four solutions, and for each of them the wrist has two solutions. A rotation about axis 1
+preserves the coordinate of the point along axis 1, and its distance from a point of that axis. These two quantities
+give equations from which angles 1 and 2 are eliminated. One equation in the third angle remains: it is linear in its
+cosine and sine if axes 1 and 2 intersect or are parallel, a quadratic if axes 2 and 3 intersect or are parallel, and
+otherwise a quartic.
 
 S-R-S (7R arms with a spherical shoulder, one elbow axis and a spherical wrist, like a human arm). The distance from
 shoulder to wrist determines the angle of the elbow joint; then the arm can still rotate about the line between them.
@@ -25,9 +26,9 @@ Definition of the elbow angle. Let S be the shoulder, W the wrist, E the point o
 direction from S to W. The elbow side is the direction perpendicular to l and to axis 4, on the side of E; if axis 4 is
 perpendicular to the plane S E W, as in common arms, it points from the line to the elbow. The elbow angle is the
 right-handed angle about l from the reference direction to the elbow side. The reference is the component of the
-positive direction of axis 1 perpendicular to l: at 0 the elbow of an upright arm is above the line. If l is on axis 1
-(within 1e-9 rad), the reference is the direction perpendicular to axis 1 nearest to the base's x axis (to its y axis,
-if axis 1 is nearer to x than to y and z). If the arm is straight, the elbow side is (axis 4) x l.
+positive direction of axis 1 perpendicular to l: at an elbow angle of 0 the elbow of an upright arm is above the line.
+If l is along axis 1 (within 1e-9 rad), the reference is the direction perpendicular to axis 1 nearest to the base's x
+axis (to its y axis, if axis 1 is nearer to x than to y and z). If the arm is straight, the elbow side is (axis 4) x l.
 """
 
 from __future__ import annotations
@@ -66,18 +67,20 @@ class TwoLinkSolver:
 
     def __init__(self, h: Array, signs: Array, p1: Array, p2: Array, point: Array, size: float) -> None:
         self.h, self.signs, self.p1, self.size = h, signs, p1, size
-        self.first, self.second = perpendicular_part(h, p2 - p1), perpendicular_part(h, point - p2)
+        self.first_link, self.second_link = perpendicular_part(h, p2 - p1), perpendicular_part(h, point - p2)
 
     def angles(self, position: Array, near: Array) -> Array:
-        """Return the angles (m, 2, 2), rad, for positions (m, 3), m; coordinates along the axes do not count."""
-        a, b, goal = self.first, self.second, perpendicular_part(self.h, position - self.p1)
-        free = near * self.signs
+        """Return the angles (m, 2, 2), rad, for positions (m, 3), m; coordinates along the axes are ignored."""
+        a, b, goal = self.first_link, self.second_link, perpendicular_part(self.h, position - self.p1)
+        free_angles = near * self.signs
         A, B = 2 * a @ b, 2 * a @ cross(self.h, b)
         D = dot(goal, goal) - a @ a - b @ b
         ones = np.ones_like(D)
-        q2 = sinusoid_roots(A * ones, B * ones, D, free[:, 1], self.size**2)
+        q2 = sinusoid_roots(A * ones, B * ones, D, free_angles[:, 1], self.size**2)
         tip = a + rotated(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
-        q1 = rotation_angle_onto(self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free[:, None, 0], self.size)
+        q1 = rotation_angle_onto(
+            self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free_angles[:, None, 0], self.size
+        )
         return np.stack([q1, q2], axis=-1) * self.signs
 
 
@@ -120,14 +123,14 @@ class ThreeParallelAxes:
     def __init__(self, directions: Array, points: Array, size: float) -> None:
         self.h = h = directions[0]
         self.signs = np.sign(directions @ h)
-        self.last = points[2]
+        self.third_point = points[2]
         self.two_link = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], size)
         self.reference_direction = perpendicular_part(h, np.eye(3)[np.argmin(np.abs(h))])
 
     def angles(self, T: Array, near: Array) -> Array:
         """Return the angles (m, 2, 3), rad, for displacements T (m, 4, 4)."""
         q = np.empty((len(T), 2, 3))
-        q[..., :2] = self.two_link.angles(T[:, :3, :3] @ self.last + T[:, :3, 3], near[:, :2])
+        q[..., :2] = self.two_link.angles(T[:, :3, :3] @ self.third_point + T[:, :3, 3], near[:, :2])
         total_angle = rotation_angle_onto(
             self.h,
             np.broadcast_to(self.reference_direction, (len(T), 3)),
@@ -178,7 +181,7 @@ class ThreeParallel:
         """
         h, (h1, *_, h5, h6) = self.h, self.axes
         R = T[:, :3, :3]
-        q1, q5 = self._first_and_fifth(T, near)  # (m, 4) each
+        q1, q5 = self._angles_1_and_5(T, near)  # (m, 4) each
         # R1' R = (rotation about h) R5 R6, so R1' R and R5 R6 map the same vector to h
         h_in_link = np.swapaxes(R, -1, -2)[:, None] @ rotated(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
         q6 = rotation_angle_onto(
@@ -200,7 +203,7 @@ class ThreeParallel:
         q[..., 1:4] = middle
         return q.reshape(m, 8, 6)
 
-    def _first_and_fifth(self, T: Array, near: Array) -> tuple[Array, Array]:
+    def _angles_1_and_5(self, T: Array, near: Array) -> tuple[Array, Array]:
         h, h1, R = self.h, self.axes[0], T[:, :3, :3]
         point, tip = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
         # the same coordinates after the inverse rotation about axis 1: coefficients of 1, cos q1, sin q1, (m, 2, 3)
@@ -218,13 +221,15 @@ class ThreeParallel:
             e = squared_sinusoid(without_q5) + self.singular_values[1] ** 2 * squared_sinusoid(with_q5)
             e[:, 0] -= self.singular_values[1] ** 2
             q1 = circle_and_conic(e / np.abs(e).max(axis=-1, keepdims=True))
-            x, direct = (
+            x, y_direct = (
                 _trigonometric_value(with_q5, q1),
                 _trigonometric_value(without_q5, q1) / self.singular_values[1],
             )
             # two formulas for y: the first is accurate if y is large, the second if it is small
             y = np.where(
-                np.abs(direct) > self.singular_values[1], np.copysign(other_leg(np.ones_like(x), x), direct), direct
+                np.abs(y_direct) > self.singular_values[1],
+                np.copysign(other_leg(np.ones_like(x), x), y_direct),
+                y_direct,
             )
         return q1, np.arctan2(self.V[0, 1] * x + self.V[1, 1] * y, self.V[0, 0] * x + self.V[1, 0] * y)
 
@@ -296,9 +301,9 @@ class ThreeAxisPositioner:
         d · v = (|position - o1|² - |d|² - |g|²) / 2 - (d · h2) (h2 · g)
         h1 · v = h1 · (position - o2) - (h1 · h2) (h2 · g)
 
-    The third equation is that the rotation preserves its length. |g|² and h2 · g are linear in the cosine and sine of
-    the third angle. The left sides have the singular value decomposition U S V; the smaller singular value is zero
-    if axes 1 and 2 intersect or are parallel.
+    The third equation states that the rotation about axis 2 preserves the length of v. |g|² and h2 · g are linear in
+    the cosine and sine of the third angle. The left sides have the singular value decomposition U S V; the smaller
+    singular value is zero if axes 1 and 2 intersect or are parallel.
     """
 
     def __init__(self, directions: Array, points: Array, point: Array, size: float) -> None:
@@ -311,15 +316,15 @@ class ThreeAxisPositioner:
         self.basis = perpendicular_basis(h2)
         U, self.singular_values, self.V = np.linalg.svd(np.stack([d, h1]) @ self.basis.T)
         self.is_decoupled = bool(self.singular_values[1] < SPECIAL_GEOMETRY_TOLERANCE)
-        # g = b + cos(q3) r + sin(q3) s; its squared length and its part along axis 2 as coefficients of 1, cos, sin
+        # g = b + cos(q3) r + sin(q3) s; coefficients of 1, cos, sin in its squared length and in its part along axis 2
         self.b, self.r = o3 - o2, point - o3
         self.s = cross(h3, self.r)
         b, r, s = self.b, self.r, self.s
         self.squared = np.array([b @ b + r @ r, 2 * b @ r, 2 * b @ s])
         self.along = np.array([h2 @ b, h2 @ r, h2 @ s])
         # the terms of the right-hand sides that do not depend on the position
-        right = np.stack([-self.squared / 2 - (d @ h2) * self.along, -(h1 @ h2) * self.along])
-        self.U, self.right = U, U.T @ right
+        right_sides = np.stack([-self.squared / 2 - (d @ h2) * self.along, -(h1 @ h2) * self.along])
+        self.U, self.right_sides = U, U.T @ right_sides
 
     def angles(self, position: Array, near: Array) -> Array:
         """Return the angles (m, 4, 3), rad, for positions (m, 3), m."""
@@ -327,19 +332,19 @@ class ThreeAxisPositioner:
         position = position / self.size
         from_axis = position - self.o1
         distance_term, height = (dot(from_axis, from_axis) - self.d @ self.d) / 2, (position - self.o2) @ h1
-        right = np.repeat(self.right[:, None], len(position), axis=1)  # (2, m, 3)
-        right[..., 0] += self.U.T @ np.stack([distance_term, height])
-        strong, weak = right[0] / self.singular_values[0], right[1]
-        q3 = self._third(strong, weak, near[:, 2])
+        right_sides = np.repeat(self.right_sides[:, None], len(position), axis=1)  # (2, m, 3)
+        right_sides[..., 0] += self.U.T @ np.stack([distance_term, height])
+        large_row, small_row = right_sides[0] / self.singular_values[0], right_sides[1]
+        q3 = self._angles_3(large_row, small_row, near[:, 2])
         # v along the rows of V
         squared = _linear_trigonometric_value(self.squared, q3) - _linear_trigonometric_value(self.along, q3) ** 2
-        x = _linear_trigonometric_value(strong[:, None], q3)
+        x = _linear_trigonometric_value(large_row[:, None], q3)
         y = other_leg(squared, x)
         if self.is_decoupled:
             y = y * (1, -1, 1, -1)
         else:  # the first formula is accurate if y is large, the second if it is small
-            direct = _linear_trigonometric_value(weak[:, None], q3) / self.singular_values[1]
-            y = np.where(np.abs(direct) > self.singular_values[1], np.copysign(y, direct), direct)
+            y_direct = _linear_trigonometric_value(small_row[:, None], q3) / self.singular_values[1]
+            y = np.where(np.abs(y_direct) > self.singular_values[1], np.copysign(y, y_direct), y_direct)
         v = np.stack([x, y], axis=-1) @ self.V @ self.basis
         g = self.b + np.cos(q3)[..., None] * self.r + np.sin(q3)[..., None] * self.s
         q2 = rotation_angle_onto(h2, g, v, near[:, None, 1])
@@ -347,30 +352,34 @@ class ThreeAxisPositioner:
         q1 = rotation_angle_onto(h1, arm, np.broadcast_to(from_axis[:, None], arm.shape), near[:, None, 0])
         return np.stack([q1, q2, q3], axis=-1)
 
-    def _third(self, strong: Array, weak: Array, free: Array) -> Array:
-        """Return the angles (m, 4) of axis 3, rad; if there are only two, each twice, for two angles of axis 2."""
+    def _angles_3(self, large_row: Array, small_row: Array, free_angle: Array) -> Array:
+        """Return the angles (m, 4) of axis 3, rad.
+
+        If there are only two angles, each is returned twice, for two angles of axis 2.
+        """
         if self.is_decoupled:
-            return np.repeat(sinusoid_roots(weak[:, 1], weak[:, 2], -weak[:, 0], free), 2, axis=1)
+            return np.repeat(sinusoid_roots(small_row[:, 1], small_row[:, 2], -small_row[:, 0], free_angle), 2, axis=1)
         # x² + y² = |g|² - (h2 · g)², times the smaller singular value squared
-        G, H, small = self.squared, self.along, self.singular_values[1] ** 2
-        e = squared_sinusoid(weak) + small * (squared_sinusoid(strong) + squared_sinusoid(H))
-        e[:, :3] -= small * G
+        squared, along, smaller_squared = self.squared, self.along, self.singular_values[1] ** 2
+        e = squared_sinusoid(small_row) + smaller_squared * (squared_sinusoid(large_row) + squared_sinusoid(along))
+        e[:, :3] -= smaller_squared * squared
         e /= np.abs(e).max(axis=-1, keepdims=True)
-        if abs(G[1] * H[2] - G[2] * H[1]) > SPECIAL_GEOMETRY_TOLERANCE:
+        if abs(squared[1] * along[2] - squared[2] * along[1]) > SPECIAL_GEOMETRY_TOLERANCE:
             return circle_and_conic(e)
         # axes 2 and 3 intersect or are parallel: a quadratic in cos(q3 - middle)
-        lead = G[1:] if G[1:] @ G[1:] > H[1:] @ H[1:] else H[1:]
-        middle = np.arctan2(lead[1], lead[0])
+        leading = squared[1:] if squared[1:] @ squared[1:] > along[1:] @ along[1:] else along[1:]
+        middle = np.arctan2(leading[1], leading[0])
         c, s = np.cos(middle), np.sin(middle)
         a2 = e[:, 3] * c * c + e[:, 4] * c * s + e[:, 5] * s * s
         a1, a0 = e[:, 1] * c + e[:, 2] * s, e[:, 0]
         root = np.sqrt(np.maximum(a1**2 - 4 * a2 * a0, 0.0))
-        stable = -(a1 + np.copysign(root, a1)) / 2
+        stable_root = -(a1 + np.copysign(root, a1)) / 2
         cosines = np.stack(
-            [stable / a2, np.where(stable == 0.0, 0.0, a0 / np.where(stable == 0.0, 1.0, stable))], axis=-1
+            [stable_root / a2, np.where(stable_root == 0.0, 0.0, a0 / np.where(stable_root == 0.0, 1.0, stable_root))],
+            axis=-1,
         )
-        half = np.arccos(np.clip(cosines, -1.0, 1.0))
-        return np.concatenate([middle + half, middle - half], axis=-1)
+        half_angle = np.arccos(np.clip(cosines, -1.0, 1.0))
+        return np.concatenate([middle + half_angle, middle - half_angle], axis=-1)
 
 
 def _linear_trigonometric_value(row: Array, t: Array) -> Array:
@@ -379,7 +388,7 @@ def _linear_trigonometric_value(row: Array, t: Array) -> Array:
 
 
 MIN_ELBOW_SINE = 1e-6
-"""Sine of the elbow angle below which the arm counts as straight, or as folded."""
+"""Sine of the angle between upper arm and forearm below which the arm counts as straight, or as folded."""
 
 
 class SRS:
@@ -399,9 +408,9 @@ class SRS:
         self.shoulder, _ = lines.closest_point_to_lines(points[:3], directions[:3])
         self.wrist, _ = lines.closest_point_to_lines(points[4:], directions[4:])
         elbow = lines.closest_point_on_line(self.shoulder, points[3], directions[3])
-        self.upper, self.fore = elbow - self.shoulder, self.wrist - elbow
-        up = directions[0]
-        side = perpendicular_part(up, np.eye(3)[1 if np.argmax(np.abs(up)) == 0 else 0])
+        self.upper_arm, self.forearm = elbow - self.shoulder, self.wrist - elbow
+        axis_1 = directions[0]
+        side = perpendicular_part(axis_1, np.eye(3)[1 if np.argmax(np.abs(axis_1)) == 0 else 0])
         self.fallback_reference = side / length(side)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
@@ -417,7 +426,7 @@ class SRS:
         psi = np.zeros(m) if elbow is None else elbow
         R = T[:, :3, :3]
         reach = R @ self.wrist + T[:, :3, 3] - self.shoulder
-        a, b = self.upper, self.fore
+        a, b = self.upper_arm, self.forearm
         A, B, D = 2 * a @ b, 2 * a @ cross(h[3], b), dot(reach, reach) - a @ a - b @ b
         ones = np.ones(m)
         q4 = sinusoid_roots(A * ones, B * ones, D, near[:, 3], self.size**2)  # (m, 2)
@@ -433,22 +442,23 @@ class SRS:
         """Return the elbow angle (m,), rad, at q (m, 7)."""
         R = self._upper_arm_rotation(q)
         reach, side = self._reach_and_side(q[:, 3])
-        line = np.einsum("mij,mj->mi", R, reach / _length(reach))
+        line = np.einsum("mij,mj->mi", R, reach / _positive_length(reach))
         side = np.einsum("mij,mj->mi", R, side)
         reference = self._reference(line)
         return np.arctan2(dot(cross(line, reference), side), dot(reference, side))
 
     def _shoulder_rotation(self, q4: Array, reach: Array, psi: Array, near: Array) -> Array:
-        """Return the rotation (m, 2, 3, 3) of the upper arm that brings wrist and elbow to their positions."""
-        line = reach / _length(reach)
+        """Return the rotation (m, 2, 3, 3) of the upper arm that moves wrist and elbow to their positions."""
+        line = reach / _positive_length(reach)
         reference = self._reference(line)
         side = np.cos(psi)[:, None] * reference + np.sin(psi)[:, None] * cross(line, reference)
         zero_line, zero_side = self._reach_and_side(q4)
-        zero_line = zero_line / _length(zero_line)
+        zero_line = zero_line / _positive_length(zero_line)
         F = np.stack([line, side, cross(line, side)], axis=-1)[:, None]
         F_zero = np.stack([zero_line, zero_side, cross(zero_line, zero_side)], axis=-1)
         R = F @ np.swapaxes(F_zero, -1, -2)
-        is_folded = length(reach) < DEGENERATE_RATIO * self.size  # wrist in the shoulder: any rotation solves it
+        # if the wrist is at the shoulder, any rotation is a solution
+        is_folded = length(reach) < DEGENERATE_RATIO * self.size
         return (
             np.where(is_folded[:, None, None, None], self._upper_arm_rotation(near)[:, None], R)
             if is_folded.any()
@@ -458,21 +468,22 @@ class SRS:
     def _reach_and_side(self, q4: Array) -> tuple[Array, Array]:
         """Return the vector from shoulder to wrist and the elbow side, (..., 3) each, before the shoulder rotates."""
         k = self.h[3]
-        reach = self.upper + rotated(k, q4, np.broadcast_to(self.fore, (*q4.shape, 3)))
+        reach = self.upper_arm + rotated(k, q4, np.broadcast_to(self.forearm, (*q4.shape, 3)))
         side = cross(k, reach)
-        threshold = MIN_ELBOW_SINE * float(length(self.upper)) * length(side)
-        side = np.where((side @ self.upper < -threshold)[..., None], -side, side)
-        return reach, side / _length(side)
+        threshold = MIN_ELBOW_SINE * float(length(self.upper_arm)) * length(side)
+        side = np.where((side @ self.upper_arm < -threshold)[..., None], -side, side)
+        return reach, side / _positive_length(side)
 
     def _reference(self, line: Array) -> Array:
         """Return the unit vectors (m, 3) perpendicular to `line` (m, 3) at which the elbow angle is zero."""
-        up = self.h[0] - (line @ self.h[0])[:, None] * line
-        is_on_axis = length(up) < DEGENERATE_RATIO
+        axis_1 = self.h[0] - (line @ self.h[0])[:, None] * line
+        is_on_axis = length(axis_1) < DEGENERATE_RATIO
         side = self.fallback_reference - (line @ self.fallback_reference)[:, None] * line
-        reference = np.where(is_on_axis[:, None], side, up)
-        reference = reference / _length(reference)
-        reference = reference - dot(reference, line)[:, None] * line  # again, because a short vector has few digits
-        return reference / _length(reference)
+        reference = np.where(is_on_axis[:, None], side, axis_1)
+        reference = reference / _positive_length(reference)
+        # repeated, because the first projection loses digits if the result is short
+        reference = reference - dot(reference, line)[:, None] * line
+        return reference / _positive_length(reference)
 
     def _upper_arm_rotation(self, q: Array) -> Array:
         return (
@@ -480,6 +491,6 @@ class SRS:
         )
 
 
-def _length(v: Array) -> Array:
-    """Return the lengths (..., 1), at least 1e-300."""
+def _positive_length(v: Array) -> Array:
+    """Return the lengths (..., 1) of vectors (..., 3), at least 1e-300 to avoid division by zero."""
     return np.maximum(length(v)[..., None], 1e-300)

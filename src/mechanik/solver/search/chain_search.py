@@ -17,8 +17,8 @@ chain_kernel = kernel_module("chain_kernel")
 lane_kernel = kernel_module("lane_kernel")
 
 ITERATION_BUDGET, ITERATION_OVERHEAD = 20_000, 3
-"""A target fails after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations, more than half a millisecond. A
-larger budget finds more solutions, and takes longer for targets out of reach.
+"""A target fails after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations, which take more than half a
+millisecond. With a larger budget more solutions are found, and targets out of reach take longer.
 """
 
 
@@ -44,24 +44,27 @@ class ChainResult:
 
     @property
     def is_solved(self) -> bool:
+        """Whether the target is reached."""
         return self.code >= 0
 
 
 LONG_CHAIN_JOINTS = 30
-"""Number of joints; in a longer chain the final descents to the closest pose take as long as the attempts."""
+"""Number of joints; a longer chain gets half of the iteration budget, since its final descents to the closest pose take
+as long as the attempts."""
 RESTARTS_PER_CLOCK_CHECK = 250
-"""Restarts between two checks of the clock: about a millisecond."""
-MIN_IMPROVEMENT = 0.99
-"""Ratio of costs: a closest pose from another start replaces that of the seed only if its cost is below this share."""
+"""Number of restarts between two checks of the clock; they take about a millisecond."""
+MAX_COST_RATIO = 0.99
+"""Ratio of costs: a closest pose from another start replaces the closest pose from the seed only if the ratio of their
+costs is below this value."""
 
 
 class ChainSearch:
-    """A serial chain with its seed table, ready to search; thread-safe.
+    """Search for solutions of a serial chain, with a seed table; thread-safe.
 
     Attributes:
         chain: the chain in canonical form.
-        columns: (n,) indices of its joints into q.
-        lower, upper: (n,) their limits, rad or m.
+        columns: (n,) indices of the chain's joints into q.
+        lower, upper: (n,) limits of these joints, rad or m.
         model, table: kernel tables of the chain and of the seeds.
         has_fixed_joints: whether joints of the chain are locked.
         workspace_pool: idle workspaces; pop and append are atomic, so threads need no lock.
@@ -88,8 +91,10 @@ class ChainSearch:
         Explicit restarts are all made, also for targets that are out of reach.
         """
         if restarts is None:
-            share = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
-            model[chain_layout.ITERATION_BUDGET] = share * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
+            budget_factor = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
+            model[chain_layout.ITERATION_BUDGET] = (
+                budget_factor * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
+            )
         else:
             model[chain_layout.MAX_ATTEMPTS], model[chain_layout.ITERATION_BUDGET], model[chain_layout.REACH] = (
                 restarts + 1,
@@ -107,7 +112,7 @@ class ChainSearch:
         self.workspace_pool = []
 
     def rebuild_table_if_moved(self, q: Array) -> None:
-        """Rebuild the seed table if locked joints have other values in `q` (nq,) than when it was built."""
+        """Rebuild the seed table if locked joints have other values in `q` (nq,) than in the present table."""
         if not np.array_equal(q[self.columns][self.chain.locked], self._fixed_values):
             self._build_table(q)
 
@@ -118,7 +123,7 @@ class ChainSearch:
 
         Args:
             X: (4, 4) target in the chain's target frame, m.
-            q0: (nq,) the seed; without one, the values of the joints outside the chain.
+            q0: (nq,) the seed; without a seed, the values of the joints outside the chain.
             has_seed: whether `q0` is a seed.
             key: random seed.
             restarts: maximum number of restarts; None for the default of the constructor.
@@ -136,7 +141,7 @@ class ChainSearch:
     def search_until(
         self, deadline: float, X: Array, q0: Array, has_seed: bool, key: float, restarts: int
     ) -> ChainResult | None:
-        """Search as `search` does, and check the time (`time.perf_counter`) after each block of restarts."""
+        """Search as `search` does; the deadline (`time.perf_counter`) is checked after each block of restarts."""
         best, attempts, iterations = None, 0, 0
         while True:
             result = self.search(X, q0, has_seed, key, min(restarts - attempts, RESTARTS_PER_CLOCK_CHECK))
@@ -159,8 +164,10 @@ class ChainSearch:
 
     def cost(self, position_error: Any, rotation_error: Any) -> Any:
         """Return the sum of squared weighted residuals for a position error (m) and a rotation error (rad)."""
-        lengths, angles = self.chain.weight * self.model[[chain_layout.LENGTH_SCALE, chain_layout.ROTATION_WEIGHT]]
-        return (lengths * position_error) ** 2 + (angles * rotation_error) ** 2
+        length_weight, angle_weight = (
+            self.chain.weight * self.model[[chain_layout.LENGTH_SCALE, chain_layout.ROTATION_WEIGHT]]
+        )
+        return (length_weight * position_error) ** 2 + (angle_weight * rotation_error) ** 2
 
     def allocate_workspace(self) -> Array:
         """Allocate model, table and workspace as one array; the caller returns it to the pool after use."""
@@ -169,7 +176,7 @@ class ChainSearch:
         )
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
-        """Solve many targets in lanes; each result depends on its own row and the key only.
+        """Solve many targets in lanes; each result depends on its row and the key only.
 
         Args:
             X: (M, 4, 4) targets.

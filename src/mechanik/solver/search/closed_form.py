@@ -1,6 +1,6 @@
 """Closed-form inverse kinematics of serial arms: every branch by formula, independent of a start.
 
-The formulas of an arm family propose candidates. Each candidate is polished by Newton's method and checked by forward
+The formulas of an arm family give candidates. Each candidate is polished by Newton's method and checked by forward
 kinematics, and branches that coincide are returned once.
 """
 
@@ -31,15 +31,16 @@ from mechanik.validation import as_number
 BRANCH_TOLERANCE = 1e-9
 """m and rad; maximum pose error of a branch."""
 EXACT_ERROR = 1e-12
-"""Share of the reach, and rad; larger errors are polished."""
+"""Ratio to the reach, and rad; candidates with larger errors are polished."""
 SAME_BRANCH_RAD = 1e-7
-"""rad; branches nearer than this are the same. At a singular pose two branches coincide to half of the digits."""
+"""rad; branches closer than this are the same. At a singular pose, equal branches agree only in half of the digits."""
 CLOSE_BRANCH_RAD, ROUNDING = 1e-3, 1e-11
-"""rad, and share of the reach or rad: a branch this close to another, with an error above rounding, is spurious."""
+"""rad, and ratio to the reach or rad: a branch within CLOSE_BRANCH_RAD of another is spurious if its error is above
+ROUNDING."""
 MAX_POLISHED_ERROR = 1e-7
-"""Share of the reach, and rad; candidates with larger errors do not exist, and polishing could lead them anywhere."""
+"""Ratio to the reach, and rad; candidates with larger errors are not solutions, and polishing could move them far."""
 MAX_NEWTON_STEPS = 4
-"""Maximum number of Newton steps: one suffices for exact axes, more are necessary if a file has rounded them."""
+"""Maximum number of Newton steps. One step suffices for exact axes; axes that are rounded in a file need more."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,39 +48,41 @@ Mask = npt.NDArray[np.bool_]
 def verify_branches(
     axes: ScrewAxes, q: Array, target: Array, constrains_rotation: bool, deviation: float
 ) -> tuple[Array, Mask]:
-    """Polish and check candidates `q` (m, B, n) for targets (m, 4, 4); those that do not exist become NaN.
+    """Polish and check candidates `q` (m, B, n) for targets (m, 4, 4); candidates that are not solutions become NaN.
 
     Args:
         axes: the axes of the chain.
         q: (m, B, n) candidates, rad.
         target: (m, 4, 4) poses X_base_link.
         constrains_rotation: whether the rotation of the target counts, not only its position.
-        deviation: deviation of the axes from the geometry of their family, rad or share of the reach.
+        deviation: deviation of the axes from the geometry of their family, rad or ratio to the reach.
 
     Returns:
-        Angles (m, B, n) in (-pi, pi], and the mask (m, B) of those that exist.
+        Angles (m, B, n) in (-pi, pi], and the mask (m, B) of the branches that exist.
     """
-    max_error = MAX_POLISHED_ERROR + 100 * deviation  # the formulas err by a multiple of the deviation
+    max_error = MAX_POLISHED_ERROR + 100 * deviation  # the error of the formulas is a multiple of the deviation
     m, B, n = q.shape
-    flat = q.reshape(-1, n)
+    candidates = q.reshape(-1, n)
     owner: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
-    indices = np.flatnonzero(np.isfinite(flat).all(axis=-1))
-    angles, owner = flat[indices], owner[indices]
+    indices = np.flatnonzero(np.isfinite(candidates).all(axis=-1))
+    angles, owner = candidates[indices], owner[indices]
     tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # for models in millimetres
     position_error, rotation_error = _errors(axes.poses(angles), target[owner], constrains_rotation)
     for _ in range(MAX_NEWTON_STEPS):
-        worst = np.maximum(position_error / axes.size, rotation_error)
-        rough = np.flatnonzero((worst > EXACT_ERROR) & (worst < max_error))
-        if not len(rough):
+        largest_error = np.maximum(position_error / axes.size, rotation_error)
+        inexact = np.flatnonzero((largest_error > EXACT_ERROR) & (largest_error < max_error))
+        if not len(inexact):
             break
-        refined = _newton(axes, angles[rough], target[owner[rough]], constrains_rotation)
-        new_position_error, new_rotation_error = _errors(axes.poses(refined), target[owner[rough]], constrains_rotation)
-        improved = np.maximum(new_position_error / axes.size, new_rotation_error) < worst[rough]
-        accepted = rough[improved]
-        angles[accepted], position_error[accepted], rotation_error[accepted] = (
-            refined[improved],
-            new_position_error[improved],
-            new_rotation_error[improved],
+        refined = _newton_step(axes, angles[inexact], target[owner[inexact]], constrains_rotation)
+        new_position_error, new_rotation_error = _errors(
+            axes.poses(refined), target[owner[inexact]], constrains_rotation
+        )
+        is_improved = np.maximum(new_position_error / axes.size, new_rotation_error) < largest_error[inexact]
+        improved_indices = inexact[is_improved]
+        angles[improved_indices], position_error[improved_indices], rotation_error[improved_indices] = (
+            refined[is_improved],
+            new_position_error[is_improved],
+            new_rotation_error[is_improved],
         )
     is_exact = (position_error <= tolerance) & (rotation_error <= BRANCH_TOLERANCE)
     indices = indices[is_exact]
@@ -89,9 +92,9 @@ def verify_branches(
         np.maximum(position_error / axes.size, rotation_error)[is_exact],
     )
     branches = branches.reshape(m, B, n)
-    valid = _unique_mask(branches, error.reshape(m, B))
-    branches[~valid] = np.nan
-    return branches, valid
+    is_valid = _unique_mask(branches, error.reshape(m, B))
+    branches[~is_valid] = np.nan
+    return branches, is_valid
 
 
 def wrap_angles(angles: Array) -> Array:
@@ -100,20 +103,20 @@ def wrap_angles(angles: Array) -> Array:
     return np.where(wrapped <= -np.pi, np.pi, wrapped)
 
 
-def _errors(X: Array, target: Array, counts_rotation: bool) -> tuple[Array, Array]:
+def _errors(X: Array, target: Array, constrains_rotation: bool) -> tuple[Array, Array]:
     """Return the distance (m) and the angle (rad) between poses and targets, (k,) each."""
     position = length(X[:, :3, 3] - target[:, :3, 3])
-    if not counts_rotation:
+    if not constrains_rotation:
         return position, np.zeros_like(position)
     difference = X[:, :3, :3] - target[:, :3, :3]
     chord = np.sqrt(np.einsum("kij,kij->k", difference, difference) / 8)
     return position, 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
-def _newton(axes: ScrewAxes, q: Array, target: Array, counts_rotation: bool) -> Array:
-    """Take a Newton step; the damping is so small that it acts only near singular directions."""
+def _newton_step(axes: ScrewAxes, q: Array, target: Array, constrains_rotation: bool) -> Array:
+    """Return `q` (k, n) after one Newton step; the damping is so small that it acts only near singular directions."""
     X, J = axes.poses(q), axes.jacobians(q)
-    row_count = 6 if counts_rotation else 3
+    row_count = 6 if constrains_rotation else 3
     e = np.empty((len(q), 6))
     e[:, :3] = (target[:, :3, 3] - X[:, :3, 3]) / axes.size
     e[:, 3:] = sum(cross(X[:, :3, k], target[:, :3, k]) for k in range(3)) / 2
@@ -129,19 +132,19 @@ def _unique_mask(q: Array, error: Array) -> Mask:
     Of two branches within `SAME_BRANCH_RAD` the first stays. Near a singular pose a spurious candidate can be within
     the tolerance: it is close to a true branch, but its error is larger than rounding.
     """
-    valid, rough = np.isfinite(error), error > ROUNDING
-    first, second = np.triu_indices(q.shape[1], 1)
-    step = np.abs(q[:, first] - q[:, second])
+    is_valid, is_inexact = np.isfinite(error), error > ROUNDING
+    first_branch, second_branch = np.triu_indices(q.shape[1], 1)
+    step = np.abs(q[:, first_branch] - q[:, second_branch])
     distance = np.minimum(step, 2 * np.pi - step).max(axis=-1)  # (m, pairs), NaN where a branch does not exist
     for k in np.flatnonzero((distance < CLOSE_BRANCH_RAD).any(axis=0)).tolist():
-        i, j = int(first[k]), int(second[k])
-        targets = np.flatnonzero((distance[:, k] < CLOSE_BRANCH_RAD) & valid[:, i] & valid[:, j])
-        same = distance[targets, k] < SAME_BRANCH_RAD
-        removes_first = ~same & rough[targets, i] & (error[targets, i] > error[targets, j])
-        removes_second = same | (rough[targets, j] & ~removes_first)
-        valid[targets[removes_first], i] = False
-        valid[targets[removes_second], j] = False
-    return valid
+        i, j = int(first_branch[k]), int(second_branch[k])
+        targets = np.flatnonzero((distance[:, k] < CLOSE_BRANCH_RAD) & is_valid[:, i] & is_valid[:, j])
+        is_same = distance[targets, k] < SAME_BRANCH_RAD
+        removes_first = ~is_same & is_inexact[targets, i] & (error[targets, i] > error[targets, j])
+        removes_second = is_same | (is_inexact[targets, j] & ~removes_first)
+        is_valid[targets[removes_first], i] = False
+        is_valid[targets[removes_second], j] = False
+    return is_valid
 
 
 POSES_PER_CHUNK = 8192
@@ -177,7 +180,7 @@ class ArmFormula(Protocol):
 class ClosedForm:
     """Closed-form solver for a serial chain of a mechanism; made by `closed_form`.
 
-    It is valid for the mechanism as it was when the solver was made.
+    It is valid until the mechanism changes.
 
     Attributes:
         mechanism: the mechanism.
@@ -186,7 +189,7 @@ class ClosedForm:
         recognition: the arm family, and how it was recognised.
         axes: axes of the n joints of the chain.
         formula: the equations of the family.
-        revision: revision of the mechanism when this was made; the methods raise an error for another one.
+        revision: revision of the mechanism for which the solver was made; the methods raise an error for any other.
 
     Example:
         >>> arm = mk.gallery.ur5()
@@ -234,11 +237,11 @@ class ClosedForm:
         Args:
             target: X_base_link, (..., 4, 4). For a planar 2R arm only the position counts.
             elbow: (...) elbow angle of an S-R-S arm, rad, as defined in `solver/search/arm_families.py`; the default is
-                that of `near`.
+                the elbow angle of `near`.
             near: (..., n) angles of the chain, rad; the default is zero.
 
         Returns:
-            q (..., branches, n) in (-pi, pi], and the mask (..., branches) of those that exist; the others are NaN.
+            q (..., branches, n) in (-pi, pi], and the mask (..., branches) of branches that exist; the others are NaN.
 
         Raises:
             StructureError: if the mechanism has changed.
@@ -247,26 +250,26 @@ class ClosedForm:
         """
         self._check_fresh()
         X = as_pose_matrix(target, "target")
-        leading = X.shape[:-2]
+        batch_shape = X.shape[:-2]
         near_angles = np.zeros(self.axes.n) if near is None else _finite(near, "near")
         if near_angles.shape[-1:] != (self.axes.n,):
             raise ShapeError(f"near must have shape (..., {self.axes.n}), not {near_angles.shape}")
         if elbow is None:
-            swivel = self._elbow(near_angles) if isinstance(self.formula, SRS) else np.zeros(())
+            elbow_angles = self._elbow(near_angles) if isinstance(self.formula, SRS) else np.zeros(())
         elif isinstance(self.formula, SRS):
-            swivel = _finite(elbow, "elbow")
+            elbow_angles = _finite(elbow, "elbow")
         else:
             raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
-        leading = np.broadcast_shapes(leading, near_angles.shape[:-1], swivel.shape)
-        X = np.broadcast_to(X, (*leading, 4, 4)).reshape(-1, 4, 4)
-        start = np.broadcast_to(near_angles, (*leading, self.axes.n)).reshape(-1, self.axes.n)
-        swivel = np.broadcast_to(swivel, leading).reshape(-1)
-        B = self.formula.branches
-        q, exists = np.empty((len(X), B, self.axes.n)), np.empty((len(X), B), dtype=np.bool_)
+        batch_shape = np.broadcast_shapes(batch_shape, near_angles.shape[:-1], elbow_angles.shape)
+        X = np.broadcast_to(X, (*batch_shape, 4, 4)).reshape(-1, 4, 4)
+        start = np.broadcast_to(near_angles, (*batch_shape, self.axes.n)).reshape(-1, self.axes.n)
+        elbow_angles = np.broadcast_to(elbow_angles, batch_shape).reshape(-1)
+        branch_count = self.formula.branches
+        q, exists = np.empty((len(X), branch_count, self.axes.n)), np.empty((len(X), branch_count), dtype=np.bool_)
         for k in range(0, len(X), POSES_PER_CHUNK):
             chunk = slice(k, k + POSES_PER_CHUNK)
-            q[chunk], exists[chunk] = self._solve(_orthogonal(X[chunk]), start[chunk], swivel[chunk])
-        return q.reshape(*leading, B, self.axes.n), exists.reshape(*leading, B)
+            q[chunk], exists[chunk] = self._solve(_orthogonal(X[chunk]), start[chunk], elbow_angles[chunk])
+        return q.reshape(*batch_shape, branch_count, self.axes.n), exists.reshape(*batch_shape, branch_count)
 
     def branches(
         self,
@@ -284,17 +287,17 @@ class ClosedForm:
             target: X_base_link, (4, 4).
             q0: (nq,) reference; the default is the present configuration.
             within_limits: whether to leave out branches outside the limits.
-            elbow: elbow angle of an S-R-S arm, rad; the default is that of `q0`.
+            elbow: elbow angle of an S-R-S arm, rad; the default is the elbow angle of `q0`.
         """
         X, start = self._single_target(target, q0)
         angles, exists = self.solve_all(X, elbow=elbow, near=start[self.axes.columns])
         return self._configurations(angles[exists], start, within_limits)
 
     def nearest(self, target: Pose | ArrayLike, q0: ArrayLike | None = None) -> Array | None:
-        """Return the branch (nq,) inside the limits that is nearest to `q0`; None if there is none.
+        """Return the branch (nq,) inside the limits that is nearest to `q0`; None if no branch is inside the limits.
 
         The distance is the Euclidean norm of the angle differences. For an S-R-S arm the elbow angle is searched too:
-        360 values, then around the best, to a thousandth of a degree.
+        first 360 values, then ever finer around the best value, to a thousandth of a degree.
 
         Args:
             target: X_base_link, (4, 4).
@@ -385,16 +388,16 @@ def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None 
     """
     link_name = mechanism._link_name(link)
     base_name = None if base is None else mechanism._link_name(base)
-    matched = match_closed_form(mechanism, link_name, base_name)
-    if matched.family is None or matched.axes is None:
+    family_match = match_closed_form(mechanism, link_name, base_name)
+    if family_match.family is None or family_match.axes is None:
         raise NoClosedForm(
-            f"the chain to {link_name!r} has no known closed form: {'; '.join(matched.reasons)}. "
+            f"the chain to {link_name!r} has no known closed form: {'; '.join(family_match.reasons)}. "
             "The general solver, mechanik.solve or mechanik.Solver, supports every chain"
         )
-    axes = matched.axes
-    h, p = (-axes.directions[::-1], axes.points[::-1]) if matched.mirrored else (axes.directions, axes.points)
-    formula = FORMULA_BY_FAMILY[matched.family](h, p, axes.home, axes.size)
-    return ClosedForm(mechanism, link_name, base_name, matched, axes, formula, mechanism.revision)
+    axes = family_match.axes
+    h, p = (-axes.directions[::-1], axes.points[::-1]) if family_match.mirrored else (axes.directions, axes.points)
+    formula = FORMULA_BY_FAMILY[family_match.family](h, p, axes.home, axes.size)
+    return ClosedForm(mechanism, link_name, base_name, family_match, axes, formula, mechanism.revision)
 
 
 def _orthogonal(X: Array) -> Array:
@@ -427,13 +430,13 @@ POSE_ROWS, POSITION_ROWS = (0, 1, 2, 3, 4, 5), (0, 1, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedFormMethod(Method):
-    """Closed-form method: a single iteration that takes the branch nearest to the start, inside the limits.
+    """Closed-form method: a single iteration to the branch nearest to the start, inside the limits.
 
     If no branch reaches the target, the default method descends from the start to the closest pose. `mk.closed_form`
     gives all branches.
 
     Attributes:
-        elbow: elbow angle of an S-R-S arm about the line from shoulder to wrist, rad. None: the one that gives the
+        elbow: elbow angle of an S-R-S arm about the line from shoulder to wrist, rad. None: the elbow angle of the
             solution nearest to the start.
     """
 
@@ -454,7 +457,7 @@ class ClosedFormMethod(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(ClosedFormMethod, self).check(problem)
-        relation, form = self._form(problem)
+        relation, form = self._relation_and_form(problem)
         columns = set(problem.column_x[problem.free_columns].tolist())
         if not columns.issuperset(form.axes.columns):
             raise self.unsupported_error("needs every joint of the arm, and a joint is locked", "lm")
@@ -462,30 +465,29 @@ class ClosedFormMethod(Method):
             raise self.unsupported_error(f"of a {form.kind} arm supports full poses, not positions alone", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
-        relation, form = self._form(problem)
+        relation, form = self._relation_and_form(problem)
         columns = form.axes.columns
         limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
         form = replace(form, axes=replace(form.axes, **limits))
         frame = problem.subproblem.packed.tables["block_data"][FRAME_A:]
         X_world_link = make_pose(frame[:9].reshape(3, 3), frame[9:12]) @ inverse(relation.X_b)
-        branch = self._nearest(form, X_world_link, problem.q)
+        branch = self._nearest_branch(form, X_world_link, problem.q)
         if branch is None:
             yield problem.descend()
         else:
             problem.set_configuration(branch)
             yield
 
-    def _nearest(self, form: ClosedForm, X_world_link: Array, q0: Array) -> Array | None:
+    def _nearest_branch(self, form: ClosedForm, X_world_link: Array, q0: Array) -> Array | None:
         if self.elbow is None:
             return form.nearest(X_world_link, q0)
         branches = form.branches(X_world_link, q0, elbow=self.elbow)
         return branches[0] if len(branches) else None
 
-    def _form(self, problem: LeastSquaresProblem) -> tuple[Relation, ClosedForm]:
+    def _relation_and_form(self, problem: LeastSquaresProblem) -> tuple[Relation, ClosedForm]:
         """Return the relation of the only goal, the pose or position of a link, and the closed form for it.
 
-        Raises:
-            An error of `unsupported_error` if the problem is not of this form.
+        Raises the error of `unsupported_error` if the problem has other goals or no closed form.
         """
         relation = problem.relations[0]
         is_pose = (

@@ -1,6 +1,6 @@
 """Search for collision-free solutions of a chain, for targets whose first solution collides.
 
-A table has collision-free configurations. The search descends from those whose end pose is nearest to the target.
+A table contains collision-free configurations. Descents start from the entries whose end pose is nearest to the target.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ RowIndices = npt.NDArray[np.int64]
 FREE_TABLE_SIZE, MAX_SAMPLES_PER_ENTRY = 4096, 8
 """Number of free configurations in the table, and maximum number of samples per entry to find them."""
 STARTS_PER_ROUND = (4, 12, 48, 192)
-"""Starts from the table per target, round by round, until a solution is free. Tuned on a Panda among 50 obstacles so
-dense that 1 configuration in 12 is free: 1 target in 500 stays unsolved. More starts find more and take longer.
+"""Number of starts from the table per target in each round; the rounds end when a solution is collision-free. Tuned on
+a Panda among 50 obstacles so dense that 1 configuration in 12 is free: 1 target in 500 stays unsolved. More starts find
+more solutions and take longer.
 """
 TARGETS_PER_BLOCK = 512
-"""Targets per block; bounds the memory to a few MB."""
+"""Number of targets per block; it limits the memory to a few MB."""
 POSITION_ERROR, ROTATION_ERROR = 3, 4
 """Columns of the kernel report."""
 
@@ -42,7 +43,7 @@ class FreeCandidates:
     Attributes:
         q: (M, nq) configurations.
         exists: (M,) whether there is a solution.
-        free: (M,) whether it is collision-free; if not, it is the one with the smallest penetration.
+        free: (M,) whether the solution is collision-free; if not, `q` is the solution with the smallest penetration.
         errors: (M, 2) position error (m) and rotation error (rad).
         iterations: (M,) iterations of all descents.
     """
@@ -54,35 +55,37 @@ class FreeCandidates:
     iterations: RowIndices
 
     @staticmethod
-    def none(q: Array) -> FreeCandidates:
-        """Return an empty result at configurations `q` (M, nq)."""
+    def empty(q: Array) -> FreeCandidates:
+        """Return candidates at configurations `q` (M, nq), none of which is a solution."""
         M = len(q)
-        no = np.zeros(M, dtype=np.bool_)
-        return FreeCandidates(q.copy(), no, no.copy(), np.full((M, 2), np.nan), np.zeros(M, dtype=np.int64))
+        mask = np.zeros(M, dtype=np.bool_)
+        return FreeCandidates(q.copy(), mask, mask.copy(), np.full((M, 2), np.nan), np.zeros(M, dtype=np.int64))
 
     def view(self, rows: slice) -> FreeCandidates:
-        """Return a part of the targets as views."""
+        """Return the candidates of the targets `rows` as views into the arrays."""
         return FreeCandidates(
             self.q[rows], self.exists[rows], self.free[rows], self.errors[rows], self.iterations[rows]
         )
 
 
 class CollisionFreeSearch:
-    """A table of collision-free configurations, and descents from those whose end pose is nearest to a target.
+    """Search from a table of collision-free configurations: descents start where the end pose is nearest to the target.
 
     The result for a target depends on that target and on the obstacles, not on other targets.
     """
 
-    def __init__(self, mechanism: Mechanism, chain: ChainSearch, constraint: CollisionConstraint, home: Array) -> None:
+    def __init__(
+        self, mechanism: Mechanism, chain: ChainSearch, constraint: CollisionConstraint, fixed_q: Array
+    ) -> None:
         """Prepare the search; the table is built at the first use.
 
         Args:
-            home: (nq,) values of the joints outside the chain and of its locked joints.
+            fixed_q: (nq,) values of the joints outside the chain and of its locked joints.
         """
         self._mechanism, self._chain, self._constraint = mechanism, chain, constraint
         self._is_movable = np.zeros(mechanism.nq, dtype=np.bool_)
         self._is_movable[chain.columns[~chain.chain.locked]] = True
-        self._home = home
+        self._fixed_q = fixed_q
         self._version, self._build_lock = -1, threading.Lock()
 
     def find_free(
@@ -93,12 +96,12 @@ class CollisionFreeSearch:
         Args:
             X: (M, 4, 4) targets of the chain.
             base: (M, nq) values of all joints that the chain does not move.
-            near: (M, nq) reference: of several free solutions of a round the nearest is returned; None for the first
-                one.
+            near: (M, nq) reference: if a round gives several free solutions, the nearest is returned; None for the
+                first one.
             max_starts: maximum number of starts per target.
         """
-        self._refresh()
-        candidates = FreeCandidates.none(base)
+        self._refresh_table()
+        candidates = FreeCandidates.empty(base)
         for k in range(0, len(X), TARGETS_PER_BLOCK):
             rows = slice(k, k + TARGETS_PER_BLOCK)
             self._search_block(
@@ -108,7 +111,7 @@ class CollisionFreeSearch:
 
     def starts_near(self, X: Array, base: Array, count: int) -> Array:
         """Return free configurations (count, nq), sorted by the distance of their end pose to a target X (4, 4)."""
-        self._refresh()
+        self._refresh_table()
         return np.where(self._is_movable, self._q[self._nearest_entries(X[None], count)[0]], base)
 
     # ---- private ----------------------------------------------------------------------------
@@ -116,11 +119,11 @@ class CollisionFreeSearch:
     def _search_block(
         self, X: Array, base: Array, near: Array | None, max_starts: int, candidates: FreeCandidates
     ) -> None:
-        first, remaining, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
+        start_count, remaining, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
         for count in STARTS_PER_ROUND:
-            entries = self._nearest_entries(X[remaining], min(first + count, max_starts))[:, first:]
+            entries = self._nearest_entries(X[remaining], min(start_count + count, max_starts))[:, start_count:]
             k = entries.shape[1]
-            first += k
+            start_count += k
             if not entries.size:
                 break
             starts = np.where(self._is_movable, self._q[entries], base[remaining, None]).reshape(len(remaining) * k, -1)
@@ -128,20 +131,20 @@ class CollisionFreeSearch:
             self._chain.solve_rows(
                 np.repeat(X[remaining], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
             )
-            solved = report[:, 0] == chain_layout.SOLVED
-            free = solved.copy()
-            free[solved] = self._constraint.are_free(q[solved])
+            is_solved = report[:, 0] == chain_layout.SOLVED
+            is_free = is_solved.copy()
+            is_free[is_solved] = self._constraint.are_free(q[is_solved])
             candidates.iterations[remaining] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
-            if near is None:  # rank by order
+            if near is None:  # the first solution has the best rank
                 rank = np.tile(np.arange(k, dtype=np.float64), len(remaining))
             else:
                 rank = ((q - near[remaining].repeat(k, axis=0)) ** 2).sum(axis=1)
-            has_free = self._store_best(candidates, remaining, q, report, np.where(free, rank, np.inf))
+            has_free = self._store_best(candidates, remaining, q, report, np.where(is_free, rank, np.inf))
             candidates.free[remaining[has_free]] = True
             remaining = remaining[~has_free]
-            is_last_round = first == max_starts or count == STARTS_PER_ROUND[-1]
+            is_last_round = start_count == max_starts or count == STARTS_PER_ROUND[-1]
             if len(remaining) and is_last_round:  # store the solutions with the smallest penetration
-                is_colliding = solved & ~has_free.repeat(k)
+                is_colliding = is_solved & ~has_free.repeat(k)
                 depth = np.full(len(q), np.inf)
                 depth[is_colliding] = -self._constraint.distances(q[is_colliding])
                 rows = ~has_free.repeat(k)
@@ -151,17 +154,17 @@ class CollisionFreeSearch:
     def _store_best(candidates: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
         """Store the solution of lowest rank of each row; return the mask of rows that have a finite rank."""
         k = len(q) // len(rows)
-        chosen = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
-        has_solution = np.asarray(rank[chosen] < np.inf)
-        chosen, rows = chosen[has_solution], rows[has_solution]
+        best_indices = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
+        has_solution = np.asarray(rank[best_indices] < np.inf)
+        best_indices, rows = best_indices[has_solution], rows[has_solution]
         candidates.q[rows], candidates.errors[rows], candidates.exists[rows] = (
-            q[chosen],
-            report[chosen][:, [POSITION_ERROR, ROTATION_ERROR]],
+            q[best_indices],
+            report[best_indices][:, [POSITION_ERROR, ROTATION_ERROR]],
             True,
         )
         return has_solution
 
-    def _refresh(self) -> None:
+    def _refresh_table(self) -> None:
         """Build the table again if obstacles have moved."""
         with self._build_lock:
             version = self._constraint.collider.obstacle_version
@@ -177,14 +180,14 @@ class CollisionFreeSearch:
         free_blocks: list[Array] = []
         for block in range(MAX_SAMPLES_PER_ENTRY):
             q = np.where(
-                self._is_movable, halton_configurations(space, FREE_TABLE_SIZE, block * FREE_TABLE_SIZE), self._home
+                self._is_movable, halton_configurations(space, FREE_TABLE_SIZE, block * FREE_TABLE_SIZE), self._fixed_q
             )
             free_blocks.append(q[self._constraint.are_free(q)])
             if sum(map(len, free_blocks)) >= FREE_TABLE_SIZE:
                 break
         q = np.concatenate(free_blocks)[:FREE_TABLE_SIZE]
-        if not len(q):  # without free samples, any start is as good as another
-            q = np.where(self._is_movable, halton_configurations(space, FREE_TABLE_SIZE), self._home)
+        if not len(q):  # no sample is collision-free: the table gets the first samples
+            q = np.where(self._is_movable, halton_configurations(space, FREE_TABLE_SIZE), self._fixed_q)
         self._q, self._features = q, np.ascontiguousarray(self._features_of(self._end_poses(q)).T)
 
     def _end_poses(self, q: Array) -> Array:
@@ -194,7 +197,7 @@ class CollisionFreeSearch:
         return X if relation.a is None else inverse(mechanism.pose(relation.a, q)) @ X
 
     def _features_of(self, X: Array) -> Array:
-        """Return features (K, 12) of poses, whose distances approximate those of the weighted residuals."""
+        """Return features (K, 12) of poses; their Euclidean distances approximate norms of weighted residuals."""
         model = self._chain.model
         positions = X[:, :3, 3] * (model[chain_layout.LENGTH_SCALE] * (model[chain_layout.POSITION_WEIGHT] != 0.0))
         rotations = X[:, :3, :3].reshape(-1, 9) * (model[chain_layout.ROTATION_WEIGHT] / np.sqrt(2.0))

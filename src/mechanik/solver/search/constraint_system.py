@@ -1,7 +1,7 @@
 """Required objectives, loop closures and joint constraints as one residual, for many configurations at once.
 
 A step u has one value per moving dof in scaled units: rad, or lengths divided by the mechanism's size. Lengths in the
-residual are scaled too, so one tolerance fits all, and distances between configurations are comparable.
+residual are scaled too, so one tolerance applies to all rows, and distances between configurations are comparable.
 """
 
 from __future__ import annotations
@@ -33,33 +33,36 @@ def unwrap_angles(angles: Array, near: Array, lower: Array, upper: Array) -> tup
     """Shift angles (k, n) by full rotations as near to `near` (n,) as the limits (n,) allow; all in rad.
 
     Returns:
-        The angles (k, n), and whether all are inside the limits (k,). An angle that has no value inside is shifted to
-        the nearest regardless of limits.
+        The angles (k, n), and whether all angles of a row are inside the limits (k,). An angle without an equivalent
+        value inside its limits is shifted to the value nearest to `near`.
     """
     revolutions = np.round((near - angles) / TWO_PI)
     min_revolutions, max_revolutions = (
         np.ceil((lower - LIMIT_ROUNDING - angles) / TWO_PI),
         np.floor((upper + LIMIT_ROUNDING - angles) / TWO_PI),
     )
-    inside = min_revolutions <= max_revolutions
-    revolutions = np.where(inside, np.minimum(np.maximum(revolutions, min_revolutions), max_revolutions), revolutions)
+    is_inside = min_revolutions <= max_revolutions
+    revolutions = np.where(
+        is_inside, np.minimum(np.maximum(revolutions, min_revolutions), max_revolutions), revolutions
+    )
     unwrapped = angles + TWO_PI * revolutions
-    return np.where(inside, np.clip(unwrapped, lower, upper), unwrapped), np.asarray(inside.all(axis=-1))
+    return np.where(is_inside, np.clip(unwrapped, lower, upper), unwrapped), np.asarray(is_inside.all(axis=-1))
 
 
 Mask = npt.NDArray[np.bool_]
 ROUNDING_RESIDUAL = 1e-13
 """Scaled units; smaller residuals are rounding errors."""
 RESIDUAL_TOLERANCE = 1e-9
-"""Scaled units; constraints with smaller residuals hold. It is far below the tolerance of any objective."""
+"""Scaled units; constraints with smaller residuals are satisfied. It is far below the tolerance of any objective."""
 DAMPING = 1e-12
 """Damping of Newton's method, so small that it acts only in nearly singular directions."""
 NEWTON_STEPS = 14
-"""Maximum Newton steps; convergence is quadratic, but only a factor of four per step where two solutions coincide."""
+"""Maximum number of Newton steps. Convergence is quadratic, but where two solutions coincide the residual decreases by
+a factor of four per step only."""
 SMALL_ROTATION_RAD = 0.05
-"""rad; below about this a rotation is linearised, which does not change where Newton's method ends."""
-EYE, AFTER, BEFORE = np.eye(3), [2, 0, 1], [1, 2, 0]
-"""Identity, and the row and column indices of the vector part of a skew matrix."""
+"""rad; below about this angle a rotation is linearised, which does not change the limit of Newton's method."""
+IDENTITY, SKEW_ROWS, SKEW_COLUMNS = np.eye(3), [2, 0, 1], [1, 2, 0]
+"""Identity, and the row and column indices of the vector part of a skew-symmetric matrix."""
 
 
 class ConstraintSystem:
@@ -70,9 +73,9 @@ class ConstraintSystem:
         size: unit of length, m.
         objectives: the required objectives.
         moving: (n,) indices into v of the dofs that may move.
-        columns: (n,) their indices into q; -1 for dofs of spherical joints.
+        columns: (n,) indices of these dofs into q; -1 for dofs of spherical joints.
         unit: (n,) joint step per unit of u, rad or m.
-        is_angle: (n,) whether full rotations are equivalent.
+        is_angle: (n,) whether values that differ by full rotations are equivalent.
         lower, upper: (nq,) limits, rad or m.
     """
 
@@ -87,7 +90,7 @@ class ConstraintSystem:
         """Collect the relations.
 
         Args:
-            objectives: all objectives; those that are not required are ignored.
+            objectives: all objectives; objectives that are not required are ignored.
             moving: (nv,) mask of the dofs that may move.
             bounds: lower and upper limits, (nq,) each, rad or m.
             size: unit of length, m.
@@ -132,9 +135,9 @@ class ConstraintSystem:
             v = np.zeros((len(q), self.mechanism.nv))
             v[:, self.moving] = u * self.unit
             return self.mechanism.integrate(q, v)
-        end = q.copy()
-        end[:, self.columns] += u * self.unit
-        return end
+        q_end = q.copy()
+        q_end[:, self.columns] += u * self.unit
+        return q_end
 
     def wrapped_difference(self, a: Array, b: Array) -> Array:
         """Return the shortest step u (..., n) from `a` (..., nq) to `b` (..., nq), modulo full rotations of angles."""
@@ -149,7 +152,7 @@ class ConstraintSystem:
         return np.linalg.norm(self.mechanism.space.difference(a, b)[..., self.moving], axis=-1)
 
     def unwrap(self, q: Array, near: Array) -> tuple[Array, Mask]:
-        """Shift the angles of `q` (K, nq) by full rotations as near to those of `near` (nq,) as the limits allow.
+        """Shift the angles of `q` (K, nq) by full rotations as near to `near` (nq,) as the limits allow.
 
         Returns:
             The configurations (K, nq), and whether they are inside the limits (K,).
@@ -181,11 +184,11 @@ class ConstraintSystem:
         """Project each `q` (K, nq) onto the constraints by Newton's method with least-norm steps, regardless of limits.
 
         Args:
-            fixed: (K, n) mask of dofs that stay.
+            fixed: (K, n) mask of dofs that do not move.
             steps: maximum number of steps.
 
         Returns:
-            The configurations (K, nq), and the largest remaining residual (K,). A step that increases it is not taken.
+            The configurations (K, nq), and the largest remaining residual (K,). Steps that increase it are rejected.
         """
         q = q.copy()
         e, J = self.residual_and_jacobian(q)
@@ -208,25 +211,28 @@ class ConstraintSystem:
         return q, error
 
     def polish(self, q: Array, near: Array) -> tuple[Array, Mask]:
-        """Refine `q` (K, nq) to the last digits and unwrap it; return it, and whether constraints and limits hold (K,).
+        """Refine `q` (K, nq) by Newton's method to rounding errors, and unwrap its angles.
 
-        A joint that the refinement takes beyond a limit is fixed at the limit, and the others are refined again.
+        A joint that is beyond a limit after the refinement is fixed at the limit, and the others are refined again.
+
+        Returns:
+            The configurations (K, nq), and whether they satisfy constraints and limits (K,).
         """
         polished, error = self.project(q)
         polished, inside = self.unwrap(polished, near)
-        outside = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~inside)
-        if len(outside):
-            unwrapped, _ = self.unwrap(q[outside], near)
-            clipped = np.clip(polished[outside], self.lower, self.upper)
-            is_fixed = np.zeros((len(outside), self.n), dtype=np.bool_)
-            scalar = self.columns >= 0
-            is_fixed[:, scalar] = (clipped != polished[outside])[:, self._scalars]
+        outside_indices = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~inside)
+        if len(outside_indices):
+            unwrapped, _ = self.unwrap(q[outside_indices], near)
+            clipped = np.clip(polished[outside_indices], self.lower, self.upper)
+            is_fixed = np.zeros((len(outside_indices), self.n), dtype=np.bool_)
+            is_scalar = self.columns >= 0
+            is_fixed[:, is_scalar] = (clipped != polished[outside_indices])[:, self._scalars]
             # a large shift would lead to another solution
             k = np.flatnonzero(np.abs(self.wrapped_difference(unwrapped, clipped)).max(axis=1) < 1e-3)
             refined, remaining_error = self.project(clipped[k], is_fixed[k])
             refined, is_inside = self.unwrap(refined, near)
             k = k[is_inside]
-            polished[outside[k]], error[outside[k]], inside[outside[k]] = (
+            polished[outside_indices[k]], error[outside_indices[k]], inside[outside_indices[k]] = (
                 refined[is_inside],
                 remaining_error[is_inside],
                 True,
@@ -238,15 +244,17 @@ class ConstraintSystem:
         norms = [
             [objective.error(self.mechanism, configuration) for objective in self.objectives] for configuration in q
         ]
-        largest = [[max((e.position for e in row), default=0.0), max((e.rotation for e in row), default=0.0)]
-                   for row in norms]  # fmt: skip
+        largest = [
+            [max((error.position for error in row), default=0.0), max((error.rotation for error in row), default=0.0)]
+            for row in norms
+        ]
         return np.array(largest).reshape(len(q), 2)
 
     def redundancy(self, q: Array, rank_tolerance: float = 1e-6) -> npt.NDArray[np.int64]:
         """Return the number of free dofs at each `q` (K, nq) to first order: n minus the rank of the Jacobian, (K,).
 
         Args:
-            rank_tolerance: singular values below this share of the largest count as zero.
+            rank_tolerance: singular values below this ratio to the largest count as zero.
         """
         if not len(q):
             return np.zeros(0, dtype=np.int64)
@@ -259,12 +267,13 @@ class ConstraintSystem:
     # ---- private ----------------------------------------------------------------------------
 
     def _find_angles(self) -> Mask:
-        """Return the mask (n,) of the angles whose full rotations are equivalent.
+        """Return the mask (n,) of the angles for which values that differ by full rotations are equivalent.
 
-        They are not if a joint target counts them, or if a mimic joint follows with a ratio that is not an integer.
+        They are not equivalent if a joint target counts full revolutions, or if a mimic joint follows with a ratio that
+        is not an integer.
         """
         nodes = self.mechanism.kinematics.nodes
-        counted = {
+        exact_names = {
             relation.dof_name
             for objective, relations in zip(self.objectives, self._relations, strict=True)
             for relation in relations
@@ -275,11 +284,11 @@ class ConstraintSystem:
         is_angle = np.zeros(len(self.moving), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
             joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
-            wraps = bool(
+            is_periodic = bool(
                 (joint_nodes[:, NODE_KIND] == REVOLUTE).all()
                 and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()
             )
-            is_angle[k] = column >= 0 and wraps and self.unit[k] == 1.0 and names[column] not in counted
+            is_angle[k] = column >= 0 and is_periodic and self.unit[k] == 1.0 and names[column] not in exact_names
             is_angle[k] &= bool(self.mechanism.space.rotates[self.moving[k]])
         return is_angle
 
@@ -301,12 +310,15 @@ class ConstraintSystem:
         e = np.empty((len(q), 6))
         e[:, :3] = X[:, :3, 3] / self.size
         rows = list(relation.rows)
-        if rows[-3:] == [3, 4, 5] and len(q) and np.abs(X[:, :3, :3] - EYE).max() < SMALL_ROTATION_RAD:
-            e[:, 3:], W = 0.5 * (X[:, AFTER, BEFORE] - X[:, BEFORE, AFTER]), R_a  # first-order logarithm and Jacobian
+        if rows[-3:] == [3, 4, 5] and len(q) and np.abs(X[:, :3, :3] - IDENTITY).max() < SMALL_ROTATION_RAD:
+            e[:, 3:], rotation_factor = (
+                0.5 * (X[:, SKEW_ROWS, SKEW_COLUMNS] - X[:, SKEW_COLUMNS, SKEW_ROWS]),
+                R_a,
+            )  # first-order logarithm and Jacobian
         else:
             e[:, 3:] = rotation.log(X[:, :3, :3])
-            W = rotation.left_jacobian_inverse(e[:, 3:]) @ R_a
-        J = np.concatenate([R_a @ J[:, :3] / self.size, W @ J[:, 3:]], axis=1)
+            rotation_factor = rotation.left_jacobian_inverse(e[:, 3:]) @ R_a
+        J = np.concatenate([R_a @ J[:, :3] / self.size, rotation_factor @ J[:, 3:]], axis=1)
         return (e, J) if len(rows) == 6 else (e[:, rows], J[:, rows])
 
     def _stacked_residuals(self, q: Array) -> tuple[Array, Array]:
@@ -333,7 +345,7 @@ class ConstraintSystem:
 
 
 def least_norm_step(J: Array, e: Array) -> Array:
-    """Return the shortest u (K, n) with J u = e, or the least-squares solution, for J (K, m, n) and e (K, m)."""
+    """Return the shortest u (K, n) that solves J u = e in the least-squares sense, for J (K, m, n) and e (K, m)."""
     m, n = J.shape[1:]
     Jt = np.swapaxes(J, -1, -2)
     if m <= n:

@@ -25,13 +25,14 @@ from mechanik.spatial import inverse
 from mechanik.spatial.array import Array, ArrayLike
 
 DescentFunction = Callable[[Array], tuple[Array, Mask]]
-"""Map starts (K, nq) to the end points (K, nq) of descents, and whether all constraints hold there (K,)."""
+"""Function from starts (K, nq) to the end points (K, nq) of descents, and whether all constraints hold there (K,)."""
 DESCENT_ITERATIONS = 60
-"""Maximum iterations of a descent: successful ones need about 10, and a new start is cheaper than more iterations."""
+"""Maximum number of iterations of a descent. Successful descents need about 10, and a new start is cheaper than more
+iterations."""
 
 
-def make_descents(solver: CompiledProblem, bounds: tuple[Array, Array], locked: Mask) -> DescentFunction:
-    """Make descents by the general kernel for the present targets of a solver.
+def make_descent_function(solver: CompiledProblem, bounds: tuple[Array, Array], locked: Mask) -> DescentFunction:
+    """Return a function that descends by the general kernel to the present targets of a solver.
 
     Args:
         bounds: lower and upper limits, (nq,) each, rad or m.
@@ -43,7 +44,7 @@ def make_descents(solver: CompiledProblem, bounds: tuple[Array, Array], locked: 
     def descend(starts: Array) -> tuple[Array, Mask]:
         for subproblem in subproblems:
             solver._write_bounds(subproblem, *bounds)
-            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_moving(locked), LOCKED, 0)
+            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_of_dofs(locked), LOCKED, 0)
             write_options(subproblem, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
         end_points, success = np.array(starts), np.ones(len(starts), dtype=np.bool_)
         for k in range(len(end_points)):
@@ -58,23 +59,23 @@ def make_descents(solver: CompiledProblem, bounds: tuple[Array, Array], locked: 
 
 
 PROBE_CONFIGURATIONS = 8
-"""Random configurations at which the influence of each dof is sampled."""
+"""Number of random configurations at which the influence of each dof is sampled."""
 MIN_INFLUENCE = 1e-9
-"""Derivatives (scaled units) below this count as zero."""
+"""Scaled units; smaller derivatives count as zero."""
 INFLUENCE_KEY = "influence mask"
 """Cache key of the influence mask; no link has this name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchContext:
-    """The constraints, starts and descents of a search.
+    """Constraints, starts and descents of a search.
 
     Attributes:
         constraints: the constraints and limits.
         q0: (nq,) reference configuration.
         is_fixed: (nq,) mask of the values that stay as in `q0`, because they may not move, or because no constraint
             depends on them.
-        closed_form: the closed form, if there is one, with the limits of this call.
+        closed_form: the closed form with the limits of this call; None if the problem has no closed form.
         X_world_link: (4, 4) target of the closed form.
         descents_within_limits: descents inside the limits.
         descents_beyond_limits: descents that ignore the limits of revolute joints; None if no limit matters.
@@ -88,8 +89,10 @@ class SearchContext:
     descents_within_limits: DescentFunction
     descents_beyond_limits: DescentFunction | None
 
-    def starts(self, first: int, count: int, rng: np.random.Generator | None, ignore_limits: bool = False) -> Array:
-        """Return `count` evenly distributed configurations (count, nq), from sequence number `first` on.
+    def starts(
+        self, first_number: int, count: int, rng: np.random.Generator | None, ignore_limits: bool = False
+    ) -> Array:
+        """Return evenly distributed configurations (count, nq), which start at number `first_number` of the sequence.
 
         Values that may not move are as in `q0`.
 
@@ -101,12 +104,14 @@ class SearchContext:
         lower, upper = _limits_without_angles(c) if ignore_limits else (c.lower, c.upper)
         space = replace(c.mechanism.space, lower=lower, upper=upper)
         samples = (
-            halton_configurations(space, count, first) if rng is None else random_configurations(space, count, rng)
+            halton_configurations(space, count, first_number)
+            if rng is None
+            else random_configurations(space, count, rng)
         )
         return np.where(self.is_fixed, self.q0, samples)
 
     def descend(self, starts: Array, ignore_limits: bool = False) -> Array:
-        """Return the end points of those descents from starts (K, nq) that lead to a solution."""
+        """Descend from starts (K, nq), and return the end points of the descents that lead to a solution."""
         descents = (
             self.descents_beyond_limits
             if ignore_limits and self.descents_beyond_limits is not None
@@ -117,7 +122,8 @@ class SearchContext:
 
 
 SearchHelpers = Callable[[], tuple[DescentFunction | None, dict[str, Any]]]
-"""Return faster descents inside the solver's own limits, or None, and a cache that is empty for each new problem."""
+"""Function that returns faster descents inside the limits of the solver, or None, and a cache that is empty for each
+new problem."""
 
 
 def _no_helpers() -> tuple[None, dict[str, Any]]:
@@ -135,15 +141,15 @@ def search_context(
 ) -> Generator[SearchContext]:
     """Write targets into a solver as `Solver.solve` does, and yield the context of the search.
 
-    The tables of the solver belong to the search until the context ends.
+    Until the context ends, nothing else may use the tables of the solver.
 
     Args:
         solver: the compiled problem.
-        targets: new targets; None for those of the objectives.
+        targets: new targets; None for the targets of the objectives.
         q0: (nq,) reference; None for the present configuration.
-        lock: dofs that are locked in this call, in addition to those of the solver.
+        lock: dofs that are locked in this call, in addition to the locked dofs of the solver.
         limits: (lower, upper) by joint or dof name for this call, rad or m.
-        helpers: called after the targets are written.
+        helpers: function that is called after the targets are written.
     """
     solver._recompile_if_stale()
     mechanism = solver.mechanism
@@ -169,11 +175,11 @@ def search_context(
     constraints = ConstraintSystem(mechanism, objectives, moving, (lower, upper), size)
     form, X_world_link = _find_closed_form(solver, constraints, cache)
     if descents is None or lock is not None or limits is not None:
-        descents = make_descents(solver, (lower, upper), locked)
+        descents = make_descent_function(solver, (lower, upper), locked)
     wide_limits = _limits_without_angles(constraints)
     angle_columns = constraints.columns[constraints.is_angle]
     is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
-    descents_beyond = make_descents(solver, wide_limits, locked) if is_wider else None
+    descents_beyond = make_descent_function(solver, wide_limits, locked) if is_wider else None
     try:
         yield SearchContext(constraints, start, _fixed_mask(constraints), form, X_world_link, descents, descents_beyond)
     finally:
@@ -182,11 +188,11 @@ def search_context(
 
 
 def _limits_without_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
-    """Return limits (nq,) without those of angles; limits that allow a full rotation stay."""
+    """Return the limits (nq,), infinite for angles, except for angles whose limits allow a full rotation."""
     k = constraints.columns[constraints.is_angle]
     lower, upper = constraints.lower.copy(), constraints.upper.copy()
-    narrow = k[upper[k] - lower[k] < 2 * np.pi]
-    lower[narrow], upper[narrow] = -np.inf, np.inf
+    narrow_columns = k[upper[k] - lower[k] < 2 * np.pi]
+    lower[narrow_columns], upper[narrow_columns] = -np.inf, np.inf
     return lower, upper
 
 
@@ -202,32 +208,32 @@ def _influence_mask(constraints: ConstraintSystem) -> Mask:
 def _fixed_mask(constraints: ConstraintSystem) -> Mask:
     """Return the mask (nq,) of the values that do not move."""
     space = constraints.mechanism.space
-    moves = np.zeros(space.nv, dtype=np.bool_)
-    moves[constraints.moving] = True
+    is_moving = np.zeros(space.nv, dtype=np.bool_)
+    is_moving[constraints.moving] = True
     mask = np.ones(space.nq, dtype=np.bool_)
-    mask[space.scalars_q] = ~moves[space.scalars_v]
+    mask[space.scalars_q] = ~is_moving[space.scalars_v]
     for k, i in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-        mask[k : k + 4] = not moves[i]
+        mask[k : k + 4] = not is_moving[i]
     return mask
 
 
 def _find_closed_form(
     solver: CompiledProblem, constraints: ConstraintSystem, cache: dict[str, Any]
 ) -> tuple[ClosedForm | None, Array]:
-    """Return the closed form of the only required objective, and its target pose (4, 4); None if there is none."""
+    """Return the closed form of the only required objective, and its target pose (4, 4); None without a closed form."""
     pairs = zip(solver._objectives, solver._objective_relations, strict=True)
-    required = [relation for objective, relations in pairs if objective.required for relation in relations]
-    no_form = None, np.eye(4)
+    required_relations = [relation for objective, relations in pairs if objective.required for relation in relations]
+    no_result = None, np.eye(4)
     problem = solver._problem
     if (
-        len(required) != 1
+        len(required_relations) != 1
         or problem.closures
         or problem.joint_constraints
         or problem.cones
-        or not _is_link_goal(required[0])
+        or not _is_link_goal(required_relations[0])
     ):
-        return no_form
-    relation = required[0]
+        return no_result
+    relation = required_relations[0]
     name = relation.b or ""
     if name not in cache:
         try:
@@ -236,12 +242,12 @@ def _find_closed_form(
             cache[name] = error
     form = cache[name]
     if not isinstance(form, ClosedForm):
-        return no_form
+        return no_result
     columns = form.axes.columns
     if set(columns.tolist()) != set(constraints.columns.tolist()):
-        return no_form
+        return no_result
     if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
-        return no_form
+        return no_result
     axes = replace(form.axes, lower=constraints.lower[columns], upper=constraints.upper[columns])
     return replace(form, axes=axes), relation.X_a @ inverse(relation.X_b)
 

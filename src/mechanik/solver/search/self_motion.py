@@ -1,9 +1,10 @@
 """Self-motions of redundant mechanisms: tracing curves, arcs inside the limits, samples, paths, and nearest points.
 
-A self-motion is a curve of solutions. Tracing steps along the null space of the residual Jacobian and projects back by
-Newton's method normal to it, until the curve closes or stops. A step could end on another curve nearby; the sign of a
-determinant detects this. Limits of revolute joints do not stop the trace, because the curve may return inside: so
-pieces are found that no start leads to. The parts inside the limits are cut out at the end.
+A self-motion is a curve of solutions. It is traced by steps along the null space of the residual Jacobian, each
+followed by Newton's method in the normal directions, until the curve closes or ends. A step could end on another curve
+nearby; the sign of a determinant detects this. Limits of revolute joints do not stop the trace, because the curve may
+return inside the limits. In this way pieces are found that no start leads to. At the end the curve is cut at the
+limits.
 
 The nearest point to a configuration is found by projected gradient descent on the squared distance, with step sizes by
 J. Barzilai, J. M. Borwein, "Two-point step size gradient methods", IMA Journal of Numerical Analysis 8, 1988. A joint
@@ -29,15 +30,16 @@ from mechanik.spatial.array import Array
 CURVE_SPACING = 0.02
 """Scaled units; maximum distance between consecutive points of a curve."""
 MAX_STEP, CAUTIOUS_STEP, MIN_STEP = 0.15, 0.03, 1e-3
-"""Scaled units; steps along a curve. Steps above CAUTIOUS_STEP are no longer than the smallest singular value of the
-Jacobian. Steps of MIN_STEP are accepted for any sign of the determinant, so the trace continues straight at crossings.
+"""Scaled units; lengths of steps along a curve. Steps above CAUTIOUS_STEP are at most as long as the smallest singular
+value of the Jacobian. Steps of MIN_STEP are accepted for any sign of the determinant, so the trace continues straight
+where curves cross.
 """
 MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
 CORRECTIONS = 4
 """Maximum number of Newton corrections per step."""
 MAX_CURVE_STEPS = 4000
-"""Maximum number of steps; curves have 50 to 300. Unbounded curves, possible with prismatic joints, are cut off."""
+"""Maximum number of steps; typical curves need 50 to 300. Unbounded curves, possible with prismatic joints, are cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +62,9 @@ class SelfMotionCurve:
 
 
 def trace_self_motions(constraints: ConstraintSystem, q: Array) -> list[SelfMotionCurve]:
-    """Trace the curves through solutions `q` (L, nq) with one free dof; a curve of one point if it cannot move.
+    """Trace the curves through solutions `q` (L, nq) with one free dof; a curve has one point if no motion is possible.
 
-    All curves are traced together, at hardly more cost than one.
+    All curves are traced together, which costs hardly more than one curve.
     """
     if not len(q):
         return []
@@ -81,7 +83,7 @@ def trace_self_motions(constraints: ConstraintSystem, q: Array) -> list[SelfMoti
 def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array) -> Mask:
     """Return whether solutions `q` (K, nq) are on a curve, as a mask (K,).
 
-    A solution is on it if moving along the curve from its nearest point leads there.
+    A solution is on the curve if a motion along the curve, from the nearest of its points, leads to the solution.
     """
     is_on = np.zeros(len(q), dtype=np.bool_)
     if not len(q):
@@ -89,10 +91,10 @@ def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array)
     u = constraints.wrapped_difference(curve.q[None], q[:, None])
     distances = step_length(u)
     nearest = np.argmin(distances, axis=1)
-    close = np.flatnonzero(distances[np.arange(len(q)), nearest] < MAX_STEP)
-    if len(close):
-        solutions = q[close]
-        projected = curve_points = curve.q[nearest[close]]
+    close_indices = np.flatnonzero(distances[np.arange(len(q)), nearest] < MAX_STEP)
+    if len(close_indices):
+        solutions = q[close_indices]
+        projected = curve_points = curve.q[nearest[close_indices]]
         for _ in range(4):  # converges to the nearest point of the curve
             difference = constraints.wrapped_difference(projected, solutions)
             projected, _ = constraints.project(
@@ -104,9 +106,9 @@ def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array)
         J_a, J_b = constraints.residual_and_jacobian(curve_points)[1], constraints.residual_and_jacobian(solutions)[1]
         t_a = np.linalg.svd(J_a)[2][:, -1]
         t_b = _null_space_part(J_b, t_a)
-        is_on[close] = (step_length(constraints.wrapped_difference(projected, solutions)) < 1e-5) & is_same_side(
-            J_a, t_a, J_b, t_b
-        )
+        is_on[close_indices] = (
+            step_length(constraints.wrapped_difference(projected, solutions)) < 1e-5
+        ) & has_same_orientation(J_a, t_a, J_b, t_b)
     return is_on
 
 
@@ -117,67 +119,86 @@ def _null_space_part(J: Array, u: Array) -> Array:
     return u - (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(m), J @ u[..., None]))[..., 0]
 
 
-def _trace(constraints: ConstraintSystem, q: Array, first: Array) -> tuple[list[Array], Mask]:
-    """Trace each curve from `q` (L, nq) in the direction `first` (L, n); return its points, and whether it closed."""
+def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tuple[list[Array], Mask]:
+    """Trace each curve from `q` (L, nq) in the direction `first_tangents` (L, n).
+
+    Returns:
+        The points of each curve, and whether the curve is closed (L,).
+    """
     L = len(q)
     points: list[list[Array]] = [[start] for start in q]
     is_closed = np.zeros(L, dtype=np.bool_)
-    current, tangents, steps, J = q.copy(), first.copy(), np.full(L, 0.02), constraints.residual_and_jacobian(q)[1]
+    current, tangents, steps, J = (
+        q.copy(),
+        first_tangents.copy(),
+        np.full(L, 0.02),
+        constraints.residual_and_jacobian(q)[1],
+    )
     active = np.arange(L)
     for _ in range(MAX_CURVE_STEPS):
         if not len(active):
             break
-        q_here, t_here = current[active], tangents[active]
-        q_next, accepted, t_next, max_steps, J_there = _advance(constraints, q_here, t_here, steps[active])
-        accepted &= (t_here * t_next).sum(axis=1) > MIN_TANGENT_COSINE
-        accepted &= is_same_side(J[active], t_here, J_there, t_next) | (steps[active] <= MIN_STEP)
-        accepted &= constraints.are_prismatic_within_limits(q_next)
-        is_lost = ~accepted & (steps[active] <= MIN_STEP)
+        q_current, t_current = current[active], tangents[active]
+        q_next, is_accepted, t_next, max_steps, J_next = _advance(constraints, q_current, t_current, steps[active])
+        is_accepted &= (t_current * t_next).sum(axis=1) > MIN_TANGENT_COSINE
+        is_accepted &= has_same_orientation(J[active], t_current, J_next, t_next) | (steps[active] <= MIN_STEP)
+        is_accepted &= constraints.are_prismatic_within_limits(q_next)
+        is_stuck = ~is_accepted & (steps[active] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
-        to_start = constraints.wrapped_difference(q_here, q[active])
-        step_sizes = step_length(constraints.wrapped_difference(q_here, q_next))
-        ahead = (to_start * t_here).sum(axis=1)
-        aside = step_length(to_start - ahead[:, None] * t_here)
-        count = np.array([len(points[k]) for k in active])
-        closes = accepted & (count > 3) & (ahead > -1e-9) & (ahead <= step_sizes) & (aside < 0.3 * step_sizes)
-        closes &= (t_here * first[active]).sum(axis=1) > 0.5
-        is_closed[active[closes]] = True
-        for i in np.flatnonzero(accepted & ~closes).tolist():
+        to_start = constraints.wrapped_difference(q_current, q[active])
+        step_sizes = step_length(constraints.wrapped_difference(q_current, q_next))
+        distance_ahead = (to_start * t_current).sum(axis=1)
+        distance_aside = step_length(to_start - distance_ahead[:, None] * t_current)
+        point_count = np.array([len(points[k]) for k in active])
+        closes_now = (
+            is_accepted
+            & (point_count > 3)
+            & (distance_ahead > -1e-9)
+            & (distance_ahead <= step_sizes)
+            & (distance_aside < 0.3 * step_sizes)
+        )
+        closes_now &= (t_current * first_tangents[active]).sum(axis=1) > 0.5
+        is_closed[active[closes_now]] = True
+        for i in np.flatnonzero(is_accepted & ~closes_now).tolist():
             points[int(active[i])].append(q_next[i])
-        current[active[accepted]], tangents[active[accepted]], J[active[accepted]] = (
-            q_next[accepted],
-            t_next[accepted],
-            J_there[accepted],
+        current[active[is_accepted]], tangents[active[is_accepted]], J[active[is_accepted]] = (
+            q_next[is_accepted],
+            t_next[is_accepted],
+            J_next[is_accepted],
         )
-        bounds = np.clip(max_steps, CAUTIOUS_STEP, MAX_STEP)
+        step_limits = np.clip(max_steps, CAUTIOUS_STEP, MAX_STEP)
         steps[active] = np.where(
-            accepted, np.minimum(1.5 * steps[active], bounds), np.maximum(0.5 * steps[active], MIN_STEP)
+            is_accepted, np.minimum(1.5 * steps[active], step_limits), np.maximum(0.5 * steps[active], MIN_STEP)
         )
-        active = active[~(closes | is_lost)]
+        active = active[~(closes_now | is_stuck)]
     return [np.array(path) for path in points], is_closed
 
 
-def _advance(constraints: ConstraintSystem, q: Array, t: Array, h: Array) -> tuple[Array, Mask, Array, Array, Array]:
-    """Step by `h` (L,) along `t` (L, n) from `q` (L, nq), and project back normal to `t`.
+def _advance(
+    constraints: ConstraintSystem, q: Array, tangents: Array, step_sizes: Array
+) -> tuple[Array, Mask, Array, Array, Array]:
+    """Step by `step_sizes` (L,) along `tangents` (L, n) from `q` (L, nq), and project back normal to the tangents.
 
     Returns:
-        The end points; whether the residual is zero there and the correction was small; the tangents; the approximate
-        smallest singular values of the Jacobians; and the Jacobians.
+        The end points; whether the residual is zero there and the correction is small; the new tangents; the
+        approximate smallest singular values of the Jacobians; and the Jacobians.
     """
-    q_next = predicted = constraints.step(q, h[:, None] * t)
-    e, M, Jte, J = _normal_system(constraints, q_next, t)
+    q_next = predicted = constraints.step(q, step_sizes[:, None] * tangents)
+    e, normal_inverse, Jte, J = _normal_system(constraints, q_next, tangents)
     for _ in range(CORRECTIONS):
         if e.max(initial=0.0) < RESIDUAL_TOLERANCE:
             break
-        q_next = constraints.step(q_next, -(M @ Jte)[..., 0])
-        e, M, Jte, J = _normal_system(constraints, q_next, t)
-    t_next = (M @ t[..., None])[..., 0]
-    t_next /= step_length(t_next)[:, None]
-    accepted = (e < RESIDUAL_TOLERANCE) & (step_length(constraints.wrapped_difference(predicted, q_next)) < 0.5 * h)
-    return q_next, accepted, t_next, np.abs(M).max(axis=(1, 2)) ** -0.5, J
+        q_next = constraints.step(q_next, -(normal_inverse @ Jte)[..., 0])
+        e, normal_inverse, Jte, J = _normal_system(constraints, q_next, tangents)
+    next_tangents = (normal_inverse @ tangents[..., None])[..., 0]
+    next_tangents /= step_length(next_tangents)[:, None]
+    is_accepted = (e < RESIDUAL_TOLERANCE) & (
+        step_length(constraints.wrapped_difference(predicted, q_next)) < 0.5 * step_sizes
+    )
+    return q_next, is_accepted, next_tangents, np.abs(normal_inverse).max(axis=(1, 2)) ** -0.5, J
 
 
-def is_same_side(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask:
+def has_same_orientation(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask:
     """Return whether the curve has the same orientation at a and b, as a mask (L,).
 
     J (L, m, n) are the residual Jacobians, t (L, n) tangents in the same direction of travel. If m = n - 1, this tests
@@ -200,7 +221,10 @@ def _normal_system(constraints: ConstraintSystem, q: Array, t: Array) -> tuple[A
 
 
 def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
-    """Return the curve with points at most CURVE_SPACING apart and continuous angles, by polished cubics."""
+    """Return the curve with points at most CURVE_SPACING apart and continuous angles.
+
+    Cubic interpolation gives the points between; they are projected onto the constraints.
+    """
     coarse = curve.q
     if len(coarse) == 1:
         return curve
@@ -223,7 +247,7 @@ def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotion
 
 
 def unwrap_along(constraints: ConstraintSystem, path: Array) -> Array:
-    """Return the path with angles shifted by full rotations so that they are continuous."""
+    """Return the path (p, nq) with angles shifted by full rotations such that they are continuous."""
     path, k = path.copy(), constraints.columns[constraints.is_angle]
     path[:, k] = np.unwrap(path[:, k], axis=0)
     return path
@@ -238,7 +262,7 @@ def _tangents(constraints: ConstraintSystem, q: Array, u: Array, is_closed: bool
 
 
 BISECTIONS = 20
-"""Bisections that move the end of an arc onto its limit: 0.02 rad become 2e-8."""
+"""Number of bisections that move the end of an arc onto its limit: from 0.02 rad to 2e-8 rad."""
 MIN_SAMPLE_SPACING = 0.1
 """Scaled units; minimum distance between samples along an arc."""
 AT_LIMIT = 1e-9
@@ -249,7 +273,7 @@ def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) ->
     """Return the pieces of a curve inside the limits, modulo full rotations.
 
     A piece ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. A
-    shorter piece may be missed.
+    piece shorter than CURVE_SPACING may be missed.
     """
     curve = densify(constraints, curve)
     q, inside = curve.q, constraints.unwrap(curve.q, curve.q[0])[1]
@@ -257,17 +281,27 @@ def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) ->
         return [curve] if inside.all() else []
     if curve.is_closed:  # start outside the limits, so that no piece is split
         k, k_angle = int(np.argmin(inside)), constraints.columns[constraints.is_angle]
-        round_trip = np.zeros_like(q[0])
-        round_trip[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
-        q = np.concatenate([q[k:], q[: k + 1] + round_trip])
+        revolution = np.zeros_like(q[0])
+        revolution[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
+        q = np.concatenate([q[k:], q[: k + 1] + revolution])
         inside = np.concatenate([inside[k:], inside[: k + 1]])
-    change = np.flatnonzero(inside[:-1] != inside[1:])
-    leaves = inside[change]
-    edges = _edges(constraints, q[np.where(leaves, change, change + 1)], q[np.where(leaves, change + 1, change)])
+    change_indices = np.flatnonzero(inside[:-1] != inside[1:])
+    is_exit = inside[change_indices]
+    limit_points = _limit_points(
+        constraints,
+        q[np.where(is_exit, change_indices, change_indices + 1)],
+        q[np.where(is_exit, change_indices + 1, change_indices)],
+    )
     arcs: list[SelfMotionCurve] = []
-    for r, piece in enumerate(np.split(q, change + 1)):  # edge r is between pieces r and r + 1
-        if leaves[r] if r < len(leaves) else inside[-1]:
-            arcs.append(SelfMotionCurve(np.concatenate([edges[max(r - 1, 0) : r], piece, edges[r : r + 1]]), False))
+    for index, piece in enumerate(np.split(q, change_indices + 1)):
+        # limit_points[index] is between this piece and the next
+        if is_exit[index] if index < len(is_exit) else inside[-1]:
+            arcs.append(
+                SelfMotionCurve(
+                    np.concatenate([limit_points[max(index - 1, 0) : index], piece, limit_points[index : index + 1]]),
+                    False,
+                )
+            )
     return arcs
 
 
@@ -283,40 +317,40 @@ def single_point_arcs(
 
 
 def sample_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, q0: Array, count: int) -> Array:
-    """Return up to `count` points (k, nq) evenly along an arc, unwrapped; the nearest to `q0` (nq,) is the first."""
+    """Return up to `count` points (k, nq) evenly along an arc, unwrapped; the first is the nearest to `q0` (nq,)."""
     unwrapped = constraints.unwrap(arc.q, q0)[0]
     distances = constraints.distance(q0, unwrapped)
     k = int(np.argmin(distances))
     arc_lengths = np.concatenate([[0.0], np.cumsum(step_length(constraints.wrapped_difference(arc.q[:-1], arc.q[1:])))])
-    total = float(arc_lengths[-1])
+    total_length = float(arc_lengths[-1])
     if arc.is_closed:
-        total += float(step_length(constraints.wrapped_difference(arc.q[-1], arc.q[0])))
-    count = min(count, 1 + int(total / MIN_SAMPLE_SPACING))
+        total_length += float(step_length(constraints.wrapped_difference(arc.q[-1], arc.q[0])))
+    count = min(count, 1 + int(total_length / MIN_SAMPLE_SPACING))
     if arc.is_closed:
-        positions = (arc_lengths[k] + total * np.arange(1, count) / count) % total
+        positions = (arc_lengths[k] + total_length * np.arange(1, count) / count) % total_length
     else:
-        positions = np.linspace(0.0, total, count)
+        positions = np.linspace(0.0, total_length, count)
         positions = np.delete(positions, int(np.argmin(np.abs(positions - arc_lengths[k]))))
     indices = np.minimum(np.searchsorted(arc_lengths, positions), len(arc_lengths) - 1)
-    return np.concatenate([_nearest(constraints, arc, distances, k, q0)[None], unwrapped[indices]])
+    return np.concatenate([_nearest_point(constraints, arc, distances, k, q0)[None], unwrapped[indices]])
 
 
 def path_along_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, a: Array, b: Array) -> Array | None:
     """Return a path (m, nq) from `a` to `b`, both on the arc, along its points and inside the limits.
 
-    Angles are continuous from `a` on, so the end may differ from `b` by full rotations. None if every path leaves the
-    limits, as when a joint would have to wind farther than it can.
+    Angles are continuous from `a` on, so the end may differ from `b` by full rotations. The result is None if every
+    path leaves the limits, for example because a joint would have to rotate farther than its limits allow.
     """
     i, j = arc.nearest_point(constraints, a)[0], arc.nearest_point(constraints, b)[0]
     p = len(arc.q)
     orders = [np.arange(i, j + 1) if i <= j else np.arange(i, j - 1, -1)]
     if arc.is_closed:
-        around = np.arange(i, j + p + 1) if j < i else np.arange(i, j - p - 1, -1)
-        orders = sorted([orders[0], around % p], key=len)
+        other_order = np.arange(i, j + p + 1) if j < i else np.arange(i, j - p - 1, -1)
+        orders = sorted([orders[0], other_order % p], key=len)
     for order in orders:
         q = unwrap_along(constraints, np.concatenate([a[None], arc.q[order], b[None]]))
         if is_within_limits(constraints, q).all():
-            return _straightened(constraints, q)
+            return _without_reversals(constraints, q)
     return None
 
 
@@ -327,18 +361,18 @@ def is_within_limits(constraints: ConstraintSystem, q: Array) -> Mask:
     return np.asarray(((q[:, k] >= lower) & (q[:, k] <= upper)).all(axis=1))
 
 
-def _straightened(constraints: ConstraintSystem, q: Array) -> Array:
-    """Remove the second and the second-last point where the path would reverse there."""
+def _without_reversals(constraints: ConstraintSystem, q: Array) -> Array:
+    """Return the path without its second and its second-last point where the path would reverse at this point."""
     if len(q) < 4:
         return q[[0, -1]]
     u = constraints.wrapped_difference(q[:-1], q[1:])
-    keep = np.ones(len(q), dtype=np.bool_)
-    keep[1], keep[-2] = u[0] @ u[1] > 0.0, u[-1] @ u[-2] > 0.0
-    return q[keep]
+    mask = np.ones(len(q), dtype=np.bool_)
+    mask[1], mask[-2] = u[0] @ u[1] > 0.0, u[-1] @ u[-2] > 0.0
+    return q[mask]
 
 
-def _edges(constraints: ConstraintSystem, inner: Array, outer: Array) -> Array:
-    """Return the last points inside the limits between points inside (E, nq) and outside (E, nq), by bisection."""
+def _limit_points(constraints: ConstraintSystem, inner: Array, outer: Array) -> Array:
+    """Return the last points inside the limits between points `inner` and `outer` (E, nq), by bisection."""
     for _ in range(BISECTIONS):
         middle = constraints.step(inner, 0.5 * constraints.wrapped_difference(inner, outer))
         middle, _ = constraints.project(middle, steps=3)
@@ -347,7 +381,7 @@ def _edges(constraints: ConstraintSystem, inner: Array, outer: Array) -> Array:
     return inner
 
 
-def _nearest(constraints: ConstraintSystem, arc: SelfMotionCurve, distances: Array, k: int, q0: Array) -> Array:
+def _nearest_point(constraints: ConstraintSystem, arc: SelfMotionCurve, distances: Array, k: int, q0: Array) -> Array:
     """Return the point near arc point `k` that is nearest to `q0`, by a parabola through three squared distances."""
     p = len(arc.q)
     i, j = (k - 1) % p, (k + 1) % p
@@ -356,8 +390,8 @@ def _nearest(constraints: ConstraintSystem, arc: SelfMotionCurve, distances: Arr
         return point
     a, b, c = distances[i] ** 2, distances[k] ** 2, distances[j] ** 2
     curvature = a - 2 * b + c
-    share = 0.5 * (a - c) / curvature if curvature > 1e-12 else 0.0
-    step = min(abs(share), 1.0) * constraints.wrapped_difference(arc.q[k], arc.q[j] if share > 0 else arc.q[i])
+    fraction = 0.5 * (a - c) / curvature if curvature > 1e-12 else 0.0
+    step = min(abs(fraction), 1.0) * constraints.wrapped_difference(arc.q[k], arc.q[j] if fraction > 0 else arc.q[i])
     q, error = constraints.project(constraints.step(arc.q[k : k + 1], step[None]))
     q, inside = constraints.unwrap(q, q0)
     return (
@@ -368,11 +402,11 @@ def _nearest(constraints: ConstraintSystem, arc: SelfMotionCurve, distances: Arr
 MAX_APPROACH_STEPS = 80
 """Maximum number of steps; 10 to 30 are typical."""
 MIN_GRADIENT = 1e-6
-"""rad and m; smaller projected gradients end the descent, because the distance changes by their square."""
+"""rad and m; the descent ends at smaller projected gradients, because the distance changes by their square."""
 MIN_STEP_FACTOR, MAX_STEP_FACTOR, MAX_STEP_LENGTH = 0.05, 5.0, 0.4
-"""Bounds of the step as multiples of the gradient, and its maximum length, rad and m."""
+"""Bounds of the ratio of step to gradient, and maximum length of a step, rad and m."""
 MAX_REJECTED_STEPS = 8
-"""Rejected steps in a row after which the descent stops."""
+"""Number of consecutive rejected steps after which the descent stops."""
 
 
 def approach_along_self_motion(
@@ -388,7 +422,7 @@ def approach_along_self_motion(
     c = constraints
     q = q.copy()
     K = len(q)
-    direction, gradient, at_limit = _descent_direction(c, q, q0)
+    direction, gradient, is_at_limit = _descent_direction(c, q, q0)
     factor, rejections = np.ones(K), np.zeros(K, dtype=np.int64)
     distance = c.distance(q0, q)
     for _ in range(max_steps):
@@ -400,17 +434,17 @@ def approach_along_self_motion(
         step = factor[k, None] * direction[k]
         step *= np.minimum(1.0, MAX_STEP_LENGTH / np.maximum(np.linalg.norm(step, axis=1), 1e-300))[:, None]
         trial, reaches_limit = _step_within_limits(c, q[k], step)
-        trial, error = c.project(trial, reaches_limit | at_limit[k], steps=6)
+        trial, error = c.project(trial, reaches_limit | is_at_limit[k], steps=6)
         new_distance = c.distance(q0, trial)
-        accepted = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (new_distance < distance[k])
-        rejections[k[~accepted]] += 1
-        factor[k[~accepted]] *= 0.3
-        k, trial = k[accepted], trial[accepted]
+        is_accepted = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (new_distance < distance[k])
+        rejections[k[~is_accepted]] += 1
+        factor[k[~is_accepted]] *= 0.3
+        k, trial = k[is_accepted], trial[is_accepted]
         if not len(k):
             continue
         previous_q = q[k]
-        q[k], distance[k], rejections[k] = trial, new_distance[accepted], 0
-        direction[k], new_gradient, at_limit[k] = _descent_direction(c, trial, q0)
+        q[k], distance[k], rejections[k] = trial, new_distance[is_accepted], 0
+        direction[k], new_gradient, is_at_limit[k] = _descent_direction(c, trial, q0)
         s = c.mechanism.space.difference(previous_q, trial)[:, c.moving]
         y = new_gradient - gradient[k]
         curvature = (s * y).sum(axis=1)
@@ -425,36 +459,38 @@ def _descent_direction(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array,
     """Return descent direction, projected gradient (rad and m) and the mask of dofs held at limits, (K, n) each."""
     difference = c.mechanism.space.difference(q0, q)[:, c.moving]
     J = c.residual_and_jacobian(q)[1] / c.unit
-    lower, upper = _at_limits(c, q)
-    at_limit = np.zeros_like(lower)
-    direction = gradient = _project_gradient(J, difference, at_limit)
+    is_at_lower, is_at_upper = _at_limits(c, q)
+    is_at_limit = np.zeros_like(is_at_lower)
+    direction = gradient = _project_gradient(J, difference, is_at_limit)
     for _ in range(4):
-        leaves = ((direction > 0) & lower) | ((direction < 0) & upper)  # the step goes along -direction
-        if not (leaves & ~at_limit).any():
+        leaves_limits = ((direction > 0) & is_at_lower) | (
+            (direction < 0) & is_at_upper
+        )  # the step is along -direction
+        if not (leaves_limits & ~is_at_limit).any():
             break
-        at_limit |= leaves
-        direction = _project_gradient(J, difference, at_limit)
-    return -direction, gradient, at_limit
+        is_at_limit |= leaves_limits
+        direction = _project_gradient(J, difference, is_at_limit)
+    return -direction, gradient, is_at_limit
 
 
-def _project_gradient(J: Array, g: Array, at_limit: Mask) -> Array:
-    J, g = np.where(at_limit[:, None], 0.0, J), np.where(at_limit, 0.0, g)
+def _project_gradient(J: Array, g: Array, is_at_limit: Mask) -> Array:
+    J, g = np.where(is_at_limit[:, None], 0.0, J), np.where(is_at_limit, 0.0, g)
     return g - least_norm_step(J, (J @ g[..., None])[..., 0])
 
 
 def _at_limits(c: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
     """Return the masks (K, n) of the dofs at their lower and at their upper limit."""
-    scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
-    return scalar & (q[:, k] <= c.lower[k] + 1e-9), scalar & (q[:, k] >= c.upper[k] - 1e-9)
+    is_scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
+    return is_scalar & (q[:, k] <= c.lower[k] + 1e-9), is_scalar & (q[:, k] >= c.upper[k] - 1e-9)
 
 
 def _step_within_limits(c: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
-    """Step along `v` (K, n) as far as the limits allow; return the end points, and the mask of dofs at their limits."""
-    scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
+    """Step along `v` (K, n) as far as the limits allow; return the end points, and the mask of dofs that stop there."""
+    is_scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        max_share = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
-    max_share = np.where(scalar & (np.abs(v) > 1e-14), np.maximum(max_share, 0.0), np.inf)
-    share = np.minimum(1.0, max_share.min(axis=1, initial=np.inf))
-    q_end = c.step(q, share[:, None] * v / c.unit)
-    lower, upper = _at_limits(c, q_end)
-    return np.clip(q_end, c.lower, c.upper), (max_share <= share[:, None]) & (lower | upper)
+        max_fraction = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
+    max_fraction = np.where(is_scalar & (np.abs(v) > 1e-14), np.maximum(max_fraction, 0.0), np.inf)
+    fraction = np.minimum(1.0, max_fraction.min(axis=1, initial=np.inf))
+    q_end = c.step(q, fraction[:, None] * v / c.unit)
+    is_at_lower, is_at_upper = _at_limits(c, q_end)
+    return np.clip(q_end, c.lower, c.upper), (max_fraction <= fraction[:, None]) & (is_at_lower | is_at_upper)

@@ -1,6 +1,6 @@
 """The set of all solutions of a target: isolated solutions, self-motion curves, and samples of wider self-motions.
 
-A solution is found from many starts, with different rounding errors; `DistinctSolutions` keeps each one once.
+The same solution is found from many starts, with different rounding errors; `DistinctSolutions` contains it once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
 SAME_SOLUTION_DISTANCE = 1e-6
-"""Scaled units (rad, or lengths in units of the mechanism's size), modulo full rotations; solutions nearer than this
+"""Scaled units (rad, or lengths in units of the mechanism's size), modulo full rotations; solutions closer than this
 are the same. Polished regular solutions agree to 1e-10.
 """
 CLOSE_SOLUTION_DISTANCE = 0.02
-"""Scaled units; solutions nearer than this need a second check. At a singular pose, where two solutions coincide, a
-residual of rounding size fixes the configuration to half of the digits only.
+"""Scaled units; solutions closer than this need a second check. At a singular pose, where two solutions coincide, a
+residual of the size of rounding errors determines the configuration to half of the digits only.
 """
 MIDPOINT_RESIDUAL = 1e-11
 """Scaled units; two close solutions are the same if the residual at their midpoint is smaller, because no computation
@@ -40,7 +40,7 @@ can separate them. The residual there is about d^2 / 8 for two true solutions at
 
 
 class DistinctSolutions:
-    """A list of distinct solutions.
+    """List of distinct solutions.
 
     Attributes:
         q: (k, nq) configurations, in the order in which they were found.
@@ -51,7 +51,7 @@ class DistinctSolutions:
         self.q = np.zeros((0, constraints.mechanism.nq))
 
     def add(self, q: Array) -> int:
-        """Add the new ones of polished solutions (K, nq); return their number."""
+        """Add those of the polished solutions (K, nq) that are new; return their number."""
         q, new_count = self.new_solutions(q), 0
         while len(q):
             self.q, new_count = np.vstack([self.q, q[0]]), new_count + 1
@@ -60,8 +60,8 @@ class DistinctSolutions:
 
     def new_solutions(self, q: Array) -> Array:
         """Return those of polished solutions (K, nq) that are not in the list."""
-        for known in self.q:
-            q = q[~self.is_same(q, known)]
+        for known_q in self.q:
+            q = q[~self.is_same(q, known_q)]
         return q
 
     def is_same(self, q: Array, reference: Array) -> Mask:
@@ -69,40 +69,42 @@ class DistinctSolutions:
         constraints = self._constraints
         step = constraints.wrapped_difference(np.broadcast_to(reference, q.shape), q)
         distances = np.abs(step).max(axis=1, initial=0.0)
-        same = distances < SAME_SOLUTION_DISTANCE
-        close = np.flatnonzero(~same & (distances < CLOSE_SOLUTION_DISTANCE))
-        if len(close):
-            middle = constraints.step(np.broadcast_to(reference, (len(close), len(reference))), 0.5 * step[close])
-            same[close] = (
+        is_equal = distances < SAME_SOLUTION_DISTANCE
+        close_indices = np.flatnonzero(~is_equal & (distances < CLOSE_SOLUTION_DISTANCE))
+        if len(close_indices):
+            middle = constraints.step(
+                np.broadcast_to(reference, (len(close_indices), len(reference))), 0.5 * step[close_indices]
+            )
+            is_equal[close_indices] = (
                 np.abs(constraints.residual_and_jacobian(middle)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
             )
-        return same
+        return is_equal
 
 
-def farthest_point_sample(constraints: ConstraintSystem, q: Array, count: int, first: int = 0) -> list[int]:
-    """Return the indices of up to `count` configurations of `q` (K, nq), each as far as possible from those before."""
+def farthest_point_sample(constraints: ConstraintSystem, q: Array, count: int, first_index: int = 0) -> list[int]:
+    """Return the indices of up to `count` configurations of `q` (K, nq), each as far as possible from the previous."""
     if not len(q):
         return []
-    chosen = [first]
+    sample_indices = [first_index]
     distances = np.full(len(q), np.inf)
-    while len(chosen) < min(count, len(q)):
-        step = constraints.wrapped_difference(np.broadcast_to(q[chosen[-1]], q.shape), q)
+    while len(sample_indices) < min(count, len(q)):
+        step = constraints.wrapped_difference(np.broadcast_to(q[sample_indices[-1]], q.shape), q)
         distances = np.minimum(distances, np.sqrt((step * step).sum(axis=1)))
         farthest = int(np.argmax(distances))
         if distances[farthest] < CLOSE_SOLUTION_DISTANCE:
             break
-        chosen.append(farthest)
-    return chosen
+        sample_indices.append(farthest)
+    return sample_indices
 
 
 CURVES_PER_TRACE = 8
 """Number of curves that are traced together."""
 KNOWN_SOLUTION_DISTANCE = 1e-5
-"""Scaled units; a descent that ends nearer to a known isolated solution is not polished."""
+"""Scaled units; the end point of a descent that is closer to a known isolated solution is not polished."""
 
 
 class SolutionPool:
-    """The solutions of a target found so far, by the dimension of their self-motion.
+    """Solutions of a target found so far, by the dimension of their self-motion.
 
     Attributes:
         constraints: the constraints.
@@ -123,14 +125,15 @@ class SolutionPool:
 
     def filter_known(self, q: Array) -> Array:
         """Return those of the descent results `q` (K, nq) that are not near a known isolated solution."""
-        for known in self.isolated.q:
+        for known_q in self.isolated.q:
             q = q[
-                np.abs(self.constraints.wrapped_difference(known, q)).max(axis=1, initial=0.0) > KNOWN_SOLUTION_DISTANCE
+                np.abs(self.constraints.wrapped_difference(known_q, q)).max(axis=1, initial=0.0)
+                > KNOWN_SOLUTION_DISTANCE
             ]
         return q
 
     def add(self, q: Array) -> int:
-        """Add polished solutions (K, nq); return how many new solutions and curves they bring."""
+        """Add polished solutions (K, nq); return the number of new solutions and curves."""
         q = self._off_curves(self.isolated.new_solutions(q), self.curves)
         redundant_dofs = self.constraints.redundancy(q)
         is_multi_dof = redundant_dofs > 1
@@ -140,12 +143,12 @@ class SolutionPool:
         return self.isolated.add(q[redundant_dofs == 0]) + self._add_on_curves(q[redundant_dofs == 1])
 
     def _add_on_curves(self, q: Array) -> int:
-        """Add solutions with one free dof to first order; trace their curves."""
+        """Add solutions with one free dof to first order, trace their curves, and return the number of new results."""
         new_count = 0
         while len(q):
-            chosen = farthest_point_sample(self.constraints, q, CURVES_PER_TRACE)
+            sample_indices = farthest_point_sample(self.constraints, q, CURVES_PER_TRACE)
             curves: list[SelfMotionCurve] = []
-            for k, curve in zip(chosen, trace_self_motions(self.constraints, q[chosen]), strict=True):
+            for k, curve in zip(sample_indices, trace_self_motions(self.constraints, q[sample_indices]), strict=True):
                 if len(curve.q) == 1:
                     new_count += self.isolated.add(q[k][None])  # no motion: two isolated solutions coincide here
                 elif not any(is_on_curve(self.constraints, new_curve, q[k][None])[0] for new_curve in curves):
@@ -153,11 +156,11 @@ class SolutionPool:
                     self.seeds, self.redundant = np.vstack([self.seeds, q[k]]), max(self.redundant, 1)
             self.curves += curves
             new_count += len(curves)
-            q = self._off_curves(self.isolated.new_solutions(np.delete(q, chosen, axis=0)), curves)
+            q = self._off_curves(self.isolated.new_solutions(np.delete(q, sample_indices, axis=0)), curves)
         return new_count
 
     def _off_curves(self, q: Array, curves: list[SelfMotionCurve]) -> Array:
-        """Return the solutions that are on none of the curves; add those on a curve to `seeds`."""
+        """Return the solutions that are on none of the curves; add the solutions on a curve to `seeds`."""
         for curve in curves:
             is_on = is_on_curve(self.constraints, curve, q)
             self.seeds, q = np.concatenate([self.seeds, q[is_on]]), q[~is_on]
@@ -169,17 +172,17 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SolutionSet:
-    """The distinct solutions of a target inside the limits, as returned by `Solver.solve_all`.
+    """Distinct solutions of a target inside the limits, as returned by `Solver.solve_all`.
 
     Attributes:
         q: (k, nq) configurations, nearest to `q0` first; values that do not move are as in `q0`.
         distance: (k,) distance from `q0`: the Euclidean norm of the differences of all moving dofs, rad and m.
         component: (k,) number of the connected component; solutions on the same self-motion have the same number.
-        redundant: largest number of free dofs of a solution. 0: all solutions are isolated. 1: they are on curves, and
-            each curve has several samples. 2 or more: samples as far apart as possible; their connectivity is unknown,
-            and all have the same component.
+        redundant: largest number of free dofs of a solution. 0: all solutions are isolated. 1: the solutions are
+            samples of curves, several per curve. 2 or more: samples as far apart as possible; their connectivity is
+            unknown, and all have the same component.
         complete: whether a closed form proves that there are no other solutions (no other self-motions, if redundant).
-        why: how the solutions were found, or why there is none.
+        why: how the solutions were found, or why there is no solution.
         tries: number of starts; 0 for a closed form.
 
     Example:
@@ -236,7 +239,7 @@ class SolutionSet:
 
         Returns:
             The path; None if i and j are not connected, if the path collides, or, with two or more free dofs, if the
-            projected straight path does not arrive.
+            projected straight path does not reach solution j.
 
         Raises:
             StructureError: if the mechanism has changed since the solutions were found.
@@ -266,29 +269,29 @@ class SolutionSet:
 
 
 def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -> Array | None:
-    """Return a path from `a` to `b` in straight steps, each projected onto the constraints; None if it gets stuck.
+    """Return a path from `a` to `b` in straight steps, each projected onto the constraints; None if `b` is not reached.
 
-    Full rotations count, so the straight path is inside the limits. A joint that the projection takes beyond a limit is
-    moved back onto it.
+    Full rotations count, so the straight path is inside the limits. A joint that the projection moves beyond a limit is
+    moved back onto the limit.
     """
-    c, q, path = constraints, a, [a]
-    remaining = _difference(c, a, b)
+    q, path = a, [a]
+    remaining = _difference(constraints, a, b)
     for _ in range(4 * int(step_length(remaining) / CURVE_SPACING) + 20):
         distance = float(step_length(remaining))
         if distance <= 1.5 * CURVE_SPACING:
             return np.array([*path, b])
-        next_q, error = c.project(c.step(q[None], (CURVE_SPACING / distance) * remaining[None]))
-        if not is_within_limits(c, next_q)[0]:
-            on_limit = np.clip(next_q, c.lower, c.upper)
-            at_limit = np.where(c.columns >= 0, (on_limit != next_q)[:, c.columns], False)
-            next_q, error = c.project(on_limit, at_limit)
-        is_step = step_length(_difference(c, q, next_q[0])) < 2 * CURVE_SPACING
-        remaining = _difference(c, next_q[0], b)
+        next_q, error = constraints.project(constraints.step(q[None], (CURVE_SPACING / distance) * remaining[None]))
+        if not is_within_limits(constraints, next_q)[0]:
+            clipped_q = np.clip(next_q, constraints.lower, constraints.upper)
+            is_at_limit = np.where(constraints.columns >= 0, (clipped_q != next_q)[:, constraints.columns], False)
+            next_q, error = constraints.project(clipped_q, is_at_limit)
+        is_small_step = step_length(_difference(constraints, q, next_q[0])) < 2 * CURVE_SPACING
+        remaining = _difference(constraints, next_q[0], b)
         # without progress the path is blocked
         if not (
             error[0] < RESIDUAL_TOLERANCE
-            and is_within_limits(c, next_q)[0]
-            and is_step
+            and is_within_limits(constraints, next_q)[0]
+            and is_small_step
             and step_length(remaining) < distance - 0.02 * CURVE_SPACING
         ):
             return None

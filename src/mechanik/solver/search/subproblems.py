@@ -1,11 +1,12 @@
 """Canonical subproblems of closed-form inverse kinematics, vectorised over many poses.
 
 A vector rotated about a fixed axis k by an angle t is the sum of a constant, a cosine and a sine term. So every
-equation in one angle is A cos t + B sin t = D, or also has products of cosine and sine. The decomposition of arms into
-such equations follows Paden and Kahan: B. Paden, "Kinematics and Control of Robot Manipulators", Berkeley 1986.
+equation in one angle is A cos t + B sin t = D, possibly with additional products of cosine and sine. The decomposition
+of arms into such equations follows Paden and Kahan: B. Paden, "Kinematics and Control of Robot Manipulators", Berkeley
+1986.
 
-If the data leaves an angle free (a vector on its own rotation axis), the angle `free` is returned. If there is no
-solution, the nearest approximation is returned: the caller must check.
+If the data do not determine an angle (a vector along its rotation axis), the angle `free` is returned. If there is no
+solution, the nearest approximation is returned: the caller must check the result.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from mechanik.spatial.array import Array
 from mechanik.spatial.vector_math import cross, dot, length
 
 DEGENERATE_RATIO = 1e-9
-"""Magnitudes below this share of their typical size leave an angle free."""
+"""Ratio of a magnitude to its typical size below which it does not determine an angle."""
 COSINE_ROUNDING = 1e-15
 """Rounding error of a cosine."""
 SPECIAL_GEOMETRY_TOLERANCE = 1e-8
-"""Share of the reach, and rad: axes that intersect or are parallel to within this use the special equations; beyond it
-the general equations are more accurate.
+"""Ratio to the reach, and rad: for axes that intersect or are parallel within this tolerance the special equations are
+used; beyond it the general equations are more accurate.
 """
 
 
@@ -51,7 +52,7 @@ def rotation_angle_onto(k: Array, v: Array, w: Array, free: Array, scale: float 
         free: (...) angle to return if v or w is on the axis, rad.
         scale: typical length of v and w perpendicular to k.
     """
-    # cross products keep the digits of a perpendicular part that is tiny beside the part along the axis
+    # cross products keep the digits of a perpendicular part that is tiny compared with the part along the axis
     v, w = cross(k, v), cross(k, w)
     sine, cosine = cross(v, w) @ k, dot(v, w)
     is_free = np.hypot(sine, cosine) < (DEGENERATE_RATIO * scale) ** 2
@@ -74,18 +75,18 @@ def sinusoid_roots(A: Array, B: Array, D: Array, free: Array, scale: float = 1.0
     is_free = amplitude < DEGENERATE_RATIO * scale
     middle = np.arctan2(B, A)
     cosine = np.clip(D / np.where(is_free, 1.0, amplitude), -1.0, 1.0)
-    # rounding would split a double root by about 1e-8, which would hide the singularity from later steps
-    half = np.arccos(np.where(1.0 - np.abs(cosine) < COSINE_ROUNDING, np.sign(cosine), cosine))
-    pair = np.stack([middle + half, middle - half], axis=-1)
-    return np.where(is_free[..., None], free[..., None], pair)
+    # rounding would split a double root by about 1e-8, and later steps would not detect the singularity
+    half_angle = np.arccos(np.where(1.0 - np.abs(cosine) < COSINE_ROUNDING, np.sign(cosine), cosine))
+    roots = np.stack([middle + half_angle, middle - half_angle], axis=-1)
+    return np.where(is_free[..., None], free[..., None], roots)
 
 
 def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Array:
     """Return the angles (..., 2, 3), rad, of rotations about a, b and c (3,) whose product is R (..., 3, 3).
 
-    If a and c become collinear, the first angle is that of `near` (..., 3).
+    If a and the rotated c are collinear, the first angle is taken from `near` (..., 3).
     """
-    last_axis = R @ c  # direction of the last axis
+    last_axis = R @ c
     # a, b and c are the corners of a spherical triangle with known sides; the half-angle formulas for the angle at b
     # keep their digits in flat triangles
     ab, bc, ca = angle_between(a, b), angle_between(b, c), angle_between(a, last_axis)
@@ -96,16 +97,16 @@ def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Ar
     q_b = middle + np.stack([at_b, -at_b], axis=-1)
     last_axis = last_axis[..., None, :]
     q_a = rotation_angle_onto(a, rotated(b, q_b, np.broadcast_to(c, (*q_b.shape, 3))), last_axis, near[..., None, 0])
-    across = perpendicular_basis(c)[0]
-    last = rotated(b, -q_b, rotated(a, -q_a, (R @ across)[..., None, :]))
-    q_c = rotation_angle_onto(c, np.broadcast_to(across, last.shape), last, near[..., None, 2])
+    perpendicular = perpendicular_basis(c)[0]
+    last_vector = rotated(b, -q_b, rotated(a, -q_a, (R @ perpendicular)[..., None, :]))
+    q_c = rotation_angle_onto(c, np.broadcast_to(perpendicular, last_vector.shape), last_vector, near[..., None, 2])
     return np.stack([q_a, q_b, q_c], axis=-1)
 
 
 def other_leg(hypotenuse_squared: Array, leg: Array) -> Array:
-    """Return the other leg of a right triangle; zero if it is only rounding, as in `sinusoid_roots`."""
-    squared = hypotenuse_squared - leg * leg
-    return np.sqrt(np.where(squared < COSINE_ROUNDING, 0.0, squared))
+    """Return the other leg of a right triangle; zero if it is only a rounding error, as in `sinusoid_roots`."""
+    leg_squared = hypotenuse_squared - leg * leg
+    return np.sqrt(np.where(leg_squared < COSINE_ROUNDING, 0.0, leg_squared))
 
 
 def circle_and_conic(e: Array) -> Array:
@@ -114,7 +115,7 @@ def circle_and_conic(e: Array) -> Array:
     With coefficients e (..., 6) the equation is
     e0 + e1 cos t + e2 sin t + e3 cos² t + e4 cos t sin t + e5 sin² t = 0.
     """
-    # tangent half-angle substitution, shifted so that its infinity is far from any root
+    # tangent half-angle substitution; t is shifted so that the pole of the tangent is far from any root
     shifts = np.arange(8) * (np.pi / 4)
     c, s = -np.cos(shifts), -np.sin(shifts)
     magnitudes = np.abs(e @ np.stack([np.ones(8), c, s, c * c, c * s, s * s]))
@@ -127,9 +128,9 @@ def circle_and_conic(e: Array) -> Array:
     f4 = 2 * (e5 - e3) * c * s + e4 * (c * c - s * s)
     coefficients = np.stack([e0 - f1 + f3, 2 * (f2 - f4), 2 * (e0 - f3 + 2 * f5), 2 * (f2 + f4), e0 + f1 + f3], axis=-1)
     companion = np.zeros((*e.shape[:-1], 4, 4))
-    lead = coefficients[..., :1]
-    is_degenerate = np.abs(lead[..., 0]) < 1e-300  # every t is a root, or none is
-    companion[..., 0, :] = -coefficients[..., 1:] / np.where(is_degenerate[..., None], 1.0, lead)
+    leading = coefficients[..., :1]
+    is_degenerate = np.abs(leading[..., 0]) < 1e-300  # every t is a root, or none is
+    companion[..., 0, :] = -coefficients[..., 1:] / np.where(is_degenerate[..., None], 1.0, leading)
     companion[..., 1:, :3] = np.eye(3)
     x = np.linalg.eigvals(companion)
     imaginary = 2 * x.imag / (1.0 + x.real**2)
@@ -143,24 +144,24 @@ def _refine_roots(e: Array, t: Array, side: Array) -> Array:
     """Return roots t (..., 4) of the trigonometric polynomial e (..., 6), refined by Newton's method.
 
     Args:
-        side: nonzero for a root and its conjugate. They may be two real roots that rounding has merged; then the
-            parabola about the extremum between them gives both. If it has no root, the extremum is the nearest
-            approximation.
+        side: (..., 4), 0 for a real root, 1 and -1 for a complex root and its conjugate. Such a pair may be two real
+            roots that rounding has merged; then the parabola about the extremum between them gives both. If the
+            parabola has no root, the extremum is the nearest approximation.
     """
     for _ in range(2):
         value, slope, curvature = _derivatives(e, t)
-        newton = np.divide(value, slope, out=np.zeros_like(t), where=(slope != 0.0) & (side == 0.0))
-        extremum = np.divide(slope, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
-        trial = t - np.clip(newton + extremum, -1e-2, 1e-2)
+        newton_step = np.divide(value, slope, out=np.zeros_like(t), where=(slope != 0.0) & (side == 0.0))
+        extremum_step = np.divide(slope, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
+        trial = t - np.clip(newton_step + extremum_step, -1e-2, 1e-2)
         is_better = (side != 0.0) | (np.abs(_derivatives(e, trial)[0]) < np.abs(value))
         t = np.where(is_better, trial, t)
     value, _, curvature = _derivatives(e, t)
-    squared = np.divide(-2 * value, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
-    return t + side * np.sqrt(np.maximum(squared, 0.0))
+    offset_squared = np.divide(-2 * value, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
+    return t + side * np.sqrt(np.maximum(offset_squared, 0.0))
 
 
 def _derivatives(e: Array, t: Array) -> tuple[Array, Array, Array]:
-    """Return value, first and second derivative at t (..., k)."""
+    """Return value, first and second derivative of the trigonometric polynomial e (..., 6) at t (..., k)."""
     e0, e1, e2, e3, e4, e5 = (e[..., None, k] for k in range(6))
     c, s = np.cos(t), np.sin(t)
     value = e0 + c * (e1 + e3 * c + e4 * s) + s * (e2 + e5 * s)
