@@ -15,7 +15,7 @@ from mechanik.studio.scenes.goal_scenes import DIRECTIONS
 from mechanik.studio.scenes.linkage_scenes import CRANK_LINKAGES, trace_point
 
 
-@pytest.mark.parametrize("motion", ["turn", "both"])
+@pytest.mark.parametrize("motion", ["rotate", "both"])
 def test_any_choice_of_directions_is_followed_for_as_long_as_one_likes(motion):
     """With rotation the demonstration that this is made after crashed at its ninth tick."""
     with ScenePlayer("partial_goals") as player:
@@ -45,7 +45,7 @@ def test_goal_without_constrained_directions_does_not_count():
 def test_free_direction_stays_and_constrained_directions_are_met():
     with ScenePlayer("partial_goals") as player:
         player.set("Z", False)
-        player.set("motion", "wander")
+        player.set("motion", "translate")
         player.tick(20, follows=True)
         goal, tool = player.session.goals[0].X, player.mechanism.pose("iiwa_link_ee", player.q)
         off = goal[:3, :3].T @ (tool[:3, 3] - goal[:3, 3])
@@ -114,7 +114,7 @@ def test_rows_that_cannot_be_read_are_not_shown():
 @pytest.mark.parametrize("joints", [2, 30, 100])
 def test_an_arm_of_any_number_of_joints_takes_its_tip_to_the_sliders(joints):
     with ScenePlayer("list_arm") as player:
-        player.set("arm", "counted")
+        player.set("arm", "variable")
         player.set("joints", float(joints))
         for name, value in (("x", 0.5), ("y", 0.2), ("z", 0.7)):
             player.set(name, value)

@@ -138,12 +138,12 @@ def test_what_moves_by_itself_goes_on_from_where_it_was(name):
 
 def test_snapshot_of_a_scene_does_not_change_after_it_is_restored():
     with ScenePlayer("walker") as player:
-        state, feet = player.scene.snapshot(), dict(player.scene.feet)
+        state, feet = player.scene.snapshot(), dict(player.scene.foot_goals)
         for _ in range(2):
             player.set("foot1", False)
-            assert player.scene.feet != feet
+            assert player.scene.foot_goals != feet
             player.scene.restore(state)
-            assert player.scene.feet == feet
+            assert player.scene.foot_goals == feet
 
 
 def test_a_slider_that_is_dragged_is_one_step_and_the_next_drag_is_another():
@@ -198,7 +198,7 @@ def test_what_is_set_while_a_hand_holds_something_is_part_of_its_step():
         wait(player)
         before = all_of(player)
         for puts_back in (True, False):
-            player.session.handle_request(StartGoalDrag(player.scene.platform))
+            player.session.handle_request(StartGoalDrag(player.scene.platform_goal))
             player.set("speed", 1.0)
             assert not len(player.session.history)
             player.session.handle_request(EndDrag(cancel=puts_back))

@@ -61,7 +61,7 @@ def test_a_page_that_is_lost_after_the_studio_was_closed_is_not_waited_for():
     host = pool.open_session()
     pool.close()
     pool.release(host, reconnect_seconds=60.0)
-    assert not pool._waiting
+    assert not pool._sessions_without_page
 
 
 def test_a_session_that_cannot_begin_is_closed(monkeypatch):
@@ -73,21 +73,21 @@ def test_a_session_that_cannot_begin_is_closed(monkeypatch):
             made.append(self)
 
     monkeypatch.setattr(serving, "Session", Watched)
-    begin = serving._maker(("scene", "nothing of that name"))
+    begin = serving._session_factory(("scene", "nothing of that name"))
     with pytest.raises(UnknownName):
         begin(lambda event: None, lambda frame: None, "key")
     assert made[0].is_closed
 
 
 def test_the_solvers_are_read_once_however_many_ask(monkeypatch):
-    read, one_by_one = [], reading._method
+    read, one_by_one = [], reading._read_method_info
 
     def counted(name, place, common):
         read.append(name)
         return one_by_one(name, place, common)
 
-    monkeypatch.setattr(reading, "_method", counted)
-    reading._methods.cache_clear()
+    monkeypatch.setattr(reading, "_read_method_info", counted)
+    reading._read_method_infos.cache_clear()
     asking = [threading.Thread(target=reading.method_infos) for _ in range(8)]
     for thread in asking:
         thread.start()

@@ -25,7 +25,7 @@ from mechanik.studio.messages.requests import (
     Undo,
 )
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.scenes.collision_scenes import AXES, BOX_WIDTH, LENGTHS, POSES, WALL_POSITIONS, WALL_SIZE
+from mechanik.studio.scenes.collision_scenes import AXES, BOX_WIDTH, CONFIGURATIONS, LENGTHS, WALL_POSITIONS, WALL_SIZE
 
 CASES = json.loads((Path(__file__).parents[2] / "data/seed_arms/collision_vectors.json").read_text(encoding="utf-8"))
 PATIENCE = 300.0
@@ -376,7 +376,7 @@ def test_in_the_scene_of_boxes_those_are_red_that_were_hit(pose, case):
         harness.ask(OpenScene("boxes"))
         assert looked(harness).links == []
         harness.ask(SetControl("pose", pose))
-        np.testing.assert_allclose(POSES[pose], CASES[case][0]["q"], atol=1e-3)
+        np.testing.assert_allclose(CONFIGURATIONS[pose], CASES[case][0]["q"], atol=1e-3)
         assert {name for name in names(harness, looked(harness)) if name.startswith("link")} == hit
         harness.ask(Undo())
         assert looked(harness).links == []

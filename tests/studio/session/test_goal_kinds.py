@@ -16,7 +16,7 @@ from mechanik.spatial import make_pose, rotation
 from mechanik.studio.messages.requests import AddGoal, ChangeGoal, GoalKind, MoveGoal, RemoveGoal, SetLimits, Undo
 from mechanik.studio.session.edit_state import InteractiveGoal, pose_to_numbers
 from mechanik.studio.session.frame_packer import goal_error
-from mechanik.studio.session.solve_spec import make_objective, objective_target
+from mechanik.studio.session.solve_spec import make_objective
 from mechanik.validation import read_only
 
 KINDS: tuple[GoalKind, ...] = get_args(GoalKind)
@@ -93,7 +93,7 @@ def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind
         goal = session.goals[-1]
         for motion in (SMALL, make_pose(np.eye(3), SMALL[:3, 3])):
             moved = goal.with_frame(read_only(motion @ goal.X))
-            target = objective_target(moved, goal)
+            target = moved.target_after(goal)
             if target is not None:
                 with_target = make_objective(goal, FLAT).with_target(target).residual(ARM, q)
                 assert np.allclose(with_target, make_objective(moved, FLAT).residual(ARM, q), atol=1e-12)

@@ -1,7 +1,8 @@
 """Protocol between browser pages and sessions.
 
-The structs of `requests`, `events` and `goal_kinds` are the schema for both sides. `message_codec` reads and writes
-them as JSON and packs the binary frames that are sent at display rate. It imports no other part of the studio.
+The structs in `requests`, `events` and `goal_kinds` are the schema of the messages. `message_codec` reads and writes
+messages as JSON and packs the binary frames that are sent at display rate. This package imports no other package of the
+studio.
 """
 
 import importlib.util

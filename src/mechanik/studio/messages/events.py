@@ -1,7 +1,7 @@
 """Schema of the messages that a session sends to its pages: `{"is": "<class name>", ...fields}`.
 
-Link poses are sent as binary frames instead (see `message_codec`), in the order in which `Model` and `Goals` list
-links, dofs, closures and goals.
+Poses and joint values are sent as binary frames instead (see `message_codec`), in the order of links, dofs, closures
+and goals in the events `Model` and `Goals`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class OptionInfo(Struct, frozen=True):
     """An option of a solver method.
 
     Attributes:
-        kind: type of the value; "number" may be an integer too.
-        default: None: the method chooses the value.
+        kind: type of the value; the value of a "number" may be an integer.
+        default: default value; None: the method chooses the value.
         choices: allowed values of kind "choice".
         about: description.
     """
@@ -46,8 +46,8 @@ class GalleryEntry(Struct, frozen=True):
 
     Attributes:
         kind: what a click opens: a mechanism of the gallery or a scene.
-        picture: address of an image on this server; empty: none.
-        group: heading above the entry, such as "Scenes", "Arms" or "Loops"; empty: the heading of its kind.
+        picture: URL path of an image on this server; empty: no image.
+        group: heading above the entry, such as "Scenes", "Arms" or "Loops"; empty: the default heading of `kind`.
     """
 
     kind: Literal["gallery", "scene"]
@@ -73,7 +73,7 @@ class Welcome(Event, frozen=True):
     methods: list[MethodInfo]
     goal_kinds: list[GoalKindInfo]
     largest_upload: int
-    """Bytes."""
+    """Maximum size of an upload, bytes."""
     is_shared: bool
     """Whether other pages and a program (`mk.Studio`) share this session."""
 
@@ -85,13 +85,12 @@ class ShapeInfo(Struct, frozen=True):
     """A visual or collision shape of a link, or the shape of an obstacle.
 
     Attributes:
-        sizes: edges of a box; radius and length (along z) of a cylinder or capsule; radius of a sphere; m. For a mesh
-            its scale.
-        pose: in the frame of the link; of an obstacle in the world.
-        mesh: address of the mesh file on this server; None if the file was not found.
+        sizes: edges of a box; radius and length (along z) of a cylinder or capsule; radius of a sphere; m. The
+            scale factors of a mesh.
+        pose: pose in the frame of the link, or in the world for an obstacle.
+        mesh: URL path of the mesh file on this server; None if the file was not found.
         extension: file name extension of the mesh.
-        dependencies: addresses of the files that the mesh refers to, such as textures, by the names used in the mesh
-            file.
+        dependencies: URL paths of the files that the mesh refers to, such as textures, by their names in the mesh file.
     """
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
@@ -107,7 +106,7 @@ class LinkInfo(Struct, frozen=True):
     """A link.
 
     Attributes:
-        parent: index of the joint that carries the link; -1 for a root.
+        parent: index of the joint whose child is the link; -1 for a root.
     """
 
     name: str
@@ -120,18 +119,17 @@ class LinkInfo(Struct, frozen=True):
 class DofInfo(Struct, frozen=True):
     """A dof of a joint, or all three rotations of a spherical joint.
 
-    The dofs of a joint act in the order in which they are listed: X, Y, Z, then EZ, EY, EX. A spherical joint is one
-    entry of kind "spherical" with three values, its rotation vector in rad; the sliders show it as EX, EY, EZ,
-    read-only.
+    The dofs of a joint act in the order of the list: X, Y, Z, then EZ, EY, EX. A spherical joint is one entry of kind
+    "spherical" with three values, its rotation vector in rad. The page shows them as read-only sliders EX, EY, EZ.
 
     Attributes:
         name: `elbow`, or `base.X` if the joint has several dofs.
         joint: index of the joint.
-        axis: in the frame of the joint.
-        value: index of its first number in the values of a state frame.
+        axis: direction in the frame of the joint.
+        value: index of the first value of the dof in the values of a state frame.
         lower, upper: limits, m or rad; None: no limit.
-        rest: rest value, m or rad; None: none.
-        mimics: index of the dof that a mimic dof follows; -1: it is independent.
+        rest: rest value, m or rad; None: no rest value.
+        mimics: index of the dof that this dof follows as a mimic; -1: the dof is independent.
     """
 
     name: str
@@ -150,9 +148,9 @@ class JointInfo(Struct, frozen=True):
     """A joint.
 
     Attributes:
-        parent, child: indices of links; `child` is -1 if the joint closes a loop or carries no link.
-        pose: frame of the joint on its parent link.
-        dofs: indices of its dofs.
+        parent, child: indices of links; `child` is -1 if the joint closes a loop or has no child link.
+        pose: frame of the joint in the frame of the parent link.
+        dofs: indices of the dofs of the joint.
     """
 
     name: str
@@ -164,7 +162,7 @@ class JointInfo(Struct, frozen=True):
 
 
 class ClosureInfo(Struct, frozen=True):
-    """A loop closure: the frame `pose_a` on link a coincides with the frame `pose_b` on link b, up to the free dofs.
+    """A loop closure: the frame `pose_a` of link a coincides with the frame `pose_b` of link b, except for free dofs.
 
     Attributes:
         kind: kind of the closing joint: revolute, prismatic, spherical, universal, fixed and others.
@@ -180,9 +178,9 @@ class ClosureInfo(Struct, frozen=True):
 
 
 class Model(Event, frozen=True):
-    """A new mechanism, or the present one with another structure.
+    """A new mechanism, or the present mechanism with a changed structure.
 
-    Frames with another revision do not belong to it.
+    State frames with another revision belong to another model, and pages ignore them.
 
     Attributes:
         configurations: names for `GoTo`.
@@ -202,7 +200,7 @@ class Model(Event, frozen=True):
     closures: list[ClosureInfo]
     configurations: list[str]
     about: list[str]
-    """Sentences on mobility and loops, then warnings of the file reader."""
+    """Sentences about mobility and loops, then warnings of the file reader."""
     centre: Vector
     radius: float
     view_from: Vector
@@ -213,13 +211,13 @@ class Model(Event, frozen=True):
 
 
 class DofsChanged(Event, frozen=True):
-    """Changed limits, locks or rest values of the dofs; the structure is the same."""
+    """All dofs after a change of limits, locks or rest values; the structure is unchanged."""
 
     dofs: list[DofInfo]
 
 
 class VisibilityChanged(Event, frozen=True):
-    """Visibility of each link."""
+    """Visibility of each link, in the order of `Model.links`."""
 
     visible: list[bool]
 
@@ -238,7 +236,7 @@ class GoalInfo(Struct, frozen=True):
             or plane normal along its z axis; the point to look at; the centre of a box.
         sizes: see `ChangeGoal.sizes`.
         free: directions of a pose, in the frame of the goal, that are not constrained.
-        is_link_drag: whether it is the temporary goal of a link drag.
+        is_link_drag: whether this is the temporary goal of a link drag.
     """
 
     number: int
@@ -257,7 +255,7 @@ class GoalInfo(Struct, frozen=True):
 
 
 class Goals(Event, frozen=True):
-    """All goals, in the order of the state frames that carry the same `order`."""
+    """All goals, in the order of the goals in state frames with the same `order`."""
 
     order: int
     goals: list[GoalInfo]
@@ -270,20 +268,20 @@ class Solving(Event, frozen=True):
     solver: str
     options: dict[str, Value | None]
     message: str = ""
-    """What the method cannot do as requested, such as priority levels; empty: nothing."""
+    """Which settings the method does not support, such as priority levels; empty: it supports all."""
 
 
 class StatusText(Event, frozen=True):
-    """Status as text, sent when it changes, at most ten times per second."""
+    """Status of the solver as text, sent after a change, at most ten times per second."""
 
     status: str
     text: str
     readouts: list[str]
-    """Lines of the scene for the display, such as DH rows with their angles."""
+    """Lines of text that the scene displays, such as DH rows with their angles."""
 
 
 class Alternatives(Event, frozen=True):
-    """Alternative solutions: for each, the link poses (position in m, wxyz), flattened."""
+    """Alternative solutions; `poses` has the flattened link poses (position in m, wxyz) of each solution."""
 
     poses: list[list[float]]
     text: str
@@ -305,11 +303,11 @@ class CompareRow(Struct, frozen=True):
     refusal: str
     """Why the method cannot solve this problem; empty if it can."""
     message: str = ""
-    """What the method cannot do as requested; empty: nothing."""
+    """Which settings the method does not support; empty: it supports all."""
 
 
 class ComparisonChanged(Event, frozen=True):
-    """One row per compared method; no rows: no comparison."""
+    """One row for each compared method; without rows there is no comparison."""
 
     rows: list[CompareRow]
 
@@ -318,10 +316,11 @@ class Kernels(Event, frozen=True):
     """Compilation state of the kernels in use, sent when it changes.
 
     Attributes:
-        state: "ready"; "compiling": some kernels run in plain Python, slower, until they are compiled; "not compiled":
-            some run in plain Python and will not be compiled.
-        ready, count: number of kernel modules that are ready, and that are in use.
-        remedy: what to do about modules that are not compiled; empty if there is nothing to do.
+        state: "ready": all kernels are compiled; "compiling": some kernels run slowly in plain Python until they are
+            compiled; "not compiled": some kernels run in plain Python and will not be compiled.
+        ready: number of kernel modules that are ready.
+        count: number of kernel modules in use.
+        remedy: what the user can do about modules that are not compiled; empty if there is nothing to do.
     """
 
     state: Literal["ready", "compiling", "not compiled"]
@@ -337,10 +336,10 @@ class ObstacleInfo(Struct, frozen=True):
     """An obstacle in the world.
 
     Attributes:
-        kind: true kind of its shape.
+        kind: kind of the obstacle; `shape.kind` may differ from it.
         pose: frame of the obstacle in the world, which a drag moves.
-        shape: what is drawn, with its own pose in the world. It differs from `pose` where only a part can be drawn, as
-            for a half-space.
+        shape: drawn shape, with its own pose in the world. Its pose differs from `pose` if only a part of the obstacle
+            can be drawn, as for a half-space.
     """
 
     name: str
@@ -365,7 +364,7 @@ class Collisions(Event, frozen=True):
     """The collision settings.
 
     Attributes:
-        clearance: m.
+        clearance: minimum distance that avoidance keeps, m.
     """
 
     mode: CollisionMode
@@ -373,10 +372,10 @@ class Collisions(Event, frozen=True):
 
 
 class ContactsChanged(Event, frozen=True):
-    """Links and obstacles in collision, sent when the set changes; empty while collisions are not checked.
+    """Links and obstacles in collision, sent after a change; empty if collisions are not checked.
 
     Attributes:
-        revision: revision of the `Model` that the links belong to.
+        revision: revision of the `Model` to which the link indices refer.
         links: indices of links.
         obstacles: names of obstacles.
         reason: why collisions cannot be checked; empty if they can.
@@ -431,9 +430,9 @@ class TerrainInfo(Struct, frozen=True):
 
     Attributes:
         columns, rows: number of samples along x and y.
-        cell: distance of neighbouring samples, m.
+        cell: distance between neighbouring samples, m.
         origin: x and y of the first sample, m.
-        heights: row by row, m.
+        heights: heights of the samples, row by row, m.
     """
 
     columns: int
@@ -444,10 +443,10 @@ class TerrainInfo(Struct, frozen=True):
 
 
 class Scene(Event, frozen=True):
-    """The running demonstration; an empty name means none.
+    """The open scene; an empty name means that no scene is open.
 
     Attributes:
-        shows_collisions: whether collision shapes are drawn from the start.
+        shows_collisions: whether collision shapes are drawn when the scene opens.
     """
 
     name: str
@@ -460,7 +459,7 @@ class Scene(Event, frozen=True):
 
 
 class Controls(Event, frozen=True):
-    """Values of all controls of the scene, by name, sent when they change."""
+    """Values of all controls of the scene, by name, sent after a change."""
 
     values: dict[str, Value]
 
@@ -473,7 +472,7 @@ class Recording(Event, frozen=True):
 
     Attributes:
         frames: number of recorded states.
-        duration: s.
+        duration: duration of the recording, s.
         time: present playback time, s.
     """
 
@@ -484,14 +483,14 @@ class Recording(Event, frozen=True):
 
 
 class Download(Event, frozen=True):
-    """A file that can be fetched at this address of the server for a limited time."""
+    """A file that the page can download from the URL path `address` for a limited time."""
 
     address: str
     name: str
 
 
 class History(Event, frozen=True):
-    """Labels of the steps that undo and redo would apply; empty: none."""
+    """Labels of the next undo step and the next redo step; empty: there is no step."""
 
     undo: str
     redo: str
@@ -507,7 +506,7 @@ class RequestRefused(Event, frozen=True):
     """The request with this id was rejected, and nothing has changed.
 
     Attributes:
-        id: -1 for a binary frame and for the connection as a whole.
+        id: -1 if the message refers to a binary frame or to the whole connection.
         message: the reason.
     """
 

@@ -1,7 +1,7 @@
-"""The kinds of goals: what each one is called, what it needs, and how pages edit and draw it.
+"""Table of the goal kinds: title, description and requirements of each kind, and how pages edit and draw it.
 
-This table is the only place that lists the kinds for users. `Welcome` sends it to pages, which build menus, fields
-and markers from it. A new kind needs an entry here, a name in `GoalKind`, and its mathematics in the session.
+Pages receive this table in the event `Welcome` and build menus, input fields and markers from it. A new kind needs an
+entry in this table, a name in `GoalKind`, and an objective in the session.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ GoalSymbol = Literal[
 
 
 class GoalSizeInfo(Struct, frozen=True):
-    """A parameter of a kind, an entry of `GoalInfo.sizes`.
+    """A parameter of a goal kind, such as a distance; its value is an entry of `GoalInfo.sizes`.
 
     Attributes:
-        default: of a new goal; a length in radii of the mechanism, an angle in rad.
+        default: value in a new goal: a length as a multiple of `Model.radius`, an angle in rad.
     """
 
     name: str
@@ -32,20 +32,20 @@ class GoalSizeInfo(Struct, frozen=True):
 
 
 class GoalKindInfo(Struct, frozen=True):
-    """A kind of goals.
+    """Description of a goal kind.
 
     Attributes:
-        title: for menus.
-        label: for undo steps, such as "add line goal".
+        title: name in menus.
+        label: name in undo steps, such as "add line goal".
         about: description, one sentence.
         symbol: marker in the view.
-        at: what `GoalInfo.at` is, in the frame of the link: a point, a direction, or unused.
-        uses_rotation: whether the rotation of the goal frame matters.
-        has_free_directions: whether directions can be left free (`GoalInfo.free`).
+        at: meaning of `GoalInfo.at`: a point (m) or a direction in the frame of the link, or unused.
+        uses_rotation: whether the goal depends on the rotation of its frame.
+        has_free_directions: whether the user can choose unconstrained directions (`GoalInfo.free`).
         sizes: parameters, in the order of `GoalInfo.sizes`.
-        link_line: line from the link to the goal: while the goal is not reached, always, a plumb line below the goal,
-            or none.
-        needs: what the mechanism or the scene must have.
+        link_line: when a line from the link to the goal is drawn: while the goal is not reached, always, or never;
+            "plumb" draws a plumb line below the goal instead.
+        needs: requirement of the kind: links with mass, a terrain in the scene, or nothing.
     """
 
     kind: GoalKind

@@ -1,14 +1,14 @@
-"""Reader and writer of the protocol: JSON requests and events, and binary frames.
+"""Read and write the messages of the protocol: JSON requests and events, and binary frames.
 
-Requests from pages are validated: known names, right types, finite numbers, values in range, limited length. Binary
-frames are little-endian float64, so that no value is rounded.
+Requests from pages are validated: names, types, ranges of numbers, and lengths. Binary frames consist of little-endian
+float64 numbers, so no value is rounded.
 
 A state frame (server to page, sent at each update) has these parts:
     header    see `StateHeader`
     links     x y z qw qx qy qz of each link, in the order of `Model.links`
-    values    of the dofs, m or rad; `DofInfo.value` is the index of the first value of a dof
-    goals     x y z qw qx qy qz, position error (m), angle error (rad), in the order of `Goals.goals`
-    closures  gap (m) and angle (rad), in the order of `Model.closures`
+    values    values of the dofs, m or rad; `DofInfo.value` is the index of the first value of a dof
+    goals     x y z qw qx qy qz, position error (m), angle error (rad) of each goal, in the order of `Goals.goals`
+    closures  gap (m) and angle (rad) of each closure, in the order of `Model.closures`
 
 A drag frame (page to server) is a `DragUpdate` as ten numbers.
 """
@@ -35,33 +35,33 @@ from mechanik.studio.messages.requests import MAX_MAGNITUDE, REQUESTS, PageReque
 MAX_MESSAGE_BYTES = 1_000_000
 """Maximum length of a message, bytes."""
 VALIDATION_ERROR = re.compile(r"(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
-"""Text of an error of msgspec: a reason and the path of the value."""
+"""Pattern of the validation errors of msgspec: a reason and the path of the value."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 REQUEST_NAME = re.compile(r'"do"\s*:\s*"(\w{1,40})"')
 TYPE_NAMES = {
     "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "null": "null",
     "object": "an object", "str": "a text",
 }  # fmt: skip
-"""Names of JSON types in refusals, by their names in msgspec."""
+"""Names of JSON types in error messages, by their names in msgspec."""
 UNIONS = (Union, types.UnionType)
 
 
 def read_request(text: str | bytes) -> PageRequest:
-    """Parse and validate a JSON request; its `id` is the one that the reply must carry.
+    """Parse and validate a JSON request; the reply must contain its `id`.
 
     Raises:
-        InvalidOperation: the message is not valid; the text names the field and the reason.
+        InvalidOperation: the message is not valid; the error text names the field and the reason.
     """
     if len(text) > MAX_MESSAGE_BYTES:
-        raise InvalidOperation(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
+        raise InvalidOperation(f"a message may have at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
     try:
         return _request_decoder().decode(text)
     except msgspec.ValidationError as error:
-        raise InvalidOperation(_refusal(text, str(error))) from None
+        raise InvalidOperation(_error_message(text, str(error))) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         field = _field_with_lone_surrogate(text)
         if field:
-            raise InvalidOperation(f"{field} holds half of a surrogate pair, which is not valid text") from None
+            raise InvalidOperation(f"{field} contains half of a surrogate pair, which is not valid text") from None
         raise InvalidOperation(f"the message is not valid JSON: {str(error)[:200]}") from None
 
 
@@ -72,9 +72,9 @@ def _request_decoder() -> msgspec.json.Decoder[PageRequest]:
 
 
 def _field_with_lone_surrogate(text: str | bytes) -> str:
-    """Return the field of a message whose text has half of a surrogate pair; empty if there is none.
+    """Return the name of a field whose text contains half of a surrogate pair; empty if there is no such field.
 
-    JSON can encode such halves, and msgspec rejects them without the name of the field.
+    JSON can encode half of a pair, and the error of msgspec does not name the field.
     """
     try:
         message = json.loads(text)
@@ -85,48 +85,55 @@ def _field_with_lone_surrogate(text: str | bytes) -> str:
     return next((f"{fields.get('do')}.{name}" for name in names), "")
 
 
-def _refusal(text: str | bytes, error: str) -> str:
-    """Return the refusal of a message, from the text of an error of msgspec."""
+def _error_message(text: str | bytes, error: str) -> str:
+    """Return the error message for an invalid request, from the text of an error of msgspec."""
     match = VALIDATION_ERROR.fullmatch(error)
     reason, path, key = (match["reason"], match["path"] or "", match["key"]) if match else (error, "", None)
     name = REQUEST_NAME.search(text if isinstance(text, str) else text.decode(errors="replace"))
-    kind = REQUESTS.get(name[1]) if name else None
-    if kind is None or path == ".do":
-        return f"a request is an object with the key 'do' and one of these names: {', '.join(REQUESTS)}"
-    value = f"{'a key in ' if key else ''}{kind.__name__}{path}"
+    request_type = REQUESTS.get(name[1]) if name else None
+    if request_type is None or path == ".do":
+        return f"a request must be an object whose key 'do' has one of these names: {', '.join(REQUESTS)}"
+    value = f"{'a key in ' if key else ''}{request_type.__name__}{path}"
     field = re.search(r"field `(.*)`", reason)
     if field is not None and "unknown" in reason:
-        names = [known.name for known in msgspec.structs.fields(kind) if known.name != "id"]
-        return f"{value} has no field {field[1][:60]!r}; its fields are: {', '.join(names) or 'none'}"
+        field_names = [
+            struct_field.name for struct_field in msgspec.structs.fields(request_type) if struct_field.name != "id"
+        ]
+        return f"{value} has no field {field[1][:60]!r}; its fields are: {', '.join(field_names) or 'none'}"
     if field is not None:
         return f"{value} needs the field {field[1]!r}"
-    options, ranges = _allowed_values(_annotation_at(kind, path))
-    if ranges and ("out of range" in reason or re.search(r"`(float|int)` [<>]", reason)):
-        # users type such numbers and do not know the names of messages
+    options, number_range = _allowed_values(_annotation_at(request_type, path))
+    if number_range and ("out of range" in reason or re.search(r"`(float|int)` [<>]", reason)):
+        # users enter these numbers in fields and do not know the names of requests
         label = path.removeprefix(".")
-        return f"this number is too large or too small: {label} can be from {ranges[0]:,.9g} to {ranges[1]:,.9g}"
+        low, high = number_range
+        return f"this number is too large or too small: {label} can be from {low:,.9g} to {high:,.9g}"
     if options and "Invalid enum value" in reason:
         return f"{value}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(options)}"
-    reason = re.sub(r"`([\w |]+)`", lambda names: _type_names(names[1]), reason)
+    reason = re.sub(r"`([\w |]+)`", lambda match: _type_names(match[1]), reason)
     return f"{value}: {reason[:1].lower()}{reason[1:]}"
 
 
 def _type_names(names: str) -> str:
-    """Return names of JSON types, such as `float | null`, in plain words."""
+    """Return the names of JSON types, such as `float | null`, as words for the user."""
     return " or ".join(TYPE_NAMES.get(name, name) for name in names.split(" | "))
 
 
-def _annotation_at(kind: type[PageRequest], path: str) -> Any:
-    """Return the type of the value at a path such as `.pose[3]`; None if it is not known."""
+def _annotation_at(request_type: type[PageRequest], path: str) -> Any:
+    """Return the type of the value at a path such as `.pose[3]`; None if there is no such value."""
     name, *indices = re.split(r"[\[\]]+", path.removeprefix(".").removesuffix("]"))
-    annotation = next((field.type for field in msgspec.structs.fields(kind) if field.name == name), None)
+    annotation = next((field.type for field in msgspec.structs.fields(request_type) if field.name == name), None)
     for index in indices:
-        parts = [annotation, *get_args(annotation)] if get_origin(annotation) in UNIONS else [annotation]
-        lists = [part for part in map(_without_metadata, parts) if get_origin(part) in (list, tuple)]
-        if not lists or not index.isdecimal():
+        alternatives = [annotation, *get_args(annotation)] if get_origin(annotation) in UNIONS else [annotation]
+        list_types = [
+            alternative
+            for alternative in map(_without_metadata, alternatives)
+            if get_origin(alternative) in (list, tuple)
+        ]
+        if not list_types or not index.isdecimal():
             return None
-        entries = get_args(lists[0])
-        annotation = entries[int(index) if get_origin(lists[0]) is tuple else 0]
+        entry_types = get_args(list_types[0])
+        annotation = entry_types[int(index) if get_origin(list_types[0]) is tuple else 0]
     return annotation
 
 
@@ -135,24 +142,24 @@ def _without_metadata(annotation: Any) -> Any:
 
 
 def _allowed_values(annotation: Any) -> tuple[list[str], tuple[float, float] | None]:
-    """Return the texts and the range of numbers that an annotation allows."""
+    """Return the texts and the range of numbers that an annotation allows; the range is None without bounds."""
     options: list[str] = []
-    ranges: tuple[float, float] | None = None
+    number_range: tuple[float, float] | None = None
     if get_origin(annotation) is Literal:
         options = [str(option) for option in get_args(annotation)]
     elif get_origin(annotation) is Annotated:
         bounds = get_args(annotation)[1]
         if bounds.ge is not None and bounds.le is not None:
-            ranges = bounds.ge, bounds.le
+            number_range = bounds.ge, bounds.le
     elif get_origin(annotation) in UNIONS:
-        for part in get_args(annotation):
-            more, part_ranges = _allowed_values(part)
-            options, ranges = options + more, ranges or part_ranges
-    return options, ranges
+        for alternative in get_args(annotation):
+            alternative_options, alternative_range = _allowed_values(alternative)
+            options, number_range = options + alternative_options, number_range or alternative_range
+    return options, number_range
 
 
 def write_event(event: Event) -> str:
-    """Return an event as JSON text `{"is": "Model", ...}`; numbers that are not finite become null."""
+    """Return an event as JSON text `{"is": "Model", ...}`; infinite numbers and NaN become null."""
     return _ENCODER.encode(event).decode()
 
 
@@ -163,7 +170,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 
 def _numpy_to_number(value: Any) -> Any:
-    """Convert a NumPy scalar for the encoder."""
+    """Convert a NumPy scalar to a Python number for the encoder."""
     if isinstance(value, np.generic):
         return cast(Any, value).item()
     raise NotImplementedError(f"{type(value).__name__} cannot be sent")
@@ -172,6 +179,7 @@ def _numpy_to_number(value: Any) -> Any:
 _ENCODER = msgspec.json.Encoder(enc_hook=_numpy_to_number)
 
 
+# kinds of binary frames
 STATE = 1.0
 DRAG_GOAL = 2
 DRAG_DOF = 3
@@ -179,6 +187,7 @@ DRAG_OBSTACLE = 4
 LINK_DRAG_GOAL = 0
 """Number of the temporary goal that drags a link; other goals are numbered from 1."""
 MAIN_LAYER = 0
+"""Layer of the frames of the main solver; compared methods have the layers from 1 on."""
 
 
 class StateHeader(NamedTuple):
@@ -188,15 +197,15 @@ class StateHeader(NamedTuple):
         kind: `STATE`.
         revision: revision of the `Model` that the frame belongs to.
         order: order of the `Goals` that the frame belongs to.
-        sequence: frame counter, grows by one with each frame.
+        sequence: number of the frame, increases by one with each frame.
         tag: tag of the newest `DragUpdate` that this state includes; 0: none.
         layer: 0 for the main solver, else the layer of a compared method.
         status: index into `STATUSES`.
-        is_at_rest: 1 if nothing moves until the next request.
-        iterations: of the last solve.
+        is_at_rest: 1 if nothing moves until the next request, else 0.
+        iterations: iterations of the last solve.
         seconds: duration of the last solve, s.
-        solves_per_second: over the last second.
-        residual: largest goal error, maximum over distances (m) and angles (rad), for the plot.
+        solves_per_second: number of solves in the last second.
+        residual: largest goal error, the maximum of distances (m) and angles (rad), for the plot.
         links, values, goals, closures: number of entries of each part.
     """
 
@@ -223,6 +232,7 @@ STATUSES = (
     "CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM",
     "IN_COLLISION",
 )  # fmt: skip
+"""Names of the statuses; `StateHeader.status` is an index into this tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +241,11 @@ class DragUpdate:
 
     Attributes:
         kind: `DRAG_GOAL`, `DRAG_DOF` or `DRAG_OBSTACLE`.
-        tag: counter of the page, grows with each update; the state that includes the update carries it.
+        tag: counter of the page, which increases with each update; `StateHeader.tag` refers to it.
         number: number of the goal (`LINK_DRAG_GOAL` for a dragged link), index of the dof, or index of the obstacle at
             the start of the drag.
-        numbers: pose of the goal or obstacle in the world (position in m, wxyz); for a dof its value in m or rad, or
-            the three numbers of a rotation vector, and the rest unused.
+        numbers: pose of the goal or obstacle in the world (position in m, wxyz). For a dof: its value (m or rad), or
+            the rotation vector (rad) of a spherical joint; the remaining numbers are unused.
     """
 
     kind: int
@@ -251,20 +261,21 @@ def read_drag_update(data: bytes) -> DragUpdate:
     """Parse and validate a drag frame.
 
     Raises:
-        InvalidOperation: wrong size or kind, a number that is not finite or out of range, or no unit quaternion.
+        InvalidOperation: wrong size or kind, a number that is not finite or out of range, or a rotation that is not a
+            unit quaternion.
     """
     if len(data) != DRAG_STRUCT.size:
-        raise InvalidOperation(f"a drag frame has {DRAG_STRUCT.size} bytes, not {len(data)}")
+        raise InvalidOperation(f"a drag frame must have {DRAG_STRUCT.size} bytes, not {len(data)}")
     kind, tag, number, *numbers = DRAG_STRUCT.unpack(data)
     if kind not in (DRAG_GOAL, DRAG_DOF, DRAG_OBSTACLE):
-        raise InvalidOperation(f"no binary frame is of kind {kind!r}")
-    for what, value in (("tag", tag), ("number", number)):
+        raise InvalidOperation(f"unknown kind of a binary frame: {kind!r}")
+    for label, value in (("tag", tag), ("number", number)):
         if not (0 <= value <= 2**52 and value == int(value)):
-            raise InvalidOperation(f"the {what} of a frame is a whole number, not {value!r}")
+            raise InvalidOperation(f"the {label} of a drag frame must be a whole number, not {value!r}")
     if not all(math.isfinite(value) and abs(value) <= MAX_MAGNITUDE for value in numbers):
-        raise InvalidOperation(f"every number of a frame is finite and within {MAX_MAGNITUDE:g}")
+        raise InvalidOperation(f"every number of a drag frame must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
     if kind != DRAG_DOF and not 0.5 < math.hypot(*numbers[3:]) < 2:
-        raise InvalidOperation("the rotation of a drag frame is a unit quaternion")
+        raise InvalidOperation("the rotation of a drag frame must be a unit quaternion")
     return DragUpdate(int(kind), int(tag), int(number), tuple(numbers))
 
 
@@ -277,10 +288,10 @@ class StateFrame:
     """A parsed state frame, for tests and for clients in Python."""
 
     header: StateHeader
-    links: Array  # (L, 7)
-    values: Array  # (V,)
-    goals: Array  # (G, 9)
-    closures: Array  # (C, 2)
+    links: Array  # (number of links, 7)
+    values: Array  # (number of values,)
+    goals: Array  # (number of goals, 9)
+    closures: Array  # (number of closures, 2)
 
 
 def write_state(header: StateHeader, links: Array, values: Array, goals: Array, closures: Array) -> bytes:
@@ -293,7 +304,7 @@ def read_state(data: bytes) -> StateFrame:
     numbers = np.frombuffer(data, "<f8")
     header = StateHeader(*numbers[:STATE_HEADER_SIZE])
     sizes = [7 * int(header.links), int(header.values), 9 * int(header.goals), 2 * int(header.closures)]
-    links, values, goals, closures, rest = np.split(numbers[STATE_HEADER_SIZE:], np.cumsum(sizes))
-    if rest.size or header.kind != STATE:
-        raise InvalidOperation("these bytes are no state frame")
+    links, values, goals, closures, surplus = np.split(numbers[STATE_HEADER_SIZE:], np.cumsum(sizes))
+    if surplus.size or header.kind != STATE:
+        raise InvalidOperation("the data is not a state frame")
     return StateFrame(header, links.reshape(-1, 7), values, goals.reshape(-1, 9), closures.reshape(-1, 2))

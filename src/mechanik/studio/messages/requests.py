@@ -1,7 +1,7 @@
 """Schema of the requests that a page sends to its session: `{"do": "<class name>", "id": 7, ...fields}`.
 
-`message_codec` validates messages by these classes and by the ranges in their annotations; `typescript` generates the
-types of the page from them. Drags at display rate are sent as binary frames instead.
+`message_codec` validates messages with these classes and the ranges in their annotations; `typescript` generates the
+types of the page from these classes. Drags at display rate are sent as binary frames instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 MAX_MAGNITUDE = 1e6
 """Largest accepted position or angle, m or rad.
 
-Larger values are mistakes. The square of this limit is far from overflow.
+Larger values are mistakes of the user. The square of this limit is far below the overflow of float64.
 """
 
 Number = Annotated[float, Meta(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
@@ -28,7 +28,7 @@ Vector = tuple[Number, Number, Number]
 PoseNumbers = tuple[Number, Number, Number, Number, Number, Number, Number]
 """Position (m) and quaternion wxyz."""
 Value = Annotated[float, Meta(ge=-1e12, le=1e12)] | bool | Annotated[str, Meta(max_length=1000)]
-"""Value of a scene control or a solver option; its user validates it again."""
+"""Value of a scene control or a solver option; the control or the option validates it again."""
 
 
 GoalKind = Literal[
@@ -59,7 +59,7 @@ class PageRequest(Struct, frozen=True, kw_only=True, tag=True, tag_field="do", f
     """Base class of all requests.
 
     Attributes:
-        id: number of the request, which the reply carries; -1: none.
+        id: number of the request, repeated in the reply; -1: no number.
     """
 
     id: Annotated[int, Meta(ge=-1, lt=2**53)] = -1
@@ -81,11 +81,11 @@ class OpenScene(PageRequest, frozen=True):
 
 
 class EditModel(PageRequest, frozen=True):
-    """Replace the mechanism by the one that a text describes; joint values are transferred by name.
+    """Replace the mechanism by the mechanism that a text describes; joints with the same name keep their values.
 
     Attributes:
-        kind: what the text is.
-        text: a DH table or an arm list as JSON, or a whole file.
+        kind: kind of the text.
+        text: a DH table or an arm list as JSON, or the contents of a model file.
     """
 
     kind: EditKind
@@ -105,8 +105,8 @@ class ShowLinks(PageRequest, frozen=True):
 class StartJointDrag(PageRequest, frozen=True):
     """Start to drag a dof.
 
-    Until `EndDrag`, binary frames set its value. Loops stay closed, pins hold, and goals that are not pinned move with
-    their links.
+    Until `EndDrag`, binary frames set its value. Loops remain closed, pinned goals keep their poses, and other goals
+    move with their links.
     """
 
     dof: Index
@@ -146,7 +146,7 @@ class SetLocked(PageRequest, frozen=True):
 
 
 class SetRest(PageRequest, frozen=True):
-    """Set the rest value of a dof, m or rad, which it takes as far as the goals leave it free; None: no rest value."""
+    """Set the rest value of a dof, m or rad, a preferred value in the null space of the goals; None: no rest value."""
 
     dof: Index
     value: Number | None
@@ -166,8 +166,8 @@ class AddGoal(PageRequest, frozen=True):
 
     Attributes:
         at: point of the link, in the frame of the link, m.
-        pose: target in the world; None: the present pose of that point.
-        pinned: whether it has priority over all other goals (level 0) and stays in place when joints are dragged.
+        pose: target in the world; None: the present pose of the point.
+        pinned: whether the goal has priority over all other goals (level 0) and keeps its pose when joints are dragged.
     """
 
     kind: GoalKind
@@ -178,7 +178,7 @@ class AddGoal(PageRequest, frozen=True):
 
 
 class ChangeGoal(PageRequest, frozen=True):
-    """Change settings of a goal; None: unchanged."""
+    """Change the settings of a goal; None: the setting is unchanged."""
 
     goal: Count
     kind: GoalKind | None = None
@@ -233,7 +233,7 @@ class EndDrag(PageRequest, frozen=True):
     """End the drag.
 
     Attributes:
-        cancel: whether to restore the state before the drag, without an undo step.
+        cancel: whether to restore the state before the drag and to add no undo step.
     """
 
     cancel: bool = False
@@ -243,7 +243,7 @@ class EndDrag(PageRequest, frozen=True):
 
 
 class SetSolver(PageRequest, frozen=True):
-    """Select a method and its options; options that are not named have their default values."""
+    """Select a method and its options; omitted options have their default values."""
 
     solver: Name
     options: Annotated[dict[Name, Value | None], Meta(max_length=200)]
@@ -274,7 +274,7 @@ class AddObstacle(PageRequest, frozen=True):
     """Add an obstacle.
 
     Attributes:
-        pose: in the world; None: a free position beside the mechanism.
+        pose: pose in the world; None: a free position beside the mechanism.
     """
 
     kind: ObstacleKind
@@ -311,7 +311,7 @@ class RemoveObstacle(PageRequest, frozen=True):
 class StartObstacleDrag(PageRequest, frozen=True):
     """Start to drag an obstacle; all binary frames until `EndDrag` are a single undo step.
 
-    Binary frames identify it by its index in the last `Obstacles` event.
+    Binary frames identify the obstacle by its index in the last `Obstacles` event.
     """
 
     obstacle: Name
@@ -321,14 +321,14 @@ class ShowAlternatives(PageRequest, frozen=True):
     """Search and draw alternative solutions of the present goals.
 
     Attributes:
-        max_count: maximum number; 0: none.
+        max_count: maximum number of solutions; 0: draw no alternatives.
     """
 
     max_count: Annotated[int, Meta(ge=0, le=32)]
 
 
 class Compare(PageRequest, frozen=True):
-    """Let several methods track the same goals side by side; an empty list ends the comparison."""
+    """Solve the same goals with several methods at the same time; an empty list ends the comparison."""
 
     solvers: Annotated[list[Name], Meta(min_length=0, max_length=6)]
 
@@ -357,10 +357,10 @@ class Seek(PageRequest, frozen=True):
 
 
 class Export(PageRequest, frozen=True):
-    """Create a file of the recording, or of the mechanism as it is now; a `Download` event follows.
+    """Create a file of the recording or of the present mechanism; a `Download` event follows.
 
     Attributes:
-        kind: "mechanism" and "urdf" are files of the mechanism, all others of the recording.
+        kind: file format; "mechanism" and "urdf" save the mechanism, all others the recording.
     """
 
     kind: FileKind
@@ -373,7 +373,7 @@ class SetControl(PageRequest, frozen=True):
     """Set a control of the scene.
 
     Attributes:
-        is_dragging: whether the user still drags the slider; the undo step ends with the first request without it.
+        is_dragging: whether the user is still dragging the slider; the first request with False ends the undo step.
     """
 
     name: Name

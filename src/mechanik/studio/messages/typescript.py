@@ -1,4 +1,4 @@
-"""Generator of the TypeScript types of the page, from the message schema in Python.
+"""Generate the TypeScript types of the page from the message schema in Python.
 
 Run `python -m mechanik.studio.messages.typescript` after each change of the schema.
 """
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from mechanik.studio.messages import message_codec as frames
+from mechanik.studio.messages import message_codec
 from mechanik.studio.messages.events import EVENTS
 from mechanik.studio.messages.requests import REQUESTS, PageRequest
 
@@ -22,72 +22,75 @@ SCALAR_TYPES = {float: "number", int: "number", bool: "boolean", str: "string", 
 
 def generate_typescript() -> str:
     """Return the TypeScript source of all messages and of the layout of binary frames."""
-    written: dict[str, str] = {}
+    interfaces: dict[str, str] = {}
     for kind in (*REQUESTS.values(), *EVENTS):
-        _write(
-            kind, written, f'  do: "{kind.__name__}";\n' if kind in REQUESTS.values() else f'  is: "{kind.__name__}";\n'
+        _add_interface(
+            kind,
+            interfaces,
+            f'  do: "{kind.__name__}";\n' if kind in REQUESTS.values() else f'  is: "{kind.__name__}";\n',
         )
     unions = (
-        f"export type PageRequest =\n{_union(REQUESTS)};",
-        f"export type SessionEvent =\n{_union(kind.__name__ for kind in EVENTS)};",
+        f"export type PageRequest =\n{_union_members(REQUESTS)};",
+        f"export type SessionEvent =\n{_union_members(kind.__name__ for kind in EVENTS)};",
     )
-    return "\n".join((FILE_HEADER, *written.values(), *unions, "", _frames()))
+    return "\n".join((FILE_HEADER, *interfaces.values(), *unions, "", _frame_constants()))
 
 
-def _union(names: Any) -> str:
+def _union_members(names: Any) -> str:
     return "\n".join(f"  | {name}" for name in names)
 
 
-def _write(kind: type[Any], written: dict[str, str], tag: str = "") -> None:
-    if kind.__name__ in written:
+def _add_interface(kind: type[Any], interfaces: dict[str, str], tag: str = "") -> None:
+    """Add the TypeScript interface of a struct to `interfaces`, after the interfaces that its fields need."""
+    if kind.__name__ in interfaces:
         return
-    written[kind.__name__] = ""  # reserves the name; the entry moves behind the types it depends on
+    interfaces[kind.__name__] = ""  # marks the name as used; the entry is moved behind the types that it needs
     lines: list[str] = []
     for field in msgspec.structs.fields(kind):
         is_request = issubclass(kind, PageRequest)
-        if is_request and field.name == "id":  # set by the connection of the page
+        if is_request and field.name == "id":  # the page's connection sets the id
             continue
         is_optional = is_request and not field.required
-        lines.append(f"  {field.name}{'?' if is_optional else ''}: {_type(field.type, written)};\n")
-    del written[kind.__name__]
-    written[kind.__name__] = f"export interface {kind.__name__} {{\n{tag}{''.join(lines)}}}\n"
+        lines.append(f"  {field.name}{'?' if is_optional else ''}: {_type_name(field.type, interfaces)};\n")
+    del interfaces[kind.__name__]
+    interfaces[kind.__name__] = f"export interface {kind.__name__} {{\n{tag}{''.join(lines)}}}\n"
 
 
-def _type(kind: Any, written: dict[str, str]) -> str:
-    origin = get_origin(kind)
+def _type_name(annotation: Any, interfaces: dict[str, str]) -> str:
+    origin = get_origin(annotation)
     if origin is Annotated:
-        return _type(get_args(kind)[0], written)
+        return _type_name(get_args(annotation)[0], interfaces)
     if origin in (Union, types.UnionType):
-        return " | ".join(dict.fromkeys(_type(part, written) for part in get_args(kind)))
+        return " | ".join(dict.fromkeys(_type_name(member, interfaces) for member in get_args(annotation)))
     if origin is Literal:
-        return " | ".join(f'"{choice}"' for choice in get_args(kind))
+        return " | ".join(f'"{choice}"' for choice in get_args(annotation))
     if origin is list:
-        inner = _type(get_args(kind)[0], written)
+        inner = _type_name(get_args(annotation)[0], interfaces)
         return f"({inner})[]" if " | " in inner else f"{inner}[]"
-    if origin is tuple and get_args(kind)[1:] == (...,):
-        return _type(list[get_args(kind)[0]], written)
+    if origin is tuple and get_args(annotation)[1:] == (...,):
+        return _type_name(list[get_args(annotation)[0]], interfaces)
     if origin is tuple:
-        return f"[{', '.join(_type(part, written) for part in get_args(kind))}]"
+        return f"[{', '.join(_type_name(member, interfaces) for member in get_args(annotation))}]"
     if origin is dict:
-        return f"Record<string, {_type(get_args(kind)[1], written)}>"
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        _write(kind, written)
-        return kind.__name__
-    return SCALAR_TYPES[kind]
+        return f"Record<string, {_type_name(get_args(annotation)[1], interfaces)}>"
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        _add_interface(annotation, interfaces)
+        return annotation.__name__
+    return SCALAR_TYPES[annotation]
 
 
-def _frames() -> str:
+def _frame_constants() -> str:
     """Return the indices of the header fields of a state frame and the constants of binary frames."""
-    indices = ", ".join(f"{name}: {k}" for k, name in enumerate(frames.StateHeader._fields))
-    statuses = ", ".join(f'"{name}"' for name in frames.STATUSES)
+    indices = ", ".join(f"{name}: {k}" for k, name in enumerate(message_codec.StateHeader._fields))
+    statuses = ", ".join(f'"{name}"' for name in message_codec.STATUSES)
     constants = {
-        "STATE": int(frames.STATE),
-        "DRAG_GOAL": frames.DRAG_GOAL,
-        "DRAG_DOF": frames.DRAG_DOF,
-        "DRAG_OBSTACLE": frames.DRAG_OBSTACLE,
-        "LINK_DRAG_GOAL": frames.LINK_DRAG_GOAL,
-        "HEADER_SIZE": frames.STATE_HEADER_SIZE,
-        "DRAG_SIZE": frames.DRAG_STRUCT.size // 8,
+        "STATE": int(message_codec.STATE),
+        "DRAG_GOAL": message_codec.DRAG_GOAL,
+        "DRAG_DOF": message_codec.DRAG_DOF,
+        "DRAG_OBSTACLE": message_codec.DRAG_OBSTACLE,
+        "LINK_DRAG_GOAL": message_codec.LINK_DRAG_GOAL,
+        "HEADER_SIZE": message_codec.STATE_HEADER_SIZE,
+        "DRAG_SIZE": message_codec.DRAG_STRUCT.size // 8,
     }
     return "".join(
         (

@@ -1,6 +1,7 @@
 """Demonstration scenes of the studio: a mechanism with goals, controls and an optional animation.
 
-Each module holds the scenes of one family of mechanisms. Scenes use sessions and have no web code.
+Each module contains the scenes of one family of mechanisms. Scenes use the interface of a session and do not depend on
+the web server.
 """
 
 from mechanik.studio.scenes.scene_base import StudioScene

@@ -26,7 +26,7 @@ PLANAR_REACH = 1.6
 
 
 def planar_arm(joints: int) -> tuple[Mechanism, str]:
-    """Return a slightly bent planar arm of equal links, and its list as text."""
+    """Return a slightly bent planar arm with links of equal length, and the JSON text that describes it."""
     lengths = [round(PLANAR_REACH / joints, 6)] * joints
     arm = add_default_shapes(arm_2d(lengths), 0.04, 0.02, BLUE, DARK)
     arm.q = [0.4 if k == 0 else 1.6 / joints for k in range(joints)]
@@ -63,16 +63,16 @@ class PlanarArmScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self._put()
+        self._load_arm()
 
     def on_control_changed(self, name: str) -> None:
         if name == "joints":
-            self._put()
+            self._load_arm()
         elif name in ("motion", "size"):
-            self._draw()
+            self._draw_path()
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: translation(self._path(self.phase))})
+        self.move_goals({self.goal: translation(self._path_positions(self.phase))})
 
     def make_readouts(self) -> list[str]:
         mechanism, q = self.session.mechanism, self.q
@@ -80,30 +80,31 @@ class PlanarArmScene(AnimatedScene):
         angles = "  ".join(f"{math.degrees(angle):.0f}" for angle in q[:8])
         return [f"tip at {tip[0]:+.3f} {tip[1]:+.3f} m", f"angles, degrees: {angles}{' ...' if len(q) > 8 else ''}"]
 
-    def _put(self) -> None:
+    def _load_arm(self) -> None:
         arm, text = planar_arm(int(self.number("joints")))
         self.load_mechanism(arm, source=("arm_2d", text))
         self.goal = self.add_goal("point", "tool", arm.pose("tool"), name="target")
-        self._draw()
+        self._draw_path()
 
-    def _draw(self) -> None:
-        points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])
+    def _draw_path(self) -> None:
+        points = self._path_positions(np.linspace(0.0, 2 * math.pi, 97)[:-1])
         self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
 
-    def _path(self, t: float | Array) -> Array:
+    def _path_positions(self, t: float | Array) -> Array:
         """Return positions (..., 3), m, at phases t (...)."""
         size = self.number("size")
-        across = size * np.sin(t) if self.text("motion") == "circle" else np.zeros_like(t)
-        return np.stack([0.7 + size * np.cos(t), across, np.zeros_like(t)], axis=-1)
+        y = size * np.sin(t) if self.text("motion") == "circle" else np.zeros_like(t)
+        return np.stack([0.7 + size * np.cos(t), y, np.zeros_like(t)], axis=-1)
 
 
 GRIPPY_LIST = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
 """Lengths (m) and axes of the gallery arm `grippy10`."""
-LONG_ARM_REACH = 2.2
+VARIABLE_ARM_REACH = 2.2
 """Length of the arm with a variable number of joints, m."""
-COUNTED = "counted"
+VARIABLE_ARM = "variable"
+"""Choice of the arm with a variable number of joints."""
 SLIDERS = ("x", "y", "z")
-FIRST_TARGET = np.array([1.2, 0.3, 0.6])
+INITIAL_TARGET = np.array([1.2, 0.3, 0.6])
 """Initial target of the large arms, m."""
 ZALO_SCALE = 0.35
 """Size of `zalo5` relative to the other arms."""
@@ -111,27 +112,27 @@ CIRCLE_RADIUS = 0.25
 """Radius of the circle of the target for large arms, m."""
 
 
-def long_arm(joints: int) -> tuple[list[float], str]:
-    """Return lengths (m) and axes of an arm of equal links, with axes z, y, x in turn."""
-    return [LONG_ARM_REACH / joints] * joints, ("zyx" * joints)[:joints]
+def variable_arm(joints: int) -> tuple[list[float], str]:
+    """Return lengths (m) and axes of an arm with links of equal length; the axes repeat z, y, x."""
+    return [VARIABLE_ARM_REACH / joints] * joints, ("zyx" * joints)[:joints]
 
 
 def arm_with_boxes(lengths: list[float], axes: str) -> Mechanism:
-    """Return the arm of a list with a box on each link, slightly bent so that it is not singular."""
+    """Return an arm from lengths (m) and axes, with a box on each link, slightly bent to avoid the singularity."""
     arm = arm_3d(lengths, axes)
     width = max(0.03, min(0.12, 0.8 * max(lengths)))
     for k, length in enumerate(lengths):
         if length > 0.0:
             add_shapes(arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (width, width, length), (BLUE, GREY)[k % 2]))
-    bend = [0.0 if axis == "z" else 2.0 / len(axes) for axis in axes]
-    arm.q = bend
+    q_bent = [0.0 if axis == "z" else 2.0 / len(axes) for axis in axes]
+    arm.q = q_bent
     arm.configurations["home"] = arm.q
     return arm
 
 
-def without_red(placed: ShapeInstance) -> ShapeInstance:
+def blue_if_red(instance: ShapeInstance) -> ShapeInstance:
     """Return the shape in blue if it is red, since red marks collisions."""
-    return replace(placed, material=BLUE) if placed.material == RED else placed
+    return replace(instance, material=BLUE) if instance.material == RED else instance
 
 
 class ListArmScene(AnimatedScene):
@@ -149,40 +150,40 @@ class ListArmScene(AnimatedScene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("arm", "Arm", ("grippy10", "zalo5", COUNTED), "Arm"),
+            choice("arm", "Arm", ("grippy10", "zalo5", VARIABLE_ARM), "Arm"),
             slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Selects the arm with this number of joints."),
-            slider("x", "Target x, m", FIRST_TARGET[0], -2.0, 2.0, 0.01, "Target"),
-            slider("y", "Target y, m", FIRST_TARGET[1], -2.0, 2.0, 0.01, "Target"),
-            slider("z", "Target z, m", FIRST_TARGET[2], 0.0, 2.0, 0.01, "Target"),
+            slider("x", "Target x, m", INITIAL_TARGET[0], -2.0, 2.0, 0.01, "Target"),
+            slider("y", "Target y, m", INITIAL_TARGET[1], -2.0, 2.0, 0.01, "Target"),
+            slider("z", "Target z, m", INITIAL_TARGET[2], 0.0, 2.0, 0.01, "Target"),
             switch("circle", "Move the target on a circle", False, "Target"),
             slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Target"),
         ]
 
     def build(self) -> None:
-        self.centre = FIRST_TARGET
-        self._put(FIRST_TARGET)
+        self.circle_start = INITIAL_TARGET
+        self._load_arm(INITIAL_TARGET)
 
     def on_control_changed(self, name: str) -> None:
-        if name == "joints" and self.text("arm") != COUNTED:
-            self.set_value("arm", COUNTED)
+        if name == "joints" and self.text("arm") != VARIABLE_ARM:
+            self.set_value("arm", VARIABLE_ARM)
             name = "arm"
         if name == "arm":
-            self.phase, self.centre = 0.0, self.scale * FIRST_TARGET
-            self._put(self.centre)
+            self.phase, self.circle_start = 0.0, self.scale * INITIAL_TARGET
+            self._load_arm(self.circle_start)
         elif name == "joints":
-            self._put(self._sliders())
+            self._load_arm(self._slider_position())
         elif name in SLIDERS:
-            self.centre = self._sliders() - self._around()
-            self.move_goals({self.goal: translation(self._sliders())})
+            self.circle_start = self._slider_position() - self._circle_offset()
+            self.move_goals({self.goal: translation(self._slider_position())})
         elif name == "circle":
-            self.phase, self.centre = 0.0, self._sliders()
+            self.phase, self.circle_start = 0.0, self._slider_position()
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: translation(self.centre + self._around())})
+        self.move_goals({self.goal: translation(self.circle_start + self._circle_offset())})
 
     def sync_controls(self) -> None:
-        for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
-            self.set_value_clamped(name, place)
+        for name, coordinate in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+            self.set_value_clamped(name, coordinate)
 
     def make_readouts(self) -> list[str]:
         mechanism = self.session.mechanism
@@ -193,31 +194,32 @@ class ListArmScene(AnimatedScene):
     def scale(self) -> float:
         return ZALO_SCALE if self.text("arm") == "zalo5" else 1.0
 
-    def _put(self, target: Array) -> None:
+    def _load_arm(self, target: Array) -> None:
         match self.text("arm"):
             case "grippy10":
                 arm, (lengths, axes), tip = gallery.grippy10(), GRIPPY_LIST, "tool"
             case "zalo5":
                 arm, (lengths, axes), tip = gallery.zalo5(), ([], ""), "effector"
             case _:
-                lengths, axes = long_arm(int(self.number("joints")))
+                lengths, axes = variable_arm(int(self.number("joints")))
                 arm, tip = arm_with_boxes(lengths, axes), "tool"
         for link in arm.links.values():
-            link.collisions = link.visuals = tuple(without_red(placed) for placed in link.visuals)
+            link.collisions = link.visuals = tuple(blue_if_red(instance) for instance in link.visuals)
         text = compact_json({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
         self.load_mechanism(arm, source=("arm_3d", text) if lengths else ("", ""))
         self.goal = self.add_goal("point", tip, translation(target), name="target")
 
-    def _sliders(self) -> Array:
-        """Return the target position of the sliders, (3,), m."""
+    def _slider_position(self) -> Array:
+        """Return the position of the target according to the sliders, (3,), m."""
         return np.array([self.number(name) for name in SLIDERS])
 
-    def _around(self) -> Array:
+    def _circle_offset(self) -> Array:
         """Return the offset of the target on its circle from the start of the circle, (3,), m."""
         return self.scale * CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])
 
 
-QUARTER = math.sqrt(0.5)
+QUARTER_ROTATION = math.sqrt(0.5)
+"""cos and sin of half a right angle, for the quaternion of a quarter rotation."""
 DH_TABLE = {
     "convention": "modified",
     "columns": "d a alpha theta",
@@ -233,21 +235,21 @@ DH_TABLE = {
     ],
     "joints": [f"j{i}" for i in range(6)],
     "limits": [[-360, 360]] * 6,
-    "base": {"position": [0, 0, 0], "wxyz": [QUARTER, QUARTER, 0, 0]},
+    "base": {"position": [0, 0, 0], "wxyz": [QUARTER_ROTATION, QUARTER_ROTATION, 0, 0]},
 }
 """DH table of the gallery arm `dh6`, rotated so that z is up instead of y; lengths in m, angles in degrees."""
 DH_METHODS = {"damped least squares": "lm", "Jacobian transpose": "jacobian_transpose"}
 FIXED_STEP = 0.05
-"""Fixed step of the Jacobian transpose, instead of the best one for each iteration."""
+"""Fixed step of the Jacobian transpose method, instead of an optimal step in each iteration."""
 
 
 def dh_table_json() -> str:
-    """Return the table as JSON, with one row per line."""
+    """Return the DH table as JSON text, with one table row per line."""
     return compact_json({"mechanik": 1, "dh": DH_TABLE})
 
 
 def dh_row_texts(text: str, values: list[float]) -> list[str]:
-    """Return the rows of a DH table with the present joint values; none if the text cannot be parsed.
+    """Return the rows of a DH table with the present joint values; empty if the text cannot be parsed.
 
     Args:
         text: the table as JSON.
@@ -256,21 +258,21 @@ def dh_row_texts(text: str, values: list[float]) -> list[str]:
     try:
         table = json.loads(text)["dh"]
         columns = table.get("columns", "d a alpha theta").split()
-        degrees, starts = table.get("degrees", True), table.get("theta") == "start"
+        uses_degrees, theta_is_start = table.get("degrees", True), table.get("theta") == "start"
         lines: list[str] = []
         for k, (row, value) in enumerate(zip(table["rows"], values, strict=False)):
             cells = dict(zip(columns, (float(cell) for cell in row), strict=True))
-            shown = math.degrees(value) if degrees else value
-            cells["theta"] = shown if starts else cells["theta"] + shown
-            numbers = "  ".join(f"{name} {cells[name]:8.3f}" for name in ("d", "a", "alpha", "theta"))
-            lines.append(f"{k + 1}  {numbers}")
+            joint_value = math.degrees(value) if uses_degrees else value
+            cells["theta"] = joint_value if theta_is_start else cells["theta"] + joint_value
+            cell_texts = "  ".join(f"{name} {cells[name]:8.3f}" for name in ("d", "a", "alpha", "theta"))
+            lines.append(f"{k + 1}  {cell_texts}")
         return lines
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
 
 
 class DhArmScene(AnimatedScene):
-    """Arm from a DH table, with its rows on the display."""
+    """Arm from a DH table; the display shows the rows of the table."""
 
     name = "dh_arm"
     title = "Arm from a DH table"
@@ -290,7 +292,7 @@ class DhArmScene(AnimatedScene):
                 "Method",
                 "Use a fixed step of 0.05 in the Jacobian transpose method.",
             ),
-            choice("motion", "Motion", ("drag", "circle", "turn"), "Goal", "What moves the goal."),
+            choice("motion", "Motion", ("drag", "circle", "rotate"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
         ]
 
@@ -298,24 +300,24 @@ class DhArmScene(AnimatedScene):
         text = dh_table_json()
         arm = add_default_shapes(read_json(text), 0.12, 0.06, BLUE, DARK)
         arm.configurations["home"] = arm.q
-        self.home = arm.pose("tool")
+        self.home_pose = arm.pose("tool")
         self.load_mechanism(arm, source=("dh", text))
-        self.goal = self.add_goal("pose", "tool", self.home, name="tool")
-        self._solve()
+        self.goal = self.add_goal("pose", "tool", self.home_pose, name="tool")
+        self._set_solver()
 
     def on_control_changed(self, name: str) -> None:
         if name in ("method", "fixed_step"):
-            self._solve()
+            self._set_solver()
         elif name == "motion":
-            self.move_goals({self.goal: self.home})
+            self.move_goals({self.goal: self.home_pose})
 
     def apply_phase(self) -> None:
         c, s = math.cos(self.phase), math.sin(self.phase)
         if self.text("motion") == "circle":
-            self.move_goals({self.goal: translation((0.3 * s, 0.3 * (c - 1), 0.4 * s)) @ self.home})
+            self.move_goals({self.goal: translation((0.3 * s, 0.3 * (c - 1), 0.4 * s)) @ self.home_pose})
         else:
-            turn = rotation.exp(np.array([0.5 * s, 0.0, 0.5 * (1 - c)]))
-            self.move_goals({self.goal: self.home @ make_pose(turn, np.zeros(3))})
+            R = rotation.exp(np.array([0.5 * s, 0.0, 0.5 * (1 - c)]))
+            self.move_goals({self.goal: self.home_pose @ make_pose(R, np.zeros(3))})
 
     def make_readouts(self) -> list[str]:
         values = [float(value) for value in np.concatenate([
@@ -324,7 +326,7 @@ class DhArmScene(AnimatedScene):
         kind, text = self.session.model_source
         return dh_row_texts(text, values) if kind == "dh" else []
 
-    def _solve(self) -> None:
+    def _set_solver(self) -> None:
         method = DH_METHODS[self.text("method")]
         if method == "jacobian_transpose" and self.is_on("fixed_step"):
             self.session.set_solver(method, step=FIXED_STEP)
@@ -332,30 +334,36 @@ class DhArmScene(AnimatedScene):
             self.session.set_solver(method)
 
 
-GOAL = "goal"
+GOAL_NAME = "goal"
 CCD_HOME = (0.5, 0.4, 0.8, 0.5, 0.0)
+"""Initial joint values, rad."""
 ORBIT_CENTRE = np.array([0.35, 0.0, 0.4])
-"""Centre of the orbit of the goal, m."""
+"""Centre of the closed curve on which the goal moves, m."""
 SPHERICAL_CONE_ANGLE = math.radians(60.0)
-"""Half angle of the swing cone of spherical joints with limits, rad."""
+"""Largest tilt of a spherical joint with limits (half angle of its cone), rad."""
 EFFECTOR_POSE = make_pose(rotation.about_y(math.pi / 2), (0.083, 0.01, 0.0))
-"""Pose of the effector on the last link; its z axis points out of the tip."""
+"""Pose of the effector in the frame of the last link; its z axis points forward from the tip."""
 
 
-def make_ccd_arm(hinges: bool, limits: bool) -> Mechanism:
-    """Return the gallery arm `zalo5` with revolute (`hinges`) or spherical joints."""
+def make_ccd_arm(is_revolute: bool, has_limits: bool) -> Mechanism:
+    """Return the gallery arm `zalo5`, with revolute joints or with spherical joints.
+
+    Args:
+        is_revolute: whether the joints are revolute.
+        has_limits: whether revolute joints have limits.
+    """
     robot = Builder("ccd_arm")
     robot.fixed("base_joint", "world", "base", at=make_pose(rotation.about_x(math.pi / 2), (0.0, 0.0, 0.0)))
     parent = "base"
     for (joint, link, at, axis, degrees), value in zip(ZALO_JOINTS, CCD_HOME, strict=True):
-        if hinges:
+        if is_revolute:
             bound = math.radians(degrees)
             robot.revolute(
-                joint, parent, link, at=at, axis=axis, limits=(-bound, bound) if limits else None, value=value
+                joint, parent, link, at=at, axis=axis, limits=(-bound, bound) if has_limits else None, value=value
             )
         else:
-            turn = (value, 0.0, 0.0) if axis == "x" else (0.0, value, 0.0)
-            robot.spherical(joint, parent, link, at=at, value=turn)
+            rotation_vector = (value, 0.0, 0.0) if axis == "x" else (0.0, value, 0.0)
+            robot.spherical(joint, parent, link, at=at, value=rotation_vector)
         parent = link
     robot.fixed("effector_fix", "fifth", "effector", at=EFFECTOR_POSE)
     for k, (link, at, size) in enumerate(ZALO_BOXES):
@@ -372,9 +380,9 @@ class CcdArmScene(AnimatedScene):
     name = "ccd_arm"
     title = "Arm by cyclic coordinate descent"
     about = (
-        "Cyclic coordinate descent: one joint at a time points the tip at the goal, from the tip to the base. "
+        "Cyclic coordinate descent: one joint after the other, from tip to base, rotates the tip towards the goal. "
         "Spherical joints rotate in all directions, revolute joints about one axis and within limits. With direction "
-        "on, the tip also points along the blue axis of the goal. Let the goal orbit, or drag it."
+        "on, the tip also points along the blue axis of the goal. Let the goal move by itself, or drag it."
     )
     motion_control, stopped_value = "orbit", False
 
@@ -383,8 +391,8 @@ class CcdArmScene(AnimatedScene):
             switch("free", "Spherical", False, "Joints", "All joints are spherical."),
             switch("hinges", "Revolute", True, "Joints", "All joints are revolute."),
             switch("limits", "Limits", True, "Joints", "Limits for revolute joints, a cone for spherical joints."),
-            switch("orbit", "Orbit", True, "Goal", "The goal moves on a circle."),
-            switch("direction", "Direction", False, "Goal", "The tip matches the direction of the goal too."),
+            switch("orbit", "Orbit", True, "Goal", "The goal moves on a closed curve."),
+            switch("direction", "Direction", False, "Goal", "The tip also points along the axis of the goal."),
             slider("speed", "Speed, orbits/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
             slider(
                 "sweeps",
@@ -399,61 +407,63 @@ class CcdArmScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self._put(self._orbit(self.phase))
-        self._draw()
+        self._load_arm(self._orbit_pose(self.phase))
+        self._draw_path()
 
     def on_control_changed(self, name: str) -> None:
         match name:
             case "free" | "hinges":
                 opposite = "hinges" if name == "free" else "free"
                 self.set_value(opposite, not self.is_on(name))
-                self._put(self.goal_pose(self.goal))
+                self._load_arm(self.goal_pose(self.goal))
             case "limits" | "direction":
-                self._put(self.goal_pose(self.goal))
+                self._load_arm(self.goal_pose(self.goal))
             case "sweeps":
-                self._solve()
+                self._set_solver()
             case "orbit":
-                self._draw()
+                self._draw_path()
             case _:
                 pass
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: self._orbit(self.phase)})
+        self.move_goals({self.goal: self._orbit_pose(self.phase)})
 
     def make_readouts(self) -> list[str]:
-        off = self.objective_error(GOAL)
-        if off is None:
+        error = self.objective_error(GOAL_NAME)
+        if error is None:
             return []
-        lines = [f"distance from tip to goal: {1000 * off.position:.2f} mm"]
+        lines = [f"distance from tip to goal: {1000 * error.position:.2f} mm"]
         if self.is_on("direction"):
-            lines.append(f"direction error: {math.degrees(off.rotation):.2f} degrees")
+            lines.append(f"direction error: {math.degrees(error.rotation):.2f} degrees")
         return lines
 
-    def _put(self, goal: Array) -> None:
-        hinges, limits = self.is_on("hinges"), self.is_on("limits")
-        self.load_mechanism(make_ccd_arm(hinges, limits))
-        self.session.set_collision_avoidance(allow=[("third", "fifth")])  # their shapes overlap in the original model
-        self.goal = self.add_goal("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL)
-        if limits and not hinges:
+    def _load_arm(self, goal: Array) -> None:
+        is_revolute, limits = self.is_on("hinges"), self.is_on("limits")
+        self.load_mechanism(make_ccd_arm(is_revolute, limits))
+        self.session.set_collision_avoidance(
+            allow=[("third", "fifth")]
+        )  # the shapes of these links overlap in the original model
+        self.goal = self.add_goal("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL_NAME)
+        if limits and not is_revolute:
             links = ["base", *(link for _, link, *_ in ZALO_JOINTS)]
-            up = (0.0, 1.0, 0.0)
+            link_axis = (0.0, 1.0, 0.0)
             cones = [
-                InCone(child, up, up, SPHERICAL_CONE_ANGLE, relative_to=parent, name=f"{child} cone")
+                InCone(child, link_axis, link_axis, SPHERICAL_CONE_ANGLE, relative_to=parent, name=f"{child} cone")
                 for parent, child in pairwise(links)
             ]
             self.add_objective(*cones)
-        self._solve()
+        self._set_solver()
 
-    def _solve(self) -> None:
-        wrist = {"direction_joints": 2} if self.is_on("direction") and self.is_on("hinges") else {}
-        self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **wrist)
+    def _set_solver(self) -> None:
+        options = {"direction_joints": 2} if self.is_on("direction") and self.is_on("hinges") else {}
+        self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **options)
 
-    def _draw(self) -> None:
-        points = np.array([self._orbit(t)[:3, 3] for t in np.linspace(0.0, 2 * math.pi, 97)[:-1].tolist()])
+    def _draw_path(self) -> None:
+        points = np.array([self._orbit_pose(t)[:3, 3] for t in np.linspace(0.0, 2 * math.pi, 97)[:-1].tolist()])
         self.session.set_curves([make_curve("orbit", points, closed=True, rgba=FAINT_COLOR)] if self.is_moving else [])
 
-    def _orbit(self, t: float) -> Array:
-        """Return the goal pose (4, 4) at phase t, on a closed curve; its z axis points away from the arm and down."""
-        p = ORBIT_CENTRE + np.array([0.12 * math.cos(t), 0.3 * math.sin(t), 0.15 * math.sin(2 * t)])
-        out = np.array([p[0], p[1], -0.3])
-        return make_pose(rotation.between((0.0, 0.0, 1.0), out), p)
+    def _orbit_pose(self, t: float) -> Array:
+        """Return the goal pose (4, 4) at phase t, on a closed curve; its z axis points away from the base and down."""
+        position = ORBIT_CENTRE + np.array([0.12 * math.cos(t), 0.3 * math.sin(t), 0.15 * math.sin(2 * t)])
+        z_axis = np.array([position[0], position[1], -0.3])
+        return make_pose(rotation.between((0.0, 0.0, 1.0), z_axis), position)

@@ -22,9 +22,9 @@ LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
 BOX_WIDTH = 1.2
 """Width of the boxes, m."""
 WALL_SIZE, WALL_POSITIONS = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
-"""Edges and centres of the walls, m; one stands on the ground, one hangs above it."""
+"""Edges and centres of the walls, m; the first is on the ground, the second is above the first."""
 WALL_NAMES = ("wall 1", "wall 2")
-POSES = {
+CONFIGURATIONS = {
     "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),
     "hits itself": (0.2887, -0.7049, 1.0032, -0.2547, 2.1797, 0.9333, -0.2795, -1.4061, -2.0061, -0.3146),
     "hits the walls": (1.6166, -0.4614, 0.809, -0.0195, 1.7569, 0.9759, 0.1085, -1.3191, -1.7609, -1.49),
@@ -35,19 +35,21 @@ TARGET_CIRCLE_RADIUS = 3.0
 
 
 def boxed_arm() -> Mechanism:
-    """Return the arm with a box on each link, from its joint to the next."""
+    """Return the arm with a box on each link, from the joint of the link to the next joint."""
     arm = arm_3d(LENGTHS, AXES, name="boxes")
     for k, length in enumerate(LENGTHS):
         add_shapes(
             arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (BOX_WIDTH, BOX_WIDTH, length), (BLUE, GREY)[k % 2])
         )
-    arm.q = POSES["free"]
+    arm.q = CONFIGURATIONS["free"]
     arm.configurations["home"] = arm.q
     return arm
 
 
-def walls() -> list[Obstacle]:
-    return [Obstacle(Box(WALL_SIZE), place, name=name) for name, place in zip(WALL_NAMES, WALL_POSITIONS, strict=True)]
+def make_walls() -> list[Obstacle]:
+    return [
+        Obstacle(Box(WALL_SIZE), position, name=name) for name, position in zip(WALL_NAMES, WALL_POSITIONS, strict=True)
+    ]
 
 
 class BoxArmScene(AnimatedScene):
@@ -56,7 +58,7 @@ class BoxArmScene(AnimatedScene):
     name = "boxes"
     title = "Boxes and walls"
     about = (
-        "Each link of this arm is a box, and what is in collision is red: another box, or one of the two walls. Drag "
+        "Each link of this arm is a box. Boxes and walls in collision are red. Drag "
         "the target or the joints, click a wall and drag its handle, or choose a pose in collision. With avoidance "
         "on, the arm comes as close as possible without contact."
     )
@@ -64,7 +66,7 @@ class BoxArmScene(AnimatedScene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("pose", "Pose", tuple(POSES), "Arm"),
+            choice("pose", "Pose", tuple(CONFIGURATIONS), "Arm"),
             switch("avoids", "Avoid collisions", False, "Arm", "Collisions with the walls and between links."),
             switch("walls", "Walls", True, "Arm"),
             slider("x", "Target x, m", 0.0, -25.0, 25.0, 0.05, "Target"),
@@ -77,33 +79,33 @@ class BoxArmScene(AnimatedScene):
     def build(self) -> None:
         arm = boxed_arm()
         self.load_mechanism(arm)
-        self.centre = arm.pose("tool")[:3, 3]
-        self.goal = self.add_goal("point", "tool", translation(self.centre), name="target")
-        self.session.set_collision_avoidance(["self", *walls()], mode=self._mode())
+        self.circle_start = arm.pose("tool")[:3, 3]
+        self.goal = self.add_goal("point", "tool", translation(self.circle_start), name="target")
+        self.session.set_collision_avoidance(["self", *make_walls()], mode=self._collision_mode())
 
     def on_control_changed(self, name: str) -> None:
         match name:
             case "pose":
-                self.session.move_with_goals(np.array(POSES[self.text("pose")]))
-                self.phase, self.centre = 0.0, self.goal_pose(self.goal)[:3, 3]
+                self.session.move_with_goals(np.array(CONFIGURATIONS[self.text("pose")]))
+                self.phase, self.circle_start = 0.0, self.goal_pose(self.goal)[:3, 3]
             case "avoids":
-                self.session.set_collision_avoidance(mode=self._mode())
+                self.session.set_collision_avoidance(mode=self._collision_mode())
             case "walls":
-                self._build_walls()
+                self._update_walls()
             case "circle":
-                self.phase, self.centre = 0.0, self._sliders()
+                self.phase, self.circle_start = 0.0, self._slider_position()
             case "x" | "y" | "z":
-                self.centre = self._sliders() - self._around()
-                self.move_goals({self.goal: translation(self._sliders())})
+                self.circle_start = self._slider_position() - self._circle_offset()
+                self.move_goals({self.goal: translation(self._slider_position())})
             case _:
                 pass
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: translation(self.centre + self._around())})
+        self.move_goals({self.goal: translation(self.circle_start + self._circle_offset())})
 
     def sync_controls(self) -> None:
-        for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
-            self.set_value_clamped(name, place)
+        for name, coordinate in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+            self.set_value_clamped(name, coordinate)
         collisions = self.session.edit_state.collisions
         self.set_value("avoids", collisions.mode == "avoid")
         self.set_value("walls", any(obstacle.name in WALL_NAMES for obstacle in collisions.obstacles))
@@ -112,24 +114,24 @@ class BoxArmScene(AnimatedScene):
         collision_text = self.session.collision_text
         return [f"Collision: {collision_text}" if collision_text else "No collision"]
 
-    def _mode(self) -> CollisionMode:
+    def _collision_mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"
 
-    def _build_walls(self) -> None:
-        """Add both walls at their initial positions or remove them; other obstacles stay."""
-        present = [
+    def _update_walls(self) -> None:
+        """Add both walls at their initial positions or remove them; other obstacles are not changed."""
+        present_names = [
             obstacle.name for obstacle in self.session.edit_state.collisions.obstacles if obstacle.name in WALL_NAMES
         ]
         if self.is_on("walls"):
-            self.session.add_obstacle(*(obstacle for obstacle in walls() if obstacle.name not in present))
+            self.session.add_obstacle(*(obstacle for obstacle in make_walls() if obstacle.name not in present_names))
         else:
-            self.session.remove_obstacle(*present)
+            self.session.remove_obstacle(*present_names)
 
-    def _sliders(self) -> Array:
-        """Return the target position of the sliders, (3,), m."""
+    def _slider_position(self) -> Array:
+        """Return the position of the target according to the sliders, (3,), m."""
         return np.array([self.number(name) for name in SLIDERS])
 
-    def _around(self) -> Array:
+    def _circle_offset(self) -> Array:
         """Return the offset of the target on its circle from the start of the circle, (3,), m."""
         return TARGET_CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])
 
@@ -139,13 +141,16 @@ TABLE_HEIGHT = 0.2
 TCP_LINK, START_POSITION = "panda_hand_tcp", (0.5, 0.0, 0.45)
 """Link of the goal, and initial position of the goal, m."""
 DOWNWARD = np.diag([1.0, -1.0, -1.0])
-"""Rotation of the hand, pointing down."""
+"""Orientation of the hand with its z axis down."""
 GOAL_CIRCLE_RADIUS = 0.28
 """Radius of the circle of the goal, m; the circle passes through obstacles."""
-MILLIMETRES = 1e-3
+MILLIMETRE = 1e-3
+"""One millimetre, m."""
 
 
-ROCK = ConvexMesh([(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)])
+ROCK_SHAPE = ConvexMesh(
+    [(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)]
+)
 
 
 def table_obstacles(post_y: float) -> list[Obstacle]:
@@ -159,12 +164,12 @@ def table_obstacles(post_y: float) -> list[Obstacle]:
         Obstacle(Cylinder(0.03, 0.5), (0.45, post_y, TABLE_HEIGHT + 0.25), name="post"),
         Obstacle(Capsule(0.03, 0.4), (0.55, -0.35, TABLE_HEIGHT + 0.23), name="rod"),
         Obstacle(Sphere(0.08), (0.75, 0.05, TABLE_HEIGHT + 0.08), name="ball"),
-        Obstacle(ROCK, (0.4, -0.1, TABLE_HEIGHT), name="rock"),
+        Obstacle(ROCK_SHAPE, (0.4, -0.1, TABLE_HEIGHT), name="rock"),
     ]
 
 
 class TableScene(AnimatedScene):
-    """Panda at a table with obstacles; the hand slides along what blocks it."""
+    """Panda at a table with obstacles; the hand slides along obstacles in its path."""
 
     name = "table"
     title = "Around a table"
@@ -197,34 +202,34 @@ class TableScene(AnimatedScene):
         arm = gallery.panda()
         arm.q = arm.configurations["home"]
         self.load_mechanism(arm)
-        self.centre = np.array(START_POSITION)
-        self.goal = self.add_goal("pose", TCP_LINK, make_pose(DOWNWARD, self.centre), name="hand")
-        clearance = MILLIMETRES * self.number("clearance")
+        self.circle_start = np.array(START_POSITION)
+        self.goal = self.add_goal("pose", TCP_LINK, make_pose(DOWNWARD, self.circle_start), name="hand")
+        clearance = MILLIMETRE * self.number("clearance")
         self.session.set_collision_avoidance(
-            ["self", *table_obstacles(self.number("post"))], mode=self._mode(), clearance=clearance
+            ["self", *table_obstacles(self.number("post"))], mode=self._collision_mode(), clearance=clearance
         )
 
     def on_control_changed(self, name: str) -> None:
         match name:
             case "avoids":
-                self.session.set_collision_avoidance(mode=self._mode())
+                self.session.set_collision_avoidance(mode=self._collision_mode())
             case "clearance":
-                self.session.set_collision_avoidance(clearance=MILLIMETRES * self.number("clearance"))
+                self.session.set_collision_avoidance(clearance=MILLIMETRE * self.number("clearance"))
             case "post":
                 self._move_post()
             case "circle":
-                self.phase, self.centre = 0.0, self.goal_pose(self.goal)[:3, 3]
+                self.phase, self.circle_start = 0.0, self.goal_pose(self.goal)[:3, 3]
             case _:
                 pass
 
     def apply_phase(self) -> None:
-        turn = self.goal_pose(self.goal)[:3, :3]
-        self.move_goals({self.goal: make_pose(turn, self.centre + self._around())})
+        R = self.goal_pose(self.goal)[:3, :3]
+        self.move_goals({self.goal: make_pose(R, self.circle_start + self._circle_offset())})
 
     def sync_controls(self) -> None:
         collisions = self.session.edit_state.collisions
         self.set_value("avoids", collisions.mode == "avoid")
-        self.set_value_clamped("clearance", collisions.clearance / MILLIMETRES)
+        self.set_value_clamped("clearance", collisions.clearance / MILLIMETRE)
         for obstacle in collisions.obstacles:
             if obstacle.name == "post":
                 self.set_value_clamped("post", float(obstacle.pose.position[1]))
@@ -233,20 +238,20 @@ class TableScene(AnimatedScene):
         collision_text = self.session.collision_text
         return [f"Collision: {collision_text}" if collision_text else "No collision"]
 
-    def _mode(self) -> CollisionMode:
+    def _collision_mode(self) -> CollisionMode:
         return "avoid" if self.is_on("avoids") else "show"
 
     def _move_post(self) -> None:
-        """Move the post along y from where users have put it; add it again if they have removed it."""
-        present = {obstacle.name: obstacle for obstacle in self.session.edit_state.collisions.obstacles}
-        if "post" not in present:
+        """Set y of the post and keep x and z, which users may have changed; add a removed post again."""
+        obstacles = {obstacle.name: obstacle for obstacle in self.session.edit_state.collisions.obstacles}
+        if "post" not in obstacles:
             self.session.add_obstacle(
                 *(obstacle for obstacle in table_obstacles(self.number("post")) if obstacle.name == "post")
             )
             return
-        x, _, z = present["post"].pose.position.tolist()
+        x, _, z = obstacles["post"].pose.position.tolist()
         self.session.move_obstacle("post", (x, self.number("post"), z))
 
-    def _around(self) -> Array:
+    def _circle_offset(self) -> Array:
         """Return the offset of the goal on its circle from the start of the circle, (3,), m."""
         return GOAL_CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 0.5 * (math.cos(self.phase) - 1)])

@@ -1,4 +1,4 @@
-"""Scenes about kinds of goals: a pose with free directions, and look-at goals of a head with two eyes."""
+"""Scenes that demonstrate goal kinds: a pose with free directions, and look-at goals of a head with two eyes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOOL_LINK = "iiwa_link_ee"
 
 
 class PartialGoalScene(AnimatedScene):
-    """Pose goal with selectable directions on a KUKA iiwa."""
+    """KUKA iiwa with a pose goal whose constrained directions can be selected."""
 
     name = "partial_goals"
     title = "Partial pose goals"
@@ -36,17 +36,19 @@ class PartialGoalScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         constrained = [switch(name, title, True, "Constrained") for name, title in DIRECTIONS.items()]
         return [
-            choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "What moves the goal."),
+            choice("motion", "Motion", ("drag", "translate", "rotate", "both"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
-            slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 the motion goes out of reach."),
+            slider(
+                "amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1, parts of the motion are out of reach."
+            ),
             *constrained,
         ]
 
     def build(self) -> None:
         arm = gallery.iiwa14()
-        self.home = arm.pose(TOOL_LINK)
+        self.home_pose = arm.pose(TOOL_LINK)
         self.load_mechanism(arm)
-        self.goal = self.add_goal("pose", TOOL_LINK, self.home, name="tool")
+        self.goal = self.add_goal("pose", TOOL_LINK, self.home_pose, name="tool")
 
     def on_control_changed(self, name: str) -> None:
         if name in DIRECTIONS:
@@ -56,22 +58,26 @@ class PartialGoalScene(AnimatedScene):
             else:
                 self.change_goal(self.goal, free=(), enabled=False)
         elif name == "motion":
-            self.move_goals({self.goal: self.home})
+            self.move_goals({self.goal: self.home_pose})
 
     def apply_phase(self) -> None:
-        t, a, kind = self.phase, self.number("amplitude"), self.text("motion")
-        shift, turn = np.zeros(3), np.zeros(3)
-        if kind != "turn":
-            shift = a * np.array([0.15 * math.sin(t), 0.3 * math.sin(t / 2), 0.15 * (1 - math.cos(t))])
-        if kind != "wander":
-            turn = a * np.array([0.8 * math.sin(t), 0.8 * math.sin(0.7 * t), 1.5 * math.sin(0.4 * t)])
-        self.move_goals({self.goal: translation(shift) @ self.home @ make_pose(rotation.exp(turn), np.zeros(3))})
+        t, amplitude, motion = self.phase, self.number("amplitude"), self.text("motion")
+        shift, rotation_vector = np.zeros(3), np.zeros(3)
+        if motion != "rotate":
+            shift = amplitude * np.array([0.15 * math.sin(t), 0.3 * math.sin(t / 2), 0.15 * (1 - math.cos(t))])
+        if motion != "translate":
+            rotation_vector = amplitude * np.array(
+                [0.8 * math.sin(t), 0.8 * math.sin(0.7 * t), 1.5 * math.sin(0.4 * t)]
+            )
+        self.move_goals(
+            {self.goal: translation(shift) @ self.home_pose @ make_pose(rotation.exp(rotation_vector), np.zeros(3))}
+        )
 
     def make_readouts(self) -> list[str]:
         constrained = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
         return [
             f"constrained: {', '.join(constrained) or 'nothing'}",
-            f"degrees of freedom left: {7 - len(constrained)}",
+            f"remaining degrees of freedom: {7 - len(constrained)}",
         ]
 
 
@@ -106,14 +112,14 @@ def make_head() -> Mechanism:
 
 
 class LookAtScene(AnimatedScene):
-    """Head whose eyes converge on a target, with help of the neck."""
+    """Head whose eyes look at a target; the neck supports them."""
 
     name = "look_at"
     title = "Head and eyes"
     about = (
         "Drag the target: both eyes look at it at any distance, and the neck follows. The eyes have priority; the "
-        "head turns in about the same direction, as a soft goal of lower priority. Switch that off, and the neck "
-        "moves only when it must."
+        "head follows with a goal of lower priority. Switch this goal off, and the neck moves only at the limits of "
+        "the eyes."
     )
 
     def make_controls(self) -> list[ControlInfo]:
@@ -134,12 +140,12 @@ class LookAtScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self.target_position = self._path(0.0)
+        self.target_position = self._path_positions(0.0)
         self.load_mechanism(make_head())
         self.target = self.add_goal("look_at", "left_eye", translation(self.target_position), name=LEFT_EYE_GOAL)
         self.add_objective(LookAt("right_eye", self.target_position, FORWARD, name=RIGHT_EYE_OBJECTIVE))
         self.on_control_changed("head")
-        self._draw()
+        self._draw_path()
 
     def on_control_changed(self, name: str) -> None:
         if name == "head":
@@ -149,23 +155,25 @@ class LookAtScene(AnimatedScene):
                     LookAt("head", self.target_position, FORWARD, at=EYES_MIDPOINT, level=2, name="head gaze")
                 )
         elif name in ("motion", "distance"):
-            self._draw()
+            self._draw_path()
 
     @property
     def is_moving(self) -> bool:
         return True  # also during a drag: the right eye and the head must follow the target of the left eye
 
     def apply_phase(self) -> None:
-        self.move_goals({self.target: translation(self._path(self.phase))})
+        self.move_goals({self.target: translation(self._path_positions(self.phase))})
 
     def tick(self, seconds: float) -> None:
         if self.text("motion") == "fly":
             super().tick(seconds)
         if self.has_goal(self.target):
-            seen = self.goal_pose(self.target)[:3, 3]
-            if not np.array_equal(seen, self.target_position):
-                self.target_position = seen
-                self.set_targets({RIGHT_EYE_OBJECTIVE: seen} | ({"head gaze": seen} if self.is_on("head") else {}))
+            position = self.goal_pose(self.target)[:3, 3]
+            if not np.array_equal(position, self.target_position):
+                self.target_position = position
+                self.set_targets(
+                    {RIGHT_EYE_OBJECTIVE: position} | ({"head gaze": position} if self.is_on("head") else {})
+                )
 
     def make_readouts(self) -> list[str]:
         errors = [
@@ -177,14 +185,14 @@ class LookAtScene(AnimatedScene):
             "gaze error of the eyes, degrees: " + "  ".join(f"{math.degrees(error.rotation):.2f}" for error in errors)
         ]
 
-    def _draw(self) -> None:
-        points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])
+    def _draw_path(self) -> None:
+        points = self._path_positions(np.linspace(0.0, 2 * math.pi, 97)[:-1])
         is_flying = self.text("motion") == "fly"
-        self.session.set_curves([make_curve("flight", points, closed=True, rgba=FAINT_COLOR)] if is_flying else [])
+        self.session.set_curves([make_curve("target path", points, closed=True, rgba=FAINT_COLOR)] if is_flying else [])
 
-    def _path(self, t: float | Array) -> Array:
+    def _path_positions(self, t: float | Array) -> Array:
         """Return positions (..., 3), m, at phases t (...)."""
-        far = self.number("distance")
+        distance = self.number("distance")
         return np.stack([
-            far * (0.8 + 0.2 * np.cos(2 * t)), far * np.sin(t), 0.4 + 0.3 * far * np.sin(2 * t)
+            distance * (0.8 + 0.2 * np.cos(2 * t)), distance * np.sin(t), 0.4 + 0.3 * distance * np.sin(2 * t)
         ], axis=-1)  # fmt: skip

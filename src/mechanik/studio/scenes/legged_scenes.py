@@ -31,19 +31,19 @@ class WalkerScene(AnimatedScene):
     name = "walker"
     title = "Six-legged walker"
     about = (
-        "The feet are pinned, and the body follows the drag as far as they allow. Switch a foot off to release it, or "
-        "right-click any link to add a goal. Let it walk on the spot, and drag the body meanwhile."
+        "The feet are pinned. Drag the body: it follows as far as the feet allow. Switch a foot off to release it, or "
+        "right-click any link to add a goal. Let it walk on the spot, and drag the body at the same time."
     )
     stopped_value = "stand"
 
     def make_controls(self) -> list[ControlInfo]:
-        feet = [switch(foot, f"Foot {foot[-1]} is pinned", True, "Feet") for foot in FEET]
+        foot_switches = [switch(foot, f"Foot {foot[-1]} is pinned", True, "Feet") for foot in FEET]
         return [
             choice("motion", "Motion", ("stand", "walk", "sway"), "Motion", "It walks on the spot, as on a treadmill."),
             slider("speed", "Speed, strides/s", 0.5, 0.0, 2.0, 0.05, "Motion"),
             slider("stride", "Stride, m", 0.4, 0.0, 0.8, 0.02, "Motion", "Length of one step."),
             slider("lift", "Lift, m", 0.25, 0.0, 0.6, 0.02, "Motion", "Height of the feet in a step."),
-            *feet,
+            *foot_switches,
         ]
 
     def build(self) -> None:
@@ -51,66 +51,71 @@ class WalkerScene(AnimatedScene):
         self.foot_homes = {foot: walker.pose(foot) for foot in FEET}
         self.body_home = walker.pose("body")
         self.load_mechanism(walker)
-        self.feet = {foot: self._hold(foot) for foot in FEET}
-        self.body = self.add_goal("pose", "body", self.body_home, name="body")
+        self.foot_goals = {foot: self._pin_foot(foot) for foot in FEET}
+        self.body_goal = self.add_goal("pose", "body", self.body_home, name="body")
 
     def on_control_changed(self, name: str) -> None:
         if name in FEET:
-            if name in self.feet:
-                self.remove_goal(self.feet.pop(name))
+            if name in self.foot_goals:
+                self.remove_goal(self.foot_goals.pop(name))
             if self.is_on(name):
-                self.feet[name] = self._hold(name)
+                self.foot_goals[name] = self._pin_foot(name)
         elif name == "motion":
             self.phase = 0.0
-            self.move_goals({number: self.foot_homes[foot] for foot, number in self.feet.items()})
-            self.move_goals({self.body: self.body_home})
+            self.move_goals({number: self.foot_homes[foot] for foot, number in self.foot_goals.items()})
+            self.move_goals({self.body_goal: self.body_home})
 
     def apply_phase(self) -> None:
         if self.text("motion") == "walk":
-            self.move_goals({number: self._step(foot) for foot, number in self.feet.items()})
+            self.move_goals({number: self._foot_pose(foot) for foot, number in self.foot_goals.items()})
         else:
             sway = (0.2 * math.cos(self.phase), 0.2 * math.sin(self.phase), 0.1 * math.sin(2 * self.phase))
-            self.move_goals({self.body: translation(sway) @ self.body_home})
+            self.move_goals({self.body_goal: translation(sway) @ self.body_home})
 
     def make_readouts(self) -> list[str]:
         on_ground = [foot[-1] for foot in FEET if self.link_pose(foot)[2, 3] < 1e-3]
         return [f"feet on the ground: {' '.join(on_ground) or 'none'}"]
 
-    def _hold(self, foot: str) -> int:
+    def _pin_foot(self, foot: str) -> int:
         return self.add_goal("pose", foot, self.foot_homes[foot], name=foot, pinned=True)
 
-    def _step(self, foot: str) -> Array:
-        """Return the pose of a foot: back with the treadmill during stance, ahead through the air during swing."""
+    def _foot_pose(self, foot: str) -> Array:
+        """Return the pose of a foot: back with the treadmill during stance, forward in the air during swing."""
         t = (self.phase / (2 * math.pi) + 0.5 * (FEET.index(foot) % 2)) % 1.0
         stride, lift = self.number("stride"), self.number("lift")
         if t < SWING_PHASE_SHARE:
-            u = t / SWING_PHASE_SHARE
-            ahead, up = -0.5 + u - math.sin(2 * math.pi * u) / (2 * math.pi), math.sin(math.pi * u) ** 2
+            swing_share = t / SWING_PHASE_SHARE
+            forward, height_ratio = (
+                -0.5 + swing_share - math.sin(2 * math.pi * swing_share) / (2 * math.pi),
+                math.sin(math.pi * swing_share) ** 2,
+            )
         else:
-            ahead, up = 0.5 - (t - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
-        return translation(np.array([stride * ahead, 0.0, lift * up])) @ self.foot_homes[foot]
+            forward, height_ratio = 0.5 - (t - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
+        return translation(np.array([stride * forward, 0.0, lift * height_ratio])) @ self.foot_homes[foot]
 
 
 HEIGHT = 1.7
+"""Height of the humanoid, m."""
 SOLE_CORNERS = np.array([(x * HEIGHT, y * 0.0275 * HEIGHT, -ANKLE * HEIGHT) for x in (HEEL, TOES) for y in (-1, 1)])
 """Corners of a sole in the frame of its ankle, (4, 3), m."""
 GAZE_TARGET = (2.0, 0.4, 1.5)
+"""Initial position of the gaze goal, m."""
 SQUAT_DEPTH, SQUAT_SETBACK = 0.3, 0.5
-"""Depth of a squat, m, and its backward motion per metre.
+"""Depth of a squat, m, and backward motion of the pelvis per metre of depth.
 
-Straight down, the ankle limits would stop it at half the depth.
+Without the backward motion, the limits of the ankles would stop the squat at half the depth.
 """
 SIDES = ("left", "right")
 
 
 def centre_of_mass(mechanism: Mechanism, q: Array) -> Array:
     """Return the centre of mass of a mechanism in the world, (3,), m."""
-    total, moment = 0.0, np.zeros(3)
+    total_mass, weighted_position = 0.0, np.zeros(3)
     for X, link in zip(mechanism.poses(q), mechanism.links.values(), strict=True):
         if link.inertial is not None:
-            total += link.inertial.mass
-            moment += link.inertial.mass * apply(X, link.inertial.pose.position)
-    return moment / total
+            total_mass += link.inertial.mass
+            weighted_position += link.inertial.mass * apply(X, link.inertial.pose.position)
+    return weighted_position / total_mass
 
 
 class HumanoidScene(AnimatedScene):
@@ -120,7 +125,7 @@ class HumanoidScene(AnimatedScene):
     title = "Humanoid"
     about = (
         "Drag a hand: the whole body follows, and the feet stay in place. With balance on, the centre of mass stays "
-        "above the feet. Let it wave, reach around or squat; the eyes look at the gaze goal."
+        "above the feet. Let it wave, reach or squat; the eyes look at the gaze goal."
     )
 
     def make_controls(self) -> list[ControlInfo]:
@@ -148,86 +153,96 @@ class HumanoidScene(AnimatedScene):
 
     def build(self) -> None:
         person = gallery.humanoid(HEIGHT)
-        self.homes = {link: person.pose(link) for link in person.links}
+        self.home_poses = {link: person.pose(link) for link in person.links}
         self.load_mechanism(person)
-        self.feet = {side: self._hold(side) for side in SIDES}
-        self.hands = {
-            side: self.add_goal(self._kind(), f"{side}_hand", self.homes[f"{side}_hand"], name=f"{side} hand")
+        self.foot_goals = {side: self._pin_foot(side) for side in SIDES}
+        self.hand_goals = {
+            side: self.add_goal(
+                self._hand_goal_kind(), f"{side}_hand", self.home_poses[f"{side}_hand"], name=f"{side} hand"
+            )
             for side in SIDES
         }
-        self.gaze_goal = self._gaze()
-        self.pelvis = 0
-        self._balance()
+        self.gaze_goal = self._add_gaze_goal()
+        self.pelvis_goal = 0
+        self._update_balance()
 
     def on_control_changed(self, name: str) -> None:
         if name == "balance":
-            self._balance()
+            self._update_balance()
         elif name == "turned":
-            turns = {number: self.link_pose(f"{side}_hand")[:3, :3] for side, number in self.hands.items()}
-            self.move_goals({number: make_pose(R, self.goal_pose(number)[:3, 3]) for number, R in turns.items()})
-            for number in turns:
-                self.change_goal(number, kind=self._kind())
+            rotations = {number: self.link_pose(f"{side}_hand")[:3, :3] for side, number in self.hand_goals.items()}
+            self.move_goals({number: make_pose(R, self.goal_pose(number)[:3, 3]) for number, R in rotations.items()})
+            for number in rotations:
+                self.change_goal(number, kind=self._hand_goal_kind())
         elif name == "gaze":
             self.remove_goal(self.gaze_goal)
-            self.gaze_goal = self._gaze() if self.is_on("gaze") else 0
+            self.gaze_goal = self._add_gaze_goal() if self.is_on("gaze") else 0
         elif name.endswith("foot"):
             side = name.removesuffix("_foot")
-            if side in self.feet:
-                self.remove_goal(self.feet.pop(side))
+            if side in self.foot_goals:
+                self.remove_goal(self.foot_goals.pop(side))
             if self.is_on(name):
-                self.feet[side] = self._hold(side)
-            self._balance()
+                self.foot_goals[side] = self._pin_foot(side)
+            self._update_balance()
         elif name == "motion":
             self.phase = 0.0
-            self.remove_goal(self.pelvis)
-            self.pelvis = 0
+            self.remove_goal(self.pelvis_goal)
+            self.pelvis_goal = 0
             if self.text("motion") == "squat":
-                self.pelvis = self.add_goal("pose", "pelvis", self.homes["pelvis"], name="pelvis")
-            self.move_goals({self.hands[side]: self.homes[f"{side}_hand"] for side in SIDES})
+                self.pelvis_goal = self.add_goal("pose", "pelvis", self.home_poses["pelvis"], name="pelvis")
+            self.move_goals({self.hand_goals[side]: self.home_poses[f"{side}_hand"] for side in SIDES})
 
     def apply_phase(self) -> None:
         c, s = math.cos(self.phase), math.sin(self.phase)
-        left, right = (self.homes[f"{side}_hand"] for side in SIDES)
+        left_home, right_home = (self.home_poses[f"{side}_hand"] for side in SIDES)
         match self.text("motion"):
             case "wave":
-                up = (0.25, -0.15 + 0.15 * s, 0.75)
-                self.move_goals({self.hands["right"]: translation(up) @ right})
+                offset = (0.25, -0.15 + 0.15 * s, 0.75)
+                self.move_goals({self.hand_goals["right"]: translation(offset) @ right_home})
             case "reach":
                 ahead = np.array([0.25, 0.0, 0.25])
                 circle = np.array([0.1 * c, 0.15 * s, 0.2 * s])
                 self.move_goals({
-                    self.hands["left"]: translation(ahead + circle) @ left,
-                    self.hands["right"]: translation(ahead - circle) @ right,
+                    self.hand_goals["left"]: translation(ahead + circle) @ left_home,
+                    self.hand_goals["right"]: translation(ahead - circle) @ right_home,
                 })  # fmt: skip
             case _:
-                deep = SQUAT_DEPTH * (1 - c) / 2
-                down = translation((0.0, 0.0, -deep))
+                depth = SQUAT_DEPTH * (1 - c) / 2
+                down = translation((0.0, 0.0, -depth))
                 self.move_goals({
-                    self.pelvis: translation((-SQUAT_SETBACK * deep, 0.0, 0.0)) @ down @ self.homes["pelvis"],
-                    self.hands["left"]: down @ left,
-                    self.hands["right"]: down @ right,
+                    self.pelvis_goal: translation((-SQUAT_SETBACK * depth, 0.0, 0.0))
+                    @ down
+                    @ self.home_poses["pelvis"],
+                    self.hand_goals["left"]: down @ left_home,
+                    self.hand_goals["right"]: down @ right_home,
                 })  # fmt: skip
 
     def make_readouts(self) -> list[str]:
-        self.session.mechanism.link("pelvis")  # raises KeyError for another mechanism, which may have no mass
+        self.session.mechanism.link(
+            "pelvis"
+        )  # KeyError if the user has opened another mechanism, which may have no mass
         x, y, z = centre_of_mass(self.session.mechanism, self.q)
         return [f"centre of mass: {x:+.3f} {y:+.3f} {z:+.3f} m"]
 
-    def _kind(self) -> GoalKind:
+    def _hand_goal_kind(self) -> GoalKind:
         """Return the kind of the hand goals."""
         return "pose" if self.is_on("turned") else "point"
 
-    def _hold(self, side: str) -> int:
-        return self.add_goal("pose", f"{side}_foot", self.homes[f"{side}_foot"], name=f"{side} foot", pinned=True)
+    def _pin_foot(self, side: str) -> int:
+        return self.add_goal("pose", f"{side}_foot", self.home_poses[f"{side}_foot"], name=f"{side} foot", pinned=True)
 
-    def _gaze(self) -> int:
+    def _add_gaze_goal(self) -> int:
         return self.add_goal("look_at", "eyes", translation(GAZE_TARGET), name="gaze")
 
-    def _balance(self) -> None:
-        """Keep the centre of mass over the soles of the pinned feet."""
+    def _update_balance(self) -> None:
+        """Add or remove the objective that keeps the centre of mass above the soles of the pinned feet."""
         self.remove_objective("balance")
-        if self.is_on("balance") and self.feet:
-            corners = [apply(self.homes[f"{side}_foot"], corner)[:2] for side in self.feet for corner in SOLE_CORNERS]
+        if self.is_on("balance") and self.foot_goals:
+            corners = [
+                apply(self.home_poses[f"{side}_foot"], corner)[:2]
+                for side in self.foot_goals
+                for corner in SOLE_CORNERS
+            ]
             self.add_objective(CentreOfMass(support=corners, margin=0.01, level=0, name="balance"))
 
 
@@ -238,57 +253,57 @@ MAX_TRAVEL = 0.8
 HANGING_HEIGHT = 1.1
 """Height of the crankshaft while the walker hangs in the air, m."""
 LEG_SPACING = 0.18
-"""Distance of neighbouring pairs of legs, m."""
+"""Distance between neighbouring pairs of legs, m."""
 LEG_COUNTS = {"one": 1, "a pair": 2, "three pairs": 6}
 
 
 def leg_mounts(count: int) -> list[tuple[bool, float, float]]:
     """Return for each leg whether it is rotated by pi about z, the lead of its crank (rad), and its y position (m)."""
     pairs = max(1, count // 2)
-    places: list[tuple[bool, float, float]] = []
+    mounts: list[tuple[bool, float, float]] = []
     for k in range(pairs):
-        ahead, y = 2 * math.pi * k / 3, LEG_SPACING * (k - (pairs - 1) / 2)
-        places.append((False, ahead, y))
+        crank_lead, y = 2 * math.pi * k / 3, LEG_SPACING * (k - (pairs - 1) / 2)
+        mounts.append((False, crank_lead, y))
         if count > 1:
-            places.append((True, ahead, y))
-    return places
+            mounts.append((True, crank_lead, y))
+    return mounts
 
 
-def leg_crank_angle(is_mirrored: bool, ahead: float, angle: float) -> float:
+def leg_crank_angle(is_mirrored: bool, crank_lead: float, angle: float) -> float:
     """Return the crank angle of a leg in its own frame for a shaft at `angle`, rad.
 
-    A leg that is rotated by pi about z sees the angle mirrored.
+    In the frame of a leg that is rotated by pi about z, the angle is mirrored.
     """
-    return math.pi - angle - ahead if is_mirrored else angle + ahead
+    return math.pi - angle - crank_lead if is_mirrored else angle + crank_lead
 
 
 def jansen_walker(count: int) -> Mechanism:
-    """Return Jansen legs on a chassis that moves along x and z; all cranks are mimic joints of `crank_joint1`."""
-    ground, chassis, ride = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
-    places = leg_mounts(count)
-    lead: Joint | None = None
-    for k, (turned, ahead, y) in enumerate(places, start=1):
-        leg = gallery.jansen_leg(angle=leg_crank_angle(turned, ahead, 0.0))
+    """Return Jansen legs on a chassis that moves along x and z; all other cranks are mimic joints of `crank_joint1`."""
+    ground, chassis, chassis_joint = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
+    mounts = leg_mounts(count)
+    leader: Joint | None = None
+    for k, (is_mirrored, crank_lead, y) in enumerate(mounts, start=1):
+        leg = gallery.jansen_leg(angle=leg_crank_angle(is_mirrored, crank_lead, 0.0))
         crank = leg.joint("crank_joint")
         (frame,) = leg.roots
         for part in (*leg.links.values(), *leg.joints.values()):
             part.name = f"{part.name}{k}"
         mount = Joint(f"mount{k}")
-        mount.matrix = make_pose(rotation.about_z(math.pi if turned else 0.0), (0.0, y, 0.0))
+        mount.matrix = make_pose(rotation.about_z(math.pi if is_mirrored else 0.0), (0.0, y, 0.0))
         mount.add_child(frame)
         chassis.add_child(mount)
-        if lead is None:
-            lead = crank
+        if leader is None:
+            leader = crank
         else:
-            # computed from present values, which may differ by full rotations
-            ratio = -1.0 if turned else 1.0
-            crank.mimic(lead, ratio=ratio, offset=float(crank.values[0]) - ratio * float(lead.values[0]))
-    wide = LEG_SPACING * max(1, count // 2) / 2
-    add_shapes(chassis, capsule((0.0, -wide, 0.0), (0.0, wide, 0.0), 0.02, DARK))
+            # the offset is computed from present values, which may differ by full rotations
+            ratio = -1.0 if is_mirrored else 1.0
+            crank.mimic(leader, ratio=ratio, offset=float(crank.values[0]) - ratio * float(leader.values[0]))
+    half_width = LEG_SPACING * max(1, count // 2) / 2
+    add_shapes(chassis, capsule((0.0, -half_width, 0.0), (0.0, half_width, 0.0), 0.02, DARK))
     add_shapes(chassis, capsule((-0.38, 0.0, -0.078), (0.38 if count > 1 else 0.0, 0.0, -0.078), 0.015, GREY))
-    add_shapes(ground, block((0.0, 0.0, -0.02), (2 * MAX_TRAVEL + 1.8, 2 * wide + 0.3, 0.04), GREY))
-    ride.add_child(chassis)
-    ground.add_child(ride)
+    add_shapes(ground, block((0.0, 0.0, -0.02), (2 * MAX_TRAVEL + 1.8, 2 * half_width + 0.3, 0.04), GREY))
+    chassis_joint.add_child(chassis)
+    ground.add_child(chassis_joint)
     return Mechanism(ground, name="jansen_walker")
 
 
@@ -317,90 +332,92 @@ class JansenScene(AnimatedScene):
             choice("legs", "Legs", ("three pairs", "a pair", "one"), "Walker"),
             switch("walks", "Walk", True, "Walker", "Off: the body is fixed, and only the legs move."),
             switch("turns", "Rotate the crank", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Negative: it walks backwards."),
+            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Negative: the walker moves backwards."),
         ]
 
     def build(self) -> None:
         self.foot_path = foot_path()
         self.x, self.direction = 0.0, 1.0
-        self._put()
+        self._load_walker()
 
     def on_control_changed(self, name: str) -> None:
         if name == "legs":
             self.x = 0.0
-            self._put()
+            self._load_walker()
         elif name == "walks":
             self.x = 0.0
-            self._show_foot_paths()
-            self.set_targets({"position of the chassis": {"ride": self._ride()}})
+            self._draw_foot_paths()
+            self.set_targets({"position of the chassis": {"ride": self._chassis_position()}})
         elif name == "turns":
             if self.is_moving:
                 self.angle = self.phase = self.joint_value("crank_joint1")
-                self.add_objective(*self._drives())
+                self.add_objective(*self._drive_objectives())
             else:
                 self.remove_objective("crank drive")
 
     @property
     def phase_rate(self) -> float:
-        # a crank that rotates from z to x walks along x, but its angle grows from x to z
+        # the walker moves along +x if the crank rotates from z to x, which is the negative direction of its angle
         return -self.direction * super().phase_rate
 
     def apply_phase(self) -> None:
         if self.is_on("walks"):
-            before, _ = self._feet(self.angle)
-            after, heights = self._feet(self.phase)
+            x_before, _ = self._foot_positions(self.angle)
+            x_after, heights = self._foot_positions(self.phase)
             on_ground = int(np.argmin(heights))
-            self.x -= float(after[on_ground] - before[on_ground])
+            self.x -= float(x_after[on_ground] - x_before[on_ground])
             if abs(self.x) > MAX_TRAVEL and self.x * self.direction * self.number("speed") > 0:
                 self.direction = -self.direction
         self.angle = self.phase
         self.set_targets(
-            {"crank drive": {"crank_joint1": self.angle}, "position of the chassis": {"ride": self._ride()}}
+            {"crank drive": {"crank_joint1": self.angle}, "position of the chassis": {"ride": self._chassis_position()}}
         )
 
     def make_readouts(self) -> list[str]:
-        _, heights = self._feet(self.angle)
-        standing = int((heights < heights.min() + 0.02).sum())
+        _, heights = self._foot_positions(self.angle)
+        standing_count = int((heights < heights.min() + 0.02).sum())
         if len(heights) == 1:
             return ["1 leg, on the ground" if self.is_on("walks") else "1 leg, in the air"]
-        return [f"{len(heights)} legs, feet within 20 mm of the lowest foot: {standing}"]
+        return [f"{len(heights)} legs, feet within 20 mm of the lowest foot: {standing_count}"]
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _put(self) -> None:
+    def _load_walker(self) -> None:
         count = LEG_COUNTS[self.text("legs")]
         self.leg_mounts = leg_mounts(count)
         mechanism = jansen_walker(count)
         self.angle = self.phase = 0.0
-        mechanism.q = mechanism.configuration({"ride": self._ride()})
+        mechanism.q = mechanism.configuration({"ride": self._chassis_position()})
         mechanism.configurations["home"] = mechanism.q
         self.load_mechanism(mechanism)
-        self.add_objective(*self._drives())
-        self._show_foot_paths()
+        self.add_objective(*self._drive_objectives())
+        self._draw_foot_paths()
 
-    def _drives(self) -> list[JointValues]:
-        ride = JointValues({"ride": self._ride()}, level=0, name="position of the chassis")
+    def _drive_objectives(self) -> list[JointValues]:
+        chassis = JointValues({"ride": self._chassis_position()}, level=0, name="position of the chassis")
         crank = JointValues({"crank_joint1": self.angle}, angle_mode="exact", name="crank drive")
-        return [ride, crank] if self.is_moving else [ride]
+        return [chassis, crank] if self.is_moving else [chassis]
 
-    def _ride(self) -> tuple[float, float]:
-        """Return x and z of the chassis, m, with the lowest foot on the ground."""
+    def _chassis_position(self) -> tuple[float, float]:
+        """Return x and z of the chassis, m; while it walks, the lowest foot is on the ground."""
         if not self.is_on("walks"):
             return 0.0, HANGING_HEIGHT
-        return self.x, -float(self._feet(self.angle)[1].min())
+        return self.x, -float(self._foot_positions(self.angle)[1].min())
 
-    def _feet(self, angle: float) -> tuple[Array, Array]:
+    def _foot_positions(self, angle: float) -> tuple[Array, Array]:
         """Return x and z of all feet in the frame of the chassis, (n,) each, m."""
-        own = np.array([leg_crank_angle(turned, ahead, angle) for turned, ahead, _ in self.leg_mounts])
-        turns = np.linspace(0.0, 2 * math.pi, FOOT_PATH_SAMPLES + 1)
-        x, z = (np.interp(own % (2 * math.pi), turns, self.foot_path[:, k]) for k in (0, 1))
-        return np.where([turned for turned, *_ in self.leg_mounts], -x, x), z
+        crank_angles = np.array(
+            [leg_crank_angle(is_mirrored, crank_lead, angle) for is_mirrored, crank_lead, _ in self.leg_mounts]
+        )
+        sample_angles = np.linspace(0.0, 2 * math.pi, FOOT_PATH_SAMPLES + 1)
+        x, z = (np.interp(crank_angles % (2 * math.pi), sample_angles, self.foot_path[:, k]) for k in (0, 1))
+        return np.where([is_mirrored for is_mirrored, *_ in self.leg_mounts], -x, x), z
 
-    def _show_foot_paths(self) -> None:
-        """Draw the foot curves while the chassis hangs still."""
+    def _draw_foot_paths(self) -> None:
+        """Draw the paths of the feet if the chassis is fixed; otherwise remove them."""
         curves: list[CurveInfo] = []
-        for k, (turned, _, y) in enumerate(self.leg_mounts, start=1):
-            x = -self.foot_path[:-1, 0] if turned else self.foot_path[:-1, 0]
+        for k, (is_mirrored, _, y) in enumerate(self.leg_mounts, start=1):
+            x = -self.foot_path[:-1, 0] if is_mirrored else self.foot_path[:-1, 0]
             points = np.stack([x, np.full(FOOT_PATH_SAMPLES, y), self.foot_path[:-1, 1] + HANGING_HEIGHT], axis=-1)
             curves.append(make_curve(f"foot {k}", points, closed=True, rgba=FAINT_COLOR))
         self.session.set_curves([] if self.is_on("walks") else curves)

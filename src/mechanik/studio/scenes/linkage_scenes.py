@@ -21,26 +21,27 @@ from mechanik.studio.scenes.scene_controls import choice, make_curve, slider, sw
 from mechanik.validation import read_only
 
 Lengths = tuple[float, float, float, float]
-LENGTHS = ("ground", "crank", "coupler", "rocker")
+LENGTH_NAMES = ("ground", "crank", "coupler", "rocker")
 CURVE_SAMPLES = 240
+"""Number of points of a coupler curve."""
 FLAT_TOLERANCE = 1e-6
-"""Angle below which an end of the crank range counts as flat, rad; it is rounding, and the crank passes through."""
+"""Angle below which an end of the crank range is treated as a rounding error, rad; the crank passes through it."""
 FULL_ROTATION_RANGE = 2 * math.pi - FLAT_TOLERANCE
-"""Range above which the crank rotates fully, rad."""
+"""Crank range above which the crank rotates fully, rad."""
 SWING_SHARE = 0.999
-"""Share of its range that a crank without full rotation uses; at the very end both branches meet."""
+"""Share of its range that a crank without full rotation uses; at the ends of the range both assembly modes meet."""
 KIND_TEXTS = {
     "crank-rocker": "the crank rotates fully, the rocker swings",
     "double-crank": "crank and rocker both rotate fully",
     "rocker-crank": "the rocker can rotate fully, the crank swings",
     "double-rocker": "both swing; only the coupler can rotate fully",
-    "change-point": "all bars can be in one line; there the assembly mode can change",
+    "change-point": "all bars can lie on one line, where the assembly mode can change",
     "triple-rocker": "no bar rotates fully",
 }
 
 
 def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> tuple[float, float]:
-    """Return the lowest and highest crank angle, rad; 2 pi apart if the crank rotates fully.
+    """Return the lowest and the highest crank angle, rad; they differ by 2 pi if the crank rotates fully.
 
     The distance from the crank tip to the rocker pivot must lie between |coupler - rocker| and coupler + rocker.
     """
@@ -49,20 +50,20 @@ def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> t
         cosine = (ground**2 + crank**2 - distance**2) / (2 * ground * crank)
         return math.acos(min(1.0, max(-1.0, cosine)))
 
-    least, most = angle(abs(coupler - rocker)), angle(coupler + rocker)
-    folds, stretches = least < FLAT_TOLERANCE, most > math.pi - FLAT_TOLERANCE
-    if folds:
-        return (-math.pi, math.pi) if stretches else (-most, most)
-    return (least, 2 * math.pi - least) if stretches else (least, most)
+    smallest, largest = angle(abs(coupler - rocker)), angle(coupler + rocker)
+    reaches_zero, reaches_pi = smallest < FLAT_TOLERANCE, largest > math.pi - FLAT_TOLERANCE
+    if reaches_zero:
+        return (-math.pi, math.pi) if reaches_pi else (-largest, largest)
+    return (smallest, 2 * math.pi - smallest) if reaches_pi else (smallest, largest)
 
 
 def clamp_crank_angle(angle: float, low: float, high: float) -> float:
-    """Return the angle clamped to the range, up to full rotations."""
+    """Return the angle clamped to the used share of the range, modulo full rotations; unchanged for a full rotation."""
     if high - low > FULL_ROTATION_RANGE:
         return angle
-    middle, half = (low + high) / 2, SWING_SHARE * (high - low) / 2
-    off = math.remainder(angle - middle, 2 * math.pi)
-    return middle + min(half, max(-half, off))
+    middle, half_range = (low + high) / 2, SWING_SHARE * (high - low) / 2
+    offset = math.remainder(angle - middle, 2 * math.pi)
+    return middle + min(half_range, max(-half_range, offset))
 
 
 def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, up: bool) -> Array:
@@ -70,40 +71,49 @@ def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, up:
 
     Args:
         lengths: ground, crank, coupler and rocker, m.
-        at: the point, along the coupler and to its left, m.
+        at: position of the point along the coupler and to its left, m.
         angles: crank angles, (n,), rad.
-        up: assembly mode.
+        up: assembly mode, elbow up or down.
     """
     ground, crank, coupler, rocker = lengths
-    knee = crank * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    to_far = np.array([ground, 0.0]) - knee
-    distance = np.linalg.norm(to_far, axis=-1)
+    crank_tip = crank * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    to_rocker_pivot = np.array([ground, 0.0]) - crank_tip
+    distance = np.linalg.norm(to_rocker_pivot, axis=-1)
     cosine = (coupler**2 + distance**2 - rocker**2) / (2 * coupler * distance)
-    bend = np.arccos(np.clip(cosine, -1.0, 1.0))
-    heading = np.arctan2(to_far[:, 1], to_far[:, 0]) + (bend if up else -bend)
+    coupler_angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+    heading = np.arctan2(to_rocker_pivot[:, 1], to_rocker_pivot[:, 0]) + (coupler_angle if up else -coupler_angle)
     c, s = np.cos(heading), np.sin(heading)
-    x, y = knee[:, 0] + at[0] * c - at[1] * s, knee[:, 1] + at[0] * s + at[1] * c
+    x, y = crank_tip[:, 0] + at[0] * c - at[1] * s, crank_tip[:, 1] + at[0] * s + at[1] * c
     return np.stack([x, y, np.zeros_like(x)], axis=-1)
 
 
 def coupler_curve(lengths: Lengths, at: tuple[float, float], up: bool = True) -> Array:
-    """Return the closed coupler curve, (n, 3), m; a crank without full rotation returns in the other assembly mode."""
+    """Return the closed coupler curve, (n, 3), m.
+
+    A crank without full rotation moves forward in one assembly mode and back in the other.
+    """
     low, high = crank_range(*lengths)
     if high - low > FULL_ROTATION_RANGE:
         return coupler_points(lengths, at, np.linspace(low, high, CURVE_SAMPLES + 1)[:-1], up)
     # cosine spacing: near the ends of the range the point moves fast for a small crank step
     angles = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0.0, math.pi, CURVE_SAMPLES // 2 + 1))
-    there, back = (coupler_points(lengths, at, angles[::direction], up == (direction > 0)) for direction in (1, -1))
-    return np.concatenate([there[:-1], back[:-1]])
+    forward, backward = (
+        coupler_points(lengths, at, angles[::direction], up == (direction > 0)) for direction in (1, -1)
+    )
+    return np.concatenate([forward[:-1], backward[:-1]])
 
 
 def four_bar_with_pen(lengths: Lengths, at: tuple[float, float], angle: float, up: bool) -> Mechanism:
     """Return the four-bar of the gallery, assembled at a crank angle, with a link `pen` on its coupler."""
     mechanism = gallery.four_bar(*lengths, angle=angle, elbow="up" if up else "down")
-    coupler, p, r = mechanism.link("coupler"), (*at, 0.0), 0.015 * lengths[0]
-    add_shapes(coupler, capsule((0.0, 0.0, 0.0), p, r, ORANGE), capsule((lengths[2], 0.0, 0.0), p, r, ORANGE))
-    pen, joint = Link("pen"), Joint("pen_joint", position=p)
-    add_shapes(pen, sphere((0.0, 0.0, 0.0), 2 * r, DARK))
+    coupler, pen_position, rod_radius = mechanism.link("coupler"), (*at, 0.0), 0.015 * lengths[0]
+    add_shapes(
+        coupler,
+        capsule((0.0, 0.0, 0.0), pen_position, rod_radius, ORANGE),
+        capsule((lengths[2], 0.0, 0.0), pen_position, rod_radius, ORANGE),
+    )
+    pen, joint = Link("pen"), Joint("pen_joint", position=pen_position)
+    add_shapes(pen, sphere((0.0, 0.0, 0.0), 2 * rod_radius, DARK))
     joint.add_child(pen)
     coupler.add_child(joint)
     mechanism.configurations["home"] = mechanism.q
@@ -111,7 +121,7 @@ def four_bar_with_pen(lengths: Lengths, at: tuple[float, float], angle: float, u
 
 
 class FourBarScene(AnimatedScene):
-    """Four-bar linkage with Grashof class and coupler curve."""
+    """Four-bar linkage with its Grashof class and its coupler curve."""
 
     name = "four_bar"
     title = "Four-bar and its coupler curve"
@@ -137,29 +147,29 @@ class FourBarScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self._put(0.6)
+        self._load_linkage(0.6)
 
     def on_control_changed(self, name: str) -> None:
         match name:
             case "speed":
                 pass
             case "turns" if self.is_on("turns"):
-                self.phase = self._phase_of(self.joint_value("crank_joint"))
-                self.add_objective(self._drive())
+                self.phase = self._phase_of_angle(self.joint_value("crank_joint"))
+                self.add_objective(self._crank_objective())
             case "turns":
                 self.remove_objective("crank drive")
             case _:
-                self._put(self.joint_value("crank_joint"))
+                self._load_linkage(self.joint_value("crank_joint"))
 
     def apply_phase(self) -> None:
-        self.set_targets({"crank drive": {"crank_joint": self._angle(self.phase)}})
+        self.set_targets({"crank drive": {"crank_joint": self._crank_angle(self.phase)}})
 
     def make_readouts(self) -> list[str]:
         low, high = crank_range(*self.lengths)
         rate = self.phase_rate if self.is_moving else 0.0
         angle = self.joint_value("crank_joint")
-        ends = coupler_points(self.lengths, self.at, np.array([angle - 1e-5, angle + 1e-5]), self.up)
-        speed = rate * float(np.linalg.norm(ends[1] - ends[0])) / 2e-5
+        nearby_points = coupler_points(self.lengths, self.at, np.array([angle - 1e-5, angle + 1e-5]), self.up)
+        speed = rate * float(np.linalg.norm(nearby_points[1] - nearby_points[0])) / 2e-5
         lines = [f"{self.kind}: {KIND_TEXTS[self.kind]}"]
         if high - low < FULL_ROTATION_RANGE:
             lines.append(f"range of the crank: {math.degrees(low):.0f} to {math.degrees(high):.0f} degrees")
@@ -169,32 +179,32 @@ class FourBarScene(AnimatedScene):
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _put(self, angle: float) -> None:
-        """Load the linkage of the sliders, with its crank as near to `angle` as possible."""
-        ground, crank, coupler, rocker = (self.number(name) for name in LENGTHS)
+    def _load_linkage(self, angle: float) -> None:
+        """Load the linkage with the lengths of the sliders, at the possible crank angle nearest to `angle`, rad."""
+        ground, crank, coupler, rocker = (self.number(name) for name in LENGTH_NAMES)
         lengths = ground, crank, coupler, rocker
-        kind = four_bar_kind(*lengths)  # raises for bars that cannot move
+        kind = four_bar_kind(*lengths)  # raises an error for lengths that cannot be assembled
         at, up = (self.number("along"), self.number("across")), self.text("elbow") == "up"
         angle = clamp_crank_angle(angle, *crank_range(*lengths))
         mechanism = four_bar_with_pen(lengths, at, angle, up)
         self.lengths, self.kind, self.at, self.up = lengths, kind, at, up
         self.load_mechanism(mechanism)
-        self.phase = self._phase_of(angle)
+        self.phase = self._phase_of_angle(angle)
         if self.is_moving:
-            self.add_objective(self._drive())
+            self.add_objective(self._crank_objective())
         self.session.set_curves([make_curve("coupler curve", coupler_curve(lengths, at, up), closed=True)])
 
-    def _drive(self) -> JointValues:
-        return JointValues({"crank_joint": self._angle(self.phase)}, angle_mode="exact", name="crank drive")
+    def _crank_objective(self) -> JointValues:
+        return JointValues({"crank_joint": self._crank_angle(self.phase)}, angle_mode="exact", name="crank drive")
 
-    def _angle(self, phase: float) -> float:
+    def _crank_angle(self, phase: float) -> float:
         """Return the crank angle at a phase, rad: a full rotation, or an oscillation inside its range."""
         low, high = crank_range(*self.lengths)
         if high - low > FULL_ROTATION_RANGE:
             return phase
         return (low + high) / 2 + SWING_SHARE * (high - low) / 2 * math.sin(phase)
 
-    def _phase_of(self, angle: float) -> float:
+    def _phase_of_angle(self, angle: float) -> float:
         low, high = crank_range(*self.lengths)
         if high - low > FULL_ROTATION_RANGE:
             return angle
@@ -209,12 +219,12 @@ CRANK_SWING_SHARE = 0.97
 
 @dataclass(frozen=True, slots=True)
 class CrankLinkage:
-    """A linkage of the gallery, and the point of a link that draws.
+    """A linkage of the gallery, and the point whose path is drawn.
 
     Attributes:
         gallery: name of the mechanism.
-        link: name of the link.
-        at: the point in the frame of the link, m.
+        link: name of the link with the point.
+        at: position of the point in the frame of the link, m.
         description: text for the display.
     """
 
@@ -240,30 +250,30 @@ CRANK_LINKAGES = {
 
 @cache
 def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
-    """Return the path of the drawing point, (n, 3), m, and the range of the crank, rad; 2 pi apart: full rotation."""
-    drawing = CRANK_LINKAGES[name]
-    mechanism = gallery.make(drawing.gallery)
+    """Return the path of the drawn point, (n, 3), m, and the range of the crank, rad (2 pi for a full rotation)."""
+    linkage = CRANK_LINKAGES[name]
+    mechanism = gallery.make(linkage.gallery)
     start = float(mechanism.joint("crank_joint").values[0])
     step = 2 * math.pi / CRANK_SAMPLES
-    ahead = _steps(mechanism, start, step)
-    back = [] if len(ahead) == CRANK_SAMPLES else _steps(mechanism, start, -step)
-    q = [*back[:0:-1], *ahead]
-    points = read_only(np.array([apply(mechanism.pose(drawing.link, q_row), drawing.at) for q_row in q]))
-    if len(ahead) == CRANK_SAMPLES:
+    forward = _crank_steps(mechanism, start, step)
+    backward = [] if len(forward) == CRANK_SAMPLES else _crank_steps(mechanism, start, -step)
+    configurations = [*backward[:0:-1], *forward]
+    points = read_only(np.array([apply(mechanism.pose(linkage.link, q), linkage.at) for q in configurations]))
+    if len(forward) == CRANK_SAMPLES:
         return points, (start, start + 2 * math.pi)
-    return points, (start - step * (len(back) - 1), start + step * (len(ahead) - 1))
+    return points, (start - step * (len(backward) - 1), start + step * (len(forward) - 1))
 
 
-def _steps(mechanism: Mechanism, start: float, step: float) -> list[Array]:
+def _crank_steps(mechanism: Mechanism, start: float, step: float) -> list[Array]:
     """Return q at each step of the crank, up to its limit or to a full rotation."""
-    configurations, last = [mechanism.q], None
+    configurations, assembly = [mechanism.q], None
     while len(configurations) < CRANK_SAMPLES:
-        last = mechanism.assemble(
-            {"crank_joint": start + step * len(configurations)}, mechanism.q if last is None else last
+        assembly = mechanism.assemble(
+            {"crank_joint": start + step * len(configurations)}, mechanism.q if assembly is None else assembly
         )
-        if not last.success:
+        if not assembly.success:
             break
-        configurations.append(last.q)
+        configurations.append(assembly.q)
     return configurations
 
 
@@ -286,17 +296,17 @@ class CrankScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self._put()
+        self._load_linkage()
 
     def on_control_changed(self, name: str) -> None:
         if name == "linkage":
-            self._put()
+            self._load_linkage()
         elif name == "turns" and self.is_moving:
             low, high = self.crank_limits
             angle = self.joint_value("crank_joint")
-            share = (angle - (low + high) / 2) / (CRANK_SWING_SHARE * (high - low) / 2)
-            self.phase = angle if self.rotates_fully else math.asin(min(1.0, max(-1.0, share)))
-            self.add_objective(self._drive())
+            relative_angle = (angle - (low + high) / 2) / (CRANK_SWING_SHARE * (high - low) / 2)
+            self.phase = angle if self.rotates_fully else math.asin(min(1.0, max(-1.0, relative_angle)))
+            self.add_objective(self._crank_objective())
         elif name == "turns":
             self.remove_objective("crank drive")
 
@@ -305,31 +315,31 @@ class CrankScene(AnimatedScene):
         return self.crank_limits[1] - self.crank_limits[0] > 2 * math.pi - 1e-9
 
     def apply_phase(self) -> None:
-        self.set_targets({"crank drive": {"crank_joint": self._angle()}})
+        self.set_targets({"crank drive": {"crank_joint": self._crank_angle()}})
 
     def make_readouts(self) -> list[str]:
         low, high = (math.degrees(end) for end in self.crank_limits)
-        swing = (
+        range_text = (
             "the crank rotates fully"
             if self.rotates_fully
             else f"the crank swings from {low:.0f} to {high:.0f} degrees"
         )
-        return [CRANK_LINKAGES[self.text("linkage")].description, swing]
+        return [CRANK_LINKAGES[self.text("linkage")].description, range_text]
 
-    def _put(self) -> None:
-        drawing = CRANK_LINKAGES[self.text("linkage")]
-        mechanism = gallery.make(drawing.gallery)
+    def _load_linkage(self) -> None:
+        linkage = CRANK_LINKAGES[self.text("linkage")]
+        mechanism = gallery.make(linkage.gallery)
         points, self.crank_limits = trace_point(self.text("linkage"))
         self.load_mechanism(mechanism)
         self.phase = float(mechanism.joint("crank_joint").values[0]) if self.rotates_fully else 0.0
         if self.is_moving:
-            self.add_objective(self._drive())
-        self.session.set_curves([make_curve("drawn", points, closed=self.rotates_fully)])
+            self.add_objective(self._crank_objective())
+        self.session.set_curves([make_curve("path", points, closed=self.rotates_fully)])
 
-    def _drive(self) -> JointValues:
-        return JointValues({"crank_joint": self._angle()}, angle_mode="exact", name="crank drive")
+    def _crank_objective(self) -> JointValues:
+        return JointValues({"crank_joint": self._crank_angle()}, angle_mode="exact", name="crank drive")
 
-    def _angle(self) -> float:
+    def _crank_angle(self) -> float:
         low, high = self.crank_limits
         return (
             self.phase

@@ -25,10 +25,10 @@ BODY_HEIGHT, DROP_HEIGHT = 0.6, 1.2
 DRIVE_RADIUS = 3.2
 """Radius of the circle that the rover drives, m."""
 MIN_ITERATIONS = 3
-"""Number of iterations in which the rover settles on every terrain of the sliders.
+"""Minimum of the slider for iterations; with this number the rover settles on every terrain of the other sliders.
 
-With fewer, the last step may leave the differential loop open. Such a step is rejected, and the rover would hang in the
-air.
+With fewer iterations, the loop of the differential may be violated after the last step. The result is then rejected,
+and the rover remains above the ground.
 """
 AXLES = tuple(f"{wheel}_axle" for wheel in WHEELS)
 
@@ -37,19 +37,19 @@ def make_terrain(height: float, roughness: float, seed: int) -> Terrain:
     """Return a terrain of random sine waves; more roughness adds short waves.
 
     Args:
-        height: difference of the highest and the lowest point, m.
-        roughness: 0 to 1.
+        height: difference between the highest and the lowest point, m.
+        roughness: share of short waves, 0 to 1.
         seed: seed of the random generator.
     """
     rng = np.random.default_rng(seed)
-    places = np.arange(-TERRAIN_HALF_SIDE, TERRAIN_HALF_SIDE + TERRAIN_CELL / 2, TERRAIN_CELL)
-    x, y = np.meshgrid(places, places)
+    coordinates = np.arange(-TERRAIN_HALF_SIDE, TERRAIN_HALF_SIDE + TERRAIN_CELL / 2, TERRAIN_CELL)
+    x, y = np.meshgrid(coordinates, coordinates)
     field = np.zeros_like(x)
-    for waves in (0.5, 0.8, 1.2, 1.8, 2.7):  # wave numbers in rad/m: wavelengths from 12 m to 2.3 m
-        share = 1.0 if waves < 1.0 else roughness
+    for wave_number in (0.5, 0.8, 1.2, 1.8, 2.7):  # rad/m: wavelengths from 12 m to 2.3 m
+        share = 1.0 if wave_number < 1.0 else roughness
         for _ in range(3):
-            heading, shift = rng.uniform(0.0, 2 * math.pi, 2)
-            field += share / waves * np.sin(waves * (x * math.cos(heading) + y * math.sin(heading)) + shift)
+            heading, phase = rng.uniform(0.0, 2 * math.pi, 2)
+            field += share / wave_number * np.sin(wave_number * (x * math.cos(heading) + y * math.sin(heading)) + phase)
     field -= field.min()
     return Terrain(height * field / field.max(), TERRAIN_CELL, (-TERRAIN_HALF_SIDE, -TERRAIN_HALF_SIDE))
 
@@ -96,11 +96,11 @@ class RoverScene(AnimatedScene):
     def build(self) -> None:
         rover = gallery.rover()
         ground = self._make_ground()
-        rover.q = self._level(rover, self._place(), above=BODY_HEIGHT)
+        rover.q = self._level_configuration(rover, self._drive_pose(), height=BODY_HEIGHT)
         self.load_mechanism(rover)
-        self._lay(ground)
-        self.body = self.add_goal(
-            "pose", "body", self._place(), name="position and heading", free=("Z", "EX", "EY"), pinned=True
+        self._set_ground(ground)
+        self.body_goal = self.add_goal(
+            "pose", "body", self._drive_pose(), name="position and heading", free=("Z", "EX", "EY"), pinned=True
         )
         self.add_objective(JointValues(dict.fromkeys(AXLES, 0.0), angle_mode="exact", level=3, name="rolling wheels"))
         self.on_control_changed("iterations")
@@ -108,13 +108,13 @@ class RoverScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         match name:
             case "height" | "roughness" | "seed":
-                self._lay(self._make_ground())
+                self._set_ground(self._make_ground())
             case "iterations":
                 self.session.set_solver("lm", max_iterations=int(self.number("iterations")))
             case "settle":
-                self._lift()
+                self._lift_rover()
             case "motion" if self.is_moving:
-                self._lift()
+                self._lift_rover()
             case _:
                 pass
 
@@ -123,50 +123,50 @@ class RoverScene(AnimatedScene):
         return self.number("speed") / DRIVE_RADIUS
 
     def apply_phase(self) -> None:
-        self.move_goals({self.body: self._place()})
+        self.move_goals({self.body_goal: self._drive_pose()})
         self.set_targets({"rolling wheels": dict.fromkeys(AXLES, DRIVE_RADIUS * self.phase / WHEEL_RADIUS)})
 
     def make_readouts(self) -> list[str]:
         q, mechanism = self.q, self.session.mechanism
         centres = mechanism.poses(q, WHEELS)[:, :3, 3]
-        off = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
-        lean = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
-        return [f"wheels on the ground: {int((off < 1e-4).sum())} of 6", f"tilt of the body: {lean:.1f} degrees"]
+        gaps = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
+        tilt = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
+        return [f"wheels on the ground: {int((gaps < 1e-4).sum())} of 6", f"tilt of the body: {tilt:.1f} degrees"]
 
     def _make_ground(self) -> Terrain:
         ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
         self.axle_terrain = ground.offset_by(WHEEL_RADIUS, subdivisions=2)
         return ground
 
-    def _lay(self, ground: Terrain) -> None:
+    def _set_ground(self, ground: Terrain) -> None:
         self.session.set_terrain(ground)
         self.add_objective(*(OnTerrain(wheel, self.axle_terrain, name=f"{wheel} on the ground") for wheel in WHEELS))
 
-    def _lift(self) -> None:
+    def _lift_rover(self) -> None:
         """Lift the rover above the terrain at its position."""
-        X = self._place() if self.is_moving else self.goal_pose(self.body)
-        self.session.set_configuration(self._level(self.session.mechanism, X, above=DROP_HEIGHT))
+        X = self._drive_pose() if self.is_moving else self.goal_pose(self.body_goal)
+        self.session.set_configuration(self._level_configuration(self.session.mechanism, X, height=DROP_HEIGHT))
 
-    def _level(self, rover: Mechanism, X: Array, above: float) -> Array:
-        """Return q (nq,) of a level rover at position and heading of X (4, 4), `above` m over the axle height."""
+    def _level_configuration(self, rover: Mechanism, X: Array, height: float) -> Array:
+        """Return q (nq,) of a level rover at position and heading of X (4, 4), body `height` m above axle height."""
         x, y, heading = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
-        z = float(self.axle_terrain.height(x, y)) + above
+        z = float(self.axle_terrain.height(x, y)) + height
         return rover.configuration({"base": (x, y, z, 0.0, 0.0, heading)}, rover.configurations["home"])
 
-    def _place(self) -> Array:
-        """Return a pose (4, 4) on the circle or the figure eight, heading along it; height and tilt have no meaning."""
+    def _drive_pose(self) -> Array:
+        """Return a pose (4, 4) on the circle or the figure eight, with x along the path; height and tilt are unused."""
         t = self.phase
         if self.text("motion") == "eight":
-            p = DRIVE_RADIUS * np.array([math.sin(t), math.sin(t) * math.cos(t)])
+            position = DRIVE_RADIUS * np.array([math.sin(t), math.sin(t) * math.cos(t)])
             heading = math.atan2(math.cos(2 * t), math.cos(t))
         else:
-            p = DRIVE_RADIUS * np.array([math.cos(t), math.sin(t)])
+            position = DRIVE_RADIUS * np.array([math.cos(t), math.sin(t)])
             heading = t + math.pi / 2
-        return make_pose(rotation.about_z(heading), (p[0], p[1], 1.0))
+        return make_pose(rotation.about_z(heading), (position[0], position[1], 1.0))
 
 
 class ExcavatorScene(AnimatedScene):
-    """Excavator that digs, or whose bucket is dragged."""
+    """Excavator that digs by itself; its bucket can be dragged."""
 
     name = "excavator"
     title = "Excavator"
@@ -185,38 +185,41 @@ class ExcavatorScene(AnimatedScene):
 
     def build(self) -> None:
         machine = gallery.excavator()
-        self.curl = float(machine.joint("bucket_joint").values[0])
+        self.curl_angle = float(machine.joint("bucket_joint").values[0])
         self.load_mechanism(machine)
-        self.teeth = self.add_goal("point", "teeth", machine.pose("teeth"), name="teeth")
-        self.add_objective(JointValues({"bucket_joint": self.curl}, level=2, name="bucket curl"))
-        self._draw()
+        self.teeth_goal = self.add_goal("point", "teeth", machine.pose("teeth"), name="teeth")
+        self.add_objective(JointValues({"bucket_joint": self.curl_angle}, level=2, name="bucket curl"))
+        self._draw_path()
 
     def on_control_changed(self, name: str) -> None:
         if name != "speed":
-            self._draw()
+            self._draw_path()
 
     def apply_phase(self) -> None:
-        self.move_goals({self.teeth: translation(self._path(self.phase))})
-        self.set_targets({"bucket curl": {"bucket_joint": self.curl - 0.5 * math.sin(self.phase)}})
+        self.move_goals({self.teeth_goal: translation(self._path_positions(self.phase))})
+        self.set_targets({"bucket curl": {"bucket_joint": self.curl_angle - 0.5 * math.sin(self.phase)}})
 
     def make_readouts(self) -> list[str]:
         names = ("boom", "stick", "bucket")
         lengths = (self.joint_value(f"{name}_cylinder_slide") for name in names)
-        return ["cylinders, m: " + "  ".join(f"{n} {length:.2f}" for n, length in zip(names, lengths, strict=True))]
+        return [
+            "cylinders, m: " + "  ".join(f"{name} {length:.2f}" for name, length in zip(names, lengths, strict=True))
+        ]
 
-    def _draw(self) -> None:
-        points = self._path(np.linspace(0.0, 2 * math.pi, 121)[:-1])
+    def _draw_path(self) -> None:
+        points = self._path_positions(np.linspace(0.0, 2 * math.pi, 121)[:-1])
         self.session.set_curves([make_curve("dig", points, closed=True)] if self.is_moving else [])
 
-    def _path(self, t: float | Array) -> Array:
-        """Return positions (..., 3), m, of a digging cycle: down and in, up, aside to empty the bucket, and back."""
+    def _path_positions(self, t: float | Array) -> Array:
+        """Return positions (..., 3), m, of a digging cycle: down and in, up, sideways to empty the bucket, back."""
         x = 6.0 + 1.2 * np.cos(t)
         z = 0.8 - (0.8 + self.number("depth")) * np.clip(np.sin(t), 0.0, None) - 0.9 * np.clip(np.sin(t), None, 0.0)
-        aside = 0.9 * np.clip(-np.sin(t), 0.0, None)
-        return np.stack([x * np.cos(aside), x * np.sin(aside), z], axis=-1)
+        swing_angle = 0.9 * np.clip(-np.sin(t), 0.0, None)
+        return np.stack([x * np.cos(swing_angle), x * np.sin(swing_angle), z], axis=-1)
 
 
 SPRING_TARGETS = {"left_coupler_joint": 0.0, "right_coupler_joint": 0.0}
+"""Rest angles of the finger springs, rad."""
 CLOSED_ANGLE = 0.8
 """Angle of the driver in the closed gripper, rad."""
 
@@ -227,8 +230,8 @@ class GripperScene(OscillatingScene):
     name = "gripper"
     title = "Gripper"
     about = (
-        "One motor closes both fingers; each finger is a loop of five bars with a spring, so that its pad does not "
-        "rotate. Move the slider, let it open and close by itself, or drag a pad against its spring."
+        "One motor closes both fingers; each finger is a loop of five bars, and a spring keeps its pad from "
+        "rotating. Move the slider, let it open and close by itself, or drag a pad against its spring."
     )
     slider_name, midpoint, amplitude = "closing", 0.5, 0.5
 
@@ -243,18 +246,18 @@ class GripperScene(OscillatingScene):
         self.set_phase_from_slider()
         self.load_mechanism(gallery.gripper())
         self.add_objective(
-            JointValues({"left_driver_joint": self._angle()}, name="motor drive"),
+            JointValues({"left_driver_joint": self._driver_angle()}, name="motor drive"),
             JointValues(SPRING_TARGETS, level=2, name="finger springs"),
         )
 
     def apply_slider(self) -> None:
-        self.set_targets({"motor drive": {"left_driver_joint": self._angle()}})
+        self.set_targets({"motor drive": {"left_driver_joint": self._driver_angle()}})
 
     def make_readouts(self) -> list[str]:
         left, right = (self.link_pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))
         return [f"distance between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
 
-    def _angle(self) -> float:
+    def _driver_angle(self) -> float:
         return CLOSED_ANGLE * self.number("closing")
 
 
@@ -285,18 +288,18 @@ class ScissorLiftScene(OscillatingScene):
     def build(self) -> None:
         self.set_phase_from_slider()
         self.load_mechanism(gallery.scissor_lift())
-        self.add_objective(JointValues({"slider_joint": self._slide()}, name="slider drive"))
+        self.add_objective(JointValues({"slider_joint": self._slider_position()}, name="slider drive"))
         x, y, _ = self.link_pose("platform")[:3, 3]
         self.session.set_curves(
-            [make_curve("way", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOR)]
+            [make_curve("platform path", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOR)]
         )
 
     def apply_slider(self) -> None:
-        self.set_targets({"slider drive": {"slider_joint": self._slide()}})
+        self.set_targets({"slider drive": {"slider_joint": self._slider_position()}})
 
     def make_readouts(self) -> list[str]:
         return [f"height of the platform: {float(self.link_pose('platform')[2, 3]):.3f} m"]
 
-    def _slide(self) -> float:
+    def _slider_position(self) -> float:
         """Return the slider position for the height, m."""
         return math.sqrt(BAR_LENGTH**2 - (self.number("height") / STAGES) ** 2)

@@ -15,7 +15,7 @@ from mechanik.studio.scenes.scene_base import AnimatedScene
 from mechanik.studio.scenes.scene_controls import choice, make_curve, slider, switch
 
 TRANSLATION_AMPLITUDE, TILT_AMPLITUDE, ROTATION_AMPLITUDE = 0.012, math.radians(7.0), math.radians(14.0)
-"""Amplitudes at setting 1, m and rad; inside the workspace, with a margin for a small tilt of the table."""
+"""Amplitudes at 1 on the slider, m and rad; all poses can be reached, also with a small tilt of the table."""
 PLATFORM_HOME = make_pose(np.eye(3), (0.0, 0.0, 0.09))
 """Home pose of the platform in the frame of the base."""
 
@@ -49,57 +49,62 @@ class HexapodScene(AnimatedScene):
             slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 the motion exceeds the limits."),
             slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
-            switch("rides", "Platform tilts with the base", False, "Base", "Off: it stays level as far as possible."),
+            switch(
+                "rides", "Platform tilts with the base", False, "Base", "Off: the platform remains level if possible."
+            ),
         ]
 
     def build(self) -> None:
         self.load_mechanism(hexapod_on_table())
-        self.base = self.add_goal("orientation", "base", np.eye(4), name="base", pinned=True)
-        self.platform = self.add_goal("pose", "platform", PLATFORM_HOME, name="platform")
+        self.base_goal = self.add_goal("orientation", "base", np.eye(4), name="base", pinned=True)
+        self.platform_goal = self.add_goal("pose", "platform", PLATFORM_HOME, name="platform")
 
     def on_control_changed(self, name: str) -> None:
         if name.startswith("tilt"):
-            self.move_goals({self.base: self._tilt()})
+            self.move_goals({self.base_goal: self._base_pose()})
         if name in ("tilt_x", "tilt_y", "rides") or (name == "motion" and not self.is_moving):
             self.apply_phase()
 
     def apply_phase(self) -> None:
-        self.move_goals({self.platform: self._place()})
+        self.move_goals({self.platform_goal: self._platform_pose()})
 
     def make_readouts(self) -> list[str]:
         lengths = [self.joint_value(f"strut{k}_slide") for k in range(1, 7)]
         return ["struts, mm: " + "  ".join(f"{1000 * length:.1f}" for length in lengths)]
 
-    def _tilt(self) -> Array:
+    def _base_pose(self) -> Array:
+        """Return the pose of the tilted base in the world, (4, 4)."""
         x, y = (math.radians(self.number(name)) for name in ("tilt_x", "tilt_y"))
         return make_pose(rotation.about_y(y) @ rotation.about_x(x), np.zeros(3))
 
-    def _place(self) -> Array:
-        """Return the target pose of the platform at this phase, (4, 4)."""
-        a, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
+    def _platform_pose(self) -> Array:
+        """Return the target pose of the platform in the world at the present phase, (4, 4)."""
+        amplitude, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
         match self.text("motion"):
             case "gyrate":
-                own = make_pose(rotation.exp(a * TILT_AMPLITUDE * np.array([c, s, 0.0])), np.zeros(3))
+                motion_pose = make_pose(rotation.exp(amplitude * TILT_AMPLITUDE * np.array([c, s, 0.0])), np.zeros(3))
             case "rotate":
-                own = make_pose(rotation.about_z(a * ROTATION_AMPLITUDE * s), np.zeros(3))
+                motion_pose = make_pose(rotation.about_z(amplitude * ROTATION_AMPLITUDE * s), np.zeros(3))
             case "circle":
-                own = make_pose(np.eye(3), a * TRANSLATION_AMPLITUDE * np.array([c, s, 0.3 * math.sin(2 * self.phase)]))
+                motion_pose = make_pose(
+                    np.eye(3), amplitude * TRANSLATION_AMPLITUDE * np.array([c, s, 0.3 * math.sin(2 * self.phase)])
+                )
             case _:
-                own = np.eye(4)
-        return (self._tilt() if self.is_on("rides") else np.eye(4)) @ PLATFORM_HOME @ own
+                motion_pose = np.eye(4)
+        return (self._base_pose() if self.is_on("rides") else np.eye(4)) @ PLATFORM_HOME @ motion_pose
 
 
 PICK_HEIGHT = 0.08
-"""Height of the pick-and-place path above its ends, m."""
+"""Height of the middle of the pick-and-place path above its ends, m."""
 
 
 class DeltaScene(AnimatedScene):
-    """Delta robot on a path or dragged."""
+    """Delta robot whose platform follows a path or is dragged."""
 
     name = "delta"
     title = "Delta robot"
     about = (
-        "Three arms carry a platform through parallelograms, so that it translates and never rotates. Drag it, or let "
+        "Three arms move a platform with parallelograms: the platform translates and never rotates. Drag it, or let "
         "it follow a circle or pick and place. Six loops stay closed at all times."
     )
 
@@ -115,38 +120,38 @@ class DeltaScene(AnimatedScene):
 
     def build(self) -> None:
         robot = gallery.delta_robot()
-        self.home = robot.pose("platform")[:3, 3]
+        self.home_position = robot.pose("platform")[:3, 3]
         self.load_mechanism(robot)
-        self.goal = self.add_goal("point", "platform", translation(self._path(0.0)), name="platform")
-        self._draw()
+        self.goal = self.add_goal("point", "platform", translation(self._path_positions(0.0)), name="platform")
+        self._draw_path()
 
     def on_control_changed(self, name: str) -> None:
         if name != "speed":
             self.apply_phase()
-            self._draw()
+            self._draw_path()
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: translation(self._path(self.phase))})
+        self.move_goals({self.goal: translation(self._path_positions(self.phase))})
 
     def make_readouts(self) -> list[str]:
         arms = (math.degrees(self.joint_value(f"arm{k}_joint")) for k in (1, 2, 3))
         return ["arms, degrees: " + "  ".join(f"{angle:.1f}" for angle in arms)]
 
-    def _draw(self) -> None:
-        points = self._path(np.linspace(0.0, 2 * math.pi, 121)[:-1])
+    def _draw_path(self) -> None:
+        points = self._path_positions(np.linspace(0.0, 2 * math.pi, 121)[:-1])
         self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
 
-    def _path(self, t: float | Array) -> Array:
+    def _path_positions(self, t: float | Array) -> Array:
         """Return positions (..., 3), m, at phases t (...)."""
         size, c, s = self.number("size"), np.cos(t), np.sin(t)
         match self.text("motion"):
             case "circle":
                 x, y, z = size * c, size * s, np.zeros_like(c)
-            case "pick and place":  # over an arc, and back along the same arc
+            case "pick and place":  # forward on an arc, and back on the same arc
                 x, y, z = size * c, np.zeros_like(c), PICK_HEIGHT * s**2
             case _:
                 x, y, z = np.zeros_like(c), np.zeros_like(c), np.zeros_like(c)
-        return self.home + np.stack([x, y, z + self.number("height")], axis=-1)
+        return self.home_position + np.stack([x, y, z + self.number("height")], axis=-1)
 
 
 class TwoArmScene(AnimatedScene):
@@ -171,30 +176,37 @@ class TwoArmScene(AnimatedScene):
         ]
 
     def build(self) -> None:
-        self._put()
+        self._load_arms()
 
     def on_control_changed(self, name: str) -> None:
         if name in ("joints", "box"):
-            self._put()
+            self._load_arms()
         elif name == "motion":
-            self.move_goals({self.goal: self.home})
+            self.move_goals({self.goal: self.home_pose})
 
     def apply_phase(self) -> None:
-        self.move_goals({self.goal: self._place()})
+        self.move_goals({self.goal: self._box_pose()})
 
     def make_readouts(self) -> list[str]:
-        ends = [self.link_pose(link)[:3, 3] for link in ("left_hand", "right_hand")]
-        return [f"distance between the hands: {1000 * float(np.linalg.norm(ends[0] - ends[1])):.6f} mm"]
+        hand_positions = [self.link_pose(link)[:3, 3] for link in ("left_hand", "right_hand")]
+        return [
+            f"distance between the hands: {1000 * float(np.linalg.norm(hand_positions[0] - hand_positions[1])):.6f} mm"
+        ]
 
-    def _put(self) -> None:
+    def _load_arms(self) -> None:
         arms = gallery.two_arms(7 if self.text("joints") == "7" else 6, self.number("box"))
-        self.home = arms.pose("box")
+        self.home_pose = arms.pose("box")
         self.load_mechanism(arms)
-        self.goal = self.add_goal("pose", "box", self.home, name="box")
+        self.goal = self.add_goal("pose", "box", self.home_pose, name="box")
 
-    def _place(self) -> Array:
-        a, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
-        kind = self.text("motion")
-        shift = np.zeros(3) if kind == "tilt" else a * np.array([0.0, 0.2 * s, 0.12 * (1 - c)])
-        turn = np.zeros(3) if kind == "circle" else a * np.array([0.35 * s, 0.25 * math.sin(2 * self.phase), 0.0])
-        return translation(shift) @ self.home @ make_pose(rotation.exp(turn), np.zeros(3))
+    def _box_pose(self) -> Array:
+        """Return the target pose of the box in the world at the present phase, (4, 4)."""
+        amplitude, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
+        motion = self.text("motion")
+        shift = np.zeros(3) if motion == "tilt" else amplitude * np.array([0.0, 0.2 * s, 0.12 * (1 - c)])
+        rotation_vector = (
+            np.zeros(3)
+            if motion == "circle"
+            else amplitude * np.array([0.35 * s, 0.25 * math.sin(2 * self.phase), 0.0])
+        )
+        return translation(shift) @ self.home_pose @ make_pose(rotation.exp(rotation_vector), np.zeros(3))

@@ -33,9 +33,9 @@ class StudioScene:
 
     Attributes:
         name: identifier, the key in `SCENES`.
-        title: title.
-        about: description in two to four sentences: what to do, what to see.
-        shows_collisions: whether collision shapes are drawn from the start.
+        title: title for the user.
+        about: description in two to four sentences: what the user can do, and what the scene shows.
+        shows_collisions: whether collision shapes are drawn when the scene opens.
         session: the session; set by `open`.
 
     Example:
@@ -66,11 +66,11 @@ class StudioScene:
         return []
 
     def build(self) -> None:
-        """Load the mechanism and its goals into the session, as the controls say."""
+        """Load the mechanism and its goals into the session, according to the controls."""
         raise NotImplementedError
 
     def on_control_changed(self, name: str) -> None:
-        """Handle a new value of a control or a pressed button; if it raises, the change is undone."""
+        """Handle a new value of a control or a pressed button; after an exception the old value is restored."""
 
     def tick(self, seconds: float) -> None:
         """Advance the animation by `seconds`."""
@@ -81,10 +81,10 @@ class StudioScene:
         return False
 
     def sync_controls(self) -> None:
-        """Update controls from goals that were dragged or have moved; see `set_value_clamped`."""
+        """Update the values of controls after goals or obstacles have moved; see `set_value_clamped`."""
 
     def make_readouts(self) -> list[str]:
-        """Return lines for the display, computed from the mechanism."""
+        """Return lines of text for the display, computed from the state of the mechanism."""
         return []
 
     # ---- interface for the session ----------------------------------------------------------
@@ -110,16 +110,16 @@ class StudioScene:
         """
         if name not in self._controls:
             raise UnknownName("control", name, self._controls)
-        before = self.snapshot()
+        state_before = self.snapshot()
         self.set_value(name, check_control_value(self._controls[name], value))
         try:
             self.on_control_changed(name)
         except Exception:
-            self.restore(before)
+            self.restore(state_before)
             raise
 
     def snapshot(self) -> dict[str, Any]:
-        """Return all attributes for `restore`; only dictionaries are copied, since nothing else is changed in place."""
+        """Return all attributes for `restore`; only dictionaries are copied, the only values changed in place."""
         return copy_dicts(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ class StudioScene:
         vars(self).update(copy_dicts(state))
 
     def readouts(self) -> list[str]:
-        """Return lines for the display, all from the same state; none if a user has replaced the mechanism."""
+        """Return lines of text for the display, all from the same state; empty if a user has replaced the mechanism."""
         active = self.session.active
         self._readout_state = active.latest_state if active.follows_solver else None
         try:
@@ -157,11 +157,11 @@ class StudioScene:
         """Return the value of a slider, number or switch as a float.
 
         Raises:
-            InvalidArgument: the control holds a text.
+            InvalidArgument: the value of the control is a text.
         """
         value = self.value(name)
         if isinstance(value, str):
-            raise InvalidArgument(f"control {name!r} holds the text {value!r}, not a number")
+            raise InvalidArgument(f"the value of the control {name!r} is the text {value!r}, not a number")
         return float(value)
 
     def is_on(self, name: str) -> bool:
@@ -176,7 +176,8 @@ class StudioScene:
     def q(self) -> Array:
         """Configuration, (nq,), read-only.
 
-        Inside `make_readouts` it is that of one state for all lines, the state that the status text describes.
+        Inside `make_readouts` this is the configuration of the state that the status text describes, the same for all
+        lines.
         """
         return self.session.q if self._readout_state is None else self._readout_state.q
 
@@ -191,8 +192,8 @@ class StudioScene:
     def objective_error(self, name: str) -> ErrorNorms | None:
         """Return the error of an objective, for `make_readouts`; None if there is no objective with this name.
 
-        It is the error of the newest state against the target of that state, or of the present target while nothing is
-        solved.
+        The error is computed from the newest state and its target, or from the present configuration and target if no
+        solver runs.
         """
         active = self.session.active
         solution = None if self._readout_state is None else self._readout_state.solution
@@ -203,7 +204,7 @@ class StudioScene:
         return None
 
     def load_mechanism(self, mechanism: Mechanism, source: ModelSource = ("", "")) -> None:
-        """Open a mechanism without goals, in its own configuration; the camera resets only the first time."""
+        """Open a mechanism without goals, at its present `q`; only the first call resets the camera."""
         self._objectives, self._poses = {}, {}
         self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
         self._is_open = True
@@ -218,14 +219,14 @@ class StudioScene:
         pinned: bool = False,
         free: Iterable[Direction] = (),
     ) -> int:
-        """Add a goal that users see and drag; return its number.
+        """Add a goal that is visible and that users can drag; return its number.
 
         Args:
             kind: kind of the goal.
             link: name of the link.
             pose: frame of the goal in the world, (4, 4).
-            name: label.
-            pinned: whether it has priority over all other goals.
+            name: label of the goal.
+            pinned: whether the goal has priority over all other goals.
             free: directions, in the frame of the goal, that are not constrained.
         """
         number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))
@@ -237,7 +238,7 @@ class StudioScene:
         return any(goal.number == number for goal in self.session.goals)
 
     def goal_pose(self, number: int) -> Array:
-        """Return the frame of a goal, (4, 4); if a user has removed the goal, the last frame that the scene has set."""
+        """Return the frame of a goal, (4, 4); for a goal that a user has removed, the last frame set by the scene."""
         for goal in self.session.goals:
             if goal.number == number:
                 return goal.X
@@ -246,10 +247,10 @@ class StudioScene:
     def move_goals(self, poses: Mapping[int, Array]) -> None:
         """Move goals to frames (4, 4), by number; goals that users have removed are ignored."""
         self._poses.update(poses)
-        present = {goal.number for goal in self.session.goals}
-        moved = {number: pose for number, pose in poses.items() if number in present}
-        if moved:
-            self.session.move_goals(moved)
+        present_numbers = {goal.number for goal in self.session.goals}
+        present_poses = {number: pose for number, pose in poses.items() if number in present_numbers}
+        if present_poses:
+            self.session.move_goals(present_poses)
 
     def change_goal(
         self,
@@ -259,10 +260,13 @@ class StudioScene:
         free: tuple[Direction, ...] | None = None,
         enabled: bool | None = None,
     ) -> None:
-        """Change kind, free directions or use of a goal; None: unchanged. Do nothing if a user has removed it."""
+        """Change the kind, the free directions or the use of a goal; None: unchanged.
+
+        A goal that a user has removed is ignored.
+        """
         edit_state = self.session.edit_state
-        given: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
-        changes = {name: value for name, value in given.items() if value is not None}
+        arguments: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
+        changes = {name: value for name, value in arguments.items() if value is not None}
         for goal in edit_state.goals:
             if goal.number == number:
                 self.session.apply_edit(edit_state.with_goal(replace(goal, **changes)))
@@ -286,8 +290,8 @@ class StudioScene:
     def set_targets(self, targets: Mapping[str, Any]) -> None:
         """Set new targets of objectives, by name; objectives that an undo has removed are added again."""
         self._objectives.update({name: self._objectives[name].with_target(target) for name, target in targets.items()})
-        present = self.session.edit_state.objectives
-        if all(name in present for name in targets):
+        session_objectives = self.session.edit_state.objectives
+        if all(name in session_objectives for name in targets):
             self.session.set_targets(targets)
         else:
             self.session.add_objective(*(self._objectives[name] for name in targets))
@@ -295,21 +299,21 @@ class StudioScene:
 
 def copy_dicts(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes, with copies of the dictionaries among them."""
-    copied: dict[str, Any] = {}
+    copies: dict[str, Any] = {}
     for name, value in attributes.items():
-        copied[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
-    return copied
+        copies[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
+    return copies
 
 
 class AnimatedScene(StudioScene):
     """A scene with a periodic motion that depends on a phase.
 
-    It needs a slider "speed" and a control that starts the motion. A subclass defines `apply_phase`.
+    A subclass defines `apply_phase`. Its controls include a slider "speed" and a control that starts the motion.
 
     Attributes:
         motion_control: name of the control that starts the motion.
-        stopped_value: value of that control while nothing moves.
-        phase: rad; a period is 2 pi.
+        stopped_value: value of this control while nothing moves.
+        phase: phase of the motion, rad; the period is 2 pi.
     """
 
     motion_control: ClassVar[str] = "motion"
@@ -339,13 +343,13 @@ class AnimatedScene(StudioScene):
 
 
 class OscillatingScene(AnimatedScene):
-    """A scene with a slider that can also oscillate by itself.
+    """A scene in which the value of a slider can oscillate.
 
     The switch "moves" starts the oscillation, and the slider "speed" sets its frequency in Hz.
 
     Attributes:
         slider_name: name of the slider.
-        midpoint, amplitude: value during the oscillation: midpoint - amplitude * cos(phase).
+        midpoint, amplitude: the value during the oscillation is midpoint - amplitude * cos(phase).
     """
 
     motion_control, stopped_value = "moves", False
@@ -358,7 +362,7 @@ class OscillatingScene(AnimatedScene):
         raise NotImplementedError
 
     def set_phase_from_slider(self) -> None:
-        """Set the phase so that the oscillation continues at the value of the slider, or at the nearest one."""
+        """Set the phase such that the oscillation continues at the value of the slider, or as near as possible."""
         self.phase = math.acos(max(-1.0, min(1.0, (self.midpoint - self.number(self.slider_name)) / self.amplitude)))
 
     def on_control_changed(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Building blocks of scenes: controls and their validation, curves, and compact JSON text."""
+"""Helper functions of scenes: create and validate controls, create curves, and format compact JSON."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def switch(name: str, title: str, value: bool, group: str = "", about: str = "")
 
 
 def choice(name: str, title: str, choices: Sequence[str], group: str = "", about: str = "") -> ControlInfo:
-    """Return a choice of texts; the first is the initial value."""
+    """Return a selection from several texts; the first text is the initial value."""
     return ControlInfo(name, title, "choice", choices[0], 0.0, 0.0, 0.0, list(choices), group, about)
 
 
 def button(name: str, title: str, group: str = "", about: str = "") -> ControlInfo:
-    """Return a button; its value has no meaning."""
+    """Return a button; its value is unused."""
     return ControlInfo(name, title, "button", False, 0.0, 0.0, 0.0, [], group, about)
 
 
@@ -78,6 +78,6 @@ def make_curve(
 
 
 def compact_json(data: Any) -> str:
-    """Return JSON with each list of plain values on one line, so that a table row is one line."""
+    """Return JSON with each list of numbers or texts on one line, so that a table row is one line."""
     text = json.dumps(data, indent=2)
     return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", text)

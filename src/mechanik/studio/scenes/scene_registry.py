@@ -1,4 +1,4 @@
-"""Table of all scenes, and the entries of the start page: scenes first, then the gallery."""
+"""Registry of all scenes, and the entries of the start page: scenes, then mechanisms of the gallery."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ GROUP_TITLES = {
     "excavator": "Machines with loops",
     "four_bar": "Linkages",
 }
-"""Heading of each group of the start page, by its first mechanism."""
+"""Heading of each gallery group on the start page, by the name of the first mechanism in the group."""
 
 
 def start_page_entries() -> list[GalleryEntry]:
     """Return the entries of the start page, scenes before gallery mechanisms.
 
     Returns:
-        The entries; pictures are addresses on the server.
+        The entries; `picture` is a URL path on the server.
 
     Example:
         >>> from mechanik.studio.scenes import start_page_entries
@@ -105,20 +105,20 @@ def start_page_entries() -> list[GalleryEntry]:
         GalleryEntry("scene", name, scene.title, first_sentence(scene.about), f"/pictures/scene-{name}.png")
         for name, scene in SCENES.items()
     ]
-    known = gallery.names()
-    order = [name for name in GALLERY_CAPTIONS if name in known] + [
-        name for name in known if name not in GALLERY_CAPTIONS
+    gallery_names = gallery.names()
+    ordered_names = [name for name in GALLERY_CAPTIONS if name in gallery_names] + [
+        name for name in gallery_names if name not in GALLERY_CAPTIONS
     ]
     mechanisms: list[GalleryEntry] = []
-    headline = ""
-    for name in order:
+    group = ""
+    for name in ordered_names:
         title, about = GALLERY_CAPTIONS.get(name, (name.replace("_", " "), ""))
-        headline = GROUP_TITLES.get(name, headline)
-        mechanisms.append(GalleryEntry("gallery", name, title, about, f"/pictures/{name}.png", headline))
+        group = GROUP_TITLES.get(name, group)
+        mechanisms.append(GalleryEntry("gallery", name, title, about, f"/pictures/{name}.png", group))
     return scenes + mechanisms
 
 
 def first_sentence(text: str) -> str:
-    """Return the text up to the first full stop; a caption has one sentence."""
-    head, stop, _ = text.partition(". ")
-    return head + "." if stop else text
+    """Return the first sentence of a text."""
+    sentence, separator, _ = text.partition(". ")
+    return sentence + "." if separator else text

@@ -1,5 +1,6 @@
-"""Web server of the studio: the page, websockets and files, for browsers that were opened with the printed link.
+"""Web server of the studio: serves the page, websockets and files to browsers that were opened with the printed link.
 
-`serve` starts it in a thread. Each connection has its own session, and each session its own thread. Everything that a
-client sends is rate-limited and validated before a session sees it. No path that a client sends is ever opened.
+`serve` starts the server in a thread. Each connection has its own session, and each session has its own thread. All
+messages of a client are rate-limited and validated before a session processes them. A path that a client sends is never
+opened as a file.
 """

@@ -1,9 +1,9 @@
 """Access control of the studio server: tokens, cookies, host and origin checks, and security headers.
 
-A client needs the token of the printed link, must address the server by its own host name, and must come from a page of
-the server. A browser may lose the cookie while a page is open (Chromium does when its network process restarts). Each
-page therefore has a return key to get the cookie again. The key is sent over the websocket of the page, is stored only
-in the memory of the page, and expires soon after the page is closed.
+A client needs the token of the printed link, must use a host name of the server in its requests, and must send them
+from a page of the server. A browser may lose the cookie while a page is open (Chromium does when its network process
+restarts). Each page therefore has a return key with which it gets the cookie again. The server sends the key over the
+websocket of the page, the page keeps the key only in memory, and the key expires soon after the page is closed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ CODE_USED = (
     "This address works once, and it was used or has expired. Open the link that the studio printed. If you have "
     "not used this address, somebody else has: stop the studio and start it again."
 )
-OTHER_USER = "This address was made for another user of this machine."
+OTHER_USER = "This address belongs to another user of this machine. Open the link that your own studio printed."
 OTHER_HOST = "This is not an address of the studio. Open the link that it printed."
-OTHER_ORIGIN = "This request came from a page of another site."
+OTHER_ORIGIN = "This request came from a page of another site. Use the page of the studio."
 COOKIE_SECONDS = 7 * 24 * 3600
+"""Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
 """Lifetime of a one-time code, s; long enough for a browser to start and open the address."""
 
@@ -42,7 +43,8 @@ class AccessKeys:
     """Tokens, codes and accepted host names of one server.
 
     Attributes:
-        token: part of the link; later stored in a cookie that pages of other sites cannot make a browser send.
+        token: secret in the printed link. The server then stores it in a cookie, which browsers do not add to requests
+            from pages of other sites.
         cookie: name of the cookie.
         frame_ancestors: origins of pages that may embed the studio in a frame, such as a notebook.
     """
@@ -55,80 +57,83 @@ class AccessKeys:
         self.cookie = f"mechanik_{port}"
         self.frame_ancestors: tuple[str, ...] = ()
         self._port = port
-        self._is_open = host in ("0.0.0.0", "::", "")
+        self._listens_on_all_addresses = host in ("0.0.0.0", "::", "")
         names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
-        if self._is_open:
+        if self._listens_on_all_addresses:
             names |= {socket.gethostname().lower()}
-        self._names: set[str] = {f"{name.lower()}:{port}" for name in names}
+        self._host_names: set[str] = {f"{name.lower()}:{port}" for name in names}
         if port == 80:  # browsers omit the default port
-            self._names |= {name.lower() for name in names}
+            self._host_names |= {name.lower() for name in names}
 
     def is_own_host(self, headers: Mapping[str, str]) -> bool:
-        """Return whether `Host` names this server; other names that point here, as in DNS rebinding, do not count."""
+        """Return whether the header `Host` names this server.
+
+        Other names that resolve to this machine are rejected, which prevents DNS rebinding.
+        """
         host = headers.get("host", "").lower()
-        return host in self._names or (self._is_open and self._is_address(host))
+        return host in self._host_names or (self._listens_on_all_addresses and self._is_ip_address(host))
 
     def is_own_origin(self, headers: Mapping[str, str]) -> bool:
         """Return whether the request comes from a page of this server; call it after `is_own_host`."""
         return headers.get("origin", "").lower() == f"http://{headers.get('host', '').lower()}"
 
     def has_cookie(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the request carries the cookie of this server.
+        """Return whether the request has the cookie of this server.
 
-        Browsers also send the cookies of other servers on this host, whatever their port. Cookies that cannot be parsed
-        are skipped.
+        Browsers also send the cookies of servers on other ports of this host, so the cookies are compared by name.
+        Cookies that cannot be parsed are skipped.
         """
         pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
         return any(name.strip() == self.cookie and self._is_token(value.strip()) for name, _, value in pairs)
 
     def has_token(self, query: str) -> bool:
-        given = _only(query, "token")
-        return given is not None and self._is_token(given)
+        value = _single_parameter(query, "token")
+        return value is not None and self._is_token(value)
 
     def new_one_time_code(self) -> str:
         """Return a code that gives access once, within `CODE_SECONDS`.
 
-        The address that a browser is started with can be read by every user in the process list, so it must not contain
+        The process list shows every user the address with which a browser is started, so the address must not contain
         the token.
         """
         now = self._clock()
-        self._codes = {code: until for code, until in self._codes.items() if until > now}
+        self._codes = {code: expiry for code, expiry in self._codes.items() if expiry > now}
         code = secrets.token_urlsafe(24)
         self._codes[code] = now + CODE_SECONDS
         return code
 
     def has_one_time_code(self, query: str) -> bool:
-        return _only(query, "once") is not None
+        return _single_parameter(query, "once") is not None
 
     def redeem_code(self, query: str) -> bool:
         """Return whether the query has a valid one-time code, and invalidate the code."""
-        return self._codes.pop(_only(query, "once") or "", 0.0) > self._clock()
+        return self._codes.pop(_single_parameter(query, "once") or "", 0.0) > self._clock()
 
     def new_return_key(self) -> str:
-        """Return a return key for a page that has access; it is valid until `expire_return_key`."""
+        """Return a new return key for a page that has access; `expire_return_key` ends its validity."""
         now = self._clock()
-        self._return_keys = {key: until for key, until in self._return_keys.items() if until > now}
+        self._return_keys = {key: expiry for key, expiry in self._return_keys.items() if expiry > now}
         key = secrets.token_urlsafe(24)
         self._return_keys[key] = math.inf
         return key
 
     def expire_return_key(self, key: str, seconds: float) -> None:
-        """Let the key of a closed page expire after `seconds`, unless the page reconnects before."""
+        """Let the key of a closed page expire after `seconds`."""
         self._return_keys[key] = self._clock() + seconds
 
     def has_return_key(self, headers: Mapping[str, str]) -> bool:
-        """Return whether `Authorization` carries the key of a page that is open or was closed a short time ago."""
+        """Return whether the header `Authorization` has the key of a page that is open or was closed recently."""
         scheme, _, key = headers.get("authorization", "").partition(" ")
         return scheme == "Bearer" and self._return_keys.get(key, 0.0) > self._clock()
 
     def cookie_header(self) -> str:
         return f"{self.cookie}={self.token}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+    def _is_token(self, value: str) -> bool:
+        return hmac.compare_digest(value.encode("utf-8", "replace"), self.token.encode())
 
-    def _is_address(self, host: str) -> bool:
-        """Return whether `host` is an IP address with our port; DNS cannot redirect an IP address."""
+    def _is_ip_address(self, host: str) -> bool:
+        """Return whether `host` is an IP address with the port of this server; DNS rebinding needs a name."""
         name, _, port = host.rpartition(":")
         try:
             ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
@@ -137,13 +142,13 @@ class AccessKeys:
         return port == str(self._port)
 
 
-def _only(query: str, name: str) -> str | None:
+def _single_parameter(query: str, name: str) -> str | None:
     """Return the value of a query parameter that occurs exactly once, else None."""
     try:
-        given = parse_qs(query, max_num_fields=20).get(name, [])
+        values = parse_qs(query, max_num_fields=20).get(name, [])
     except ValueError:
         return None
-    return given[0] if len(given) == 1 else None
+    return values[0] if len(values) == 1 else None
 
 
 PROC_TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
@@ -158,27 +163,27 @@ Address = Sequence[str | int | None]
 def is_other_user(client: Address | None, server: Address | None) -> bool:
     """Return whether another user of this machine has opened the connection.
 
-    Root does not count as another user. False if the operating system does not tell.
+    Root does not count as another user. The result is False if the operating system does not report the user.
     """
-    user = None if client is None or server is None else peer_uid(client, server)
-    return user is not None and user not in (ROOT_UID, os.getuid())
+    uid = None if client is None or server is None else peer_uid(client, server)
+    return uid is not None and uid not in (ROOT_UID, os.getuid())
 
 
 def peer_uid(client: Address, server: Address) -> int | None:
     """Return the uid of the user who opened the connection from `client` to `server`; None if it is unknown."""
     try:
         family = socket.AF_INET6 if ":" in str(client[0]) else socket.AF_INET
-        ends = [_written(family, client), _written(family, server)]
+        connection_ends = [_proc_net_address(family, client), _proc_net_address(family, server)]
         for line in PROC_TABLES[family].read_text(encoding="ascii").splitlines()[1:]:
             row = line.split()
-            if row[LOCAL_COLUMN : REMOTE_COLUMN + 1] == ends:
+            if row[LOCAL_COLUMN : REMOTE_COLUMN + 1] == connection_ends:
                 return int(row[UID_COLUMN])
     except (OSError, ValueError, IndexError, TypeError):
         pass
     return None
 
 
-def _written(family: socket.AddressFamily, address: Address) -> str:
+def _proc_net_address(family: socket.AddressFamily, address: Address) -> str:
     """Return an address in the format of /proc/net/tcp: 32-bit words in native byte order and the port, in hex."""
     host, port = str(address[0]), address[1]
     packed = socket.inet_pton(family, host)
@@ -188,9 +193,9 @@ def _written(family: socket.AddressFamily, address: Address) -> str:
 
 HTTP_METHODS = ("GET", "HEAD", "POST")
 RETURN_PATH = "/return"
-"""Path where a page that has lost the cookie gets it again, by POST with its return key."""
+"""Path to which a page without the cookie sends a POST request with its return key; the reply sets the cookie."""
 REDIRECT_PAGE = (
-    '<!doctype html><title>Studio</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Come in</a>'
+    '<!doctype html><title>Studio</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Open the studio</a>'
 )
 log = logging.getLogger("mechanik.studio")
 
@@ -207,21 +212,24 @@ class AuthMiddleware:
             return
         headers = Headers(scope=scope)
 
-        async def send_safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                self._put_headers(MutableHeaders(scope=message), headers.get("host", ""))
+                self._set_security_headers(MutableHeaders(scope=message), headers.get("host", ""))
             await send(message)
 
-        refusal = self._refusal(scope, headers)
-        if refusal is None:
-            await self._pass(scope, receive, send_safely)
+        response = self._early_response(scope, headers)
+        if response is None:
+            await self._run_app(scope, receive, send_with_headers)
         elif scope["type"] == "http":
-            await refusal(scope, receive, send_safely)
+            await response(scope, receive, send_with_headers)
         else:
-            await _deny(refusal, scope, receive, send_safely)
+            await _reject_websocket(response, scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the response that ends the request here (a rejection or a login), or None to pass the request on."""
+    def _early_response(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response of a request that the app does not handle: a rejection or a login.
+
+        None: the request has access, and the app handles it.
+        """
         access = self._access
         if not access.is_own_host(headers):
             return PlainTextResponse(OTHER_HOST, 403)
@@ -229,11 +237,11 @@ class AuthMiddleware:
         query = scope.get("query_string", b"").decode("latin-1")
         if not is_socket and scope["method"] in ("GET", "HEAD") and scope["path"] == "/":
             if access.has_token(query):
-                return self._let_in(headers)
+                return self._login(headers)
             if scope["method"] == "GET" and access.has_one_time_code(query):
-                return self._by_code(scope, headers, query)
+                return self._login_by_code(scope, headers, query)
         if not is_socket and scope["method"] == "POST" and scope["path"] == RETURN_PATH:
-            return self._give_cookie_again(headers)
+            return self._renew_cookie(headers)
         if not access.has_cookie(headers):
             return PlainTextResponse(LINK_REQUIRED, 403)
         if not is_socket and scope["method"] not in HTTP_METHODS:
@@ -242,45 +250,46 @@ class AuthMiddleware:
             return PlainTextResponse(OTHER_ORIGIN, 403)
         return None
 
-    def _let_in(self, headers: Headers) -> Response:
+    def _login(self, headers: Headers) -> Response:
         """Move the token from the address into a cookie.
 
-        After a click on a page of another site, such as a notebook or a web terminal, the browser sends the cookie only
-        with the next request from our own page. A redirect page makes that request.
+        After a click on a link in a page of another site, such as a notebook or a web terminal, the browser omits the
+        cookie from a redirected request. It sends the cookie with a request from a page of the studio, so a small page
+        that opens the studio replaces the redirect.
         """
         cookie = {"set-cookie": self._access.cookie_header()}
         if headers.get("sec-fetch-site") == "cross-site":
             return HTMLResponse(REDIRECT_PAGE, 200, cookie)
         return RedirectResponse("/", 303, cookie)
 
-    def _by_code(self, scope: Scope, headers: Headers, query: str) -> Response | None:
+    def _login_by_code(self, scope: Scope, headers: Headers, query: str) -> Response | None:
         if is_other_user(scope.get("client"), scope.get("server")):
-            return PlainTextResponse(OTHER_USER, 403)  # the code stays valid for its own user
+            return PlainTextResponse(OTHER_USER, 403)  # the code remains valid for the user of the studio
         if self._access.redeem_code(query):
-            return self._let_in(headers)
+            return self._login(headers)
         return None if self._access.has_cookie(headers) else PlainTextResponse(CODE_USED, 403)
 
-    def _give_cookie_again(self, headers: Headers) -> Response:
+    def _renew_cookie(self, headers: Headers) -> Response:
         if not self._access.is_own_origin(headers):
             return PlainTextResponse(OTHER_ORIGIN, 403)
         if not self._access.has_return_key(headers):
             return PlainTextResponse(LINK_REQUIRED, 403)
         return Response(None, 204, {"set-cookie": self._access.cookie_header()})
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_app(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._app(scope, receive, send)
         except Exception as error:
             log.error("the studio: %s: %s", type(error).__name__, " ".join(str(error).split())[:500])
             if scope["type"] == "http":
-                raise  # uvicorn then sends a plain status 500, or closes a response that has started
+                raise  # uvicorn then sends status 500, or closes the connection if the response has started
 
-    def _put_headers(self, headers: MutableHeaders, host: str) -> None:
-        frames = " ".join(("'self'", *self._access.frame_ancestors))
+    def _set_security_headers(self, headers: MutableHeaders, host: str) -> None:
+        ancestors = " ".join(("'self'", *self._access.frame_ancestors))
         headers["content-security-policy"] = (
             f"default-src 'self'; connect-src 'self' ws://{host} data: blob:; img-src 'self' data: blob:; "
             "style-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-            f"frame-ancestors {frames}"
+            f"frame-ancestors {ancestors}"
         )
         headers["x-content-type-options"] = "nosniff"
         headers["referrer-policy"] = "no-referrer"
@@ -288,13 +297,13 @@ class AuthMiddleware:
         headers.setdefault("cache-control", "no-store")
 
 
-async def _deny(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
+async def _reject_websocket(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Reject a websocket before it is accepted."""
     if (await receive())["type"] != "websocket.connect":
         return
     if "websocket.http.response" in scope.get("extensions", {}):
-        start = {"status": refusal.status_code, "headers": refusal.raw_headers}
+        start = {"status": response.status_code, "headers": response.raw_headers}
         await send({"type": "websocket.http.response.start", **start})
-        await send({"type": "websocket.http.response.body", "body": bytes(refusal.body)})
+        await send({"type": "websocket.http.response.body", "body": bytes(response.body)})
     else:
         await send({"type": "websocket.close", "code": 1008})

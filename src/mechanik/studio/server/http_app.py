@@ -1,8 +1,8 @@
 """HTTP application of the studio: page files, uploads, meshes, downloads and the list of solver methods.
 
-Page files come from a table that is made at start; no other file of the disk can be requested. The options of solver
-methods are read from their source code, since an import may compile kernels. Uploads are limited while they arrive and
-are read in a thread, without a temporary file.
+Page files come from a table that is made at the start of the server; no other file of the disk can be requested. The
+options of solver methods are read from their source code, since an import may compile kernels. The size and the time of
+an upload are checked while its data arrives. Uploads are parsed in a thread, without a temporary file.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PageFile:
 
 
 def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
-    """Return every file of the built page and every picture, by the path of its address.
+    """Return every file of the built page and every picture, by the path in its URL.
 
     Args:
         page: folder of the built page; None: the page that is installed with Mechanik.
@@ -87,19 +87,22 @@ def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
     table.update({f"/pictures/{name}": file for name, file in _files_below(PICTURE_FOLDER)})
     table["/"] = table.pop(f"/{INDEX_FILE}")
     if f"/{ICON_FILE}" in table:
-        table["/favicon.ico"] = table[f"/{ICON_FILE}"]  # some browsers request it whatever the page declares
+        # some browsers request this file even if the page names another icon
+        table["/favicon.ico"] = table[f"/{ICON_FILE}"]
     return table
 
 
 def _files_below(folder: Path) -> list[tuple[str, PageFile]]:
     files: list[tuple[str, PageFile]] = []
     for path in sorted(folder.rglob("*")):
-        media = PAGE_MEDIA_TYPES.get(path.suffix)
-        if media is None or not path.is_file():
+        media_type = PAGE_MEDIA_TYPES.get(path.suffix)
+        if media_type is None or not path.is_file():
             continue
         name = path.relative_to(folder).as_posix()
-        hashed = name.startswith("assets/")  # the build puts a content hash into these names
-        files.append((name, PageFile(path.read_bytes(), media, CACHE_FOREVER if hashed else CACHE_REVALIDATE)))
+        has_content_hash = name.startswith("assets/")  # Vite adds a content hash to the names in this folder
+        files.append(
+            (name, PageFile(path.read_bytes(), media_type, CACHE_FOREVER if has_content_hash else CACHE_REVALIDATE))
+        )
     return files
 
 
@@ -112,48 +115,61 @@ _SOURCE_LOCK = threading.Lock()
 
 
 def method_infos() -> tuple[MethodInfo, ...]:
-    """Return all solver methods with their options, own options first.
+    """Return all solver methods with their options; the options of a method itself precede the common ones.
 
-    The sources are read once, also when many pages connect at the same time.
+    The sources are read only once, even if many pages connect at the same time.
     """
     with _SOURCE_LOCK:
-        return _methods()
+        return _read_method_infos()
 
 
 @cache
-def _methods() -> tuple[MethodInfo, ...]:
-    about = _attributes(Options.__doc__ or "")
-    hints = {field.name: str(field.type) for field in fields(Options)}
+def _read_method_infos() -> tuple[MethodInfo, ...]:
+    descriptions = _attribute_descriptions(Options.__doc__ or "")
+    annotations = {field.name: str(field.type) for field in fields(Options)}
     common = [
-        _option(name, ast.parse(hints[name], mode="eval").body, getattr(Options(), name), about.get(name, ""))
+        _option_info(
+            name, ast.parse(annotations[name], mode="eval").body, getattr(Options(), name), descriptions.get(name, "")
+        )
         for name in COMMON_OPTIONS
     ]
-    return tuple(_method(name, location, common) for name, location in METHODS.items())
+    return tuple(_read_method_info(name, location, common) for name, location in METHODS.items())
 
 
-def _method(name: str, location: str, common: list[OptionInfo]) -> MethodInfo:
-    module, kind = location.split(":")
+def _read_method_info(name: str, location: str, common: list[OptionInfo]) -> MethodInfo:
+    module, class_name = location.split(":")
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    body = next(part for part in tree.body if isinstance(part, ast.ClassDef) and part.name == kind)
-    about = _attributes(ast.get_docstring(body) or "")
+    definition = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name)
+    descriptions = _attribute_descriptions(ast.get_docstring(definition) or "")
     title = name
     options: list[OptionInfo] = []
-    for line in body.body:
-        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name) or line.value is None:
+    for statement in definition.body:
+        if (
+            not isinstance(statement, ast.AnnAssign)
+            or not isinstance(statement.target, ast.Name)
+            or statement.value is None
+        ):
             continue
-        if "ClassVar" not in ast.unparse(line.annotation):
-            option = line.target.id
-            options.append(_option(option, line.annotation, _number(line.value), about.get(option, "")))
-        elif line.target.id == "title":
-            title = str(ast.literal_eval(line.value))
-    own = {option.name for option in options}
-    return MethodInfo(name, title, [*options, *(option for option in common if option.name not in own)])
+        if "ClassVar" not in ast.unparse(statement.annotation):
+            option_name = statement.target.id
+            options.append(
+                _option_info(
+                    option_name,
+                    statement.annotation,
+                    _literal_default(statement.value),
+                    descriptions.get(option_name, ""),
+                )
+            )
+        elif statement.target.id == "title":
+            title = str(ast.literal_eval(statement.value))
+    specific_names = {option.name for option in options}
+    return MethodInfo(name, title, [*options, *(option for option in common if option.name not in specific_names)])
 
 
-def _option(name: str, annotation: ast.expr, default: Any, about: str) -> OptionInfo:
+def _option_info(name: str, annotation: ast.expr, default: Any, description: str) -> OptionInfo:
     annotation_text = ast.unparse(annotation)
     choices: list[str] = []
     kind: OptionKind = "text"
@@ -168,24 +184,26 @@ def _option(name: str, annotation: ast.expr, default: Any, about: str) -> Option
         kind = "integer"
     elif annotation_text.startswith("float"):
         kind = "number"
-    return OptionInfo(name, kind, _default_value(default, kind), choices, about)
+    return OptionInfo(name, kind, _default_value(default, kind), choices, description)
 
 
 def _default_value(default: Any, kind: OptionKind) -> Value | None:
-    """Return the default if it fits the kind; None for infinities and for words that stand for a number."""
-    fits = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
-    return default if isinstance(default, fits) and (isinstance(default, str) or math.isfinite(default)) else None
+    """Return the default if its type suits the kind; None for infinities and for a word as the default of a number."""
+    accepted_type = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
+    return (
+        default if isinstance(default, accepted_type) and (isinstance(default, str) or math.isfinite(default)) else None
+    )
 
 
-def _number(value: ast.expr) -> Any:
-    """Return a default that is a literal in the source; None for other expressions."""
+def _literal_default(value: ast.expr) -> Any:
+    """Return the value of a literal in the source; None for other expressions."""
     try:
         return ast.literal_eval(value)
     except ValueError:
         return None
 
 
-def _attributes(docstring: str) -> dict[str, str]:
+def _attribute_descriptions(docstring: str) -> dict[str, str]:
     """Return the descriptions in the section `Attributes:` of a docstring, by name."""
     descriptions: dict[str, str] = {}
     names: list[str] = []
@@ -201,8 +219,8 @@ def _attributes(docstring: str) -> dict[str, str]:
     return descriptions
 
 
-NO_SESSION = "The session does not exist any more. Reload the page."
-UPLOAD_BUSY = "Another file is being opened. Wait until it is open."
+NO_SESSION = "The session has ended. Reload the page."
+UPLOAD_BUSY = "Another file is being opened. Wait until it is open, then try again."
 NO_SPACE = "the studio has no memory left for meshes; close other pages, or remove meshes from the zip file"
 MAX_NAME_LENGTH = 200
 OPEN_SECONDS = 60.0
@@ -211,43 +229,43 @@ log = logging.getLogger("mechanik.studio")
 
 
 class UploadEndpoint:
-    """Endpoint `POST /upload/{key}?name=arm.urdf`: the session with that key opens the mechanism in the body.
+    """Endpoint `POST /upload/{key}?name=arm.urdf`: open the mechanism in the body in the session `key`.
 
-    The response is a sentence: status 200 if the mechanism was opened, else 4xx or 500 with the reason.
+    The status is 200 if the mechanism was opened, else 4xx or 500 with a sentence that gives the reason.
     """
 
     def __init__(self, pool: SessionPool, limits: ServerLimits) -> None:
-        self._hosts, self._limits = pool, limits
+        self._pool, self._limits = pool, limits
         self._upload_slots = asyncio.Semaphore(limits.parallel_uploads)
-        self._busy: set[SessionHost] = set()
+        self._busy_hosts: set[SessionHost] = set()
 
     async def __call__(self, request: Request) -> Response:
-        host = self._hosts.find(request.path_params["key"])
+        host = self._pool.find(request.path_params["key"])
         if host is None:
             return PlainTextResponse(NO_SESSION, 404)
         name = request.query_params.get("name", "")
         if not 0 < len(name) <= MAX_NAME_LENGTH:
-            return PlainTextResponse(f"The name of a file has 1 to {MAX_NAME_LENGTH} characters.", 400)
-        if host in self._busy:
+            return PlainTextResponse(f"The name of a file must have 1 to {MAX_NAME_LENGTH} characters.", 400)
+        if host in self._busy_hosts:
             return PlainTextResponse(UPLOAD_BUSY, 409)
-        self._busy.add(host)
+        self._busy_hosts.add(host)
         try:
             return await self._open_upload(request, host, name)
         finally:
-            self._busy.discard(host)
+            self._busy_hosts.discard(host)
 
     async def _open_upload(self, request: Request, host: SessionHost, name: str) -> Response:
         async with self._upload_slots:  # limits how many uploads are in memory
             try:
-                data = await self._body(request)
-                await run_in_threadpool(self._open, host, name, data)
+                data = await self._read_body(request)
+                await run_in_threadpool(self._open_mechanism, host, name, data)
             except ClientDisconnect:
                 return Response(status_code=400)
             except TimeoutError:
-                return PlainTextResponse("The upload took too long.", 408)
+                return PlainTextResponse("The upload took too long. Try again, or upload a smaller file.", 408)
             except CancelledError:
                 return PlainTextResponse(NO_SESSION, 404)
-            except _TooLarge:
+            except _UploadTooLarge:
                 limit = self._limits.max_upload_bytes // 1_000_000
                 return PlainTextResponse(f"The file is larger than {limit} MB.", 413)
             except MechanikError as error:
@@ -257,30 +275,30 @@ class UploadEndpoint:
                 return PlainTextResponse(INTERNAL_ERROR, 500)
         return PlainTextResponse("opened")
 
-    async def _body(self, request: Request) -> bytes:
+    async def _read_body(self, request: Request) -> bytes:
         limit = self._limits.max_upload_bytes
         length = request.headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > limit:
-            raise _TooLarge
+            raise _UploadTooLarge
         data = bytearray()
         async with asyncio.timeout(self._limits.upload_seconds):
             async for chunk in request.stream():
                 data += chunk
                 if len(data) > limit:
-                    raise _TooLarge
+                    raise _UploadTooLarge
         return bytes(data)
 
-    def _open(self, host: SessionHost, name: str, data: bytes) -> None:
+    def _open_mechanism(self, host: SessionHost, name: str, data: bytes) -> None:
         from mechanik.formats.load_bytes import load_bytes
 
         mechanism, files = load_bytes(name, data)
         check_upload_size(mechanism)
-        if self._hosts.stored_file_bytes(host) + sum(map(len, files.values())) > self._limits.max_stored_bytes:
+        if self._pool.stored_file_bytes(host) + sum(map(len, files.values())) > self._limits.max_stored_bytes:
             raise InvalidOperation(NO_SPACE)
         host.submit_call(lambda session: session.open(mechanism, title=name, files=files)).result(OPEN_SECONDS)
 
 
-class _TooLarge(Exception):
+class _UploadTooLarge(Exception):
     pass
 
 
@@ -295,18 +313,18 @@ def make_app(
     limits: ServerLimits,
     sockets: OpenSockets,
 ) -> ASGIApp:
-    """Return the ASGI application with all routes, behind the access control.
+    """Return the ASGI application with all routes; the access control checks each request first.
 
     /                             the page; with ?token= or ?once= the login
     /assets/..., /pictures/...    page files
     /ws                           websocket of a session
-    /return                       POST: the cookie again, for a page with its return key; see `AuthMiddleware`
-    /upload/{key}                 POST: a file for the session
+    /return                       POST: set the cookie again for a page with a return key; see `AuthMiddleware`
+    /upload/{key}                 POST: upload a file to the session
     /mesh/{key}/{number}          a mesh of the mechanism of the session
-    /download/{key}/{file}        a file that the session has made
+    /download/{key}/{file}        a file that the session has written
     """
 
-    shown = [entry if entry.picture in files else structs.replace(entry, picture="") for entry in entries]
+    shown_entries = [entry if entry.picture in files else structs.replace(entry, picture="") for entry in entries]
 
     def welcome(key: str, return_key: str) -> Welcome:
         is_shared = pool.shared_host is not None
@@ -314,15 +332,15 @@ def make_app(
             __version__,
             key,
             return_key,
-            shown,
+            shown_entries,
             list(method_infos()),
             list(GOAL_KINDS),
             limits.max_upload_bytes,
             is_shared,
         )
 
-    def answer(data: bytes, media: str, headers: Mapping[str, str]) -> Response:
-        return ChunkedResponse(data, media, headers, limits.stall_seconds, sockets.abort)
+    def chunked_response(data: bytes, media_type: str, headers: Mapping[str, str]) -> Response:
+        return ChunkedResponse(data, media_type, headers, limits.stall_seconds, sockets.abort)
 
     async def websocket(socket: WebSocket) -> None:
         await serve_page(socket, access, pool, welcome, limits, lambda: sockets.abort(socket.scope.get("client")))
@@ -332,26 +350,26 @@ def make_app(
         if host is None:
             return _not_found()
         try:
-            data, media = await run_in_threadpool(host.session.read_mesh, request.path_params["number"])
+            data, media_type = await run_in_threadpool(host.session.read_mesh, request.path_params["number"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
-        return answer(data, media, {"cache-control": "private, max-age=3600"})
+        return chunked_response(data, media_type, {"cache-control": "private, max-age=3600"})
 
     async def download(request: Request) -> Response:
         host = pool.find(request.path_params["key"])
         if host is None:
             return _not_found()
         try:
-            data, media, name = await run_in_threadpool(host.session.read_download, request.path_params["file"])
+            data, media_type, name = await run_in_threadpool(host.session.read_download, request.path_params["file"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
-        return answer(data, media, {"content-disposition": _attachment(name)})
+        return chunked_response(data, media_type, {"content-disposition": _content_disposition(name)})
 
     async def file(request: Request) -> Response:
         page_file = files.get(request.url.path)
         if page_file is None:
             return _not_found()
-        return answer(page_file.data, page_file.media_type, {"cache-control": page_file.cache_control})
+        return chunked_response(page_file.data, page_file.media_type, {"cache-control": page_file.cache_control})
 
     app = Starlette(
         routes=[
@@ -369,7 +387,7 @@ def _not_found() -> Response:
     return PlainTextResponse(NOT_FOUND, 404)
 
 
-def _attachment(name: str) -> str:
+def _content_disposition(name: str) -> str:
     """Return a `Content-Disposition` header for any file name."""
-    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100].lstrip(".") or "file"
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name[:100], safe='')}"
+    ascii_name = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100].lstrip(".") or "file"
+    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name[:100], safe='')}"

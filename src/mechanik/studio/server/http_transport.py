@@ -1,4 +1,4 @@
-"""HTTP and websocket transport with limits: chunked responses, a maximum number of sockets, no idle clients."""
+"""Transport limits for HTTP and websockets: chunked responses, maximum number of sockets, timeouts of idle clients."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CHUNK_BYTES = 256_000
 class ChunkedResponse(Response):
     """A response that is sent in chunks, so that data for a slow client does not pile up in memory.
 
-    The next chunk is sent when most of the last one was read. A client that reads nothing for `stall_seconds` is
-    aborted.
+    The next chunk is sent when the client has read most of the previous chunk. The connection of a client that does not
+    read a chunk within `stall_seconds` is aborted.
 
     Args:
         stall_seconds: maximum time for a chunk, s.
-        abort: ends the connection of a client, given as in the ASGI scope.
+        abort: ends the connection of a client; its argument is the address of the client as in the ASGI scope.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class ChunkedResponse(Response):
         abort: Callable[[Any], None],
     ) -> None:
         super().__init__(b"", 200, {"content-type": media_type, **headers, "content-length": str(len(data))})
-        self._data, self._patience, self._cut = data, stall_seconds, abort
+        self._data, self._stall_seconds, self._abort = data, stall_seconds, abort
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         try:
-            for at in range(0, len(self._data), CHUNK_BYTES):
-                piece = self._data[at : at + CHUNK_BYTES]
-                async with asyncio.timeout(self._patience):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            for start in range(0, len(self._data), CHUNK_BYTES):
+                chunk = self._data[start : start + CHUNK_BYTES]
+                async with asyncio.timeout(self._stall_seconds):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
         except TimeoutError:
-            self._cut(scope.get("client"))
+            self._abort(scope.get("client"))
             return
         await send({"type": "http.response.body", "body": b""})
 
@@ -65,21 +65,21 @@ class OpenSockets:
         self._open: WeakValueDictionary[Any, asyncio.Transport] = WeakValueDictionary()
 
     def add(self, transport: asyncio.Transport) -> bool:
-        """Register a socket; False if there are too many."""
+        """Register a socket; return False if too many sockets are open."""
         if len(self._open) >= self.limits.max_connections:
-            self._forget_closed()
+            self._remove_closed()
             if len(self._open) >= self.limits.max_connections:
                 return False
-        self._open[_name(transport.get_extra_info("peername"))] = transport
+        self._open[_host_and_port(transport.get_extra_info("peername"))] = transport
         return True
 
     def abort(self, client: Any) -> None:
-        """Close a connection at once; unsent data is discarded."""
-        transport = self._open.pop(_name(client), None)
+        """Close a connection immediately; unsent data is discarded."""
+        transport = self._open.pop(_host_and_port(client), None)
         if transport is not None:
             transport.abort()
 
-    def _forget_closed(self) -> None:
+    def _remove_closed(self) -> None:
         for name, transport in list(self._open.items()):
             if transport.is_closing():
                 self._open.pop(name, None)
@@ -89,7 +89,7 @@ class OpenSockets:
         sockets = self
 
         class Http(H11Protocol):
-            cycle: Any  # the newest request; None before the first
+            cycle: Any  # the newest request; None before the first request
             _last_cycle: Any = None
             _unsent = 0
 
@@ -101,11 +101,12 @@ class OpenSockets:
                     transport.abort()
 
             def _abort_if_idle(self) -> None:
-                if self.transport.is_closing() or self.transport.get_protocol() is not self:  # or now a websocket
+                # a connection with another protocol was upgraded to a websocket
+                if self.transport.is_closing() or self.transport.get_protocol() is not self:
                     return
                 unsent, unsent_before = self.transport.get_write_buffer_size(), self._unsent
                 is_idle = self.cycle is self._last_cycle and (self.cycle is None or self.cycle.response_complete)
-                if is_idle and unsent in (0, unsent_before):  # else the end of a long response is still being sent
+                if is_idle and unsent in (0, unsent_before):  # otherwise the end of a long response is still being sent
                     self.transport.abort()
                     return
                 self._last_cycle, self._unsent = self.cycle, unsent
@@ -123,22 +124,24 @@ class OpenSockets:
         class Websocket(WebSocketsSansIOProtocol):
             def connection_made(self, transport: asyncio.BaseTransport) -> None:
                 super().connection_made(transport)
-                self._bytes = TokenBucket(limits.bytes_per_second, 4 * limits.max_message_bytes)
+                self._byte_bucket = TokenBucket(limits.bytes_per_second, 4 * limits.max_message_bytes)
 
             def data_received(self, data: bytes) -> None:
-                if self.transport.get_write_buffer_size() > limits.max_unsent_bytes or not self._bytes.take(len(data)):
+                if self.transport.get_write_buffer_size() > limits.max_unsent_bytes or not self._byte_bucket.take(
+                    len(data)
+                ):
                     self.transport.abort()
                 else:
                     super().data_received(data)
 
             def send_receive_event_to_app(self) -> None:
-                # else reading pauses and resumes for each message, which costs two system calls
+                # by default, reading pauses and resumes for each message, which costs two system calls
                 self.read_paused = self.queue.qsize() < MAX_UNREAD_MESSAGES
                 super().send_receive_event_to_app()
 
         return Websocket
 
 
-def _name(address: Any) -> tuple[Any, ...]:
-    """Return host and port; an IPv6 socket reports four fields, and a request two."""
+def _host_and_port(address: Any) -> tuple[Any, ...]:
+    """Return host and port; an IPv6 socket reports four fields, a request only these two."""
     return tuple(address or ())[:2]

@@ -1,4 +1,4 @@
-"""Start and stop of the studio server, which runs in a thread."""
+"""Start and stop the studio server, which runs in a thread."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 FIRST_PORT = 8230
-"""First port that is tried when none is given, so that the next start usually has the same address."""
+"""Port that is tried first if no port is given; with a fixed number the next start usually has the same address."""
 PORTS_TRIED = 20
+"""Number of consecutive ports that are tried before any free port is used."""
 DEFAULT_LIMITS = ServerLimits()
 StartContent = Mechanism | tuple[Literal["gallery", "scene"], str] | None
 """What a new page shows: a copy of a mechanism, a gallery entry or a scene; None: the start page."""
@@ -40,19 +41,21 @@ class Server:
     """A running studio server, made by `serve`.
 
     Attributes:
-        host, port: where it listens.
-        address: address without token.
-        link: address with the token; every browser that opens it gets access.
+        host, port: address and port on which the server listens.
+        address: URL without the token.
+        link: URL with the token; every browser that opens it gets access.
         access: tokens of the server.
-        pool: sessions of its pages.
+        pool: sessions of the pages.
     """
 
     def __init__(self, listening: socket.socket, server: uvicorn.Server, access: AccessKeys, pool: SessionPool) -> None:
         host, port = listening.getsockname()[:2]
         self.host, self.port = str(host), int(port)
         self.access, self.pool = access, pool
-        shown = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
-        self.address = f"http://{shown}:{self.port}/"
+        url_host = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(
+            self.host, f"[{self.host}]" if ":" in self.host else self.host
+        )
+        self.address = f"http://{url_host}:{self.port}/"
         self.link = f"{self.address}?token={access.token}"
         self._server, self._socket = server, listening
         self._thread = threading.Thread(target=server.run, args=([listening],), name="mechanik studio", daemon=True)
@@ -63,9 +66,9 @@ class Server:
         return self._thread.is_alive()
 
     def open_browser(self) -> bool:
-        """Open the studio in the browser of this machine; False if there is none.
+        """Open the studio in the browser of this machine; return False if there is no browser.
 
-        The address contains a one-time code, since every user can read the command line of the browser.
+        The address contains a one-time code, since every user of the machine can read the command line of the browser.
         """
         return webbrowser.open(f"{self.address}?once={self.access.new_one_time_code()}")
 
@@ -96,7 +99,7 @@ def serve(
 
     Args:
         start: what each new page shows.
-        host: address to listen on; every address but the loopback can be reached from other machines.
+        host: address to listen on; other machines can reach every address except the loopback address.
         port: 0: any free port; None: the first free port from `FIRST_PORT` on.
         page: folder of the built page; None: the page that is installed with Mechanik.
         limits: limits for clients.
@@ -107,8 +110,8 @@ def serve(
         StudioError: the host or port cannot be used.
         FileMissing: the page is not built.
     """
-    for need in ("starlette", "uvicorn", "websockets"):
-        if importlib.util.find_spec(need) is None:
+    for package in ("starlette", "uvicorn", "websockets"):
+        if importlib.util.find_spec(package) is None:
             raise MissingExtra("the studio", "studio")
     import uvicorn
 
@@ -120,7 +123,7 @@ def serve(
     files = load_page_files(page)
     listening = _listen(host, port)
     access = AccessKeys(host, listening.getsockname()[1])
-    pool = SessionPool(_maker(start), limits, is_shared)
+    pool = SessionPool(_session_factory(start), limits, is_shared)
     sockets = OpenSockets(limits)
     config = uvicorn.Config(
         make_app(access, pool, files, start_page_entries(), limits, sockets),
@@ -132,11 +135,11 @@ def serve(
         log_level="critical",  # no log lines for the actions of clients; our own errors are logged elsewhere
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # else a header could forge the address of the client
+        proxy_headers=False,  # otherwise a header could forge the address of the client
         ws_max_size=limits.max_message_bytes,
         ws_ping_interval=limits.ping_seconds,
         ws_ping_timeout=limits.ping_seconds,
-        ws_per_message_deflate=False,  # on one machine compression only costs time
+        ws_per_message_deflate=False,  # compression only costs time if server and browser run on one machine
         timeout_graceful_shutdown=1,
     )
     return Server(listening, uvicorn.Server(config), access, pool)
@@ -150,12 +153,11 @@ def is_loopback(host: str) -> bool:
     return False
 
 
-def _maker(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[bytes], None], str], Session]:
-    def make(tell: Callable[[Event], None], show: Callable[[bytes], None], key: str) -> Session:
-        scenes = cast(
-            "Mapping[str, Callable[[], OpenableScene]]", SCENES
-        )  # pyright does not accept a class variable as a property
-        session = Session(tell, show, scenes=scenes, key=key)
+def _session_factory(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[bytes], None], str], Session]:
+    def make_session(send_event: Callable[[Event], None], send_frame: Callable[[bytes], None], key: str) -> Session:
+        # pyright does not accept a class variable as a property
+        scenes = cast("Mapping[str, Callable[[], OpenableScene]]", SCENES)
+        session = Session(send_event, send_frame, scenes=scenes, key=key)
         try:
             if isinstance(start, Mechanism):
                 session.open(start)
@@ -167,27 +169,27 @@ def _maker(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[
             raise
         return session
 
-    return make
+    return make_session
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """Return a listening socket; a browser that opens the link before the server has started waits in its queue."""
+    """Return a listening socket; it queues a browser that connects before the server has started."""
     ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
-    for k, tried in enumerate(ports):
+    for k, candidate in enumerate(ports):
         listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
-            if sys.platform != "win32":  # on Windows it would let two servers share the port
+            if sys.platform != "win32":  # on Windows this option would let two servers share the port
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((host, tried))
+            listening.bind((host, candidate))
             listening.listen(128)
             return listening
         except OSError as error:
             listening.close()
             if isinstance(error, socket.gaierror) or k == len(ports) - 1:
-                raise StudioError(_listen_error(host, tried, error)) from None
+                raise StudioError(_listen_error(host, candidate, error)) from None
         except OverflowError:
             listening.close()
-            raise StudioError(f"a port is a number from 0 to 65535, not {tried}") from None
+            raise StudioError(f"a port must be a number from 0 to 65535, not {candidate}") from None
     raise AssertionError
 
 

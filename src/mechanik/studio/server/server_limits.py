@@ -1,4 +1,4 @@
-"""Limits for the clients of the studio server, and the token bucket that enforces rates."""
+"""Limits for the clients of the studio server, and the token bucket that enforces the rate limits."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ class ServerLimits:
 
     Attributes:
         max_sessions: number of sessions at the same time.
-        new_sessions_per_second: rate of new sessions; bursts up to `max_sessions`.
+        new_sessions_per_second: rate of new sessions; a burst of `max_sessions` is allowed.
         reconnect_seconds: how long a session waits for a page whose connection was lost, s.
-        reload_seconds: how long a session waits for a page that was closed or left, since it may be reloaded, s.
-        max_upload_bytes: size of an upload.
-        max_message_bytes: size of a websocket message.
-        parallel_uploads: uploads that are read at the same time; others wait. A second upload to the same session is
-            rejected.
+        reload_seconds: how long a session waits for a page that was closed or left, since it may be a reload, s.
+        max_upload_bytes: size of an upload, bytes.
+        max_message_bytes: size of a websocket message, bytes.
+        parallel_uploads: uploads that are read at the same time; further uploads wait. A second upload to the same
+            session is rejected.
         max_stored_bytes: mesh files of all sessions together, bytes.
         upload_seconds: time for the body of an upload to arrive, s.
-        max_pending_events, max_pending_characters: events that may wait for a page that does not read them, and their
-            length in total; more end the connection.
-        stall_seconds: time for which a page may read nothing at all, s.
-        requests_per_second, drags_per_second, messages_per_second: rates, with bursts of twice as many. More requests
-            are rejected; of more drag updates only the newest waits; a client with more messages is dropped.
-        max_refusals: consecutive requests rejected by the rate limit after which a client is dropped.
-        max_pending_requests: requests that may wait for the running one.
-        bytes_per_second: rate of received bytes of a websocket; bursts of four messages of maximum size.
-        max_unsent_bytes: bytes that may wait in a socket whose client still sends.
-        max_connections: open sockets, with those that have not sent a request yet.
+        max_pending_events, max_pending_characters: number and total length of the events that may wait for a page that
+            does not read them; the connection of a page with more is closed.
+        stall_seconds: time after which the connection of a page that reads nothing is closed, s.
+        requests_per_second, drags_per_second, messages_per_second: rates; a burst of twice as many is allowed. Requests
+            above the limit are rejected. Of the drag updates above the limit only the newest is kept. A client with too
+            many messages is disconnected.
+        max_refusals: number of consecutive requests rejected by the rate limit after which a client is disconnected.
+        max_pending_requests: requests that may wait while another one runs.
+        bytes_per_second: rate of received bytes of a websocket; a burst of four messages of maximum size is allowed.
+        max_unsent_bytes: bytes that may wait in a socket while its client sends more messages.
+        max_connections: number of open sockets, including those without a request.
         first_request_seconds: time in which a client must start a request, s.
         ping_seconds: interval of websocket pings, and time for the reply, s.
     """
@@ -61,17 +62,18 @@ class ServerLimits:
 
 
 class TokenBucket:
-    """A token bucket for rate limits: it holds at most `capacity` tokens and gains `rate` tokens per second."""
+    """A token bucket for rate limits: it contains at most `capacity` tokens and gains `rate` tokens per second."""
 
     def __init__(self, rate: float, capacity: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._capacity, self._clock = rate, capacity, clock
-        self._tokens, self._filled = capacity, clock()
+        self._tokens, self._fill_time = capacity, clock()
 
     def take(self, tokens: float = 1.0) -> bool:
         """Take `tokens` and return True, or take none and return False if there are too few."""
-        now = max(self._filled, self._clock())  # the clock may run backwards between cores; that must not remove tokens
-        self._tokens = min(self._capacity, self._tokens + (now - self._filled) * self._rate)
-        self._filled = now
+        # the clocks of two cores may differ; a clock that runs backwards must not remove tokens
+        now = max(self._fill_time, self._clock())
+        self._tokens = min(self._capacity, self._tokens + (now - self._fill_time) * self._rate)
+        self._fill_time = now
         if self._tokens < tokens:
             return False
         self._tokens -= tokens
@@ -80,5 +82,5 @@ class TokenBucket:
     @property
     def seconds_until_token(self) -> float:
         """Time until one token is available, s."""
-        missing = 1.0 - self._tokens - max(0.0, self._clock() - self._filled) * self._rate
+        missing = 1.0 - self._tokens - max(0.0, self._clock() - self._fill_time) * self._rate
         return max(0.0, missing / self._rate)

@@ -1,4 +1,4 @@
-"""Host of a session: its worker thread, its queue of jobs, and the outboxes of the pages that show it."""
+"""Host of a session: runs the session in a worker thread, queues its jobs, and sends its output to the pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from mechanik.studio.messages.requests import EndDrag, StartGoalDrag, StartJoint
 from mechanik.studio.session.session import Session
 
 LAYER_OFFSET = 8 * StateHeader._fields.index("layer")
+"""Position of the layer number in a frame, bytes."""
 MAX_LAYERS = 16
-"""Number of frame layers; higher layers share the last slot.
+"""Number of frame layers in an outbox; layers with higher numbers share the last place.
 
 A page shows at most the main solver and six compared methods.
 """
@@ -33,32 +34,38 @@ A page shows at most the main solver and six compared methods.
 class Outbox:
     """Queue of messages to one page: all events, and the newest frame of each layer, in order of arrival.
 
-    Any thread may fill it; the event loop in which it was made empties it. A slow page misses frames and gets the
-    newest. Events are never dropped, so too many of them mean that the page is lost (`is_full`). The reply to a request
-    comes after the frames that show its effect. No frame is sent before the page knows the model (`allow_frames`).
+    Any thread may add messages; only the event loop that created the outbox removes them. A slow page gets only the
+    newest frames. Events are never dropped, so a page with too many unread events must be disconnected (`is_full`). The
+    reply to a request follows the frames that show its effect. No frame is sent before the page has received the model
+    (`allow_frames`).
     """
 
     def __init__(self, max_events: int, max_characters: int = 16_000_000) -> None:
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
         self._lock = threading.Lock()
-        self._most, self._most_letters, self._characters = max_events, max_characters, 0
-        self._items: dict[int, str | bytes] = {}  # events under growing numbers, frames under -1 - layer
-        self._numbers, self._events = count(), 0
-        self._is_awake = False
-        self._is_greeted = False
+        self._max_events, self._max_characters, self._character_count = max_events, max_characters, 0
+        self._items: dict[int, str | bytes] = {}  # keys: increasing numbers of events; -1 - layer of frames
+        self._event_keys, self._event_count = count(), 0
+        self._is_wake_scheduled = False
+        self._frames_allowed = False
         self.is_full = False
 
     def put_event(self, text: str) -> None:
         with self._lock:
-            self._characters += len(text)
-            is_alone = self._events == 0  # one event is always accepted, however large
-            if is_alone or (self._events < self._most and self._characters <= self._most_letters):
-                self._items[next(self._numbers)] = text
-                self._events += 1
+            self._character_count += len(text)
+            is_only_event = self._event_count == 0  # a single event is accepted at any length
+            if is_only_event or (
+                self._event_count < self._max_events and self._character_count <= self._max_characters
+            ):
+                self._items[next(self._event_keys)] = text
+                self._event_count += 1
             else:
                 self.is_full = True
-                self._items, self._events = self._frames(), 0  # the page will not read them
+                self._items, self._event_count = (
+                    self._frames(),
+                    0,
+                )  # the page is disconnected and will not read its events
             self._wake()
 
     def put_frame(self, frame: bytes) -> None:
@@ -70,21 +77,21 @@ class Outbox:
             self._wake()
 
     def allow_frames(self) -> None:
-        """Let frames be sent from now on: the page has received the model that they belong to."""
+        """Allow sending frames, after the page has received the model to which they belong."""
         with self._lock:
             for key in self._frames():
                 self._items[key] = self._items.pop(key)  # move frames behind the events
-            self._is_greeted = True
+            self._frames_allowed = True
             self._wake()
 
     async def take_all(self) -> list[str | bytes]:
-        """Return and remove all messages; wait until there is at least one."""
+        """Return and remove all messages that may be sent; wait until there is at least one."""
         await self._ready.wait()
         with self._lock:
-            held_back: dict[int, str | bytes] = {} if self._is_greeted else self._frames()
-            items = [item for key, item in self._items.items() if key not in held_back]
-            self._items, self._events, self._characters = held_back, 0, 0
-            self._is_awake = False
+            held_frames: dict[int, str | bytes] = {} if self._frames_allowed else self._frames()
+            items = [item for key, item in self._items.items() if key not in held_frames]
+            self._items, self._event_count, self._character_count = held_frames, 0, 0
+            self._is_wake_scheduled = False
             self._ready.clear()
         return items
 
@@ -92,22 +99,22 @@ class Outbox:
         return {key: item for key, item in self._items.items() if key < 0}
 
     def _wake(self) -> None:
-        if not self._is_awake:
-            self._is_awake = True
+        if not self._is_wake_scheduled:
+            self._is_wake_scheduled = True
             with contextlib.suppress(RuntimeError):  # the event loop has ended
                 self._loop.call_soon_threadsafe(self._ready.set)
 
 
 ANIMATED_TICK_SECONDS, IDLE_TICK_SECONDS = 1 / 60, 1 / 10
-"""Interval between two ticks of an animated session, and of one that is not animated, s."""
-INTERNAL_ERROR = "internal error of the studio; the log of the server has the reason"
+"""Interval between two ticks of a session with and without a running animation, s."""
+INTERNAL_ERROR = "internal error of the studio; see the reason in the log of the server"
 ID_PATTERN, MAX_ID_LENGTH = re.compile(r'"id": ?(\d{1,15})}$'), 40
 T = TypeVar("T")
 log = logging.getLogger("mechanik.studio")
 
 
 def request_id(text: str) -> int:
-    """Return the id at the end of a request text that is not parsed; -1 if there is none."""
+    """Return the id at the end of a request text, without parsing the text; -1 if there is no id."""
     match = ID_PATTERN.search(text[-MAX_ID_LENGTH:])
     return int(match[1]) if match else -1
 
@@ -121,17 +128,17 @@ class _Job:
     drag: DragUpdate | None = None
     call: Callable[[], None] | None = None
     future: Future[Any] | None = None
-    """Future of a call whose caller waits."""
+    """Result of a call, for a caller that waits."""
 
 
 class SessionHost:
     """Runs a session in a worker thread and connects it with its pages.
 
-    Jobs run in order of arrival. Of drag updates that arrive while another job runs only the newest is kept, so that
-    nothing queues up behind a slow job. A drag update never overtakes a request before it.
+    Jobs run in order of arrival. Of consecutive drag updates that wait for another job only the newest is kept, so drag
+    updates do not accumulate behind a slow job. A drag update never overtakes a request.
 
-    A new page receives the whole state alone. Replies go to the page that sent the request; everything else goes to all
-    pages. When a page leaves, its drag ends.
+    Only a new page receives the complete state. Replies are sent to the page that sent the request; all other messages
+    are sent to all pages. The drag of a page ends when the page is removed.
     """
 
     def __init__(
@@ -144,18 +151,18 @@ class SessionHost:
 
         Args:
             key: key of the session.
-            make_session: makes the session from two functions that take events and frames.
-            send_greeting: sends a new page what does not come from the session.
+            make_session: makes the session from a function that sends events and a function that sends frames.
+            send_greeting: sends events to a new page that do not come from the session, such as the state of kernels.
         """
         self.key = key
-        self._greet = send_greeting
+        self._send_greeting = send_greeting
         self._pages: tuple[Outbox, ...] = ()
-        self._only: Outbox | None = None
+        self._only_receiver: Outbox | None = None
         self._dragging_page: Outbox | None = None
         self._last_problem = ""
         self._jobs: deque[_Job] = deque()
         self._condition = threading.Condition()
-        self._closed = self._is_paused = False
+        self._is_closed = self._is_paused = False
         self._on_closed: Callable[[], None] = lambda: None
         self.session = make_session(self._send_event, self._send_frame)
         self._thread = threading.Thread(target=self._work, name="mechanik studio session", daemon=True)
@@ -173,14 +180,14 @@ class SessionHost:
     def add_page(self, page: Outbox) -> None:
         def greet() -> None:
             with self._condition:
-                self._pages = (*self._pages, page)  # before the greeting, so that the page misses no later event
-            self._only = page
+                self._pages = (*self._pages, page)  # before the greeting, otherwise the page could miss an event
+            self._only_receiver = page
             try:
-                if self._greet is not None:
-                    self._greet(lambda event: page.put_event(write_event(event)))
+                if self._send_greeting is not None:
+                    self._send_greeting(lambda event: page.put_event(write_event(event)))
                 self.session.send_everything()
             finally:
-                self._only = None
+                self._only_receiver = None
                 page.allow_frames()
 
         self._add(_Job(page, call=greet))
@@ -188,7 +195,7 @@ class SessionHost:
     def remove_page(self, page: Outbox) -> None:
         def remove() -> None:
             with self._condition:
-                self._pages = tuple(known for known in self._pages if known is not page)
+                self._pages = tuple(other_page for other_page in self._pages if other_page is not page)
 
         def end_drag() -> None:
             remove()  # again: a queued greeting may have added the page after the first call
@@ -206,17 +213,17 @@ class SessionHost:
             page.put_event(text)
 
     def submit_request(self, page: Outbox, text: str) -> None:
-        """Queue a request as received; the page gets `RequestDone` or `RequestRefused`."""
+        """Queue the text of a request; the page gets `RequestDone` or `RequestRefused`."""
         self._add(_Job(page, text=text))
 
     def submit_drag(self, page: Outbox, update: DragUpdate) -> None:
-        """Queue a drag update of a page."""
+        """Queue a drag update of a page; it replaces a drag update of this page at the end of the queue."""
         with self._condition:
-            if self._closed:
+            if self._is_closed:
                 return
-            last = self._jobs[-1] if self._jobs else None
-            if last is not None and last.drag is not None and last.page is page:
-                last.drag = update
+            last_job = self._jobs[-1] if self._jobs else None
+            if last_job is not None and last_job.drag is not None and last_job.page is page:
+                last_job.drag = update
             else:
                 self._jobs.append(_Job(page, drag=update))
             self._condition.notify()
@@ -233,7 +240,7 @@ class SessionHost:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(function(self.session))
-                except BaseException as error:  # passed on to the caller, who waits for the future
+                except BaseException as error:  # raised again by `Future.result` in the thread of the caller
                     future.set_exception(error)
 
         self._add(_Job(None, call=run, future=future))
@@ -248,7 +255,7 @@ class SessionHost:
         """
         with self._condition:
             self._on_closed = on_closed or self._on_closed
-            self._closed = True
+            self._is_closed = True
             dropped_jobs = list(self._jobs)
             self._jobs.clear()
             self._condition.notify()
@@ -259,7 +266,7 @@ class SessionHost:
             self._thread.join(timeout)
 
     def pause(self) -> None:
-        """Stop animations while no page is connected, for a page that may come back."""
+        """Stop animations while the host waits for its page to reconnect."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -269,7 +276,7 @@ class SessionHost:
 
     def _add(self, job: _Job) -> None:
         with self._condition:
-            if not self._closed:
+            if not self._is_closed:
                 self._jobs.append(job)
                 self._condition.notify()
                 return
@@ -277,20 +284,22 @@ class SessionHost:
             job.future.cancel()
 
     def _work(self) -> None:
-        due = time.monotonic()
+        next_tick = time.monotonic()
         while True:
             with self._condition:
-                if not self._jobs and not self._closed:
-                    self._condition.wait(max(0.0, due - time.monotonic()))
-                if self._closed:
+                if not self._jobs and not self._is_closed:
+                    self._condition.wait(max(0.0, next_tick - time.monotonic()))
+                if self._is_closed:
                     break
                 job = self._jobs.popleft() if self._jobs else None
             if job is not None:
                 self._run_job(job)
             now = time.monotonic()
-            if now >= due:
-                due = now + (
-                    ANIMATED_TICK_SECONDS if self._guarded(lambda now=now: self._tick(now), None) else IDLE_TICK_SECONDS
+            if now >= next_tick:
+                next_tick = now + (
+                    ANIMATED_TICK_SECONDS
+                    if self._run_guarded(lambda now=now: self._tick(now), None)
+                    else IDLE_TICK_SECONDS
                 )
         self._pages = ()
         with contextlib.suppress(Exception):
@@ -299,7 +308,7 @@ class SessionHost:
         self._on_closed()
 
     def _tick(self, now: float) -> bool:
-        """Advance the session; return whether the next tick should come at display rate."""
+        """Advance the session; return whether the next tick follows after `ANIMATED_TICK_SECONDS`."""
         if self._is_paused:
             return False
         self.session.tick(now)
@@ -307,15 +316,15 @@ class SessionHost:
 
     def _run_job(self, job: _Job) -> None:
         if job.call is not None:
-            self._guarded(job.call, job.page)
+            self._run_guarded(job.call, job.page)
         elif job.drag is not None:
             update = job.drag
-            self._guarded(lambda: self.session.drag_to(update), job.page)
+            self._run_guarded(lambda: self.session.drag_to(update), job.page)
         elif job.text is not None:
             self._run_request(job.text, job.page)
 
     def _run_request(self, text: str, page: Outbox | None) -> None:
-        def carry_out() -> None:
+        def handle() -> None:
             request = read_request(text)
             self.session.handle_request(request)
             if isinstance(request, StartGoalDrag | StartJointDrag | StartObstacleDrag | StartLinkDrag):
@@ -325,12 +334,13 @@ class SessionHost:
             if page is not None:
                 page.put_event(write_event(RequestDone(request.id)))
 
-        self._guarded(carry_out, page, request_id(text))
+        self._run_guarded(handle, page, request_id(text))
 
-    def _guarded(self, function: Callable[[], T], page: Outbox | None, number: int = -1) -> T | None:
-        """Return the result of `function`; errors never end the thread.
+    def _run_guarded(self, function: Callable[[], T], page: Outbox | None, id_of_request: int = -1) -> T | None:
+        """Return the result of `function`; report an error and return None.
 
-        A `MechanikError` is reported to the page. Any other exception is a defect of the studio and is logged.
+        A `MechanikError` is reported to the page. Any other exception is a defect of the studio and is logged. No
+        exception ends the thread.
         """
         try:
             return function()
@@ -344,14 +354,14 @@ class SessionHost:
                 log.error("the studio: %s", problem)
             self._last_problem = problem
         if page is not None:
-            page.put_event(write_event(RequestRefused(number, message)))
+            page.put_event(write_event(RequestRefused(id_of_request, message)))
         return None
 
     # ---- output of the session, from any thread -----------------------------------------------
 
     def _send_event(self, event: Event) -> None:
         text = write_event(event)
-        # frames refer to the last goal order that was sent, so all pages must receive it
+        # a frame lists goals in the order of the last `Goals` event, so all pages must receive this event
         for page in self._pages if isinstance(event, Goals) else self._receivers():
             page.put_event(text)
 
@@ -360,7 +370,7 @@ class SessionHost:
             page.put_frame(frame)
 
     def _receivers(self) -> tuple[Outbox, ...]:
-        only = self._only
-        if only is not None and threading.current_thread() is self._thread:
-            return (only,)
+        receiver = self._only_receiver
+        if receiver is not None and threading.current_thread() is self._thread:
+            return (receiver,)
         return self._pages

@@ -1,25 +1,15 @@
-"""Output of a session: state subscribers of programs, the events that keep pages up to date, and the model they show.
-
-Subscribers run in a thread of their own. In the thread of the solver they could deadlock, since they may call session
-methods that wait for that thread.
-"""
+"""Output of a session to its pages: the events that keep them up to date, and the model that they show."""
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec import structs
 
 from mechanik.collision import Obstacle
 from mechanik.model import HalfSpace, HeightField, ShapeInstance
-from mechanik.motion.live import LiveState
 from mechanik.objectives import Terrain
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import events
@@ -31,90 +21,8 @@ from mechanik.studio.session.edit_state import CollisionSettings, EditState, pos
 from mechanik.studio.session.loaded_model import LoadedModel, MeshStore, bounding_sphere, model_info
 from mechanik.studio.session.model_index import dof_infos
 from mechanik.studio.session.motion_recorder import MotionRecorder
-from mechanik.studio.session.solver_session import SessionState, SolverCallbacks, SolverSession
+from mechanik.studio.session.solver_session import SessionState, SolverOutputs, SolverSession, StateSubscribers
 from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
-
-StateSubscriber = Callable[[LiveState], object]
-StateNumber = tuple[int, int]
-"""Number of the solver session that a state comes from, and its `sequence` there; both only grow."""
-MAX_QUEUED_STATES = 256
-"""Maximum number of queued states; if subscribers are slower than the solver, the oldest are dropped."""
-log = logging.getLogger("mechanik.studio")
-
-
-class StateSubscribers:
-    """Calls subscribers with each state, in a thread that starts with the first subscriber and ends with `close`."""
-
-    def __init__(self) -> None:
-        self._subscribers: list[StateSubscriber] = []
-        self._states: deque[tuple[StateNumber, LiveState]] = deque(maxlen=MAX_QUEUED_STATES)
-        self._last_published: StateNumber = (0, -1)
-        self._condition = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._is_closed = False
-
-    def add(self, subscriber: StateSubscriber) -> Callable[[], None]:
-        """Add a subscriber; return a function that removes it."""
-        with self._condition:
-            self._subscribers.append(subscriber)
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="mechanik state subscribers", daemon=True)
-                self._thread.start()
-
-        def remove() -> None:
-            with self._condition:
-                if subscriber in self._subscribers:
-                    self._subscribers.remove(subscriber)
-
-        return remove
-
-    def publish(self, number: StateNumber, state: LiveState) -> None:
-        """Queue a new state; never waits for a subscriber."""
-        with self._condition:
-            if self._thread is None:
-                self._last_published = number
-            else:
-                self._states.append((number, state))
-                self._condition.notify_all()
-
-    def wait(self, number: StateNumber, timeout: float) -> None:
-        """Wait until all subscribers have received this state or a newer one, at most `timeout` s.
-
-        Subscribers must not call it.
-        """
-        deadline = time.monotonic() + timeout
-        with self._condition:
-            while self._last_published < number and not self._is_closed:
-                remaining = deadline - time.monotonic()
-                if remaining <= 0.0:
-                    return
-                self._condition.wait(remaining)
-
-    def close(self) -> None:
-        """Start no further call."""
-        with self._condition:
-            self._is_closed = True
-            self._condition.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._condition:
-                while not self._states and not self._is_closed:
-                    self._condition.wait()
-                if self._is_closed:
-                    return
-                (number, state), subscribers = self._states.popleft(), tuple(self._subscribers)
-            for subscriber in subscribers:
-                try:
-                    subscriber(state)
-                except Exception as error:
-                    log.error("a callback is not called again: %s: %s", type(error).__name__, error)
-                    with self._condition:
-                        if subscriber in self._subscribers:
-                            self._subscribers.remove(subscriber)
-            with self._condition:
-                self._last_published = number
-                self._condition.notify_all()
 
 
 class PageOutput:
@@ -240,15 +148,18 @@ class Broadcaster:
             running = solver_session.running
         self._output.broadcast(events.Solving(running, edit_state.solver, dict(edit_state.options), text))
 
-    def broadcast_collisions(self, before: CollisionSettings | None = None) -> None:
-        """Send collision settings and obstacles; with `before`, only what has changed since."""
+    def broadcast_collisions(self, previous_settings: CollisionSettings | None = None) -> None:
+        """Send collision settings and obstacles; with `previous_settings`, only what has changed since."""
         active = self._state.active
-        now = active.edit_state.collisions
-        if before is None or now.obstacles is not before.obstacles:
-            active.model.meshes.add_shapes(obstacle.shape for obstacle in now.obstacles)
+        settings = active.edit_state.collisions
+        if previous_settings is None or settings.obstacles is not previous_settings.obstacles:
+            active.model.meshes.add_shapes(obstacle.shape for obstacle in settings.obstacles)
             self._output.broadcast(self.obstacles_event())
-        if before is None or (now.mode, now.clearance) != (before.mode, before.clearance):
-            self._output.broadcast(events.Collisions(now.mode, now.clearance))
+        if previous_settings is None or (settings.mode, settings.clearance) != (
+            previous_settings.mode,
+            previous_settings.clearance,
+        ):
+            self._output.broadcast(events.Collisions(settings.mode, settings.clearance))
 
     def obstacles_event(self) -> events.Obstacles:
         """Return the `Obstacles` event of the present edit state."""
@@ -270,10 +181,13 @@ class Broadcaster:
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
         """Send the scene after the context if it has changed, and the values of its controls in any case."""
-        before, controls_before = self._scene_objects(), self._controls_without_values()
+        objects_before, controls_before = self._scene_objects(), self._controls_without_values()
         yield
-        after, controls_after = self._scene_objects(), self._controls_without_values()
-        if any(a is not b for a, b in zip(before, after, strict=True)) or controls_before != controls_after:
+        objects_after, controls_after = self._scene_objects(), self._controls_without_values()
+        if (
+            any(a is not b for a, b in zip(objects_before, objects_after, strict=True))
+            or controls_before != controls_after
+        ):
             self.broadcast_scene()
         if self._state.scene is not None:
             self._output.broadcast(events.Controls(control_values(self._state.scene)))
@@ -310,17 +224,19 @@ class ModelSlot:
         Raises:
             MechanikError: the solver rejects the problem.
         """
-        before = self._state.solver_session
-        callbacks = SolverCallbacks(
+        previous_session = self._state.solver_session
+        outputs = SolverOutputs(
             send_frame=self._output.send_frame,
-            on_state=partial(self._on_state, self.solver_session_count + 1),
             check_collisions=self._monitor.submit,
             broadcast_goals=self._broadcaster.broadcast_goals_of,
+            recorder=self._recorder,
+            subscribers=self._subscribers,
+            session_number=self.solver_session_count + 1,
         )
-        tag = 0 if before is None else before.tag
-        made = SolverSession(model, edit_state, q, self._broadcaster.revision, callbacks, running, tag)
+        tag = 0 if previous_session is None else previous_session.tag
+        solver_session = SolverSession(model, edit_state, q, self._broadcaster.revision, outputs, running, tag)
         self.solver_session_count += 1
-        return made
+        return solver_session
 
     def install(self, solver_session: SolverSession, resets_view: bool) -> None:
         """Replace the present solver session, drop the recording of its mechanism, and send the new model.
@@ -329,20 +245,14 @@ class ModelSlot:
             solver_session: from `make`; the caller starts it.
             resets_view: whether the camera moves so that everything is visible.
         """
-        before, self._state.solver_session = self._state.solver_session, solver_session
-        if before is not None:
-            before.close()
+        previous_session, self._state.solver_session = self._state.solver_session, solver_session
+        if previous_session is not None:
+            previous_session.close()
         self._recorder.clear()
         self._background.stop()
         model = solver_session.model
         self._state.model_radius = bounding_sphere(model.mechanism, model.index.link_poses(solver_session.q))[1]
         self._broadcaster.broadcast_model(resets_view)
-
-    def _on_state(self, solver_session_number: int, state: LiveState) -> None:
-        """Handle a state of the solver, in the thread of the solver, which never takes the session's lock."""
-        if self._recorder.is_recording:
-            self._recorder.add(state.q)
-        self._subscribers.publish((solver_session_number, state.sequence), state)
 
 
 def control_values(scene: SceneProtocol) -> dict[str, Value]:
@@ -352,15 +262,15 @@ def control_values(scene: SceneProtocol) -> dict[str, Value]:
 
 def obstacle_info(obstacle: Obstacle, meshes: MeshStore) -> ObstacleInfo:
     """Return an obstacle as pages receive it."""
-    drawn = meshes.shape_info(ShapeInstance(obstacle.shape, obstacle.pose))
+    shape_info = meshes.shape_info(ShapeInstance(obstacle.shape, obstacle.pose))
     match obstacle.shape:
         case HalfSpace():
             kind = "half-space"
         case HeightField():
             kind = "height field"
         case _:
-            kind = drawn.kind
-    return ObstacleInfo(obstacle.name, kind, pose_to_numbers(obstacle.pose.matrix), drawn)
+            kind = shape_info.kind
+    return ObstacleInfo(obstacle.name, kind, pose_to_numbers(obstacle.pose.matrix), shape_info)
 
 
 def terrain_info(terrain: Terrain | None) -> TerrainInfo | None:

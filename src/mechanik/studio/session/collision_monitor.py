@@ -30,12 +30,14 @@ MAX_BODIES = 200
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
     """Move the obstacles of a collider to new poses; return False and do nothing if names or shapes differ."""
-    new = {obstacle.name: obstacle for obstacle in obstacles}
-    old = {obstacle.name: obstacle for obstacle in collider.obstacles}
-    if new.keys() != old.keys() or any(old[name].shape != obstacle.shape for name, obstacle in new.items()):
+    new_obstacles = {obstacle.name: obstacle for obstacle in obstacles}
+    present_obstacles = {obstacle.name: obstacle for obstacle in collider.obstacles}
+    if new_obstacles.keys() != present_obstacles.keys() or any(
+        present_obstacles[name].shape != obstacle.shape for name, obstacle in new_obstacles.items()
+    ):
         return False
-    for name, obstacle in new.items():
-        if not np.array_equal(old[name].pose.matrix, obstacle.pose.matrix):
+    for name, obstacle in new_obstacles.items():
+        if not np.array_equal(present_obstacles[name].pose.matrix, obstacle.pose.matrix):
             collider.move(name, obstacle.pose)
     return True
 
@@ -140,6 +142,7 @@ class CollisionMonitor:
         self._thread: threading.Thread | None = None
         self._is_busy = self._is_closed = False
         self._last_event, self._text = NO_CONTACTS, ""
+        self._kernel_is_ready = False
         self._checked: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
 
     def submit(self, snapshot: CollisionSnapshot) -> None:
@@ -189,7 +192,7 @@ class CollisionMonitor:
                 if self._checked is None or self._checked[0] is not snapshot.model:
                     self._condition.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
                     snapshot, self._next = self._next or snapshot, None
-            while _can_collide(snapshot) and is_compiling(COLLISION_KERNEL):
+            while _can_collide(snapshot) and not self._is_kernel_ready():
                 self._broadcast(ContactsChanged(snapshot.revision, [], [], KERNELS_COMPILING), "")
                 with self._condition:
                     self._condition.wait_for(lambda: self._is_closed, COMPILE_POLL_SECONDS)
@@ -197,6 +200,11 @@ class CollisionMonitor:
                         return
                     snapshot, self._next = self._next or snapshot, None
             self._check(snapshot)
+
+    def _is_kernel_ready(self) -> bool:
+        """Return whether the collision kernel is compiled; once it is, it stays so."""
+        self._kernel_is_ready = self._kernel_is_ready or not is_compiling(COLLISION_KERNEL)
+        return self._kernel_is_ready
 
     def _check(self, snapshot: CollisionSnapshot) -> None:
         contacts, reason = (), ""
@@ -220,10 +228,10 @@ class CollisionMonitor:
     def _broadcast(self, event: ContactsChanged, text: str) -> None:
         """Broadcast the result if it has changed."""
         self._text = text
-        before = self._last_event
-        if before.revision != event.revision:
-            before = structs.replace(NO_CONTACTS, revision=event.revision)
-        if event != before:
+        last_event = self._last_event
+        if last_event.revision != event.revision:
+            last_event = structs.replace(NO_CONTACTS, revision=event.revision)
+        if event != last_event:
             self._send_event(event)
         self._last_event = event
 
@@ -234,7 +242,8 @@ class CollisionMonitor:
         self._checked = snapshot.model, snapshot.collisions, collider
         if isinstance(collider, str):
             return (), collider
-        return (() if collider.is_free(snapshot.q) else collider.contacts(snapshot.q)), ""
+        q = np.array(snapshot.q)  # `is_free` is fastest with an array that is not read-only
+        return (() if collider.is_free(q) else collider.contacts(q)), ""
 
 
 def _can_collide(snapshot: CollisionSnapshot) -> bool:
@@ -245,8 +254,10 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
     """Return a description of the deepest contact and the number of the others."""
     if not contacts:
         return ""
-    more = len(contacts) - 1
-    return f"{contacts[0]}" + (f", and {more} more colliding pair{'s' if more > 1 else ''}" if more else "")
+    other_count = len(contacts) - 1
+    return f"{contacts[0]}" + (
+        f", and {other_count} more colliding pair{'s' if other_count > 1 else ''}" if other_count else ""
+    )
 
 
 def _fits(checked: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings) -> bool:

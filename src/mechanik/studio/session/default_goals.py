@@ -200,18 +200,18 @@ def _end_of_loops(mechanism: Mechanism) -> str:
         if named:
             return named[0]
     links = list(mechanism.links.values())
-    near: dict[Link, list[Link]] = {link: [] for link in links}
+    neighbours: dict[Link, list[Link]] = {link: [] for link in links}
     for joint in mechanism.joints.values():
         a, b = joint.parent, joint.child
         if isinstance(a, Link) and b is not None:
-            near[a].append(b)
-            near[b].append(a)
-    far = {root: 0 for root in links if root.parent is None}
-    waiting = deque(far)
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+    distance_from_root = {root: 0 for root in links if root.parent is None}
+    waiting = deque(distance_from_root)
     while waiting:
         link = waiting.popleft()
-        for neighbour in near[link]:
-            if neighbour not in far:
-                far[neighbour] = far[link] + 1
+        for neighbour in neighbours[link]:
+            if neighbour not in distance_from_root:
+                distance_from_root[neighbour] = distance_from_root[link] + 1
                 waiting.append(neighbour)
-    return mechanism.name_of(max(far, key=lambda link: far[link]))
+    return mechanism.name_of(max(distance_from_root, key=lambda link: distance_from_root[link]))

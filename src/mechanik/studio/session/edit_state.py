@@ -155,6 +155,27 @@ class InteractiveGoal:
         """Return the goal with its frame at a pose given as position (m) and wxyz."""
         return replace(self, X=numbers_to_pose(numbers))
 
+    def target_after(self, before: InteractiveGoal) -> Array | None:
+        """Return the argument of `Objective.with_target` that turns the objective of `before` into that of this goal.
+
+        The goals differ only in their frames. None: no target can express the change, so the objective must be made
+        again.
+        """
+        match self.kind:
+            case "point" | "look_at" | "centre_of_mass":
+                return self.X[:3, 3]
+            case "pose" | "in_box" | "in_band":
+                return self.X
+            case "orientation":
+                return self.X[:3, :3]
+            case "axis" | "in_cone":
+                return self.X[:3, 2]
+            case "hinge" | "surface" | "on_line" | "on_plane":
+                is_rotated = not np.array_equal(self.X[:3, :3], before.X[:3, :3])
+                return None if is_rotated else self.X[:3, 3]
+            case _:
+                return None
+
     @property
     def effective_level(self) -> int:
         """Priority level for the solver; 0 for a pinned goal."""
@@ -227,8 +248,8 @@ class CollisionSettings:
 
     def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
         """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
-        read = parse_avoid(avoid, mechanism.links)
-        return replace(self, self_collision=read.self_collisions, obstacles=read.obstacles)
+        parsed = parse_avoid(avoid, mechanism.links)
+        return replace(self, self_collision=parsed.self_collisions, obstacles=parsed.obstacles)
 
     def obstacle(self, name: str) -> Obstacle:
         for obstacle in self.obstacles:

@@ -52,8 +52,8 @@ def link_axis(goal: InteractiveGoal) -> Vector:
 
     For an axis or a cone it is `at`, for a look-at goal `sizes` (see `default_sizes`); z if that is zero.
     """
-    given = goal.sizes if goal.kind == "look_at" else goal.at
-    return given if math.hypot(*given) > 1e-9 else Z_AXIS
+    direction = goal.sizes if goal.kind == "look_at" else goal.at
+    return direction if math.hypot(*direction) > 1e-9 else Z_AXIS
 
 
 def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
@@ -93,8 +93,8 @@ def goal_error(
         case "point":
             return math.hypot(x, y, z), 0.0
         case "pose":
-            off = [coordinate for coordinate, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
-            return math.hypot(*off), _rotation_error(goal.X[:3, :3].T @ R, goal)
+            errors = [coordinate for coordinate, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
+            return math.hypot(*errors), _rotation_error(goal.X[:3, :3].T @ R, goal)
         case "orientation":
             return 0.0, rotation_angle(goal.X[:3, :3].T @ R)
         case "axis":
@@ -140,15 +140,15 @@ def _between(a: Array, b: Array) -> float:
 
 def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
     """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it."""
-    turns = [dof for dof in ROTATIONS if dof.name not in goal.free]
-    match len(turns):
+    fixed_rotations = [dof for dof in ROTATIONS if dof.name not in goal.free]
+    match len(fixed_rotations):
         case 3:
             return rotation_angle(R)
         case 2:
-            k = next(dof for dof in ROTATIONS if dof not in turns).axis_index
+            k = next(dof for dof in ROTATIONS if dof not in fixed_rotations).axis_index
             return math.atan2(math.hypot(R[(k + 1) % 3, k], R[(k + 2) % 3, k]), R[k, k])
         case 1:
-            of_link, of_goal = PERPENDICULAR_PAIRS[turns[0]]
+            of_link, of_goal = PERPENDICULAR_PAIRS[fixed_rotations[0]]
             return abs(math.asin(max(-1.0, min(1.0, float(R[of_goal, of_link])))))
         case _:
             return 0.0
@@ -309,9 +309,9 @@ class FramePacker:
         centre = self._centre(X)
         for row, goal in zip(rows, self.goals, strict=True):
             X_link = X[self.index.link_numbers[goal.link]]
-            here = self._carried(goal, X_link, centre)
-            row[:7] = here.pose
-            row[7:] = goal_error(here, X_link, centre, self.terrain.get(goal.number))
+            goal_now = self._carried(goal, X_link, centre)
+            row[:7] = goal_now.pose
+            row[7:] = goal_error(goal_now, X_link, centre, self.terrain.get(goal.number))
         return rows
 
     def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
@@ -323,14 +323,14 @@ class FramePacker:
         return tuple(self._carried(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
 
     def _carried(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
-        before = self.carried_from.get(goal.number)
-        if before is None:
+        X_start = self.carried_from.get(goal.number)
+        if X_start is None:
             return goal
-        return goal.with_frame(carried_frame(goal, before, X_link, centre, self.terrain.get(goal.number)))
+        return goal.with_frame(carried_frame(goal, X_start, X_link, centre, self.terrain.get(goal.number)))
 
     def _centre(self, X: Array) -> Array | None:
-        wants = any(goal.kind == "centre_of_mass" for goal in self.goals)
-        return self.index.centre_of_mass(X) if wants else None
+        needs_centre = any(goal.kind == "centre_of_mass" for goal in self.goals)
+        return self.index.centre_of_mass(X) if needs_centre else None
 
 
 def status_name(state: LiveState) -> str:

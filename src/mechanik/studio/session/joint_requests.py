@@ -153,9 +153,9 @@ def _interpolate(dof: IndexedDof, start: tuple[float, ...], end: tuple[float, ..
         return end
     if not dof.is_spherical:
         return (start[0] + (end[0] - start[0]) * share,)
-    here, there = quaternion.exp(start), quaternion.exp(end)
-    turn = quaternion.log(quaternion.multiply(quaternion.conjugate(here), there))
-    return tuple(quaternion.log(quaternion.multiply(here, quaternion.exp(share * turn))).tolist())
+    start_wxyz, end_wxyz = quaternion.exp(start), quaternion.exp(end)
+    rotation_vector = quaternion.log(quaternion.multiply(quaternion.conjugate(start_wxyz), end_wxyz))
+    return tuple(quaternion.log(quaternion.multiply(start_wxyz, quaternion.exp(share * rotation_vector))).tolist())
 
 
 def _has_open_loops(session: Session, q: Array) -> bool:
@@ -226,13 +226,13 @@ def set_rest(session: Session, request: requests.SetRest) -> None:
     if dof.leader >= 0:
         raise InvalidOperation(f"{dof.name} is a mimic joint; set the rest value of {_leader_name(session, dof)}")
     active = session.active
-    rest = request.value
-    if rest is not None:
+    rest_value = request.value
+    if rest_value is not None:
         lower, upper = session.mechanism.joints[dof.joint].effective_limits(dof.dof)  # type: ignore[arg-type]
-        rest = min(max(rest, lower), upper)
+        rest_value = min(max(rest_value, lower), upper)
     rests = list(active.edit_state.rest_values)
-    rests[request.dof] = rest
-    with session.undo.step(f"{'set' if rest is not None else 'remove'} rest value of {dof.name}"):
+    rests[request.dof] = rest_value
+    with session.undo.step(f"{'set' if rest_value is not None else 'remove'} rest value of {dof.name}"):
         session.editor.apply_edit(replace(active.edit_state, rest_values=tuple(rests)))
 
 
@@ -273,8 +273,8 @@ def _close_loops(session: Session, q: Array) -> Array:
         spec = make_solve_spec(replace(active.edit_state, goals=(), objectives={}), active.model.index.dofs, None)
         from mechanik.objectives import RestPose
 
-        near = Solver(mechanism, RestPose(q, angle_mode="exact"), lock=spec.lock, restarts=0)
-        q = near.solve(q0=q, max_seconds=0.3).q
+        closing_solver = Solver(mechanism, RestPose(q, angle_mode="exact"), lock=spec.lock, restarts=0)
+        q = closing_solver.solve(q0=q, max_seconds=0.3).q
         if _has_open_loops(session, q):
             raise InvalidOperation("the loops cannot be closed near this configuration; try another one")
     return q

@@ -102,7 +102,7 @@ class MeshStore:
 
     def add_shapes(self, shapes: Iterable[Shape]) -> None:
         """Add shapes that will be drawn, such as obstacles."""
-        new: list[str] = []
+        new_names: list[str] = []
         for shape in shapes:
             name = None
             if isinstance(shape, HeightField | ConvexMesh) and shape not in self._generated:
@@ -112,9 +112,9 @@ class MeshStore:
                 name = self._file_name(shape)
             if name is not None and name not in self._numbers:
                 self._numbers[name] = len(self._numbers)
-                new.append(name)
+                new_names.append(name)
         dependencies = MeshDependencies(self.read_file)
-        for name in list(new):
+        for name in list(new_names):
             self._dependencies[name] = (
                 dependencies.files_of(name, self.read_file(name) or b"")
                 if file_extension(name) in FORMATS_WITH_REFERENCES
@@ -123,8 +123,8 @@ class MeshStore:
             for path in self._dependencies[name].values():
                 if path not in self._numbers:
                     self._numbers[path] = len(self._numbers)
-                    new.append(path)
-        self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new}
+                    new_names.append(path)
+        self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new_names}
 
     def shape_info(self, placed: ShapeInstance) -> ShapeInfo:
         """Return a shape as pages receive it."""
@@ -171,12 +171,12 @@ class MeshStore:
         name = next((name for name, k in self._numbers.items() if k == number), None)
         if name is None:
             raise UnknownName("mesh", number, [str(k) for k in self._numbers.values()])
-        data = self.read_file(name)
-        if data is None:
+        content = self.read_file(name)
+        if content is None:
             raise FileMissing(
                 f"the file {Path(name).name} cannot be read, or has more than {MAX_MESH_FILE_BYTES} bytes"
             )
-        return data, MESH_MEDIA_TYPES.get(file_extension(name), "application/octet-stream")
+        return content, MESH_MEDIA_TYPES.get(file_extension(name), "application/octet-stream")
 
     def all_files(self) -> dict[str, bytes]:
         """Return every mesh that can be read and the files they refer to, by address."""
@@ -376,8 +376,8 @@ def describe(mechanism: Mechanism) -> list[str]:
         name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
         first = f"{name} has {mechanism.nv} degrees of freedom and {loops} loops: too many to compute its mobility."
     warnings = [str(warning) for warning in mechanism.warnings]
-    more = [f"And {len(warnings) - MAX_WARNINGS} more warnings."] if len(warnings) > MAX_WARNINGS else []
-    return [first, *warnings[:MAX_WARNINGS], *more]
+    omitted_warnings = [f"And {len(warnings) - MAX_WARNINGS} more warnings."] if len(warnings) > MAX_WARNINGS else []
+    return [first, *warnings[:MAX_WARNINGS], *omitted_warnings]
 
 
 def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:

@@ -1,7 +1,7 @@
 """Dofs, values and closures of a mechanism in the order that pages use, computed from q for each frame.
 
 `ModelIndex` never changes after construction. `ClosureMeter` evaluates all closures at once: it fits the free dofs of
-each closing joint to the relative pose of its two frames, and the rest is the closure error.
+each closing joint to the relative pose of its two frames, and what remains is the closure error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IndexedDof:
         q_index: index in q of its own coordinate, of that of its leader, or of the quaternion; -1 for a closing joint.
         ratio, offset: value = ratio * q[q_index] + offset.
         leader: index of the dof that it follows (mimic); -1: independent.
-        closure: index of the loop that its joint closes; -1: none.
+        closure: index of the loop that its joint closure_index; -1: none.
         other_dofs: number of other dofs of its joint.
     """
 
@@ -66,37 +66,55 @@ class IndexedDof:
 
 
 def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
-    """Return all dofs that have a value, with those of closing joints, in the order of the joints."""
-    slots, names = mechanism.kinematics.joint_indices, list(mechanism.joints)
+    """Return all dofs that have a value, including those of closing joints, in the order of the joints."""
+    indices_by_joint, names = mechanism.kinematics.joint_indices, list(mechanism.joints)
     closures = list(mechanism.closures)
     dofs: list[IndexedDof] = []
     leaders: dict[tuple[Joint, DoF], int] = {}
     value_count = 0
     for number, (name, joint) in enumerate(mechanism.joints.items()):
-        slot = slots.get(joint)
-        closes = closures.index(name) if joint.is_closure else -1
-        if slot is None and closes < 0:
-            continue  # it carries no link, so it moves nothing
+        indices = indices_by_joint.get(joint)
+        closure_index = closures.index(name) if joint.is_closure else -1
+        if indices is None and closure_index < 0:
+            continue  # no link is attached to the joint, so it moves nothing
         axes = quaternion.to_matrix(joint.axes_wxyz)
         is_spherical = joint.has_quaternion
-        singles = [dof for dof in DOF_MOTION_ORDER if dof in joint.dof and not (is_spherical and dof.is_rotation)]
-        others = len(singles) + is_spherical - 1
-        for dof in singles:
+        scalar_dofs = [dof for dof in DOF_MOTION_ORDER if dof in joint.dof and not (is_spherical and dof.is_rotation)]
+        other_dofs = len(scalar_dofs) + is_spherical - 1
+        for dof in scalar_dofs:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             x, y, z = axes[:, dof.axis_index].tolist()
-            q_index = -1 if slot is None else slot.q.get(dof, -1)
+            q_index = -1 if indices is None else indices.q.get(dof, -1)
             leaders[joint, dof] = len(dofs)
             dofs.append(
-                IndexedDof(label, name, number, dof, (x, y, z), value_count, q_index, closure=closes, other_dofs=others)
+                IndexedDof(
+                    label,
+                    name,
+                    number,
+                    dof,
+                    (x, y, z),
+                    value_count,
+                    q_index,
+                    closure=closure_index,
+                    other_dofs=other_dofs,
+                )
             )
             value_count += 1
         if is_spherical:
-            label = name if not singles else f"{name}.rotation"
+            label = name if not scalar_dofs else f"{name}.rotation"
             x, y, z = axes[:, 2].tolist()
-            q_index = -1 if slot is None or slot.quaternion_q is None else slot.quaternion_q
+            q_index = -1 if indices is None or indices.quaternion_q is None else indices.quaternion_q
             dofs.append(
                 IndexedDof(
-                    label, name, number, None, (x, y, z), value_count, q_index, closure=closes, other_dofs=others
+                    label,
+                    name,
+                    number,
+                    None,
+                    (x, y, z),
+                    value_count,
+                    q_index,
+                    closure=closure_index,
+                    other_dofs=other_dofs,
                 )
             )
             value_count += 3
@@ -123,10 +141,10 @@ def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked: frozense
 
 
 def _dof_info(joint: Joint, dof: IndexedDof, locked: bool) -> DofInfo:
-    lower, upper, rest = -math.inf, math.inf, None
+    lower, upper, rest_value = -math.inf, math.inf, None
     if dof.dof is not None:
         lower, upper = joint.effective_limits(dof.dof)
-        rest = joint.rest_value(dof.dof)
+        rest_value = joint.rest_value(dof.dof)
     return DofInfo(
         name=dof.name,
         joint=dof.joint_number,
@@ -135,7 +153,7 @@ def _dof_info(joint: Joint, dof: IndexedDof, locked: bool) -> DofInfo:
         value=dof.value_index,
         lower=lower if math.isfinite(lower) else None,
         upper=upper if math.isfinite(upper) else None,
-        rest=rest,
+        rest=rest_value,
         locked=locked,
         mimics=dof.leader,
     )
@@ -150,8 +168,8 @@ class DofValueReader:
         closing = [dof for dof in dofs if dof.closure >= 0 and dof.dof is not None]
         closing_spherical = [dof for dof in dofs if dof.closure >= 0 and dof.is_spherical]
         self.count = sum(3 if dof.is_spherical else 1 for dof in dofs)
-        self._to = np.array([dof.value_index for dof in tree], dtype=np.int64)
-        self._from = np.array([dof.q_index for dof in tree], dtype=np.int64)
+        self._tree_to = np.array([dof.value_index for dof in tree], dtype=np.int64)
+        self._tree_from = np.array([dof.q_index for dof in tree], dtype=np.int64)
         self._ratio, self._offset = np.array([dof.ratio for dof in tree]), np.array([dof.offset for dof in tree])
         self._spherical_to = np.array(
             [range(dof.value_index, dof.value_index + 3) for dof in spherical], dtype=np.int64
@@ -160,14 +178,14 @@ class DofValueReader:
             [range(dof.q_index, dof.q_index + 4) for dof in spherical], dtype=np.int64
         ).reshape(-1, 4)
         self._closing_to = np.array([dof.value_index for dof in closing], dtype=np.int64)
-        self._closing_at = (
+        self._closing_from = (
             np.array([dof.closure for dof in closing], dtype=np.int64),
             np.array([int(dof.dof or 0) for dof in closing], dtype=np.int64),
         )
-        self._turned_to = np.array(
+        self._rotation_vector_to = np.array(
             [range(dof.value_index, dof.value_index + 3) for dof in closing_spherical], dtype=np.int64
         ).reshape(-1, 3)
-        self._turned_at = np.array([dof.closure for dof in closing_spherical], dtype=np.int64)
+        self._rotation_vector_from = np.array([dof.closure for dof in closing_spherical], dtype=np.int64)
 
     def read(self, q: Array, measured: Array, rotation_vectors: Array) -> Array:
         """Return the values of all dofs, (V,), m and rad.
@@ -178,13 +196,13 @@ class DofValueReader:
             rotation_vectors: of closing spherical joints, (C, 3).
         """
         values = np.empty(self.count)
-        values[self._to] = self._ratio * q[self._from] + self._offset
+        values[self._tree_to] = self._ratio * q[self._tree_from] + self._offset
         if len(self._spherical_to):
             values[self._spherical_to] = quaternion.log(q[self._spherical_from])
         if len(self._closing_to):
-            values[self._closing_to] = measured[self._closing_at]
-        if len(self._turned_to):
-            values[self._turned_to] = rotation_vectors[self._turned_at]
+            values[self._closing_to] = measured[self._closing_from]
+        if len(self._rotation_vector_to):
+            values[self._rotation_vector_to] = rotation_vectors[self._rotation_vector_from]
         return values
 
 
@@ -207,7 +225,11 @@ class ClosureState(NamedTuple):
 
 
 class ClosureMeter:
-    """Measures all closures of a mechanism; angles are unwrapped to be nearest to those at construction."""
+    """Measures all closures of a mechanism; angles are unwrapped to be nearest to those at construction.
+
+    Frame a is the frame of the closing joint on its parent link (or the world), frame b its frame on the closed link.
+    Closures are grouped by the number of free rotations of the joint, since each number has its own formulas.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         links = {link: k for k, link in enumerate(mechanism.links.values())}
@@ -217,31 +239,33 @@ class ClosureMeter:
         ends: list[tuple[int, int]] = []
         for closure in closures:
             axes = make_pose(quaternion.to_matrix(closure.joint.axes_wxyz), np.zeros(3))
-            above = closure.joint.parent
-            ends.append((links[above] if isinstance(above, Link) else -1, links[closure.link]))
+            parent = closure.joint.parent
+            ends.append((links[parent] if isinstance(parent, Link) else -1, links[closure.link]))
             frames.append((closure.joint.matrix @ axes, closure.at.matrix @ axes))
         self._a = np.array([a for a, _ in ends], dtype=np.int64)
         self._b = np.array([b for _, b in ends], dtype=np.int64)
-        self._in_world = np.flatnonzero(self._a < 0)
+        self._attached_to_world = np.flatnonzero(self._a < 0)
         self._X_a = np.array([a for a, _ in frames]).reshape(-1, 4, 4)
         self._X_b = np.array([b for _, b in frames]).reshape(-1, 4, 4)
         free = np.array([[dof in closure.free_dof for dof in DoF] for closure in closures], dtype=bool).reshape(-1, 6)
-        self._shifts = free[:, :3]
+        self._free_translations = free[:, :3]
         self._is_spherical = np.array(
             [isinstance(closure.joint, Joint) and closure.joint.has_quaternion for closure in closures], dtype=bool
         )
         ranges = [closure.joint._values_and_limits() for closure in closures]
         self._lower = np.array([lower for _, lower, _ in ranges]).reshape(-1, 6)
         self._upper = np.array([upper for _, _, upper in ranges]).reshape(-1, 6)
-        self._near = np.array([near for near, _, _ in ranges]).reshape(-1, 6)
+        self._reference_values = np.array([value for value, _, _ in ranges]).reshape(-1, 6)
         self._free = [tuple(dof for dof in DoF if row[dof]) for row in free]
-        turns = free[:, 3:].sum(axis=1)
-        self._by_one = [(k, np.flatnonzero((turns == 1) & free[:, 3 + k])) for k in range(3)]
-        self._by_one = [(k, rows) for k, rows in self._by_one if rows.size]
-        self._welded = np.flatnonzero(turns == 0)
-        by_two = [(two, np.flatnonzero((turns == 2) & free[:, two].all(axis=1))) for two in TWO_ROTATIONS]
-        self._by_two = [(two, rows) for two, rows in by_two if rows.size]
-        self._others = [int(k) for k in np.flatnonzero((turns == 3) & ~self._is_spherical)]
+        rotation_counts = free[:, 3:].sum(axis=1)
+        self._one_rotation = [(k, np.flatnonzero((rotation_counts == 1) & free[:, 3 + k])) for k in range(3)]
+        self._one_rotation = [(k, rows) for k, rows in self._one_rotation if rows.size]
+        self._no_rotation = np.flatnonzero(rotation_counts == 0)
+        two_rotations = [
+            (pair, np.flatnonzero((rotation_counts == 2) & free[:, pair].all(axis=1))) for pair in TWO_ROTATIONS
+        ]
+        self._two_rotations = [(pair, rows) for pair, rows in two_rotations if rows.size]
+        self._three_rotations = [int(k) for k in np.flatnonzero((rotation_counts == 3) & ~self._is_spherical)]
 
     def measure(self, X: Array) -> ClosureState:
         """Return errors and joint values of all closures.
@@ -251,46 +275,46 @@ class ClosureMeter:
         """
         if not self.count:
             return ClosureState(np.zeros((0, 2)), np.zeros((0, 6)), np.zeros((0, 3)))
-        above = X[self._a]
-        above[self._in_world] = np.eye(4)
-        A = above @ self._X_a
-        B = X[self._b] @ self._X_b
-        back = A[:, :3, :3].swapaxes(1, 2)
-        R = back @ B[:, :3, :3]
-        p = (back @ (B[:, :3, 3] - A[:, :3, 3])[:, :, None])[:, :, 0]
-        gaps, values, turned = np.zeros((self.count, 2)), np.zeros((self.count, 6)), np.zeros((self.count, 3))
-        values[:, :3] = np.where(self._shifts, np.clip(p, self._lower[:, :3], self._upper[:, :3]), 0.0)
+        X_parent = X[self._a]
+        X_parent[self._attached_to_world] = np.eye(4)
+        X_world_a = X_parent @ self._X_a
+        X_world_b = X[self._b] @ self._X_b
+        R_a_world = X_world_a[:, :3, :3].swapaxes(1, 2)
+        R = R_a_world @ X_world_b[:, :3, :3]
+        p = (R_a_world @ (X_world_b[:, :3, 3] - X_world_a[:, :3, 3])[:, :, None])[:, :, 0]
+        gaps, values, rotation_vectors = np.zeros((self.count, 2)), np.zeros((self.count, 6)), np.zeros((self.count, 3))
+        values[:, :3] = np.where(self._free_translations, np.clip(p, self._lower[:, :3], self._upper[:, :3]), 0.0)
         gaps[:, 0] = np.sqrt(((p - values[:, :3]) ** 2).sum(axis=1))
-        for k, rows in self._by_one:
+        for k, rows in self._one_rotation:
             i, j, R_rows = (k + 1) % 3, (k + 2) % 3, R[rows]
-            values[rows, 3 + k] = self._unwrap(_about(k, R_rows), rows, 3 + k)
+            values[rows, 3 + k] = self._unwrap(_angle_about(k, R_rows), rows, 3 + k)
             gaps[rows, 1] = np.arctan2(np.hypot(R_rows[:, i, k], R_rows[:, j, k]), R_rows[:, k, k])
-        for two, rows in self._by_two:
-            angles, turn = TWO_ROTATIONS[two](R[rows])
-            for k in two:
+        for pair, rows in self._two_rotations:
+            angles, R_joint = TWO_ROTATIONS[pair](R[rows])
+            for k in pair:
                 values[rows, k] = self._unwrap(angles[k], rows, k)
-            gaps[rows, 1] = _angles(R[rows] @ turn.swapaxes(1, 2))
-        if self._welded.size:
-            gaps[self._welded, 1] = _angles(R[self._welded])
-        for k in self._others:
+            gaps[rows, 1] = _rotation_angles(R[rows] @ R_joint.swapaxes(1, 2))
+        if self._no_rotation.size:
+            gaps[self._no_rotation, 1] = _rotation_angles(R[self._no_rotation])
+        for k in self._three_rotations:
             joint_values = joint_values_from_pose(
-                make_pose(R[k], p[k]), self._free[k], self._near[k], self._lower[k], self._upper[k]
+                make_pose(R[k], p[k]), self._free[k], self._reference_values[k], self._lower[k], self._upper[k]
             )
             values[k, 3:] = joint_values[3:]
-            turn = (
+            R_joint = (
                 rotation.about_z(joint_values[5])
                 @ rotation.about_y(joint_values[4])
                 @ rotation.about_x(joint_values[3])
             )
-            gaps[k, 1] = _angles((R[k] @ turn.T)[None])[0]
+            gaps[k, 1] = _rotation_angles((R[k] @ R_joint.T)[None])[0]
         if self._is_spherical.any():
-            turned[self._is_spherical] = rotation.log(R[self._is_spherical])
-        return ClosureState(gaps, values, turned)
+            rotation_vectors[self._is_spherical] = rotation.log(R[self._is_spherical])
+        return ClosureState(gaps, values, rotation_vectors)
 
     def _unwrap(self, angle: Array, rows: Indices, k: int) -> Array:
-        """Return the angles plus full rotations, near to those at construction and inside the limits if possible."""
-        near, lower, upper = (side[rows][:, k] for side in (self._near, self._lower, self._upper))
-        unwrapped: Array = angle + FULL_ROTATION * np.round((near - angle) / FULL_ROTATION)
+        """Add full rotations to angles: nearest to those at construction, and inside the limits if possible."""
+        reference, lower, upper = (values[rows][:, k] for values in (self._reference_values, self._lower, self._upper))
+        unwrapped: Array = angle + FULL_ROTATION * np.round((reference - angle) / FULL_ROTATION)
         unwrapped = np.where(
             (unwrapped < lower) & (unwrapped + FULL_ROTATION <= upper), unwrapped + FULL_ROTATION, unwrapped
         )
@@ -299,38 +323,45 @@ class ClosureMeter:
         )
 
 
-def _about(k: int, R: Array) -> Array:
+def _angle_about(k: int, R: Array) -> Array:
     """Return the rotation angles about axis k that are closest to R (n, 3, 3)."""
     i, j = (k + 1) % 3, (k + 2) % 3
     return np.arctan2(R[:, j, i] - R[:, i, j], R[:, i, i] + R[:, j, j])
 
 
-def _x_and_y(R: Array) -> tuple[dict[DoF, Array], Array]:
+def _x_and_y_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
+    """Return the angles about x and y that are closest to R (n, 3, 3), and their rotations."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 0, 0]))
-    x = _about(0, Y.swapaxes(1, 2) @ R)
+    x = _angle_about(0, Y.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EY: y}, Y @ rotation.about_x(x)
 
 
-def _y_and_z(R: Array) -> tuple[dict[DoF, Array], Array]:
+def _y_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
+    """Return the angles about y and z that are closest to R (n, 3, 3), and their rotations."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 2, 2]))
-    z = _about(2, R @ Y.swapaxes(1, 2))
+    z = _angle_about(2, R @ Y.swapaxes(1, 2))
     return {DoF.EY: y, DoF.EZ: z}, rotation.about_z(z) @ Y
 
 
-def _x_and_z(R: Array) -> tuple[dict[DoF, Array], Array]:
+def _x_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
+    """Return the angles about x and z that are closest to R (n, 3, 3), and their rotations."""
     Z = rotation.about_z(z := np.arctan2(R[:, 1, 0], R[:, 0, 0]))
-    x = _about(0, Z.swapaxes(1, 2) @ R)
+    x = _angle_about(0, Z.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EZ: z}, Z @ rotation.about_x(x)
 
 
-TWO_ROTATIONS = {(DoF.EX, DoF.EY): _x_and_y, (DoF.EY, DoF.EZ): _y_and_z, (DoF.EX, DoF.EZ): _x_and_z}
+TWO_ROTATIONS = {
+    (DoF.EX, DoF.EY): _x_and_y_rotation,
+    (DoF.EY, DoF.EZ): _y_and_z_rotation,
+    (DoF.EX, DoF.EZ): _x_and_z_rotation,
+}
 """For two free rotations: a function of R (n, 3, 3) to the closest angles (n,) and their rotations.
 
 The convention is that of `joint_values_from_pose`.
 """
 
 
-def _angles(R: Array) -> Array:
+def _rotation_angles(R: Array) -> Array:
     """Return the angles of rotations (n, 3, 3) as (n,), rad, accurate near zero."""
     x, y, z = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
     return np.arctan2(np.sqrt(x * x + y * y + z * z), np.einsum("nii->n", R) - 1.0)
@@ -342,7 +373,7 @@ class ModelIndex:
     Attributes:
         link_names: names of the links, in order.
         link_numbers: index of each link, by name.
-        dofs: dofs as pages know them.
+        dofs: dofs as pages show them.
         nq: size of q.
         value_count: size of the values of all dofs.
         closure_meter: measures the closures.
@@ -357,9 +388,9 @@ class ModelIndex:
         self.closure_meter = ClosureMeter(mechanism)
         self._values = DofValueReader(self.dofs)
         self.value_count = self._values.count
-        weights = [link.inertial.mass if link.inertial is not None else 0.0 for link in mechanism.links.values()]
-        self._mass = float(sum(weights))
-        self._masses = np.array(weights)
+        masses = [link.inertial.mass if link.inertial is not None else 0.0 for link in mechanism.links.values()]
+        self._total_mass = float(sum(masses))
+        self._masses = np.array(masses)
         self._centres = np.array(
             [np.zeros(3) if link.inertial is None else link.inertial.pose.position for link in mechanism.links.values()]
         ).reshape(-1, 3)
@@ -380,7 +411,7 @@ class ModelIndex:
 
     def centre_of_mass(self, X: Array) -> Array | None:
         """Return the centre of mass in the world, (3,), m; None if no link has mass."""
-        if self._mass <= 0.0:
+        if self._total_mass <= 0.0:
             return None
-        places = (X[:, :3, :3] @ self._centres[:, :, None])[:, :, 0] + X[:, :3, 3]
-        return self._masses @ places / self._mass
+        centres = (X[:, :3, :3] @ self._centres[:, :, None])[:, :, 0] + X[:, :3, 3]
+        return self._masses @ centres / self._total_mass

@@ -241,15 +241,20 @@ class ModelLoader:
         if active is None:
             self.open(mechanism, title=default_title(kind, mechanism), files={}, source=(kind, text))
             return
-        old = active.model
-        is_same_kind = kind == old.source[0]
-        title = old.title if is_same_kind else default_title(kind, mechanism)
-        mechanism.name = mechanism.name or (old.mechanism.name if is_same_kind else DEFAULT_TITLES[kind])
+        previous_model = active.model
+        is_same_kind = kind == previous_model.source[0]
+        title = previous_model.title if is_same_kind else default_title(kind, mechanism)
+        mechanism.name = mechanism.name or (previous_model.mechanism.name if is_same_kind else DEFAULT_TITLES[kind])
         model = LoadedModel(
-            mechanism, title, old.files, (kind, text), may_read_disk=False, mesh_address=old.mesh_address
+            mechanism,
+            title,
+            previous_model.files,
+            (kind, text),
+            may_read_disk=False,
+            mesh_address=previous_model.mesh_address,
         )
-        before, q = self._undo.snapshot(), transfer_configuration(old, active.q, mechanism)
-        edit_state = self._transfer_edit_state(active.edit_state, old, model, q, keeps_goals=is_same_kind)
+        before, q = self._undo.snapshot(), transfer_configuration(previous_model, active.q, mechanism)
+        edit_state = self._transfer_edit_state(active.edit_state, previous_model, model, q, keeps_goals=is_same_kind)
         try:
             solver_session = self._slot.make(model, edit_state, q, active.running)
         except MechanikError:

@@ -74,16 +74,16 @@ class MotionRecorder:
     def add(self, q: Array) -> None:
         """Record the configuration q (nq,), if the recorder runs."""
         with self._lock:
-            now = self._now()
+            time = self._now()
             if not self.is_recording or self.model is None or len(q) != self.model.index.nq:
                 return
-            if now > MAX_SECONDS or len(self._times) >= min(MAX_STATES, MAX_NUMBERS // max(1, len(q))):
+            if time > MAX_SECONDS or len(self._times) >= min(MAX_STATES, MAX_NUMBERS // max(1, len(q))):
                 self.is_recording, self.is_full = False, True
                 return
-            if now <= self._times[-1]:
+            if time <= self._times[-1]:
                 self._q[-1] = np.array(q)  # below the resolution of the clock: keep the newer state
                 return
-            self._times.append(now)
+            self._times.append(time)
             self._q.append(np.array(q))
 
     def add_event(self, event: Event) -> None:

@@ -67,8 +67,8 @@ def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -
     angles = np.arange(RING_POINTS) * 2 * math.pi / RING_POINTS
     directions = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), along)
     ring: Array = np.array(centre) + RING_RADIUS_SHARE * radius * directions
-    taken = np.array([*_body_origins(model, X), *(obstacle.pose.position for obstacle in obstacles)]).reshape(-1, 3)
-    gaps = np.linalg.norm(ring[:, None] - taken, axis=2).min(axis=1, initial=math.inf)
+    occupied = np.array([*_body_origins(model, X), *(obstacle.pose.position for obstacle in obstacles)]).reshape(-1, 3)
+    gaps = np.linalg.norm(ring[:, None] - occupied, axis=2).min(axis=1, initial=math.inf)
     x, y, z = ring[int(np.argmax(gaps))].tolist()
     return round(x, DIGITS), round(y, DIGITS), round(z, DIGITS)
 
@@ -270,7 +270,7 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     For a planar linkage self-collisions stay off, since its bars lie in layers.
     """
     active = session.active
-    taken = {*session.mechanism.links, *(obstacle.name for obstacle in active.edit_state.collisions.obstacles)}
+    used_names = {*session.mechanism.links, *(obstacle.name for obstacle in active.edit_state.collisions.obstacles)}
     shape = default_shape(request.kind, session.state.model_radius)
     if request.pose is None:
         position, wxyz = (
@@ -280,7 +280,7 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     else:
         X = numbers_to_pose(request.pose)  # rejects a zero quaternion
         position, wxyz = X[:3, 3].tolist(), request.pose[3:]
-    name = next(name for k in range(1, len(taken) + 2) if (name := f"{request.kind} {k}") not in taken)
+    name = next(name for k in range(1, len(used_names) + 2) if (name := f"{request.kind} {k}") not in used_names)
     with session.undo.step(f"add {name}"), active.paused():
         session.obstacles.add_obstacles([Obstacle(shape, position, wxyz, name=name)])
         collisions = active.edit_state.collisions

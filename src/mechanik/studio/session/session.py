@@ -18,7 +18,7 @@ from mechanik.studio.messages.message_codec import DragUpdate
 from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PageRequest, Value, Vector
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, SharedParts, StateSubscribers
+from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, SharedParts
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.default_goals import DefaultGoal
 from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
@@ -29,7 +29,7 @@ from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorde
 from mechanik.studio.session.request_handlers import SliderDrag
 from mechanik.studio.session.session_clock import Playback, SessionClock
 from mechanik.studio.session.session_editor import GoalTemplate, ObstacleEditor, SessionEditor
-from mechanik.studio.session.solver_session import SessionState, SolverSession
+from mechanik.studio.session.solver_session import SessionState, SolverSession, StateSubscribers
 from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
 
 

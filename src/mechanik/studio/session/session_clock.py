@@ -62,8 +62,8 @@ def _solution_text(state: LiveState) -> str:
 
 
 def _limits_text(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_LIMITS_NAMED} more" if len(names) > MAX_LIMITS_NAMED else ""
-    return ", ".join(names[:MAX_LIMITS_NAMED]) + more
+    omitted = f" and {len(names) - MAX_LIMITS_NAMED} more" if len(names) > MAX_LIMITS_NAMED else ""
+    return ", ".join(names[:MAX_LIMITS_NAMED]) + omitted
 
 
 def _sentence(text: str) -> str:
@@ -171,9 +171,9 @@ class SessionClock:
     def tick(self, now: float) -> None:
         """Advance playback and the scene to `now` (monotonic time, s), and send what is due."""
         # clocks of processor cores may differ; time must never run backwards or count twice
-        last = now if self._last_time is None else max(now, self._last_time)
-        seconds = 0.0 if self._last_time is None else last - self._last_time
-        self._last_time = last
+        tick_time = now if self._last_time is None else max(now, self._last_time)
+        seconds = 0.0 if self._last_time is None else tick_time - self._last_time
+        self._last_time = tick_time
         self._playback.tick(seconds)
         self._tick_scene(min(seconds, MAX_SCENE_STEP_SECONDS))
         self._send_due(now)

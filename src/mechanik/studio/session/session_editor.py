@@ -189,8 +189,8 @@ class SessionEditor:
 
     def set_solver(self, solver: str, options: Mapping[str, Value | None]) -> None:
         """Select a method and its options; options that are not named have their default values."""
-        given = parse_solver_options(solver, options)
-        self.apply_edit(replace(self._state.active.edit_state, solver=solver, options=given))
+        parsed_options = parse_solver_options(solver, options)
+        self.apply_edit(replace(self._state.active.edit_state, solver=solver, options=parsed_options))
 
     def set_running(self, running: bool) -> None:
         """Run or pause the solver."""
@@ -253,13 +253,13 @@ class ObstacleEditor:
         collisions = active.edit_state.collisions
         if avoid is not None:
             collisions = collisions.with_avoided(active.model.mechanism, avoid)
-        given: dict[str, Any] = {
+        new_settings: dict[str, Any] = {
             "mode": mode,
             "clearance": None if clearance is None else as_number(clearance, "clearance"),
             "allow": None if allow is None else tuple(allow),
             "forbid": None if forbid is None else tuple(forbid),
         }
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {name: value for name, value in new_settings.items() if value is not None}
         self._editor.apply_edit(replace(active.edit_state, collisions=replace(collisions, **changes)))
 
     def add_obstacles(self, obstacles: Iterable[Obstacle]) -> None:

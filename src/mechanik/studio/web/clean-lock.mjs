@@ -1,6 +1,6 @@
-// The last step of `npm run lock`: takes every address out of package-lock.json, so that packages come from
-// whatever registry npm is set to, and looks whether the lock holds the native parts for every system. A registry
-// that has not got all of them yet leaves some out without a word, and `npm ci` then fails on every machine.
+// Last step of `npm run lock`: removes all registry URLs from package-lock.json, so that npm uses its configured
+// registry, and checks that the lock file lists the native packages of all systems. If a registry does not have all of
+// them yet, npm omits the missing packages without a warning, and `npm ci` then fails on every machine.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
@@ -14,6 +14,7 @@ for (const entry of Object.values(lock.packages)) {
 }
 writeFileSync("package-lock.json", JSON.stringify(lock, null, 2) + "\n");
 if (missing.length > 0) {
-  console.error(`The lock lacks ${missing.join(", ")}: the registry has no such version. Choose another in package.json.`);
+  const names = missing.join(", ");
+  console.error(`package-lock.json lacks ${names}: not in the registry. Choose another version in package.json.`);
   process.exit(1);
 }

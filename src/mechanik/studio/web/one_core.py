@@ -1,10 +1,12 @@
-"""Keeps Node and Chromium on one core where the cores of a machine disagree about the time.
+"""Run Node and Chromium on one core on machines whose cores have different clocks.
 
-On some virtual machines the monotonic clock runs backwards when a process changes its core. Node then aborts
-(`now >= timer_base`), and the network service of Chromium crashes. On one core both run. As a script, this starts a
-command on one core where that is needed, and as it is elsewhere: python one_core.py npm run dev
+On some virtual machines the monotonic clock runs backwards when a process moves to another core. Node then aborts
+(`now >= timer_base`), and the network service of Chromium crashes. On one core both programs work. As a script, this
+file runs a command on one core if this machine needs it, and on all cores otherwise:
 
-It imports nothing but the standard library, so that the build of the page and the tests can use it alike.
+    python one_core.py npm run dev
+
+Only the standard library is imported, so that the build of the page and the tests can use this file.
 """
 
 from __future__ import annotations
@@ -17,82 +19,86 @@ import sys
 import time
 from collections.abc import Callable
 
-PINNED = (
-    "The clock of this machine runs backwards between its cores, which Node and Chromium do not survive: "
-    "they run on one core here, and take longer."
+PINNED_MESSAGE = (
+    "The clock of this machine runs backwards between its cores, which crashes Node and Chromium: "
+    "both run on one core and take longer."
 )
-VISITS, LEAST_ROUNDS = 80, 3
-"""Changes of core, and rounds over all of them at least. On a busy machine a change may take longer than the clock
-runs back, so few do not suffice; 80 took 1 to 40 ms on 2 cores."""
+CORE_CHANGES, MIN_ROUNDS = 80, 3
+"""Number of changes to another core in a test of the clock, and minimum number of rounds over all cores.
+
+On a busy machine a change of core may take longer than the difference of the clocks, so the test needs many changes; 80
+changes took 1 to 40 ms on 2 cores.
+"""
 
 
 def clock_runs_backwards() -> bool:
-    """Whether the monotonic clock shows an earlier time after a change of core; False where this cannot be tested.
+    """Return whether the monotonic clock shows an earlier time after a change of core; False if this cannot be tested.
 
-    The calling thread visits all cores that it may run on, in both orders, and returns to where it was allowed to run.
+    The calling thread runs on each of its allowed cores, in both orders. Its allowed cores are the same afterwards.
     """
-    if sys.platform != "linux":  # others let no process choose its cores, or keep the clock in step themselves
+    if sys.platform != "linux":  # other systems do not let a process choose its cores, or synchronize the clocks
         return False
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         return False
     latest = time.monotonic_ns()
     try:
-        for _ in range(max(LEAST_ROUNDS, VISITS // (2 * len(cores)))):
+        for _ in range(max(MIN_ROUNDS, CORE_CHANGES // (2 * len(cores)))):
             for core in (*cores, *reversed(cores)):
                 os.sched_setaffinity(0, {core})
                 now = time.monotonic_ns()
                 if now < latest:
                     return True
                 latest = now
-    except OSError:  # a core that was taken away, or a sandbox that does not allow it
+    except OSError:  # a core was removed, or a sandbox does not allow the call
         return False
     finally:
-        _allow(cores)
+        _set_allowed_cores(cores)
     return False
 
 
-def pin_to_one_core(say: Callable[[str], None]) -> bool:
-    """Keep the calling thread, and all that it starts from now on, on one core if the clock runs backwards.
+def pin_to_one_core(report: Callable[[str], None]) -> bool:
+    """Restrict the calling thread, and all processes that it starts later, to one core if the clock runs backwards.
 
     Args:
-        say: called with a sentence if so; not again for a thread that is on one core.
+        report: called with a message when the thread is restricted; not called if the thread has only one core.
+
     Returns:
-        Whether it was necessary.
+        Whether the thread was restricted.
     """
     if sys.platform != "linux" or not clock_runs_backwards():
         return False
     cores = sorted(os.sched_getaffinity(0))
-    _allow([cores[os.getpid() % len(cores)]])  # several workers at once spread over the cores
-    say(PINNED)
+    _set_allowed_cores([cores[os.getpid() % len(cores)]])  # parallel test workers use different cores
+    report(PINNED_MESSAGE)
     return True
 
 
-def _allow(cores: list[int]) -> None:
+def _set_allowed_cores(cores: list[int]) -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, cores)
 
 
-def say_on_stderr(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def main() -> int:
-    """Run the command in the arguments; its exit code."""
+    """Run the command in the arguments and return its exit code."""
     if len(sys.argv) < 2:
-        say_on_stderr("usage: python one_core.py COMMAND [ARGUMENT ...]")
+        print_to_stderr("usage: python one_core.py COMMAND [ARGUMENT ...]")
         return 2
     command = [shutil.which(sys.argv[1]) or sys.argv[1], *sys.argv[2:]]
     try:
-        if pin_to_one_core(say_on_stderr):
+        if pin_to_one_core(print_to_stderr):
             os.execvp(command[0], command)
         return subprocess.run(command, check=False).returncode
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        say_on_stderr(f"{command[0]} does not start: {error}")
+        print_to_stderr(f"{command[0]} cannot be started: {error}")
         return 127
 
 

@@ -1,35 +1,35 @@
 import { defineConfig, type UserConfig } from "vite";
 
-// Two builds into one folder. The page itself: index.html and hashed files below assets/, nothing inline,
-// so that it runs under a policy of `default-src 'self'`. And the player (`--mode player`): one classic
-// script without imports, which a recorded page carries inside itself and plays without a server.
-const OUT = "../page";
-const STUDIO = "http://127.0.0.1:8000";
+// Two builds into one folder. The page: index.html and hashed files in assets/, without inline code, since its content
+// security policy is `default-src 'self'`. The player (`--mode player`): one classic script without imports, which is
+// embedded in recorded pages, so that they can be played without a server.
+const OUTPUT_FOLDER = "../page";
+const STUDIO_ADDRESS = "http://127.0.0.1:8000";
 // modern browsers only: WebGL 2, pointer events, `structuredClone`
 const TARGET = "es2022";
 
 const page: UserConfig = {
   base: "./",
   build: {
-    outDir: OUT,
+    outDir: OUTPUT_FOLDER,
     emptyOutDir: true,
     target: TARGET,
-    assetsInlineLimit: 0, // a data: address is not 'self'
+    assetsInlineLimit: 0, // the policy does not allow data: URLs
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 1500, // three alone is half of it
+    chunkSizeWarningLimit: 1500, // kB; about half of it is three.js
     reportCompressedSize: false,
   },
   server: {
     host: "127.0.0.1",
-    // `npm run dev` beside `mechanik studio --port 8000`, whose link has to be opened first, for its cookie: the page
-    // from here, all else from there, as if it had been asked from there
+    // for `npm run dev` with a running `mechanik studio --port 8000`: open the link of the studio first, since it sets
+    // the cookie. Vite serves the page and forwards all other requests to the studio, with the studio's origin.
     proxy: {
       "^/(ws|upload|mesh|download|pictures)": {
-        target: STUDIO,
+        target: STUDIO_ADDRESS,
         ws: true,
         changeOrigin: true,
         rewriteWsOrigin: true,
-        headers: { origin: STUDIO },
+        headers: { origin: STUDIO_ADDRESS },
       },
     },
   },
@@ -38,7 +38,7 @@ const page: UserConfig = {
 const player: UserConfig = {
   publicDir: false,
   build: {
-    outDir: OUT,
+    outDir: OUTPUT_FOLDER,
     emptyOutDir: false,
     target: TARGET,
     reportCompressedSize: false,

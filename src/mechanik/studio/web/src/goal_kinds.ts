@@ -1,4 +1,4 @@
-// Kinds of goals as the server describes them in `Welcome`: menus, fields and markers are built from this table.
+// Goal kinds from the event `Welcome` of the server: menus, fields and markers are built from this table.
 import type { GoalInfo, GoalKindInfo } from "./messages";
 import type { Store } from "./store";
 
@@ -14,12 +14,12 @@ export const DIRECTIONS: readonly (readonly [Direction, string])[] = [
   ["EZ", "rotation about z"],
 ];
 
-/** Kinds for a menu: all but those that need a terrain, if the scene has none. */
+/** Kinds for a menu: all kinds, without those that need a terrain if the scene has no terrain. */
 export function offeredKinds({ welcome, scene }: Store): GoalKindInfo[] {
   return (welcome?.goal_kinds ?? []).filter(({ needs }) => needs !== "terrain" || scene?.terrain);
 }
 
-/** The kinds that are available for the model, and the present kind. */
+/** The kinds that are available for the model, and the current kind. */
 export function availableKinds(store: Store, current?: GoalKind): GoalKindInfo[] {
   const offered = offeredKinds(store);
   return (store.welcome?.goal_kinds ?? []).filter(
@@ -27,7 +27,7 @@ export function availableKinds(store: Store, current?: GoalKind): GoalKindInfo[]
   );
 }
 
-/** Why a kind is not available for the model; empty if it is. */
+/** Why a kind is not available for the model; empty if it is available. */
 export function unavailableReason({ needs }: GoalKindInfo, { model }: Store): string {
   return needs === "mass" && !model?.has_mass ? "Not available: no link has mass" : "";
 }

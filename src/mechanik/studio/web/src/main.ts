@@ -1,5 +1,5 @@
-// Connects the parts: the store has the state, the view draws, the controller handles pointers and keys, panels show
-// numbers.
+// Entry point of the page: creates the store (state), the view (drawing), the controller (pointers and keys) and the
+// panels.
 import { InteractionController } from "./interaction/controller";
 import { Panels } from "./panels/panels";
 import { Store } from "./store";
@@ -16,7 +16,7 @@ store.connection.open();
 
 declare global {
   interface Window {
-    /** The page's own state, for measurements and for people who like the console. */
+    /** State of the page, for tests, measurements and the browser console. */
     mechanik: { store: Store; view: View; controller: InteractionController; panels: Panels };
   }
 }

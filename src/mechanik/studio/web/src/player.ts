@@ -1,4 +1,4 @@
-// Plays a recorded motion without a server; built as one classic script that is part of the recorded page.
+// Player of a recorded motion, without a server; built as a classic script that is embedded in the recorded page.
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { recordedModel, recordedScenes, type RecordedMotion, type RecordedScene } from "./recording";
 import type { Model } from "./messages";
@@ -28,20 +28,20 @@ export class Player {
   private readonly store = new Store();
   private readonly view: View;
   private readonly button = document.createElement("button");
-  private readonly scrub = document.createElement("input");
+  private readonly timeSlider = document.createElement("input");
   private readonly clock = document.createElement("output");
   private readonly poses: number[][];
   private readonly frame: StateFrame;
   private readonly scenes: RecordedScene[];
-  private shown: RecordedScene | undefined;
+  private shownScene: RecordedScene | undefined;
   private time = 0;
   private speed = 1;
-  private lastDrawn: number | null = null; // time of the last drawing during playback, ms
+  private lastTickTime: number | null = null; // time of the last drawing during playback, ms
 
   constructor(private readonly motion: RecordedMotion) {
     this.poses = motion.poses ?? motion.links ?? [];
     if (this.poses.length === 0 || this.poses.length !== motion.times.length)
-      throw new Error("the page contains no motion");
+      throw new Error("the page contains no valid motion");
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLES);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
@@ -60,10 +60,10 @@ export class Player {
       grid: true,
       shadows: true,
     };
-    const host = document.createElement("div");
-    host.className = "play-view";
-    document.body.append(host);
-    this.view = new View(host, this.store);
+    const container = document.createElement("div");
+    container.className = "play-view";
+    document.body.append(container);
+    this.view = new View(container, this.store);
     this.scenes = recordedScenes(motion);
     this.frame = emptyFrame(motion.model, this.poses[0]!.length);
     this.store.onEvent(recordedModel(motion));
@@ -89,50 +89,50 @@ export class Player {
     return this.motion.times.at(-1)!;
   }
 
-  private setPlaying(on: boolean): void {
-    this.button.textContent = on ? "Pause" : "Play";
-    if (on && this.lastDrawn === null) requestAnimationFrame((now) => this.tick(now));
-    this.lastDrawn = on ? performance.now() : null;
+  private setPlaying(isPlaying: boolean): void {
+    this.button.textContent = isPlaying ? "Pause" : "Play";
+    if (isPlaying && this.lastTickTime === null) requestAnimationFrame((now) => this.tick(now));
+    this.lastTickTime = isPlaying ? performance.now() : null;
   }
 
   private tick(now: number): void {
-    if (this.lastDrawn === null) return;
-    const next = this.time + (Math.max(0, now - this.lastDrawn) / 1000) * this.speed;
-    this.lastDrawn = now;
+    if (this.lastTickTime === null) return;
+    const next = this.time + (Math.max(0, now - this.lastTickTime) / 1000) * this.speed;
+    this.lastTickTime = now;
     this.time = next > this.duration ? 0 : next;
     this.show();
     requestAnimationFrame((later) => this.tick(later));
   }
 
-  /** Draws the state at `time`, interpolated between two recorded ones. */
+  /** Draws the state at `time`, interpolated between two recorded states. */
   private show(): void {
     const { times } = this.motion;
-    let after = times.findIndex((time) => time >= this.time);
-    if (after < 0) after = times.length - 1;
-    const before = Math.max(0, after - 1);
-    const span = times[after]! - times[before]!;
+    let nextIndex = times.findIndex((time) => time >= this.time);
+    if (nextIndex < 0) nextIndex = times.length - 1;
+    const previousIndex = Math.max(0, nextIndex - 1);
+    const span = times[nextIndex]! - times[previousIndex]!;
     interpolatePoses(
-      this.poses[before]!,
-      this.poses[after]!,
-      span > 0 ? (this.time - times[before]!) / span : 0,
+      this.poses[previousIndex]!,
+      this.poses[nextIndex]!,
+      span > 0 ? (this.time - times[previousIndex]!) / span : 0,
       this.frame.links,
     );
     this.showScene();
     this.frame.sequence++;
     this.store.onFrame(this.frame);
-    this.scrub.value = String(this.time);
+    this.timeSlider.value = String(this.time);
     this.clock.textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
   }
 
-  /** Shows obstacles and contacts of the present time. */
+  /** Shows the obstacles and contacts at `time`. */
   private showScene(): void {
-    const later = this.scenes.findIndex(({ time }) => time > this.time);
-    const now = this.scenes.at(later < 0 ? -1 : later - 1);
-    const before = this.shown;
-    if (now === undefined || now === before || later === 0) return;
-    this.shown = now;
-    if (now.obstacles.obstacles !== before?.obstacles.obstacles) this.store.onEvent(now.obstacles);
-    if (now.contacts !== before?.contacts) this.store.onEvent(now.contacts);
+    const nextIndex = this.scenes.findIndex(({ time }) => time > this.time);
+    const scene = this.scenes.at(nextIndex < 0 ? -1 : nextIndex - 1);
+    const previousScene = this.shownScene;
+    if (scene === undefined || scene === previousScene || nextIndex === 0) return;
+    this.shownScene = scene;
+    if (scene.obstacles.obstacles !== previousScene?.obstacles.obstacles) this.store.onEvent(scene.obstacles);
+    if (scene.contacts !== previousScene?.contacts) this.store.onEvent(scene.contacts);
   }
 
   private buildCamera(): void {
@@ -153,15 +153,15 @@ export class Player {
   private buildBar(theme: string): void {
     const bar = document.createElement("div");
     bar.className = `play-bar ${theme}`;
-    this.scrub.type = "range";
-    [this.scrub.min, this.scrub.max, this.scrub.step] = ["0", String(this.duration), "any"];
-    this.scrub.setAttribute("aria-label", "time");
-    this.scrub.addEventListener("input", () => {
+    this.timeSlider.type = "range";
+    [this.timeSlider.min, this.timeSlider.max, this.timeSlider.step] = ["0", String(this.duration), "any"];
+    this.timeSlider.setAttribute("aria-label", "time");
+    this.timeSlider.addEventListener("input", () => {
       this.setPlaying(false);
-      this.time = Number(this.scrub.value);
+      this.time = Number(this.timeSlider.value);
       this.show();
     });
-    this.button.addEventListener("click", () => this.setPlaying(this.lastDrawn === null));
+    this.button.addEventListener("click", () => this.setPlaying(this.lastTickTime === null));
     const speed = document.createElement("select");
     speed.setAttribute("aria-label", "speed");
     for (const value of SPEEDS) speed.add(new Option(`${value} ×`, String(value), value === 1, value === 1));
@@ -169,17 +169,17 @@ export class Player {
     const name = document.createElement("div");
     name.className = "play-name";
     name.textContent = this.motion.name || this.motion.model.title;
-    bar.append(this.button, this.scrub, this.clock, speed);
+    bar.append(this.button, this.timeSlider, this.clock, speed);
     document.body.append(name, bar);
     document.addEventListener("keydown", (event) => {
       if (event.code !== "Space" || event.target instanceof HTMLButtonElement) return;
       event.preventDefault();
-      this.setPlaying(this.lastDrawn === null);
+      this.setPlaying(this.lastTickTime === null);
     });
   }
 }
 
-function emptyFrame(model: Model, numbers: number): StateFrame {
+function emptyFrame(model: Model, linkNumbers: number): StateFrame {
   return {
     revision: model.revision,
     order: -1,
@@ -192,28 +192,28 @@ function emptyFrame(model: Model, numbers: number): StateFrame {
     seconds: 0,
     solvesPerSecond: 0,
     residual: 0,
-    links: new Float64Array(numbers),
+    links: new Float64Array(linkNumbers),
     values: new Float64Array(3 * model.dofs.length),
     goals: new Float64Array(0),
     closures: new Float64Array(2 * model.closures.length),
   };
 }
 
-/** Interpolates poses: positions linearly, quaternions linearly and normalized, which is enough for small steps. */
-function interpolatePoses(a: number[], b: number[], share: number, into: Float64Array): void {
-  for (let k = 0; k + 6 < into.length; k += 7) {
+/** Interpolates poses: positions linearly, quaternions linearly, then normalized, which suffices for small steps. */
+function interpolatePoses(a: number[], b: number[], share: number, result: Float64Array): void {
+  for (let start = 0; start + 6 < result.length; start += 7) {
     let dot = 0;
-    for (let e = 0; e < 7; e++) {
-      into[k + e] = a[k + e]! + (b[k + e]! - a[k + e]!) * share;
-      if (e > 2) dot += a[k + e]! * b[k + e]!;
+    for (let offset = 0; offset < 7; offset++) {
+      result[start + offset] = a[start + offset]! + (b[start + offset]! - a[start + offset]!) * share;
+      if (offset > 2) dot += a[start + offset]! * b[start + offset]!;
     }
     const sign = dot < 0 ? -1 : 1;
     let length = 0;
-    for (let e = 3; e < 7; e++) {
-      into[k + e] = a[k + e]! * (1 - share) + sign * b[k + e]! * share;
-      length += into[k + e]! ** 2;
+    for (let offset = 3; offset < 7; offset++) {
+      result[start + offset] = a[start + offset]! * (1 - share) + sign * b[start + offset]! * share;
+      length += result[start + offset]! ** 2;
     }
-    for (let e = 3; e < 7; e++) into[k + e]! /= Math.sqrt(length);
+    for (let offset = 3; offset < 7; offset++) result[start + offset]! /= Math.sqrt(length);
   }
 }
 

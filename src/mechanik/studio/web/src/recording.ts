@@ -1,9 +1,9 @@
-// Contents of a recorded page: the motion of a mechanism, and the obstacles and contacts meanwhile.
+// Contents of a recorded page: the motion of a mechanism, and the obstacles and contacts during the motion.
 import type {
   ContactsChanged, CurveInfo, LinkInfo, Model, ObstacleInfo, ObstacleMoved, Obstacles, ShapeInfo,
 } from "./messages";
 
-/** times: s, from 0; poses or links: seven numbers per link for each time; files: meshes in base64 by address. */
+/** times: s, from 0; poses or links: seven numbers per link for each time; files: meshes in base64 by URL path. */
 export interface RecordedMotion {
   name?: string;
   model: Model;
@@ -15,7 +15,7 @@ export interface RecordedMotion {
   events?: [time: number, event: Obstacles | ObstacleMoved | ContactsChanged][];
 }
 
-/** Obstacles and contacts from a time on. */
+/** Obstacles and contacts, valid from `time` (s) until the next entry. */
 export interface RecordedScene {
   time: number;
   obstacles: Obstacles;
@@ -28,10 +28,10 @@ export function recordedModel({ model, files = {} }: RecordedMotion): Model {
     ...link,
     visuals: link.visuals.map((shape) => withEmbeddedFiles(shape, files)),
   }));
-  return { ...model, is: "Model", links, resets_view: true }; // the file has only the fields
+  return { ...model, is: "Model", links, resets_view: true }; // the file contains the model without `is`
 }
 
-/** The obstacles and contacts of all times, in order; empty if none were recorded. */
+/** The obstacles and contacts of all times, in order; empty if no obstacles were recorded. */
 export function recordedScenes({ model, files = {}, events = [] }: RecordedMotion): RecordedScene[] {
   const scenes: RecordedScene[] = [];
   let obstacles: ObstacleInfo[] = [];
@@ -42,15 +42,15 @@ export function recordedScenes({ model, files = {}, events = [] }: RecordedMotio
     obstacles: [],
     reason: "",
   };
-  const embedded = (obstacle: ObstacleInfo): ObstacleInfo => ({
+  const withObstacleFiles = (obstacle: ObstacleInfo): ObstacleInfo => ({
     ...obstacle,
     shape: withEmbeddedFiles(obstacle.shape, files),
   });
   for (const [time, event] of events) {
-    if (event.is === "Obstacles") obstacles = event.obstacles.map(embedded);
+    if (event.is === "Obstacles") obstacles = event.obstacles.map(withObstacleFiles);
     if (event.is === "ObstacleMoved") {
-      const moved = embedded(event.obstacle);
-      obstacles = obstacles.map((obstacle) => (obstacle.name === moved.name ? moved : obstacle));
+      const movedObstacle = withObstacleFiles(event.obstacle);
+      obstacles = obstacles.map((obstacle) => (obstacle.name === movedObstacle.name ? movedObstacle : obstacle));
     }
     if (event.is === "ContactsChanged") contacts = { ...event, revision: model.revision };
     scenes.push({ time, obstacles: { is: "Obstacles", obstacles }, contacts });
@@ -60,8 +60,8 @@ export function recordedScenes({ model, files = {}, events = [] }: RecordedMotio
 
 function withEmbeddedFiles(shape: ShapeInfo, files: Record<string, string>): ShapeInfo {
   const dataUrl = (address: string) => {
-    const content = files[address];
-    return content === undefined ? null : `data:application/octet-stream;base64,${content}`;
+    const base64 = files[address];
+    return base64 === undefined ? null : `data:application/octet-stream;base64,${base64}`;
   };
   const dependencies = Object.entries(shape.dependencies).map(([name, address]) => [name, dataUrl(address)] as const);
   return {

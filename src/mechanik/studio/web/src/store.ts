@@ -18,7 +18,7 @@ export interface Display {
   theme: "light" | "dark";
   bodies: boolean;
   skeleton: boolean; // lines between frames
-  markers: boolean; // one per dof, with its limits
+  markers: boolean; // one marker per dof, with its limits
   collisions: boolean;
   closures: boolean;
   labels: boolean;
@@ -40,15 +40,15 @@ export interface Changes {
   alternatives: Alternatives;
   comparison: ComparisonChanged;
   kernels: Kernels;
-  obstacles: ObstacleInfo[]; // new ones, or one of them moved
+  obstacles: ObstacleInfo[]; // a new list, or one obstacle has moved
   collisions: Collisions;
-  contacts: ContactsChanged | null; // null: a new model, not checked yet
+  contacts: ContactsChanged | null; // null: collisions of a new model are not checked yet
   scene: Scene;
   controls: Controls;
   recording: Recording;
   history: History;
-  frame: StateFrame; // of the main layer
-  layer: StateFrame; // of a compared method
+  frame: StateFrame; // frame of the main solver
+  layer: StateFrame; // frame of a compared method
   selection: Selection;
   display: Display;
   connected: boolean;
@@ -89,14 +89,14 @@ export class Store implements ConnectionListener {
   isConnected = false;
   private readonly listeners: Listeners = {};
 
-  on<K extends keyof Changes>(what: K, listener: (value: Changes[K]) => void): void {
-    const list = (this.listeners[what] ?? []) as ((value: Changes[K]) => void)[];
-    list.push(listener);
-    (this.listeners as Record<K, typeof list>)[what] = list;
+  on<K extends keyof Changes>(change: K, listener: (value: Changes[K]) => void): void {
+    const callbacks = (this.listeners[change] ?? []) as ((value: Changes[K]) => void)[];
+    callbacks.push(listener);
+    (this.listeners as Record<K, typeof callbacks>)[change] = callbacks;
   }
 
-  emit<K extends keyof Changes>(what: K, value: Changes[K]): void {
-    for (const listener of this.listeners[what] ?? []) listener(value);
+  emit<K extends keyof Changes>(change: K, value: Changes[K]): void {
+    for (const listener of this.listeners[change] ?? []) listener(value);
   }
 
   select(selection: Selection): void {
@@ -109,12 +109,12 @@ export class Store implements ConnectionListener {
     try {
       localStorage.setItem(STORAGE_KEY, JSON.stringify(this.display));
     } catch {
-      // without storage the settings last until reload
+      // without storage the settings are lost when the page is reloaded
     }
     this.emit("display", this.display);
   }
 
-  /** Sends a request; a refusal is shown to the user. Returns whether it was carried out. */
+  /** Sends a request and returns whether it was carried out; the reason of a refusal is shown to the user. */
   async request(request: Parameters<Connection["request"]>[0]): Promise<boolean> {
     try {
       await this.connection.request(request);
@@ -129,10 +129,10 @@ export class Store implements ConnectionListener {
     return this.goals.find((goal) => goal.number === number);
   }
 
-  /** Description of a kind of goals; the server sends all kinds before the first goal. */
+  /** Description of a goal kind; the server sends all kinds before the first goal. */
   goalKind(kind: GoalInfo["kind"]): GoalKindInfo {
-    const info = this.welcome?.goal_kinds.find((known) => known.kind === kind);
-    if (info === undefined) throw new Error(`the server has not described the kind of goals '${kind}'`);
+    const info = this.welcome?.goal_kinds.find((candidate) => candidate.kind === kind);
+    if (info === undefined) throw new Error(`the server has sent no description of the goal kind '${kind}'`);
     return info;
   }
 
@@ -159,7 +159,7 @@ export class Store implements ConnectionListener {
   onEvent(event: SessionEvent): void {
     switch (event.is) {
       case "Welcome":
-        // the session of this page has ended: reload rather than show its old state
+        // the session of this page has ended: reload the page instead of showing the old state
         if (this.welcome && this.welcome.session !== event.session) location.reload();
         this.welcome = event;
         return this.emit("welcome", event);
@@ -180,8 +180,8 @@ export class Store implements ConnectionListener {
       case "Goals": {
         this.goals = event.goals;
         this.order = event.order;
-        const chosen = this.selection;
-        if (chosen.kind === "goal" && !this.goal(chosen.goal)) this.select({ kind: "none" });
+        const selection = this.selection;
+        if (selection.kind === "goal" && !this.goal(selection.goal)) this.select({ kind: "none" });
         return this.emit("goals", event);
       }
       case "Solving":
@@ -201,13 +201,13 @@ export class Store implements ConnectionListener {
         return this.emit("kernels", event);
       case "Obstacles": {
         this.obstacles = event.obstacles;
-        const chosen = this.selection;
-        if (chosen.kind === "obstacle" && !this.obstacle(chosen.obstacle)) this.select({ kind: "none" });
+        const selection = this.selection;
+        if (selection.kind === "obstacle" && !this.obstacle(selection.obstacle)) this.select({ kind: "none" });
         return this.emit("obstacles", this.obstacles);
       }
       case "ObstacleMoved": {
         const { obstacle } = event;
-        this.obstacles = this.obstacles.map((known) => (known.name === obstacle.name ? obstacle : known));
+        this.obstacles = this.obstacles.map((previous) => (previous.name === obstacle.name ? obstacle : previous));
         return this.emit("obstacles", this.obstacles);
       }
       case "Collisions":

@@ -1,13 +1,13 @@
-// Restores access to the server if the browser has lost its cookie, as it does when its network process restarts.
-const TIMEOUT_MS = 5000; // so that a server that hangs does not block reconnecting
+// Restores access to the server after the browser has lost the cookie (Chromium: a restart of its network process).
+const TIMEOUT_MS = 5000; // a server that does not respond must not block reconnecting
 
-let returnKey = ""; // in memory only, valid as long as the page
+let returnKey = ""; // stored only in memory, valid until the page is closed
 
 export function setReturnKey(key: string): void {
   returnKey = key;
 }
 
-/** Requests the cookie again; returns whether the server has set it. */
+/** Requests the cookie again; returns whether the server has set the cookie. */
 export async function restoreAccess(): Promise<boolean> {
   if (returnKey === "") return false;
   try {
@@ -18,11 +18,11 @@ export async function restoreAccess(): Promise<boolean> {
     });
     return response.ok;
   } catch {
-    return false; // the server does not answer
+    return false; // the server does not respond
   }
 }
 
-/** `fetch`, repeated with the cookie restored if the server refuses access. */
+/** Calls `fetch`; if the server refuses access, restores the cookie and calls it again. */
 export async function fetchWithAccess(address: string): Promise<Response> {
   const response = await fetch(address);
   return response.status === 403 && (await restoreAccess()) ? fetch(address) : response;

@@ -1,12 +1,11 @@
-// The connection to the session: requests with replies, events, state frames, and drag updates, one in flight at a
-// time.
+// Connection to the session: requests with replies, events, state frames, and drag updates (one in flight at a time).
 import { DRAG_DOF, DRAG_GOAL, DRAG_SIZE, DRAG_OBSTACLE, type PageRequest, type SessionEvent } from "../messages";
 import { setReturnKey, restoreAccess } from "./access";
 import { readStateFrame, type StateFrame } from "./state_frame";
 import { storeKey, storedKey } from "./session_key";
 
 const MAX_RECONNECTS = 20; // one per second
-// an unanswered drag update is given up after this time, so that a lost one does not block the drag
+// the next drag update is sent after this time even without a reply: a lost update must not block the drag
 const DRAG_TIMEOUT_MS = 250;
 
 export interface ConnectionListener {
@@ -19,12 +18,12 @@ export class Connection {
   /** Times from a drag update to the state that includes it, ms, newest last. */
   readonly latencies: number[] = [];
   private socket: WebSocket | null = null;
-  private readonly pending = new Map<number, { done: () => void; refused: (why: Error) => void }>();
+  private readonly pending = new Map<number, { resolve: () => void; reject: (reason: Error) => void }>();
   private nextId = 1;
   private tag = 0;
   private inFlight: { tag: number; sent: number } | null = null;
   private unsent: number[] | null = null;
-  private timer = 0;
+  private dragTimer = 0;
   private session = storedKey();
   private reconnectsLeft = 0;
 
@@ -45,33 +44,33 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** Sends a request; the promise resolves when it was carried out and rejects with the reason if it was refused. */
+  /** Sends a request; the promise resolves when it was carried out, and rejects with the reason of a refusal. */
   request(request: PageRequest): Promise<void> {
     const id = this.nextId++;
     if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("the studio is not connected"));
     this.socket.send(JSON.stringify({ ...request, id }));
-    return new Promise((done, refused) => this.pending.set(id, { done, refused }));
+    return new Promise((resolve, reject) => this.pending.set(id, { resolve, reject }));
   }
 
   /**
-   * Sends the pose of a dragged goal (x y z qw qx qy qz). One update is in flight at a time; newer ones replace unsent
-   * ones.
+   * Sends the pose of a dragged goal (x y z qw qx qy qz). One update is in flight at a time; a newer update replaces
+   * an update that is not sent yet.
    */
   dragGoal(goal: number, pose: readonly number[]): void {
     this.drag(DRAG_GOAL, goal, pose);
   }
 
-  /** Sends the value of a dragged dof, m or rad; for a spherical joint the three numbers of its rotation vector. */
+  /** Sends the value of a dragged dof, m or rad; for a spherical joint the rotation vector (three numbers, rad). */
   dragDof(dof: number, ...numbers: readonly number[]): void {
     this.drag(DRAG_DOF, dof, numbers);
   }
 
-  /** Sends the pose of a dragged obstacle; index: its index at the start of the drag. */
+  /** Sends the pose of a dragged obstacle; index: index of the obstacle at the start of the drag. */
   dragObstacle(index: number, pose: readonly number[]): void {
     this.drag(DRAG_OBSTACLE, index, pose);
   }
 
-  /** Tag of the last drag update that was sent; a state with this tag or a higher one includes it. */
+  /** Tag of the last sent drag update; a state with this tag or a higher tag includes the update. */
   get lastTag(): number {
     return this.tag;
   }
@@ -81,7 +80,7 @@ export class Connection {
     this.sendDrag();
   }
 
-  /** Sends the newest drag update now, even if another is in flight, so that the last one of a drag is not lost. */
+  /** Sends the newest drag update even if another is in flight, so that the last update of a drag is not lost. */
   flush(): void {
     this.inFlight = null;
     this.sendDrag();
@@ -95,8 +94,8 @@ export class Connection {
     this.unsent = null;
     this.inFlight = { tag: this.tag, sent: performance.now() };
     this.socket.send(numbers);
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.flush(), DRAG_TIMEOUT_MS);
+    window.clearTimeout(this.dragTimer);
+    this.dragTimer = window.setTimeout(() => this.flush(), DRAG_TIMEOUT_MS);
   }
 
   private receiveFrame(bytes: ArrayBuffer): void {
@@ -121,14 +120,14 @@ export class Connection {
     if (event.is === "RequestDone" || event.is === "RequestRefused") {
       const request = this.pending.get(event.id);
       this.pending.delete(event.id);
-      if (event.is === "RequestDone") request?.done();
-      else request?.refused(new Error(event.message));
+      if (event.is === "RequestDone") request?.resolve();
+      else request?.reject(new Error(event.message));
     }
     this.listener.onEvent(event);
   }
 
   private onClose(): void {
-    for (const { refused } of this.pending.values()) refused(new Error("the connection was lost"));
+    for (const { reject } of this.pending.values()) reject(new Error("the connection was lost"));
     this.pending.clear();
     this.inFlight = null;
     this.unsent = null;
@@ -136,7 +135,7 @@ export class Connection {
     if (this.reconnectsLeft-- > 0) window.setTimeout(() => void this.reopen(), 1000);
   }
 
-  /** Restores the cookie first: it may be lost with the connection, and a refused websocket gives no reason. */
+  /** Restores the cookie before connecting: it may be lost, and a refused websocket reports no reason. */
   private async reopen(): Promise<void> {
     await restoreAccess();
     this.open();

@@ -5,7 +5,7 @@ export function storedKey(): string {
   try {
     return sessionStorage.getItem(STORAGE_KEY) ?? "";
   } catch {
-    return ""; // storage may be denied to a page in a frame
+    return ""; // a browser may deny storage to a page in a frame
   }
 }
 
@@ -13,6 +13,6 @@ export function storeKey(key: string): void {
   try {
     sessionStorage.setItem(STORAGE_KEY, key);
   } catch {
-    // then a reloaded page gets a new session
+    // without storage a reloaded page gets a new session
   }
 }

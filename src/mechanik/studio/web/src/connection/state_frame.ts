@@ -1,4 +1,4 @@
-// State frames as sent by the server: one Float64Array, read without copying.
+// Parser of the binary state frames of the server; the numbers are not copied.
 import { HEADER_SIZE, HEADER_INDEX, STATE, STATUSES } from "../messages";
 
 export type Status = (typeof STATUSES)[number];
@@ -13,36 +13,36 @@ export interface StateFrame {
   status: Status;
   isAtRest: boolean;
   iterations: number;
-  seconds: number;
+  seconds: number; // duration of the last solve
   solvesPerSecond: number;
   residual: number;
   links: Float64Array; // 7 per link: x y z qw qx qy qz
-  values: Float64Array;
+  values: Float64Array; // m or rad
   goals: Float64Array; // 9 per goal: pose, position error in m, angle error in rad
   closures: Float64Array; // 2 per closure: m, rad
 }
 
-/** Parses a state frame; null if the bytes are not one. */
+/** Parses a state frame; null if the bytes are not a state frame. */
 export function readStateFrame(bytes: ArrayBuffer): StateFrame | null {
   if (bytes.byteLength % 8 !== 0 || bytes.byteLength < 8 * HEADER_SIZE) return null;
-  const numbers = new Float64Array(bytes); // all machines that run browsers are little-endian
-  const at = (name: keyof typeof HEADER_INDEX): number => numbers[HEADER_INDEX[name]] ?? 0;
-  const sizes = [7 * at("links"), at("values"), 9 * at("goals"), 2 * at("closures")];
-  if (at("kind") !== STATE || sizes.reduce((a, b) => a + b, HEADER_SIZE) !== numbers.length) return null;
+  const numbers = new Float64Array(bytes); // browsers run only on little-endian machines
+  const field = (name: keyof typeof HEADER_INDEX): number => numbers[HEADER_INDEX[name]] ?? 0;
+  const sizes = [7 * field("links"), field("values"), 9 * field("goals"), 2 * field("closures")];
+  if (field("kind") !== STATE || sizes.reduce((a, b) => a + b, HEADER_SIZE) !== numbers.length) return null;
   let start = HEADER_SIZE;
   const [links, values, goals, closures] = sizes.map((size) => numbers.subarray(start, (start += size)));
   return {
-    revision: at("revision"),
-    order: at("order"),
-    sequence: at("sequence"),
-    tag: at("tag"),
-    layer: at("layer"),
-    status: STATUSES[at("status")] ?? "PROBLEM",
-    isAtRest: at("is_at_rest") !== 0,
-    iterations: at("iterations"),
-    seconds: at("seconds"),
-    solvesPerSecond: at("solves_per_second"),
-    residual: at("residual"),
+    revision: field("revision"),
+    order: field("order"),
+    sequence: field("sequence"),
+    tag: field("tag"),
+    layer: field("layer"),
+    status: STATUSES[field("status")] ?? "PROBLEM",
+    isAtRest: field("is_at_rest") !== 0,
+    iterations: field("iterations"),
+    seconds: field("seconds"),
+    solvesPerSecond: field("solves_per_second"),
+    residual: field("residual"),
     links: links!,
     values: values!,
     goals: goals!,

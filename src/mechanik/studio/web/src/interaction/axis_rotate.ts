@@ -1,9 +1,9 @@
-// The angle by which a pointer rotates an object about an axis, so that the grabbed point stays under the pointer.
+// Rotation about an axis by a pointer: computes the angle at which the grabbed point is under the pointer.
 import { Plane, Vector2, Vector3 } from "three";
 import type { Unprojector } from "./unproject";
 
-const EDGE_ON_COSINE = 0.2; // between axis and line of sight; below it the circle is seen edge-on
-const DEAD_ZONE_PIXELS = 10; // around the centre, where the angle is undefined
+const EDGE_ON_COSINE = 0.2; // cosine between axis and line of sight below which the circle is seen edge-on
+const DEAD_ZONE_PIXELS = 10; // radius around the centre, where the angle is undefined
 
 export class AxisRotation {
   private readonly centre: Vector3;
@@ -14,7 +14,7 @@ export class AxisRotation {
   private radiansPerPixel = new Vector2(); // if seen edge-on
   private readonly metresPerPixel: number;
   private lastAngle: number | null = null;
-  private total = 0;
+  private totalAngle = 0;
 
   /** axis: unit vector through `origin`. grabbed: the point under the pixel (x, y). */
   constructor(
@@ -34,30 +34,30 @@ export class AxisRotation {
     const helper = Math.abs(axis.z) < 0.9 ? new Vector3(0, 0, 1) : new Vector3(1, 0, 0);
     this.basisX.crossVectors(axis, helper).normalize();
     this.basisY.crossVectors(axis, this.basisX);
-    if (this.isEdgeOn) this.measureEdge(toEye, grabbed.distanceTo(this.centre));
+    if (this.isEdgeOn) this.computeEdgeOnRate(toEye, grabbed.distanceTo(this.centre));
     else this.angle(x, y);
   }
 
-  /** Angle since the start, rad, over several turns. */
+  /** Angle since the start, rad; counts full rotations. */
   angle(x: number, y: number): number {
     if (this.isEdgeOn) return (x - this.x) * this.radiansPerPixel.x + (y - this.y) * this.radiansPerPixel.y;
     const point = this.unprojector.intersectPlane(x, y, this.plane)?.sub(this.centre);
     if (point === undefined || point.length() < DEAD_ZONE_PIXELS * this.metresPerPixel) {
-      this.lastAngle = null; // near the centre the angle jumps: continue from where the pointer leaves it
-      return this.total;
+      this.lastAngle = null; // near the centre the angle jumps: the rotation continues outside the dead zone
+      return this.totalAngle;
     }
     const angle = Math.atan2(point.dot(this.basisY), point.dot(this.basisX));
-    if (this.lastAngle !== null) this.total += wrapAngle(angle - this.lastAngle);
+    if (this.lastAngle !== null) this.totalAngle += wrapAngle(angle - this.lastAngle);
     this.lastAngle = angle;
-    return this.total;
+    return this.totalAngle;
   }
 
-  /** Seen edge-on, the near side moves along the line, like a wheel under a thumb. */
-  private measureEdge(toEye: Vector3, radius: number): void {
-    const lever = Math.max(radius / this.metresPerPixel, 4 * DEAD_ZONE_PIXELS);
+  /** Computes the rotation per pixel for a circle that is seen edge-on: its near side follows the pointer. */
+  private computeEdgeOnRate(toEye: Vector3, radius: number): void {
+    const leverPixels = Math.max(radius / this.metresPerPixel, 4 * DEAD_ZONE_PIXELS);
     this.radiansPerPixel = this.unprojector.screenDirection(
       new Vector3().crossVectors(this.axis, toEye),
-    ).divideScalar(lever);
+    ).divideScalar(leverPixels);
   }
 }
 

@@ -6,7 +6,7 @@ export type CameraMotion = "orbit" | "pan" | "dolly";
 
 const DOLLY_RATE = 0.006; // change of the logarithm of the distance per pixel
 
-/** The camera motion of a mouse button; with Alt as in Maya. */
+/** The camera motion of a mouse button; with Alt the buttons work as in Maya. */
 export function cameraMotion(button: number, alt: boolean): CameraMotion | null {
   if (button === 0) return "orbit";
   if (button === 1) return "pan";
@@ -15,7 +15,6 @@ export function cameraMotion(button: number, alt: boolean): CameraMotion | null 
 }
 
 export class CameraDrag implements Gesture {
-
   constructor(
     private readonly camera: CameraControl,
     private readonly motion: CameraMotion,
@@ -42,18 +41,18 @@ export class CameraDrag implements Gesture {
   abandon(): void {}
 }
 
-/** Two fingers: their middle pans, their distance zooms. */
+/** Gesture with two fingers: the point between them pans, their distance zooms. */
 export class Pinch {
-  private last: { x: number; y: number; apart: number } | null = null;
+  private previous: { x: number; y: number; distance: number } | null = null;
 
   constructor(private readonly camera: CameraControl) {}
 
   move(a: { x: number; y: number }, b: { x: number; y: number }): void {
-    const now = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1) };
-    if (this.last !== null) {
-      this.camera.pan(now.x - this.last.x, now.y - this.last.y);
-      this.camera.dolly(this.last.apart / now.apart, now.x, now.y);
+    const current = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, distance: Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1) };
+    if (this.previous !== null) {
+      this.camera.pan(current.x - this.previous.x, current.y - this.previous.y);
+      this.camera.dolly(this.previous.distance / current.distance, current.x, current.y);
     }
-    this.last = now;
+    this.previous = current;
   }
 }

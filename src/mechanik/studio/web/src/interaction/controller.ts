@@ -1,4 +1,4 @@
-// Interaction in the view: handle, camera, joint drags, context menu, keys.
+// Controller of the interaction in the view: handle, camera, joint drags, context menu and keys.
 import type { Store } from "../store";
 import { selectionOf } from "../view/hit";
 import type { Hit, View } from "../view/view";
@@ -10,13 +10,15 @@ import { Menu } from "./menu";
 import { Pointers } from "./pointers";
 import { Unprojector } from "./unproject";
 
-/** change: mode, space, snapping, camera style, or start or end of a drag. help: H was pressed. */
+/**
+ * change: mode, space, snapping or camera style has changed, or a drag has started or ended. help: H was pressed.
+ */
 export type ControllerEvent = "change" | "help";
 
 export class InteractionController {
   mode: Mode = "move";
   space: Space = "world";
-  /** Whether drags snap without Ctrl (and do not snap with it). */
+  /** Whether drags snap without Ctrl; Ctrl then switches snapping off. */
   snaps = false;
   readonly menu = new Menu();
   private readonly listeners: Record<ControllerEvent, (() => void)[]> = { change: [], help: [] };
@@ -25,7 +27,7 @@ export class InteractionController {
   private readonly camera: CameraControl;
   private readonly gizmo: Gizmo;
   private readonly pointers: Pointers;
-  private awaitsFirstGoal = false; // a new model came and none of its goals was selected yet
+  private awaitsFirstGoal = false; // a new model was opened, and none of its goals was selected yet
 
   constructor(
     private readonly view: View,
@@ -60,7 +62,7 @@ export class InteractionController {
     return this.pointers.isDragging;
   }
 
-  /** orbit: plain drags move the camera. maya: only drags with Alt move it. */
+  /** orbit: drags on the background move the camera. maya: only drags with Alt move the camera. */
   get cameraStyle(): "orbit" | "maya" {
     return this.pointers.cameraStyle;
   }
@@ -89,13 +91,13 @@ export class InteractionController {
     this.emit("change");
   }
 
-  on(what: ControllerEvent, listener: () => void): void {
-    this.listeners[what].push(listener);
+  on(name: ControllerEvent, listener: () => void): void {
+    this.listeners[name].push(listener);
   }
 
   /**
-   * Adds a handler for Esc, called after drags and the menu and before the selection is cleared; it returns whether it
-   * closed anything.
+   * Adds a handler for Esc, which returns whether it has closed anything. Esc first cancels a drag or closes the menu,
+   * then calls the handlers, and clears the selection if no handler has closed anything.
    */
   onEscape(handler: () => boolean): void {
     this.escapeHandlers.push(handler);
@@ -107,8 +109,8 @@ export class InteractionController {
     this.end.abort();
   }
 
-  private emit(what: ControllerEvent): void {
-    for (const listener of this.listeners[what]) listener();
+  private emit(name: ControllerEvent): void {
+    for (const listener of this.listeners[name]) listener();
   }
 
   private escape(): void {
@@ -130,13 +132,13 @@ export class InteractionController {
   private menuKey(event: KeyboardEvent): void {
     if (event.key !== "ContextMenu" && !(event.key === "F10" && event.shiftKey)) return;
     event.preventDefault();
-    const box = this.view.canvas.getBoundingClientRect();
+    const bounds = this.view.canvas.getBoundingClientRect();
     const selection = this.store.selection;
     const point = this.view.target.clone();
     const { frame } = this.store;
     if (selection.kind === "link" && frame !== null) point.fromArray(frame.links, 7 * selection.link);
     const hit = selection.kind === "none" ? null : { ...selection, point };
-    this.openMenu(box.left + box.width / 2, box.top + box.height / 3, hit);
+    this.openMenu(bounds.left + bounds.width / 2, bounds.top + bounds.height / 3, hit);
   }
 
   private watchStore(): void {
@@ -150,13 +152,14 @@ export class InteractionController {
       this.camera.radius = model.radius;
       this.awaitsFirstGoal = model.resets_view;
     });
-    store.on("obstacles", () => this.pointers.abandonIfGone());
+    store.on("obstacles", () => this.pointers.abandonIfRemoved());
     store.on("goals", ({ goals }) => {
-      this.pointers.abandonIfGone();
+      this.pointers.abandonIfRemoved();
       if (!this.awaitsFirstGoal) return;
-      this.awaitsFirstGoal = false; // select a goal of a new mechanism, so that a handle is shown
-      const first = goals.find((goal) => goal.enabled && !goal.pinned && !goal.is_link_drag);
-      if (first !== undefined && store.selection.kind === "none") store.select({ kind: "goal", goal: first.number });
+      this.awaitsFirstGoal = false; // select a goal of a new mechanism to show its handle
+      const firstGoal = goals.find((goal) => goal.enabled && !goal.pinned && !goal.is_link_drag);
+      if (firstGoal === undefined || store.selection.kind !== "none") return;
+      store.select({ kind: "goal", goal: firstGoal.number });
     });
   }
 }

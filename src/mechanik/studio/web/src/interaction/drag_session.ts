@@ -1,8 +1,8 @@
-// A drag as the session sees it: start, updates, end or cancel.
+// Requests of a drag to the session: start, updates, end or cancel.
 import type { PageRequest } from "../messages";
 import type { Store } from "../store";
 
-/** A drag from the first movement to the end. Pixels are client pixels. */
+/** A drag with the pointer, from the first movement to the end; x and y are client pixels. */
 export interface Gesture {
   /** Whether the dragged object still exists. */
   targetExists(): boolean;
@@ -11,7 +11,7 @@ export interface Gesture {
   end(): void;
   /** Ends the drag and restores the state before it. */
   cancel(): void;
-  /** Ends the drag without a request, since its object is gone (new model, lost connection). */
+  /** Ends the drag without a request, after the object was removed or the connection was lost. */
   abandon(): void;
 }
 
@@ -41,7 +41,7 @@ export class DragSession {
     this.isOver = true;
   }
 
-  /** Sends the last update first: an update after `EndDrag` would be refused. */
+  /** Ends the drag after the last update was sent, since an update after `EndDrag` would be refused. */
   async end(cancel = false): Promise<void> {
     if (this.isOver) return;
     this.isOver = true;

@@ -7,11 +7,11 @@ import { goalPose, obstaclePose, type Pose } from "./poses";
 export interface DragTarget {
   /** Identifies the object. */
   readonly key: string;
-  /** Present pose; null if the object is gone. */
+  /** Present pose; null if the object does not exist any more. */
   pose(): Pose | null;
   /** The request that starts the drag. */
   startRequest(): PageRequest;
-  drag(grip: DragSession, pose: Pose): void;
+  drag(session: DragSession, pose: Pose): void;
 }
 
 export function dragTarget(store: Store, selection: Selection): DragTarget | null {
@@ -25,12 +25,12 @@ function goalTarget(store: Store, number: number): DragTarget {
     key: `goal ${number}`,
     pose: () => goalPose(store, number),
     startRequest: () => ({ do: "StartGoalDrag", goal: number }),
-    drag: (grip, pose) => grip.dragGoal(number, pose.numbers()),
+    drag: (session, pose) => session.dragGoal(number, pose.numbers()),
   };
 }
 
 function obstacleTarget(store: Store, name: string): DragTarget {
-  let index = -1; // index at the start of the drag, by which drag updates name it
+  let index = -1; // index of the obstacle at the start of the drag, for drag updates
   return {
     key: `obstacle ${name}`,
     pose: () => obstaclePose(store, name),
@@ -38,6 +38,6 @@ function obstacleTarget(store: Store, name: string): DragTarget {
       index = store.obstacles.findIndex((obstacle) => obstacle.name === name);
       return { do: "StartObstacleDrag", obstacle: name };
     },
-    drag: (grip, pose) => grip.dragObstacle(index, pose.numbers()),
+    drag: (session, pose) => session.dragObstacle(index, pose.numbers()),
   };
 }

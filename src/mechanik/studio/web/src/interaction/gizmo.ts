@@ -1,4 +1,4 @@
-// The handle of the selected goal or obstacle: arrows, squares and rings of three.js on a proxy object.
+// Handle of the selected goal or obstacle: arrows, squares and rings of three.js, attached to a proxy object.
 import { Object3D } from "three";
 import { TransformControls } from "three/addons/controls/TransformControls.js";
 import type { Store } from "../store";
@@ -12,7 +12,7 @@ import { snapLength } from "./snap";
 export type Mode = "move" | "rotate" | "both";
 export type Space = "world" | "local";
 
-const SETTLE_MS = 500; // after a drag, frames from before its end are ignored for this time
+const SETTLE_MS = 500; // for this time after a drag, frames from before its end are ignored
 const COLOURS = ["#e5484d", "#3fa34d", "#3b82f6", "#ffd166"] as const;
 
 export class Gizmo {
@@ -21,7 +21,7 @@ export class Gizmo {
   private readonly rings: TransformControls;
   private target: DragTarget | null = null;
   private drag: GizmoDrag | null = null;
-  private awaited = { tag: 0, until: 0 };
+  private lastDrag = { tag: 0, until: 0 };
   private mode: Mode = "move";
 
   constructor(
@@ -44,10 +44,10 @@ export class Gizmo {
       this.arrows.camera = view.camera;
       this.rings.camera = view.camera;
     });
-    store.on("selection", () => this.follow());
-    store.on("goals", () => this.follow());
-    store.on("obstacles", () => this.follow());
-    store.on("frame", () => this.follow());
+    store.on("selection", () => this.updateProxy());
+    store.on("goals", () => this.updateProxy());
+    store.on("obstacles", () => this.updateProxy());
+    store.on("frame", () => this.updateProxy());
   }
 
   setMode(mode: Mode): void {
@@ -63,7 +63,7 @@ export class Gizmo {
     this.rings.setSpace(space);
   }
 
-  /** Highlights the part under the pointer; returns whether there is one. */
+  /** Highlights the part of the handle under the pointer; returns whether there is one. */
   hover(x: number, y: number): boolean {
     if (this.drag !== null || this.target === null) return this.drag !== null;
     for (const controls of [this.arrows, this.rings]) controls.getHelper().updateMatrixWorld();
@@ -80,7 +80,7 @@ export class Gizmo {
     this.rings.axis = null;
   }
 
-  /** Starts to drag the part under the pixel, if any; the request is sent when the pointer moves. */
+  /** Starts to drag the part of the handle under the pixel, if any; the request is sent when the pointer moves. */
   startDrag(x: number, y: number): Gesture | null {
     if (!this.hover(x, y) || this.target === null) return null;
     const controls = this.activeControls();
@@ -99,20 +99,20 @@ export class Gizmo {
 
   private onDragEnd(): void {
     this.drag = null;
-    this.awaited = { tag: this.store.connection.lastTag, until: performance.now() + SETTLE_MS };
+    this.lastDrag = { tag: this.store.connection.lastTag, until: performance.now() + SETTLE_MS };
     this.clearHover();
-    this.follow();
+    this.updateProxy();
   }
 
-  /** Moves the proxy to the target while it is not dragged. */
-  private follow(): void {
+  /** Moves the proxy to the pose of the target, unless the target is being dragged. */
+  private updateProxy(): void {
     const target = dragTarget(this.store, this.store.selection);
     if (this.drag !== null && target?.key === this.drag.target.key) return;
     const isNewTarget = target?.key !== this.target?.key;
     if (isNewTarget) this.target = target;
     const pose = this.target?.pose() ?? null;
-    const isLate = (this.store.frame?.tag ?? 0) < this.awaited.tag && performance.now() < this.awaited.until;
-    if (pose !== null && (isNewTarget || !isLate)) {
+    const isOutdated = (this.store.frame?.tag ?? 0) < this.lastDrag.tag && performance.now() < this.lastDrag.until;
+    if (pose !== null && (isNewTarget || !isOutdated)) {
       this.proxy.position.copy(pose.position);
       this.proxy.quaternion.copy(pose.rotation);
     }

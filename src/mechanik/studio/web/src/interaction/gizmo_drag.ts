@@ -1,4 +1,4 @@
-// Drags of the parts of the handle.
+// Drags of the arrows, squares and rings of the handle.
 import { type Object3D, Quaternion, Vector3 } from "three";
 import type { TransformControls } from "three/addons/controls/TransformControls.js";
 import type { Store } from "../store";
@@ -9,14 +9,14 @@ import type { Unprojector } from "./unproject";
 import { SNAP_ANGLE, snap } from "./snap";
 import { AxisRotation } from "./axis_rotate";
 
-const UNITS = { X: new Vector3(1, 0, 0), Y: new Vector3(0, 1, 0), Z: new Vector3(0, 0, 1) };
+const UNIT_AXES = { X: new Vector3(1, 0, 0), Y: new Vector3(0, 1, 0), Z: new Vector3(0, 0, 1) };
 
 interface Motion {
   to(x: number, y: number, snaps: boolean): void;
   end(): void;
 }
 
-/** Along an arrow, on a square, or freely in the plane of the view. */
+/** Translation along an arrow, in the plane of a square, or in the plane of the view. */
 export class TranslateMotion implements Motion {
   constructor(
     private readonly controls: TransformControls,
@@ -39,7 +39,7 @@ export class TranslateMotion implements Motion {
   }
 }
 
-/** About a ring. TransformControls rotates by path length; this keeps the grabbed point under the pointer. */
+/** Rotation by a ring. TransformControls rotates by path length; here the grabbed point follows the pointer. */
 export class RotateMotion implements Motion {
   private readonly rotation: AxisRotation;
   private readonly axis: Vector3;
@@ -56,7 +56,7 @@ export class RotateMotion implements Motion {
     const name = controls.axis;
     this.start = proxy.quaternion.clone();
     if (name === "X" || name === "Y" || name === "Z") {
-      this.axis = UNITS[name].clone();
+      this.axis = UNIT_AXES[name].clone();
       if (controls.space === "local") this.axis.applyQuaternion(this.start);
     } else {
       this.axis = unprojector.toEye(centre);
@@ -122,8 +122,8 @@ export class GizmoDrag implements Gesture {
 }
 
 /**
- * The fields of a pointer event that TransformControls reads: position from -1 to 1, and the button (-1: none changed).
+ * The fields of a pointer event that TransformControls reads: position from -1 to 1, and the button (-1: no change).
  */
-export function pointerEvent(at: { x: number; y: number }, button = -1): PointerEvent {
-  return { x: at.x, y: at.y, button } as PointerEvent;
+export function pointerEvent(position: { x: number; y: number }, button = -1): PointerEvent {
+  return { x: position.x, y: position.y, button } as PointerEvent;
 }

@@ -1,8 +1,9 @@
-// The object under the pointer, picked at most once per drawn frame, and less often where picking is slow.
+// Finds the object under the pointer, at most once per drawn frame, and less often if picking is slow.
 import type { Hit, View } from "../view/view";
 import type { Gizmo } from "./gizmo";
 
-const REST_RATIO = 3; // pause after a pick, in durations of the pick: large meshes must not take all the time
+// pause after a pick, as a multiple of its duration: picking in large meshes must not use all the time
+const PAUSE_RATIO = 3;
 
 export class Hover {
   private pending: { x: number; y: number; shift: boolean } | null = null;
@@ -14,7 +15,7 @@ export class Hover {
     private readonly gizmo: Gizmo,
   ) {}
 
-  /** shift: links are dragged, so markers in front of them are not highlighted. */
+  /** shift: the pointer drags links, so markers in front of links are not highlighted. */
   update(x: number, y: number, shift: boolean): void {
     const isScheduled = this.pending !== null;
     this.pending = { x, y, shift };
@@ -27,22 +28,22 @@ export class Hover {
   }
 
   private pick(): void {
-    const at = this.pending;
+    const pointer = this.pending;
     this.pending = null;
-    if (at === null) return;
+    if (pointer === null) return;
     const start = performance.now();
-    if (start < this.nextPick) return this.update(at.x, at.y, at.shift);
-    const isOnHandle = this.gizmo.hover(at.x, at.y);
-    const hit = isOnHandle ? null : this.view.pick(at.x, at.y, at.shift ? "link" : "any");
-    this.nextPick = performance.now() + REST_RATIO * (performance.now() - start);
+    if (start < this.nextPick) return this.update(pointer.x, pointer.y, pointer.shift);
+    const isOnHandle = this.gizmo.hover(pointer.x, pointer.y);
+    const hit = isOnHandle ? null : this.view.pick(pointer.x, pointer.y, pointer.shift ? "link" : "any");
+    this.nextPick = performance.now() + PAUSE_RATIO * (performance.now() - start);
     this.view.canvas.style.cursor = isOnHandle || hit !== null ? "grab" : "";
     this.show(hit);
   }
 
   private show(hit: Hit | null): void {
-    const name = hit === null ? "" : JSON.stringify({ ...hit, point: 0 });
-    if (name === this.shownKey) return; // unchanged: nothing to draw
-    this.shownKey = name;
+    const key = hit === null ? "" : JSON.stringify({ ...hit, point: 0 });
+    if (key === this.shownKey) return; // unchanged: nothing to draw again
+    this.shownKey = key;
     this.view.hover(hit);
   }
 }

@@ -22,7 +22,7 @@ export class JointDrag implements Gesture {
     this.session = new DragSession(store, { do: "StartJointDrag", dof });
   }
 
-  /** Null if a drag cannot set this dof by one number. */
+  /** Starts the drag; null if one number cannot set the value of this dof, as for a spherical joint. */
   static start(
     store: Store, unprojector: Unprojector, dof: number, grabbed: Vector3, x: number, y: number,
   ): JointDrag | null {
@@ -63,8 +63,9 @@ export class JointDrag implements Gesture {
 }
 
 /**
- * The dof that a drag of a link moves: the nearest movable one above it. Null if the link itself is dragged instead: it
- * is carried by a spherical joint, a joint of several dofs or a mimic joint, or it is in a loop with moving links.
+ * The dof that a drag of a link moves: the nearest unlocked dof between the link and the root. Null if the link itself
+ * is dragged instead: its joint is spherical, has several dofs or is a mimic joint, or the link is in a loop of moving
+ * links.
  */
 export function draggableDof(model: Model, link: number): number | null {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
@@ -82,26 +83,26 @@ export function draggableDof(model: Model, link: number): number | null {
   return null;
 }
 
-/** The link that the joint of a dof moves; -1 if there is none. */
+/** The child link of the joint of a dof; -1 if there is none. */
 export function childLink(model: Model, dof: number): number {
   return model.joints[model.dofs[dof]?.joint ?? -1]?.child ?? -1;
 }
 
-/** The dof itself, or the one that it mimics. */
-export function masterDof(model: Model, dof: number): number {
+/** The leader of a mimic dof; the dof itself if it is independent. */
+export function leaderDof(model: Model, dof: number): number {
   let k = dof;
   for (let steps = 0; steps < model.dofs.length; steps++) {
-    const master = model.dofs[k]?.mimics ?? -1;
-    if (master < 0) break;
-    k = master;
+    const leader = model.dofs[k]?.mimics ?? -1;
+    if (leader < 0) break;
+    k = leader;
   }
   return k;
 }
 
 /**
  * The link to drag by the marker of a rotational joint that closes a loop between two moving links; -1 for other dofs.
- * The link follows the pointer, since the closing angle says little about the mechanism: where a cylinder meets the
- * boom of an excavator, a hundredth of a turn lifts the bucket by metres.
+ * The link follows the pointer, since a small change of the angle of such a joint can move the mechanism far: between a
+ * cylinder and the boom of an excavator, a hundredth of a rotation lifts the bucket by metres.
  */
 export function linkToDrag(model: Model, dof: number): number {
   const info = model.dofs[dof];

@@ -1,4 +1,4 @@
-// Keys of the view. In text fields only Esc is handled, which leaves the field.
+// Keyboard shortcuts of the view. In text fields only Esc is handled, which removes the focus from the field.
 import { Vector3 } from "three";
 import type { Display, Store } from "../store";
 
@@ -10,7 +10,7 @@ export interface KeyActions {
   /** Esc: closes the innermost open element. */
   escape(): void;
   viewFrom(direction: Vector3): void;
-  /** Ctrl was pressed or released: snapping changes. */
+  /** Ctrl was pressed or released, which changes snapping. */
   snapKeyChanged(event: KeyboardEvent): void;
   isDragging(): boolean;
 }
@@ -53,7 +53,7 @@ function onKeyDown(event: KeyboardEvent, store: Store, actions: KeyActions): voi
   if (handleKey(event, store, actions)) event.preventDefault();
 }
 
-/** Returns whether the key has a meaning. */
+/** Handles a key; returns whether the key has a function. */
 function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boolean {
   const key = event.key.toLowerCase();
   if (event.altKey) return false;
@@ -87,23 +87,23 @@ function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boo
       return true;
     case "delete":
     case "backspace":
-      return !(event.target instanceof HTMLInputElement) && removeSelected(store, actions); // not in a slider
+      return !(event.target instanceof HTMLInputElement) && removeSelected(store, actions); // not in an input
     case " ":
       return !event.repeat && runOrPause(event.target, store);
   }
   return false;
 }
 
-/** Stores whose last undo or redo has no reply yet. */
-const undoing = new WeakSet<Store>();
+/** Stores with an undo or redo request that has no reply yet. */
+const storesWithPendingUndo = new WeakSet<Store>();
 
 function undoOrRedo(key: string, shift: boolean, store: Store): boolean {
-  const back = key === "z" && !shift;
-  if (!back && key !== "y" && !(key === "z" && shift)) return false;
-  const isThere = back ? store.history?.undo : store.history?.redo;
-  if (!isThere || undoing.has(store)) return true; // a repeating key is faster than the replies
-  undoing.add(store);
-  void store.request({ do: back ? "Undo" : "Redo" }).finally(() => undoing.delete(store));
+  const isUndo = key === "z" && !shift;
+  if (!isUndo && key !== "y" && !(key === "z" && shift)) return false;
+  const stepLabel = isUndo ? store.history?.undo : store.history?.redo;
+  if (!stepLabel || storesWithPendingUndo.has(store)) return true; // a repeated key is faster than the replies
+  storesWithPendingUndo.add(store);
+  void store.request({ do: isUndo ? "Undo" : "Redo" }).finally(() => storesWithPendingUndo.delete(store));
   return true;
 }
 

@@ -1,4 +1,4 @@
-// A context menu of buttons: mouse, arrow keys and Tab; Esc or a click elsewhere closes it.
+// Context menu of buttons, for mouse, arrow keys and Tab; Esc or a click outside closes it.
 import { el } from "../panels/element";
 import "./interaction.css";
 
@@ -7,18 +7,18 @@ export interface MenuItem {
   name: string;
   text: string;
   hint?: string;
-  isCurrent?: boolean; // the present choice
+  isCurrent?: boolean; // whether this is the current setting
   isDisabled?: boolean;
   action: () => void;
 }
 
 export interface MenuGroup {
   title: string;
-  isGrid?: boolean; // short texts in two columns
+  isGrid?: boolean; // two columns, for short texts
   items: MenuItem[];
 }
 
-const MARGIN_PIXELS = 8; // to the edge of the window
+const MARGIN_PIXELS = 8; // minimum distance to the edges of the window
 
 export class Menu {
   private root: HTMLElement | null = null;
@@ -76,11 +76,11 @@ export class Menu {
   private listen(root: HTMLElement): void {
     this.listeners = new AbortController();
     const { signal } = this.listeners;
-    const outside = (event: Event): void => {
+    const closeIfOutside = (event: Event): void => {
       if (!(event.target instanceof Node) || !root.contains(event.target)) this.close();
     };
-    document.addEventListener("pointerdown", outside, { signal, capture: true });
-    document.addEventListener("wheel", outside, { signal, capture: true, passive: true });
+    document.addEventListener("pointerdown", closeIfOutside, { signal, capture: true });
+    document.addEventListener("wheel", closeIfOutside, { signal, capture: true, passive: true });
     window.addEventListener("blur", () => this.close(), { signal });
     window.addEventListener("resize", () => this.close(), { signal });
     root.addEventListener("contextmenu", (event) => event.preventDefault(), { signal });
@@ -89,16 +89,16 @@ export class Menu {
 
   private key(event: KeyboardEvent): void {
     const buttons = this.buttons();
-    const here = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const index = buttons.indexOf(document.activeElement as HTMLButtonElement);
     const steps: Record<string, number> = {
-      ArrowDown: here + 1, ArrowRight: here + 1, ArrowUp: here - 1, ArrowLeft: here - 1,
+      ArrowDown: index + 1, ArrowRight: index + 1, ArrowUp: index - 1, ArrowLeft: index - 1,
       Home: 0, End: buttons.length - 1,
     };
     const next = steps[event.key];
     if (event.key === "Escape") this.close();
     else if (next !== undefined) buttons.at(next % buttons.length)?.focus();
     if (event.key !== "Tab" && event.key !== "Enter" && event.key !== " ") event.preventDefault();
-    event.stopPropagation(); // keys of the view have no meaning in the menu
+    event.stopPropagation(); // otherwise the view would handle the key
   }
 
   private buttons(): HTMLButtonElement[] {

@@ -1,4 +1,4 @@
-// Contents of the context menus: of a link, a goal, a dof, an obstacle, and the background.
+// Contents of the context menus of a link, a goal, a dof, an obstacle and the background.
 import type { Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
 import { goalTitle, offeredKinds, unavailableReason, type GoalKind } from "../goal_kinds";
@@ -14,7 +14,7 @@ export interface MenuContent {
   groups: MenuGroup[];
 }
 
-/** hitBehind: what is behind a marker, if `hit` is one. */
+/** hitBehind: the object behind the marker of a dof, if `hit` is a marker. */
 export function menuFor(hit: Hit | null, hitBehind: Hit | null, store: Store, view: View): MenuContent | null {
   const model = store.model;
   if (model === null) return null;
@@ -48,7 +48,7 @@ function obstacleMenu(name: string, store: Store, view: View): MenuContent {
   return { title: name, groups: [{ title: "", items: items }] };
 }
 
-/** point: in the world, where the menu was opened; dofs: those that can be locked there. */
+/** point: position in the world at which the menu was opened; dofs: the dofs that the menu can lock. */
 function linkMenu(link: number, point: Vector3, dofs: number[], model: Model, store: Store): MenuContent | null {
   const info = model.links[link];
   if (info === undefined || store.frame === null) return null;
@@ -91,8 +91,8 @@ function linkMenu(link: number, point: Vector3, dofs: number[], model: Model, st
 function goalMenu(number: number, store: Store): MenuContent | null {
   const goal = store.goal(number);
   if (goal === undefined) return null;
-  const change = (what: Partial<Pick<GoalInfo, "kind" | "pinned" | "enabled">>): void =>
-    void store.request({ do: "ChangeGoal", goal: number, ...what });
+  const change = (settings: Partial<Pick<GoalInfo, "kind" | "pinned" | "enabled">>): void =>
+    void store.request({ do: "ChangeGoal", goal: number, ...settings });
   return {
     title: goalTitle(goal, store),
     groups: [
@@ -120,42 +120,44 @@ function goalMenu(number: number, store: Store): MenuContent | null {
   };
 }
 
-/** Items of a marker, followed by those of the link behind it; if there is none, of the link that the joint moves. */
+/** Items of a dof, then the items of the link behind its marker, or of the child link of its joint. */
 function dofMenu(dof: number, hitBehind: Hit | null, model: Model, store: Store): MenuContent | null {
   const info = model.dofs[dof];
   if (info === undefined || store.frame === null) return null;
-  const own: MenuGroup = { title: "", items: jointItems([dof], model, store) };
+  const dofGroup: MenuGroup = { title: "", items: jointItems([dof], model, store) };
   const child = childLink(model, dof);
   const link = hitBehind?.kind === "link" ? hitBehind.link : child;
   const point = hitBehind?.kind === "link" ? hitBehind.point : linkPose(store.frame, child).position;
-  const [first, ...others] = linkMenu(link, point, [], model, store)?.groups ?? [];
-  if (first === undefined) return { title: info.name, groups: [own] };
-  return { title: info.name, groups: [own, { ...first, title: model.links[link]!.name }, ...others] };
+  const [firstGroup, ...otherGroups] = linkMenu(link, point, [], model, store)?.groups ?? [];
+  if (firstGroup === undefined) return { title: info.name, groups: [dofGroup] };
+  return { title: info.name, groups: [dofGroup, { ...firstGroup, title: model.links[link]!.name }, ...otherGroups] };
 }
 
-/** Lock and rest value of these dofs. */
+/** Items for the lock and the rest value of these dofs. */
 function jointItems(dofs: number[], model: Model, store: Store): MenuItem[] {
   if (dofs.length === 0) return [];
   const infos = dofs.map((dof) => ({ dof, info: model.dofs[dof]! }));
-  const own = infos.filter(({ info }) => info.mimics < 0);
-  const single = own.filter(({ info }) => info.kind !== "spherical");
-  const isLocked = own.length > 0 && own.every(({ info }) => info.locked);
+  const independent = infos.filter(({ info }) => info.mimics < 0);
+  const scalar = independent.filter(({ info }) => info.kind !== "spherical");
+  const isLocked = independent.length > 0 && independent.every(({ info }) => info.locked);
   const name = infos.length === 1 ? infos[0]!.info.name : (model.joints[infos[0]!.info.joint]?.name ?? "joint");
-  const rest = (value: (index: number) => number | null): void =>
-    single.forEach(({ dof, info }) => void store.request({ do: "SetRest", dof, value: value(info.value) }));
+  const setRest = (value: (index: number) => number | null): void =>
+    scalar.forEach(({ dof, info }) => void store.request({ do: "SetRest", dof, value: value(info.value) }));
   const items: MenuItem[] = [
     {
-      name: isLocked ? "unlock" : "lock", text: `${isLocked ? "Unlock" : "Lock"} ${name}`, isDisabled: own.length === 0,
-      action: () => own.forEach(({ dof }) => void store.request({ do: "SetLocked", dof, locked: !isLocked })),
+      name: isLocked ? "unlock" : "lock",
+      text: `${isLocked ? "Unlock" : "Lock"} ${name}`,
+      isDisabled: independent.length === 0,
+      action: () => independent.forEach(({ dof }) => void store.request({ do: "SetLocked", dof, locked: !isLocked })),
     },
     {
-      name: "rest", text: "Set rest value", hint: "Return to the present value as far as the goals allow",
-      isDisabled: single.length === 0,
-      action: () => rest((index) => store.frame?.values[index] ?? null),
+      name: "rest", text: "Set rest value", hint: "Return to the present value if the goals allow it",
+      isDisabled: scalar.length === 0,
+      action: () => setRest((index) => store.frame?.values[index] ?? null),
     },
   ];
-  if (single.some(({ info }) => info.rest !== null)) {
-    items.push({ name: "no-rest", text: "Remove rest value", action: () => rest(() => null) });
+  if (scalar.some(({ info }) => info.rest !== null)) {
+    items.push({ name: "no-rest", text: "Remove rest value", action: () => setRest(() => null) });
   }
   return items;
 }
@@ -165,7 +167,7 @@ function hideItem(link: string, store: Store): MenuItem {
   return { name: "hide", text: "Hide", action };
 }
 
-/** The dofs of the nearest movable joint above a link. */
+/** The dofs of the nearest movable joint between a link and the root. */
 function movingDofs(model: Model, link: number): number[] {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
@@ -176,22 +178,22 @@ function movingDofs(model: Model, link: number): number[] {
   return [];
 }
 
-/** Kinds of goals; those that are not available are disabled and say why. */
-function goalKindItems(store: Store, before: string): (Omit<MenuItem, "action"> & { kind: GoalKind })[] {
+/** Items for the goal kinds; a kind that is not available is disabled, and its hint is the reason. */
+function goalKindItems(store: Store, prefix: string): (Omit<MenuItem, "action"> & { kind: GoalKind })[] {
   return offeredKinds(store).map((info) => {
     const { kind, title, about } = info;
     const reason = unavailableReason(info, store);
-    return { kind, name: `${before}-${kind}`, text: title, hint: reason || about, isDisabled: reason !== "" };
+    return { kind, name: `${prefix}-${kind}`, text: title, hint: reason || about, isDisabled: reason !== "" };
   });
 }
 
-/** Adds a goal and selects it, so that its handle is shown. */
+/** Adds a goal and selects it to show its handle. */
 async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, pinned: boolean): Promise<void> {
-  const known = new Set(store.goals.map((goal) => goal.number));
-  // a direction of zero means the default axis of the link
+  const numbersBefore = new Set(store.goals.map((goal) => goal.number));
+  // a zero vector selects the default axis of the link
   const isPoint = store.goalKind(kind).at !== "direction";
   const point: [number, number, number] = isPoint ? [at.x, at.y, at.z] : [0, 0, 0];
   if (!(await store.request({ do: "AddGoal", kind, link, at: point, pinned }))) return;
-  const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_link_drag);
-  if (added !== undefined) store.select({ kind: "goal", goal: added.number });
+  const newGoal = store.goals.find((goal) => !numbersBefore.has(goal.number) && !goal.is_link_drag);
+  if (newGoal !== undefined) store.select({ kind: "goal", goal: newGoal.number });
 }

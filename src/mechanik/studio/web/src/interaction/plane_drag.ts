@@ -1,4 +1,4 @@
-// A point dragged in the plane that faces the camera: a point of a link, or a goal by its marker.
+// Drag of a point in the plane that faces the camera: a point of a link, or the marker of a goal.
 import type { Plane, Vector3 } from "three";
 import { LINK_DRAG_GOAL } from "../messages";
 import type { Store } from "../store";

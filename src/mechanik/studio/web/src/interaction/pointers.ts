@@ -1,4 +1,4 @@
-// Pointer events to gestures, one at a time. A press becomes a drag when the pointer moves.
+// Converts pointer events to gestures, one at a time. A press becomes a drag when the pointer moves.
 import type { Vector3 } from "three";
 import type { Model } from "../messages";
 import type { Store } from "../store";
@@ -9,12 +9,12 @@ import { CameraDrag, cameraMotion, Pinch } from "./camera_drag";
 import type { Gizmo } from "./gizmo";
 import type { Gesture } from "./drag_session";
 import { Hover } from "./hover";
-import { childLink, draggableDof, JointDrag, masterDof, linkToDrag, isFixedLink } from "./joint_drag";
+import { childLink, draggableDof, JointDrag, leaderDof, linkToDrag, isFixedLink } from "./joint_drag";
 import { PlaneDrag } from "./plane_drag";
 import type { Unprojector } from "./unproject";
 
-const CLICK_PIXELS = 4; // movement that still is a click
-const LONG_PRESS_MS = 550; // until a resting finger opens the menu
+const CLICK_PIXELS = 4; // largest movement of a click
+const LONG_PRESS_MS = 550; // time after which a finger that does not move opens the menu
 const WHEEL_RATE = 0.0015; // change of the logarithm of the distance per unit of the wheel
 
 interface Press {
@@ -32,7 +32,7 @@ export interface PointerActions {
   menu(x: number, y: number, hit: Hit | null): void;
   /** A drag started or ended. */
   changed(): void;
-  /** Whether Ctrl or the snap button requests steps. */
+  /** Whether Ctrl or the snap button requests snapping. */
   snaps(event: { ctrlKey: boolean; metaKey: boolean }): boolean;
 }
 
@@ -42,8 +42,8 @@ export class Pointers {
   private press: Press | null = null;
   private gesture: Gesture | null = null;
   private pinch: Pinch | null = null;
-  private last = { x: 0, y: 0 };
-  private longPress = 0;
+  private lastPosition = { x: 0, y: 0 };
+  private longPressTimer = 0;
   private readonly hover: Hover;
 
   constructor(
@@ -59,7 +59,7 @@ export class Pointers {
     this.hover = new Hover(view, gizmo);
     canvas.addEventListener("pointerdown", (event) => this.onDown(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.onMove(event), { signal });
-    // drags follow at the rate of the mouse, not of the screen: solving is not slowed down by slow drawing
+    // drags are updated at the rate of the mouse, not of the screen, so slow drawing does not slow down solving
     canvas.addEventListener("pointerrawupdate", (event) => this.onRawMove(event as PointerEvent), { signal });
     canvas.addEventListener("pointerup", (event) => this.onUp(event), { signal });
     canvas.addEventListener("pointercancel", (event) => this.onLost(event), { signal });
@@ -79,29 +79,29 @@ export class Pointers {
 
   /** Ends the present gesture. */
   endDrag(): void {
-    this.finish((gesture) => gesture.end());
+    this.finishGesture((gesture) => gesture.end());
   }
 
   /** Cancels the present gesture; returns whether there was a drag. */
   cancelDrag(): boolean {
     const wasDragging = this.isDragging;
-    this.finish((gesture) => gesture.cancel());
+    this.finishGesture((gesture) => gesture.cancel());
     return wasDragging;
   }
 
-  /** Ends the present gesture, whose object is gone. */
+  /** Ends the present gesture after its object was removed. */
   abandonDrag(): void {
-    this.finish((gesture) => gesture.abandon());
+    this.finishGesture((gesture) => gesture.abandon());
   }
 
-  /** Ends the present gesture if its object is gone. */
-  abandonIfGone(): void {
+  /** Ends the present gesture if its object does not exist any more. */
+  abandonIfRemoved(): void {
     if (this.gesture?.targetExists() === false) this.abandonDrag();
   }
 
-  /** Repeats the last move with other snapping, after a key changed while the pointer rested. */
+  /** Repeats the last move after a key has changed snapping while the pointer did not move. */
   repeatMove(event: KeyboardEvent): void {
-    if (this.isDragging) this.gesture?.move(this.last.x, this.last.y, this.actions.snaps(event));
+    if (this.isDragging) this.gesture?.move(this.lastPosition.x, this.lastPosition.y, this.actions.snaps(event));
   }
 
   private onDown(event: PointerEvent): void {
@@ -112,14 +112,14 @@ export class Pointers {
       if (this.fingers.size === 2 && !this.isDragging) return this.startPinch(id);
     }
     if (this.press !== null || this.gesture !== null || this.pinch !== null) return;
-    if (event.button === 1 || event.altKey) event.preventDefault(); // no scrolling, no browser menu
+    if (event.button === 1 || event.altKey) event.preventDefault(); // prevent scrolling and the menu of the browser
     this.capture(id);
     this.hover.clear();
-    this.last = { x, y };
+    this.lastPosition = { x, y };
     this.unprojector.lockTile(x, y);
     this.press = this.createPress(event, id, x, y);
-    window.clearTimeout(this.longPress);
-    if (event.pointerType === "touch") this.longPress = window.setTimeout(() => this.onLongPress(), LONG_PRESS_MS);
+    window.clearTimeout(this.longPressTimer);
+    if (event.pointerType === "touch") this.longPressTimer = window.setTimeout(() => this.onLongPress(), LONG_PRESS_MS);
   }
 
   private createPress(event: PointerEvent, id: number, x: number, y: number): Press {
@@ -137,19 +137,19 @@ export class Pointers {
     }
     const shift = event.shiftKey;
     const hit = button === 1 ? null : this.view.pick(x, y, shift ? "link" : "any");
-    const plain = this.cameraStyle === "orbit" ? moveCamera : () => null;
+    const startPlain = this.cameraStyle === "orbit" ? moveCamera : () => null;
     const press = { id, button, x, y, hit, clickPixels: CLICK_PIXELS };
-    if (button !== 0 || hit === null || this.isFixed(hit)) return { ...press, start: plain };
+    if (button !== 0 || hit === null || this.movesCamera(hit)) return { ...press, start: startPlain };
     return { ...press, start: () => this.startDrag(hit, shift, x, y) };
   }
 
-  /** Whether a drag here moves the camera: on a fixed link, or on an obstacle, which only its handle moves. */
-  private isFixed(hit: Hit): boolean {
+  /** Whether a drag on this object moves the camera: a fixed link, or an obstacle, which only its handle can move. */
+  private movesCamera(hit: Hit): boolean {
     if (hit.kind === "obstacle") return true;
     return hit.kind === "link" && this.store.model !== null && isFixedLink(this.store.model, hit.link);
   }
 
-  /** The drag of the left button that starts on an object. */
+  /** Starts a drag of an object with the left button. */
   private startDrag(hit: Hit, shift: boolean, x: number, y: number): Gesture | null {
     const { store, unprojector } = this;
     const model = store.model;
@@ -159,7 +159,7 @@ export class Pointers {
       return PlaneDrag.dragGoal(store, unprojector, hit.goal, x, y);
     }
     if (hit.kind === "dof") {
-      const dof = masterDof(model, hit.dof);
+      const dof = leaderDof(model, hit.dof);
       const link = shift ? childLink(model, dof) : linkToDrag(model, dof);
       if (link >= 0) return this.startLinkDrag(model, link, hit.point, shift, x, y);
       const drag = JointDrag.start(store, unprojector, dof, hit.point, x, y);
@@ -190,18 +190,18 @@ export class Pointers {
       if (event.buttons === 0 && event.pointerType !== "touch") this.hover.update(x, y, event.shiftKey);
       return;
     }
-    if (event.pointerId !== press.id || (x === this.last.x && y === this.last.y)) return;
+    if (event.pointerId !== press.id || (x === this.lastPosition.x && y === this.lastPosition.y)) return;
     if (this.gesture === null) {
       if (Math.hypot(x - press.x, y - press.y) < press.clickPixels) return;
       this.gesture = press.start();
-      press.clickPixels = 0; // no longer a click, even if nothing can be dragged
+      press.clickPixels = 0; // this press is not a click any more, even if nothing can be dragged
       press.start = () => null;
       this.hover.clear();
       this.actions.changed();
     }
-    window.clearTimeout(this.longPress);
+    window.clearTimeout(this.longPressTimer);
     press.hit = null;
-    this.last = { x, y };
+    this.lastPosition = { x, y };
     this.gesture?.move(x, y, this.actions.snaps(event));
   }
 
@@ -230,21 +230,21 @@ export class Pointers {
     if (this.press?.id === event.pointerId) this.endDrag();
   }
 
-  private finish(how: (gesture: Gesture) => void): void {
+  private finishGesture(endGesture: (gesture: Gesture) => void): void {
     const { gesture, press } = this;
-    window.clearTimeout(this.longPress);
+    window.clearTimeout(this.longPressTimer);
     this.gesture = null;
     this.press = null;
     this.unprojector.unlockTile();
     const { canvas } = this.view;
     if (press !== null && canvas.hasPointerCapture(press.id)) canvas.releasePointerCapture(press.id);
     if (gesture === null) return;
-    how(gesture);
+    endGesture(gesture);
     this.actions.changed();
   }
 
   private startPinch(id: number): void {
-    this.finish((gesture) => gesture.end());
+    this.finishGesture((gesture) => gesture.end());
     this.capture(id);
     this.pinch = new Pinch(this.camera);
     const [a, b] = [...this.fingers.values()];
@@ -273,7 +273,7 @@ export class Pointers {
     event.preventDefault();
     if (this.isDragging) return;
     const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 100 : 1;
-    const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50; // touch pads send a pinch as a wheel with Ctrl
+    const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50; // touch pads report a pinch as wheel and Ctrl
     const amount = Math.max(-300, Math.min(300, event.deltaY * unit)) * (isPinch ? 6 : 1);
     this.camera.dolly(Math.exp(amount * WHEEL_RATE), event.clientX, event.clientY);
   }
@@ -288,7 +288,7 @@ export class Pointers {
     try {
       this.view.canvas.setPointerCapture(id);
     } catch {
-      // the pointer is gone; its end event was or will be received
+      // the pointer does not exist any more; its end event is handled elsewhere
     }
   }
 }

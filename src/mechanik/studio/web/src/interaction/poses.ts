@@ -1,4 +1,4 @@
-// Poses as numbers of the protocol (x y z qw qx qy qz) and as objects of three.js.
+// Poses: conversion between the numbers of the protocol (x y z qw qx qy qz) and objects of three.js.
 import { Quaternion, Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
 import type { StateFrame } from "../connection/state_frame";
@@ -13,8 +13,8 @@ export class Pose {
   ) {}
 
   static read(numbers: ArrayLike<number>, start = 0): Pose {
-    const at = (k: number): number => numbers[start + k] ?? 0;
-    return new Pose(new Vector3(at(0), at(1), at(2)), new Quaternion(at(4), at(5), at(6), at(3)));
+    const entry = (k: number): number => numbers[start + k] ?? 0;
+    return new Pose(new Vector3(entry(0), entry(1), entry(2)), new Quaternion(entry(4), entry(5), entry(6), entry(3)));
   }
 
   numbers(): PoseNumbers {
@@ -62,14 +62,14 @@ export function dofAxis(model: Model, frame: StateFrame, dof: number): { origin:
   const joint = info && model.joints[info.joint];
   if (info === undefined || joint === undefined) return null;
   let pose = linkPose(frame, joint.parent).times(Pose.read(joint.pose));
-  for (const earlier of joint.dofs) {
-    if (earlier === dof) break;
-    const before = model.dofs[earlier];
-    if (before === undefined) continue;
-    const axis = new Vector3(...before.axis);
-    const value = frame.values[before.value] ?? 0;
-    if (before.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
-    if (before.kind === "rotation")
+  for (const precedingDof of joint.dofs) {
+    if (precedingDof === dof) break;
+    const preceding = model.dofs[precedingDof];
+    if (preceding === undefined) continue;
+    const axis = new Vector3(...preceding.axis);
+    const value = frame.values[preceding.value] ?? 0;
+    if (preceding.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
+    if (preceding.kind === "rotation")
       pose = pose.times(new Pose(undefined, new Quaternion().setFromAxisAngle(axis, value)));
   }
   return { origin: pose.position, axis: new Vector3(...info.axis).applyQuaternion(pose.rotation).normalize() };

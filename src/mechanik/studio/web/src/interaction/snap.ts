@@ -1,4 +1,4 @@
-// Steps of snapped drags: round numbers that fit the size of the model.
+// Step sizes of snapped drags: round numbers that are proportional to the size of the model.
 
 export const SNAP_ANGLE = Math.PI / 12; // 15 degrees
 

@@ -1,4 +1,4 @@
-// From pixels to the world and back, for both kinds of camera. Pixels are client pixels, as in events.
+// Conversion between client pixels and the world, for perspective and orthographic cameras.
 import { OrthographicCamera, Plane, Raycaster, Vector2, Vector3, type Ray } from "three";
 import type { View } from "../view/view";
 
@@ -7,33 +7,37 @@ const screen = new Vector2();
 const scratch = new Vector3();
 
 export class Unprojector {
-  private tile: { x: number; y: number; at: Vector2; rate: Vector2 } | null = null;
+  private tile: { x: number; y: number; imagePosition: Vector2; imagePerPixel: Vector2 } | null = null;
 
   constructor(private readonly view: View) {}
 
-  /** In a tiled view, treats the pointer as inside the tile where it is now, wherever it moves. */
+  /** In a tiled view, all following pointer positions belong to the tile under the pixel (x, y). */
   lockTile(x: number, y: number): void {
     this.tile = null;
-    const at = this.screen(x, y).clone();
-    this.tile = { x, y, at, rate: this.rate(x, y) };
+    const imagePosition = this.screen(x, y).clone();
+    this.tile = { x, y, imagePosition, imagePerPixel: this.imagePerPixel(x, y) };
   }
 
   unlockTile(): void {
     this.tile = null;
   }
 
-  /** The pointer in the image of the camera, x and y from -1 to 1, y up. */
+  /** Position of the pointer in the image of the camera; x and y from -1 to 1, y up. */
   screen(x: number, y: number): Vector2 {
-    const { tile: held } = this;
-    if (held === null) return this.view.pointer(x, y, screen);
-    return screen.set(held.at.x + (x - held.x) * held.rate.x, held.at.y + (y - held.y) * held.rate.y);
+    const { tile } = this;
+    if (tile === null) return this.view.pointer(x, y, screen);
+    const { imagePosition, imagePerPixel } = tile;
+    return screen.set(
+      imagePosition.x + (x - tile.x) * imagePerPixel.x,
+      imagePosition.y + (y - tile.y) * imagePerPixel.y,
+    );
   }
 
-  /** Size of a pixel in units of the image; y is negative. */
-  private rate(x: number, y: number): Vector2 {
-    const step = 0.01; // px, stays inside the tile
-    const here = this.screen(x, y).clone();
-    return this.screen(x + step, y + step).clone().sub(here).divideScalar(step);
+  /** Change of the image position per pixel; y is negative. */
+  private imagePerPixel(x: number, y: number): Vector2 {
+    const step = 0.01; // px, small enough to be inside the tile
+    const position = this.screen(x, y).clone();
+    return this.screen(x + step, y + step).clone().sub(position).divideScalar(step);
   }
 
   ray(x: number, y: number): Ray {
@@ -43,12 +47,12 @@ export class Unprojector {
     return raycaster.ray.clone();
   }
 
-  /** Where the ray of the pointer meets a plane; null if it does not. */
+  /** Intersection of the ray of the pointer with a plane; null if there is none. */
   intersectPlane(x: number, y: number, plane: Plane): Vector3 | null {
     return this.ray(x, y).intersectPlane(plane, new Vector3());
   }
 
-  /** A direction of the world on the screen: unit vector, x to the right and y down. */
+  /** Projection of a direction in the world onto the screen: unit vector, x to the right and y down. */
   screenDirection(direction: Vector3): Vector2 {
     const { matrixWorld } = this.view.camera;
     const right = direction.dot(scratch.setFromMatrixColumn(matrixWorld, 0));
@@ -71,7 +75,7 @@ export class Unprojector {
   /** Size of a pixel at a point, m. */
   metresPerPixel(point: Vector3): number {
     const camera = this.view.camera;
-    const height = this.tile === null ? Math.max(this.view.canvas.clientHeight, 1) : -2 / this.tile.rate.y;
+    const height = this.tile === null ? Math.max(this.view.canvas.clientHeight, 1) : -2 / this.tile.imagePerPixel.y;
     if (camera instanceof OrthographicCamera) return (camera.top - camera.bottom) / camera.zoom / height;
     const depth = scratch.copy(point).sub(camera.position).dot(camera.getWorldDirection(new Vector3()));
     return (2 * Math.max(depth, 1e-9) * Math.tan((camera.fov * Math.PI) / 360)) / camera.zoom / height;

@@ -1,4 +1,4 @@
-// The banner that is shown while the server cannot be reached.
+// Banner that is shown while the server cannot be reached.
 import { button, el } from "./element";
 import type { Store } from "../store";
 

@@ -26,12 +26,12 @@ export class CollisionsSection {
   private readonly message = el("p", { class: "quiet", test: "collisions-message" });
 
   constructor(private readonly store: Store) {
-    const traits = { test: "collisions", label: "Collisions", title: "Ignore, show or avoid collisions" };
-    this.mode = choice(MODES, "show", traits, (mode) => this.set({ mode: mode as Mode }));
+    const options = { test: "collisions", label: "Collisions", title: "Ignore, show or avoid collisions" };
+    this.mode = choice(MODES, "show", options, (mode) => this.set({ mode: mode as Mode }));
     this.clearance.type = "text";
     this.clearance.addEventListener("change", () => this.onClearanceTyped());
     this.clearanceLine = line("Clearance, mm", "Minimum distance", this.clearance);
-    this.root = section("Collisions", line("Collisions", traits.title, this.mode), this.clearanceLine, this.message);
+    this.root = section("Collisions", line("Collisions", options.title, this.mode), this.clearanceLine, this.message);
     for (const event of ["model", "collisions", "contacts"] as const) store.on(event, () => this.refresh());
     this.refresh();
   }
@@ -45,26 +45,26 @@ export class CollisionsSection {
   }
 
   private set(change: Partial<Pick<Collisions, "mode" | "clearance">>): void {
-    const now = this.store.collisions;
-    if (!now) return;
-    const request = { do: "SetCollisions", mode: now.mode, clearance: now.clearance, ...change } as const;
-    void this.store.request(request).then((isDone) => {
-      if (!isDone) this.refresh();
+    const settings = this.store.collisions;
+    if (!settings) return;
+    const request = { do: "SetCollisions", mode: settings.mode, clearance: settings.clearance, ...change } as const;
+    void this.store.request(request).then((isAccepted) => {
+      if (!isAccepted) this.refresh();
     });
   }
 
   private refresh(): void {
     const { collisions, contacts, model } = this.store;
-    const isPossible = model?.links.some((link) => link.collisions.length > 0) ?? false;
-    this.mode.disabled = !isPossible;
-    this.mode.value = isPossible ? (collisions?.mode ?? "show") : "off";
+    const hasShapes = model?.links.some((link) => link.collisions.length > 0) ?? false;
+    this.mode.disabled = !hasShapes;
+    this.mode.value = hasShapes ? (collisions?.mode ?? "show") : "off";
     this.clearanceLine.hidden = this.mode.value !== "avoid";
     if (document.activeElement !== this.clearance) {
       this.clearance.value = String(Math.round(1e6 * (collisions?.clearance ?? 0)) / 1000);
       this.clearance.classList.remove("wrong");
     }
     const reason = contacts?.reason ?? "";
-    const text = isPossible ? reason && `${capitalized(reason)}.` : NO_SHAPES_TEXT;
+    const text = hasShapes ? reason && `${capitalized(reason)}.` : NO_SHAPES_TEXT;
     write(this.message, text);
     this.message.hidden = text === "";
   }

@@ -1,4 +1,4 @@
-// Compare: several methods track the same goals side by side, with a table of results.
+// Panel that compares several methods on the same goals, with a table of results.
 import { button, el, fill, section, write } from "./element";
 import { capitalized, digits } from "./format";
 import { setIcon } from "./icons";
@@ -40,7 +40,7 @@ export class ComparePanel implements Panel {
     this.refresh();
   }
 
-  private get isOn(): boolean {
+  private get isRunning(): boolean {
     return (this.store.comparison?.rows.length ?? 0) > 0;
   }
 
@@ -57,7 +57,7 @@ export class ComparePanel implements Panel {
         box.addEventListener("change", () => {
           if (box.checked) this.selected.add(name);
           else this.selected.delete(name);
-          if (this.isOn && this.selected.size >= 2 && this.selected.size <= MAX_METHODS) void this.start();
+          if (this.isRunning && this.selected.size >= 2 && this.selected.size <= MAX_METHODS) void this.start();
           this.refresh();
         });
         return el("label", { class: "check" }, box, el("span", {}, capitalized(title || name)));
@@ -67,7 +67,7 @@ export class ComparePanel implements Panel {
   }
 
   private toggle(): void {
-    if (this.isOn) void this.store.request({ do: "Compare", solvers: [] });
+    if (this.isRunning) void this.store.request({ do: "Compare", solvers: [] });
     else void this.start();
   }
 
@@ -77,13 +77,13 @@ export class ComparePanel implements Panel {
 
   private refresh(): void {
     const count = this.selected.size;
-    const fits = count >= 2 && count <= MAX_METHODS;
-    setIcon(this.startButton, this.isOn ? "stop" : "play");
-    write(this.startButton.querySelector("span")!, this.isOn ? "Stop" : "Start");
-    this.startButton.disabled = !this.isOn && !fits;
+    const isCountValid = count >= 2 && count <= MAX_METHODS;
+    setIcon(this.startButton, this.isRunning ? "stop" : "play");
+    write(this.startButton.querySelector("span")!, this.isRunning ? "Stop" : "Start");
+    this.startButton.disabled = !this.isRunning && !isCountValid;
     write(
       this.hint,
-      fits
+      isCountValid
         ? ""
         : count < 2
           ? "Select at least two methods."
@@ -115,7 +115,7 @@ function resultTable(rows: CompareRow[]): HTMLElement {
       capitalized(row.title || row.solver),
       el(
         "small",
-        { class: "tone", attributes: { "data-tone": toneOf(row) } },
+        { class: "tone", attributes: { "data-tone": rowTone(row) } },
         row.refusal ? "refused" : (STATUS_LABELS[row.status as Status]?.[0] ?? row.status),
       ),
     );
@@ -141,7 +141,7 @@ function resultTable(rows: CompareRow[]): HTMLElement {
   );
 }
 
-function toneOf(row: CompareRow): string {
+function rowTone(row: CompareRow): string {
   return row.refusal || row.status === "DIVERGED" || row.status === "PROBLEM"
     ? "bad"
     : row.status === "CONVERGED"

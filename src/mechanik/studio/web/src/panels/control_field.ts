@@ -1,4 +1,4 @@
-// A control of a scene: slider, switch, choice, button, text or number.
+// Field for a control of a scene: slider, switch, choice, button, text or number.
 import { button, choice, el, line, toggle } from "./element";
 import { decimals, titleCase } from "./format";
 import { throttled } from "./throttle";
@@ -15,31 +15,31 @@ export interface ControlField {
 }
 
 export function controlField(control: ControlInfo, set: SetValue): ControlField {
-  const traits = { test: `control-${control.name}`, label: control.title, title: control.about || control.title };
+  const options = { test: `control-${control.name}`, label: control.title, title: control.about || control.title };
   switch (control.kind) {
     case "slider":
-      return sliderField(control, traits, set);
+      return sliderField(control, options, set);
     case "switch": {
-      const { root, box } = toggle(control.title, control.value === true, traits, (value) => set(value));
+      const { root, box } = toggle(control.title, control.value === true, options, (value) => set(value));
       return { root, show: (value) => (box.checked = value === true) };
     }
     case "choice": {
       const select = choice(
         control.choices.map((value) => [value, titleCase(value)]),
         String(control.value),
-        traits,
+        options,
         (value) => set(value),
       );
       return { root: line(control.title, control.about, select), show: (value) => (select.value = String(value)) };
     }
     case "button":
       return {
-        root: button(control.title, { ...traits, class: "is-wide", click: () => set(true) }),
+        root: button(control.title, { ...options, class: "is-wide", click: () => set(true) }),
         show: () => undefined,
       };
     case "number":
     case "text": {
-      const input = el("input", { ...traits, class: control.kind === "number" ? "number" : "" });
+      const input = el("input", { ...options, class: control.kind === "number" ? "number" : "" });
       input.type = "text";
       input.value = String(control.value);
       input.addEventListener("change", () => {
@@ -58,10 +58,10 @@ export function controlField(control: ControlInfo, set: SetValue): ControlField 
 
 function sliderField(
   control: ControlInfo,
-  traits: { test: string; label: string; title: string },
+  options: { test: string; label: string; title: string },
   set: SetValue,
 ): ControlField {
-  const places = control.step >= 1 ? 0 : Math.min(4, Math.max(2, Math.ceil(-Math.log10(control.step || 0.01))));
+  const decimalPlaces = control.step >= 1 ? 0 : Math.min(4, Math.max(2, Math.ceil(-Math.log10(control.step || 0.01))));
   const number = el("output", { class: "slider-number" });
   let latest = Number(control.value);
   let isSent = true;
@@ -72,20 +72,20 @@ function sliderField(
   const sendSoon = throttled(() => {
     if (!isSent) sendNow();
   }, 33);
-  const slider = new Slider(traits, {
+  const slider = new Slider(options, {
     drag: (value) => {
       latest = value;
       isSent = false;
-      number.textContent = decimals(value, places);
+      number.textContent = decimals(value, decimalPlaces);
       sendSoon();
     },
-    end: sendNow, // again, as the end of the drag; at once, so that the next key comes after it
+    end: sendNow, // marks the end of the drag; without delay, so that it precedes the request of the next key
   });
   slider.range(control.low, control.high, control.step);
   const show = (value: Value): void => {
     if (slider.isDragging || !isSent) return; // a reply to an older value must not move the thumb back
     slider.show(Number(value));
-    number.textContent = decimals(Number(value), places);
+    number.textContent = decimals(Number(value), decimalPlaces);
   };
   show(control.value);
   const root = el(

@@ -1,4 +1,4 @@
-// DH rows as a table; a number typed here changes the text and the mechanism.
+// Table of DH rows; a typed number changes the text and the mechanism.
 import { button, el, fill, iconButton } from "./element";
 import { readDh, writeDh, type DhTable } from "./dh_text";
 
@@ -7,7 +7,7 @@ export class DhTableView {
   private shape = "";
   private table: DhTable | null = null;
 
-  constructor(private readonly changed: (text: string) => void) {}
+  constructor(private readonly onChange: (text: string) => void) {}
 
   show(text: string): void {
     this.table = readDh(text);
@@ -31,16 +31,18 @@ export class DhTableView {
       ...columns.map((name) => el("th", {}, greek(name), el("small", {}, ` ${unit(name)}`))),
       el("th", {}),
     );
-    const body = rows.map((_row, r) =>
+    const body = rows.map((_row, rowIndex) =>
       el(
         "tr",
         {},
-        el("th", {}, String(r + 1)),
-        ...columns.map((name, c) => el("td", {}, this.cell(r, c, name))),
+        el("th", {}, String(rowIndex + 1)),
+        ...columns.map((name, columnIndex) => el("td", {}, this.cell(rowIndex, columnIndex, name))),
         el(
           "td",
           {},
-          iconButton("close", `Remove row ${r + 1}`, { click: () => this.changeRows((list) => list.splice(r, 1)) }),
+          iconButton("close", `Remove row ${rowIndex + 1}`, {
+            click: () => this.changeRows((newRows) => newRows.splice(rowIndex, 1)),
+          }),
         ),
       ),
     );
@@ -52,7 +54,7 @@ export class DhTableView {
         {
           test: "dh-add",
           class: "is-small",
-          click: () => this.changeRows((list) => list.push([...(list.at(-1) ?? [0, 0, 0, 0])])),
+          click: () => this.changeRows((newRows) => newRows.push([...(newRows.at(-1) ?? [0, 0, 0, 0])])),
         },
         "plus",
       ),
@@ -85,7 +87,7 @@ export class DhTableView {
     if (rows.length === 0) return;
     const text = writeDh(this.table, rows);
     this.show(text);
-    this.changed(text);
+    this.onChange(text);
   }
 }
 

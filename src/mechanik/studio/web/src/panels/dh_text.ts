@@ -1,55 +1,61 @@
-// The DH table in a text: parsed, changed row by row, and written with one row per line.
+// Reads the DH table of a JSON text, and writes a changed table with one row per line.
 
 export interface DhTable {
   columns: string[];
   rows: number[][];
   degrees: boolean;
-  /** The whole text as data; contains `rows`. */
-  whole: Record<string, unknown>;
-  holder: Record<string, unknown>;
+  /** All data of the text. */
+  data: Record<string, unknown>;
+  /** The object in `data` that contains `rows`. */
+  container: Record<string, unknown>;
 }
 
 const COLUMNS = ["d", "a", "alpha", "theta"];
 
 /** The table in the text; null if the text is not a DH table. */
 export function readDh(text: string): DhTable | null {
-  let whole: unknown;
+  let data: unknown;
   try {
-    whole = JSON.parse(text);
+    data = JSON.parse(text);
   } catch {
     return null;
   }
-  const list = isRows(whole) ? { rows: whole } : whole;
-  if (!isRecord(list)) return null;
-  const inner = list["dh"];
-  const holder = isRecord(inner) ? inner : list;
-  const rows = holder["rows"];
+  const object = isRows(data) ? { rows: data } : data;
+  if (!isRecord(object)) return null;
+  const dhObject = object["dh"];
+  const container = isRecord(dhObject) ? dhObject : object;
+  const rows = container["rows"];
   if (!isRows(rows)) return null;
-  const named = holder["columns"];
+  const columnNames = container["columns"];
   const columns =
-    typeof named === "string" ? named.split(/[\s,]+/) : Array.isArray(named) ? named.map(String) : COLUMNS;
-  return { columns, rows: rows.map((row) => [...row]), degrees: holder["degrees"] === true, whole: list, holder };
+    typeof columnNames === "string"
+      ? columnNames.split(/[\s,]+/)
+      : Array.isArray(columnNames)
+        ? columnNames.map(String)
+        : COLUMNS;
+  const degrees = container["degrees"] === true;
+  return { columns, rows: rows.map((row) => [...row]), degrees, data: object, container };
 }
 
-/** The text with new rows. Lists that belong to rows get the same length. */
+/** The text with new rows; lists with one entry per row get the new length. */
 export function writeDh(table: DhTable, rows: number[][]): string {
-  const { holder } = table;
-  const [before, now] = [table.rows.length, rows.length];
+  const { container } = table;
+  const [oldLength, newLength] = [table.rows.length, rows.length];
   for (const name of ["limits", "values", "joints", "kinds", "links"]) {
-    const list = holder[name];
-    const isKindString = name === "kinds" && typeof list === "string" && list.length === before;
-    if (now === before || !(Array.isArray(list) || isKindString)) continue;
+    const list = container[name];
+    const isKindString = name === "kinds" && typeof list === "string" && list.length === oldLength;
+    if (newLength === oldLength || !(Array.isArray(list) || isKindString)) continue;
     if (name === "joints" || name === "links")
-      delete holder[name]; // default names fit any number of rows
-    else if (isKindString) holder[name] = String(list).padEnd(now, "R").slice(0, now);
+      delete container[name]; // default names exist for any number of rows
+    else if (isKindString) container[name] = String(list).padEnd(newLength, "R").slice(0, newLength);
     else if (Array.isArray(list))
-      holder[name] = Array.from(
-        { length: now },
+      container[name] = Array.from(
+        { length: newLength },
         (_none, k) => (list as unknown[])[k] ?? (name === "limits" ? null : name === "kinds" ? "R" : 0),
       );
   }
-  holder["rows"] = rows;
-  return formatJson(table.whole);
+  container["rows"] = rows;
+  return formatJson(table.data);
 }
 
 /** JSON with lists of numbers on one line each. */

@@ -1,11 +1,11 @@
-// The display menu: what is drawn and how.
+// Display menu: which parts are drawn, marker size and theme.
 import { el, iconButton, toggle } from "./element";
 import { Slider } from "./slider";
 import type { Display, Store } from "../store";
 
-type Switch = { [K in keyof Display]: Display[K] extends boolean ? K : never }[keyof Display];
+type SwitchName = { [K in keyof Display]: Display[K] extends boolean ? K : never }[keyof Display];
 
-const SWITCHES: [name: Switch, title: string, key: string][] = [
+const SWITCHES: [name: SwitchName, title: string, key: string][] = [
   ["bodies", "Bodies", "B"],
   ["skeleton", "Skeleton", "K"],
   ["markers", "Joint markers with limits", ""],

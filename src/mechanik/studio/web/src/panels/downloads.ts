@@ -1,17 +1,17 @@
-// Downloads: files from the server and files made by the page.
+// Downloads of files from the server and of files that the page creates.
 import { el } from "./element";
 import type { Store } from "../store";
 import { restoreAccess } from "../connection/access";
 
 export function saveFromServer(store: Store): void {
-  // without access, the refusal would be saved as the file
+  // otherwise the error message of a server that refuses access would be saved as the file
   store.on("download", ({ address, name }) => void restoreAccess().then(() => save(address, name)));
 }
 
 export function saveBlob(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);
   save(address, name);
-  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // long enough for all browsers
+  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // after the download has started in all browsers
 }
 
 function save(address: string, name: string): void {

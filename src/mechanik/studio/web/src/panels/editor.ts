@@ -1,4 +1,4 @@
-// The model as text, edited live: a valid text becomes the mechanism at once, an invalid one stays with its error.
+// Editor of the model as text: a valid text replaces the mechanism immediately; the error of an invalid text is shown.
 import { button, el, write } from "./element";
 import { DhTableView } from "./dh_table";
 import { formatJson } from "./dh_text";
@@ -8,7 +8,7 @@ import type { Store } from "../store";
 
 type Kind = EditModel["kind"];
 
-const TYPING_PAUSE_MS = 300; // without a key, before the text is sent
+const TYPING_PAUSE_MS = 300; // time without input after which the text is sent
 const KIND_TITLES: Record<Kind, string> = {
   dh: "DH table",
   arm_2d: "Planar arm: list of lengths",
@@ -16,7 +16,7 @@ const KIND_TITLES: Record<Kind, string> = {
   json: "Mechanism as JSON",
   urdf: "URDF",
 };
-const MAX_LENGTH = 200_000; // characters, as in the schema
+const MAX_LENGTH = 200_000; // characters; the same limit as in `requests.py`
 
 const EXAMPLES: [kind: Kind, title: string, text: string][] = [
   [
@@ -53,7 +53,7 @@ export class Editor {
   });
   private readonly error = el("p", { class: "editor-error", role: "alert", test: "editor-error" });
   private kind: Kind | "" = "";
-  private sent = "";
+  private sentText = "";
   private isWaiting = false;
   private readonly sendSoon = debounced(() => void this.send(), TYPING_PAUSE_MS);
 
@@ -70,7 +70,7 @@ export class Editor {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.send();
     });
     const exampleButtons = EXAMPLES.map(([kind, title, text]) =>
-      button(title, { test: `new-${kind}`, class: "is-small", click: () => this.start(kind, text) }, "plus"),
+      button(title, { test: `new-${kind}`, class: "is-small", click: () => this.openExample(kind, text) }, "plus"),
     );
     this.root.append(
       this.name,
@@ -83,19 +83,19 @@ export class Editor {
     this.refresh();
   }
 
-  /** Shows the text of a new model; a reply to the text that is edited here changes nothing. */
+  /** Shows the text of a new model, unless the model was made from the text that is being edited. */
   private onModel(model: Model): void {
     const isEditing = this.isWaiting || this.root.contains(document.activeElement);
-    const isOwnText = model.source === this.sent || (isEditing && !model.resets_view);
+    const isOwnText = model.source === this.sentText || (isEditing && !model.resets_view);
     if (isOwnText && model.source_kind === this.kind && this.kind !== "") return;
     this.kind = model.source_kind;
     this.area.value = model.source;
-    this.sent = model.source;
+    this.sentText = model.source;
     write(this.error, "");
     this.refresh();
   }
 
-  private start(kind: Kind, text: string): void {
+  private openExample(kind: Kind, text: string): void {
     this.kind = kind;
     this.area.value = text;
     this.refresh();
@@ -118,7 +118,7 @@ export class Editor {
       );
     }
     this.isWaiting = true;
-    this.sent = text;
+    this.sentText = text;
     try {
       await this.store.connection.request({ do: "EditModel", kind: this.kind, text });
       if (this.area.value === text) write(this.error, "");

@@ -1,4 +1,4 @@
-// Helpers to create elements of the page.
+// Functions that create elements of the page.
 import { icon, type IconName } from "./icons";
 
 export type Child = Node | string | null | false | undefined;
@@ -6,7 +6,7 @@ export type Child = Node | string | null | false | undefined;
 export interface ElementOptions {
   class?: string;
   title?: string;
-  /** Label for screen readers; also the title, if there is none. */
+  /** Label for screen readers; also the title if no title is given. */
   label?: string;
   /** Name for tests. */
   test?: string;
@@ -17,18 +17,18 @@ export interface ElementOptions {
 
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  traits: ElementOptions = {},
+  options: ElementOptions = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
-  if (traits.class) element.className = traits.class;
-  const title = traits.title ?? traits.label;
+  if (options.class) element.className = options.class;
+  const title = options.title ?? options.label;
   if (title) element.title = title;
-  if (traits.label) element.setAttribute("aria-label", traits.label);
-  if (traits.test) element.dataset["test"] = traits.test;
-  if (traits.role) element.setAttribute("role", traits.role);
-  for (const [name, value] of Object.entries(traits.attributes ?? {})) element.setAttribute(name, value);
-  if (traits.click) element.addEventListener("click", traits.click as EventListener);
+  if (options.label) element.setAttribute("aria-label", options.label);
+  if (options.test) element.dataset["test"] = options.test;
+  if (options.role) element.setAttribute("role", options.role);
+  for (const [name, value] of Object.entries(options.attributes ?? {})) element.setAttribute(name, value);
+  if (options.click) element.addEventListener("click", options.click as EventListener);
   element.append(...presentChildren(children));
   return element;
 }
@@ -38,13 +38,13 @@ export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren(...presentChildren(children));
 }
 
-/** Sets a text if it differs: an unchanged text costs no layout. */
+/** Sets a text if it differs, since each assignment causes a new layout. */
 export function write(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-export function button(text: string, traits: ElementOptions = {}, picture?: IconName): HTMLButtonElement {
-  const element = el("button", { ...traits, class: `button ${traits.class ?? ""}`.trim() });
+export function button(text: string, options: ElementOptions = {}, picture?: IconName): HTMLButtonElement {
+  const element = el("button", { ...options, class: `button ${options.class ?? ""}`.trim() });
   element.type = "button";
   if (picture) element.append(icon(picture));
   if (text) element.append(el("span", {}, text));
@@ -52,24 +52,24 @@ export function button(text: string, traits: ElementOptions = {}, picture?: Icon
 }
 
 /** A button with an icon and no text; `label` is its title. */
-export function iconButton(picture: IconName, label: string, traits: ElementOptions = {}): HTMLButtonElement {
-  return button("", { ...traits, label, class: `icon-button ${traits.class ?? ""}`.trim() }, picture);
+export function iconButton(picture: IconName, label: string, options: ElementOptions = {}): HTMLButtonElement {
+  return button("", { ...options, label, class: `icon-button ${options.class ?? ""}`.trim() }, picture);
 }
 
 /** Sets the state of a toggle button. */
 export function press(button: HTMLElement, isPressed: boolean): void {
-  const now = String(isPressed);
-  if (button.getAttribute("aria-pressed") !== now) button.setAttribute("aria-pressed", now);
+  const pressed = String(isPressed);
+  if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
 }
 
 /** A select element; entries are pairs of value and title. */
 export function choice(
   entries: readonly (readonly [value: string, title: string])[],
   value: string,
-  traits: ElementOptions,
+  options: ElementOptions,
   changed: (value: string) => void,
 ): HTMLSelectElement {
-  const select = el("select", traits);
+  const select = el("select", options);
   for (const [key, title] of entries) {
     const option = el("option", {}, title);
     option.value = key;
@@ -84,21 +84,21 @@ export function choice(
 export function toggle(
   text: string,
   on: boolean,
-  traits: ElementOptions,
+  options: ElementOptions,
   changed: (on: boolean) => void,
 ): { root: HTMLLabelElement; box: HTMLInputElement } {
-  const box = el("input", traits.test ? { test: traits.test } : {});
+  const box = el("input", options.test ? { test: options.test } : {});
   box.type = "checkbox";
   box.checked = on;
   box.addEventListener("change", () => changed(box.checked));
-  const shape: ElementOptions = { class: `switch ${traits.class ?? ""}`.trim() };
-  if (traits.title) shape.title = traits.title;
-  return { root: el("label", shape, box, el("span", { class: "switch-track" }), el("span", {}, text)), box };
+  const labelOptions: ElementOptions = { class: `switch ${options.class ?? ""}`.trim() };
+  if (options.title) labelOptions.title = options.title;
+  return { root: el("label", labelOptions, box, el("span", { class: "switch-track" }), el("span", {}, text)), box };
 }
 
 /** A section of a panel with its heading. */
-export function section(headline: string, ...children: Child[]): HTMLElement {
-  return el("section", { class: "section" }, headline ? el("h3", {}, headline) : null, ...children);
+export function section(heading: string, ...children: Child[]): HTMLElement {
+  return el("section", { class: "section" }, heading ? el("h3", {}, heading) : null, ...children);
 }
 
 /** A line with a name on the left and a field on the right. */

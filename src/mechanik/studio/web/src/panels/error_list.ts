@@ -10,7 +10,7 @@ interface ErrorRow {
   bar: HTMLElement;
 }
 
-const REACHED_BELOW = 1e-5; // m or rad; smaller errors are drawn as reached
+const REACHED_ERROR = 1e-5; // m or rad; smaller errors are drawn as reached
 
 export class ErrorList {
   readonly root = el("div", { class: "errors", test: "errors" });
@@ -70,7 +70,7 @@ function row(name: string, onClick: (() => void) | null): ErrorRow {
 
 function show({ number, bar }: ErrorRow, distance: number, angle: number): void {
   write(number, errorText(distance, angle));
-  const worst = Math.max(distance, angle);
-  bar.style.width = `${(100 * logShare(worst)).toFixed(1)}%`;
-  bar.dataset["tone"] = worst < REACHED_BELOW ? "good" : "warn";
+  const largest = Math.max(distance, angle);
+  bar.style.width = `${(100 * logShare(largest)).toFixed(1)}%`;
+  bar.dataset["tone"] = largest < REACHED_ERROR ? "good" : "warn";
 }

@@ -1,19 +1,19 @@
-// Numbers as text: three digits and a suitable unit; a nonzero number is never written as zero.
+// Formats numbers as text: three digits and a suitable unit; a nonzero number is never written as zero.
 
 /** Three digits, or a power of ten for very small and large numbers: 1.23, 45.6, 789, 0.012, 3.2e-12. */
 export function digits(value: number): string {
-  const size = Math.abs(value);
+  const magnitude = Math.abs(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "?" : value > 0 ? "∞" : "−∞";
-  if (size === 0) return "0";
-  if (size < 1e-3 || size >= 1e6) return value.toExponential(1).replace("e+", "e");
-  if (size < 1) return value.toPrecision(2);
-  return size < 10 ? value.toFixed(2) : size < 100 ? value.toFixed(1) : value.toFixed(0);
+  if (magnitude === 0) return "0";
+  if (magnitude < 1e-3 || magnitude >= 1e6) return value.toExponential(1).replace("e+", "e");
+  if (magnitude < 1) return value.toPrecision(2);
+  return magnitude < 10 ? value.toFixed(2) : magnitude < 100 ? value.toFixed(1) : value.toFixed(0);
 }
 
 export function metres(value: number): string {
-  const size = Math.abs(value);
-  if (size >= 1 || size < 1e-6) return `${digits(value)} m`;
-  return size >= 1e-3 ? `${digits(value * 1e3)} mm` : `${digits(value * 1e6)} µm`;
+  const magnitude = Math.abs(value);
+  if (magnitude >= 1 || magnitude < 1e-6) return `${digits(value)} m`;
+  return magnitude >= 1e-3 ? `${digits(value * 1e3)} mm` : `${digits(value * 1e6)} µm`;
 }
 
 export function radians(value: number): string {
@@ -45,8 +45,8 @@ export function bytes(value: number): string {
 }
 
 /** A fixed number of decimals, for fields; without "-0". */
-export function decimals(value: number, places: number): string {
-  const text = value.toFixed(places);
+export function decimals(value: number, decimalPlaces: number): string {
+  const text = value.toFixed(decimalPlaces);
   return /^-0\.?0*$/.test(text) ? text.slice(1) : text;
 }
 

@@ -1,4 +1,4 @@
-// A goal in the list; if it is selected, with all its settings.
+// Card of a goal in the list of goals; the card of the selected goal shows all settings.
 import { choice, el, fill, iconButton, line, press, write } from "./element";
 import { capitalized, errorText } from "./format";
 import { PoseFields, type Pose } from "./pose_numbers";
@@ -74,7 +74,7 @@ export class GoalCard {
     }
   }
 
-  /** numbers: of this goal in a state frame: pose, position error in m, angle error in rad. */
+  /** numbers: entry of this goal in a state frame: pose, position error in m, angle error in rad. */
   showNumbers(numbers: Float64Array): void {
     const [distance, angle] = [numbers[7] ?? 0, numbers[8] ?? 0];
     write(this.error, this.goal.enabled ? errorText(distance, angle) : "off");
@@ -85,7 +85,7 @@ export class GoalCard {
   private request(change: Omit<ChangeGoal, "do" | "goal">): void {
     void this.store.request({ do: "ChangeGoal", goal: this.number, ...change }).then((isAccepted) => {
       if (isAccepted) return;
-      this.signature = ""; // shows the value before the refused change
+      this.signature = ""; // show the value before the refused change
       this.update(this.goal);
     });
   }
@@ -94,7 +94,7 @@ export class GoalCard {
     const { goal, store } = this;
     const kind = store.goalKind(goal.kind);
     const links = store.model?.links ?? [];
-    // fields are rebuilt only if these change, so that the focus stays
+    // fields are rebuilt only if these values change, since a rebuilt field loses the focus
     const signature = JSON.stringify([
       goal.kind,
       goal.link,
@@ -147,7 +147,7 @@ export class GoalCard {
       ...this.sizes(),
       kind.has_free_directions && this.directions(),
       line("Weight", "Relative to the other goals of the same level", weight.root),
-      line("Level", "Priority: goals of level 0 are met first, then those of level 1, and so on", level),
+      line("Level", "Priority: goals of level 0 are met first, then goals of level 1, and so on", level),
       kind.at !== "unused" && this.linkPoint(kind.at),
     );
     const at = store.goals.findIndex(({ number }) => number === this.number);

@@ -1,4 +1,4 @@
-// The list of goals, and the form that adds one.
+// Panel with the list of goals and the form that adds a goal.
 import { button, choice, el, fill, section } from "./element";
 import { GoalCard } from "./goal_card";
 import { availableKinds, type GoalKind } from "../goal_kinds";
@@ -14,7 +14,7 @@ export class GoalsPanel implements Panel {
   private cards: GoalCard[] = [];
   private kind: GoalKind = "pose";
   private link = "";
-  private hasTerrain = false; // when the form was built
+  private hasTerrain = false; // whether the scene had a terrain when the form was built
 
   constructor(
     private readonly store: Store,
@@ -30,7 +30,7 @@ export class GoalsPanel implements Panel {
     });
     store.on("model", () => {
       this.cards = [];
-      this.link = ""; // set when the goals of the model come
+      this.link = ""; // set when the goals of the model are received
       this.build();
     });
     store.on("selection", () => this.select());
@@ -92,8 +92,8 @@ export class GoalsPanel implements Panel {
 
   private buildAddForm(): void {
     const links = this.store.model?.links ?? [];
-    const first = this.store.goals[0]?.link ?? -1;
-    this.link = (links[first] ?? links.at(-1))?.name ?? "";
+    const firstLink = this.store.goals[0]?.link ?? -1;
+    this.link = (links[firstLink] ?? links.at(-1))?.name ?? "";
     this.hasTerrain = Boolean(this.store.scene?.terrain);
     const kinds = availableKinds(this.store);
     if (!kinds.some(({ kind }) => kind === this.kind)) this.kind = "pose";
@@ -125,10 +125,10 @@ export class GoalsPanel implements Panel {
   }
 
   private async add(pinned: boolean): Promise<void> {
-    const before = new Set(this.store.goals.map(({ number }) => number));
+    const numbersBefore = new Set(this.store.goals.map(({ number }) => number));
     const kind = pinned ? "pose" : this.kind;
     if (!(await this.store.request({ do: "AddGoal", kind, link: this.link, pinned }))) return;
-    const added = this.store.goals.find(({ number }) => !before.has(number));
-    if (added) this.store.select({ kind: "goal", goal: added.number });
+    const newGoal = this.store.goals.find(({ number }) => !numbersBefore.has(number));
+    if (newGoal) this.store.select({ kind: "goal", goal: newGoal.number });
   }
 }

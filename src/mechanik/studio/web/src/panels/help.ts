@@ -1,4 +1,4 @@
-// The help dialog: all keys and gestures.
+// Help dialog with all keys and gestures.
 import { el, iconButton } from "./element";
 
 const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
@@ -6,7 +6,7 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
     "Mechanism",
     [
       ["Drag a handle", "move its goal or obstacle; the mechanism follows or avoids it"],
-      ["Drag a link", "move its joint; pins hold and loops stay closed"],
+      ["Drag a link", "move its joint; pinned goals keep their poses and loops stay closed"],
       ["Shift + drag a link", "pull the link at that point"],
       ["Click", "select a link, a goal, a joint or an obstacle"],
       ["Right click", "menu: pin, add a goal, lock the joint, hide"],
@@ -67,7 +67,7 @@ export class Help {
     const foot = el(
       "p",
       { class: "quiet" },
-      "Shortcuts are off while you type. In number fields, arrow keys change the value: with Shift 10 steps, Ctrl 0.1.",
+      "Shortcuts are off while you type. In number fields, arrow keys change the value: Shift 10 steps, Ctrl 0.1 step.",
     );
     this.root.append(head, el("div", { class: "help-sheets" }, ...sheets), foot);
     this.root.addEventListener("click", (event) => {
@@ -76,7 +76,7 @@ export class Help {
     this.root.addEventListener("keydown", (event) => {
       if (event.key.toLowerCase() !== "h" || event.ctrlKey || event.metaKey) return;
       this.close();
-      event.stopPropagation(); // else the same key opens it again
+      event.stopPropagation(); // otherwise the same key opens the dialog again
     });
   }
 

@@ -1,4 +1,4 @@
-// The row of a dof: slider, number, lock, and on request limits and rest value.
+// Row of a dof in the joints panel: slider, number and lock; limits and rest value are optional.
 import { el, iconButton, press } from "./element";
 import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
@@ -19,12 +19,12 @@ export interface DofRow {
   select(isSelected: boolean): void;
 }
 
-/** Name of the dof, which selects it, a remark, and the lock. */
+/** Head of a row: the name of the dof, which selects it, a remark, and the lock. */
 export function jointHead(
   store: Store,
   dof: number,
   name: string,
-  mark: string,
+  note: string,
   lock: HTMLButtonElement,
 ): HTMLElement {
   const button = el(
@@ -33,7 +33,7 @@ export function jointHead(
     name,
   );
   button.type = "button";
-  return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, mark), lock);
+  return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, note), lock);
 }
 
 export class SingleDofRow implements DofRow {
@@ -46,8 +46,8 @@ export class SingleDofRow implements DofRow {
   private readonly lock: HTMLButtonElement;
   private readonly unit = el("span", { class: "unit" });
   private info: DofInfo;
-  private last = Number.NaN;
-  private lastDragTag = -1; // older frames would move the thumb back
+  private shownValue = Number.NaN;
+  private lastDragTag = -1; // frames with a smaller tag would move the thumb back
 
   constructor(
     private readonly store: Store,
@@ -148,13 +148,13 @@ export class SingleDofRow implements DofRow {
     press(this.lock, info.locked);
     this.unit.textContent = this.units.of(info.kind === "translation" ? "length" : "angle").name;
     this.root.classList.toggle("is-derived", isMimic);
-    this.last = Number.NaN;
+    this.shownValue = Number.NaN;
   }
 
   show(frame: StateFrame): void {
     const value = frame.values[this.info.value] ?? 0;
-    if (value === this.last || this.slider.isDragging || frame.tag < this.lastDragTag) return;
-    this.last = value;
+    if (value === this.shownValue || this.slider.isDragging || frame.tag < this.lastDragTag) return;
+    this.shownValue = value;
     this.slider.show(value);
     this.value.show(value);
   }
@@ -165,7 +165,7 @@ export class SingleDofRow implements DofRow {
 
   private async request(request: Parameters<Store["request"]>[0]): Promise<void> {
     if (await this.store.request(request)) return;
-    this.update(this.info); // shows the value before the refused change
+    this.update(this.info); // show the value before the refused change
     if (this.store.frame) this.show(this.store.frame);
   }
 }
@@ -175,7 +175,7 @@ function caption(text: string, field: NumberField): HTMLElement {
 }
 
 function remark(info: DofInfo, model: Model): string {
-  const master = model.dofs[info.mimics];
-  if (master) return `mimics ${master.name}`;
+  const leader = model.dofs[info.mimics];
+  if (leader) return `mimics ${leader.name}`;
   return model.joints[info.joint]?.child === -1 ? "closes a loop" : "";
 }

@@ -1,4 +1,4 @@
-// All dofs with slider, number, lock, limits and rest value.
+// Panel with a row for each dof: slider, number, lock, limits and rest value.
 import { SphericalRow } from "./spherical_row";
 import { button, choice, el, fill, section, toggle } from "./element";
 import { titleCase } from "./format";
@@ -8,7 +8,7 @@ import type { Panel } from "./sidebar";
 import type { Units } from "./units";
 import type { Store } from "../store";
 
-const FILTER_FROM = 8; // number of rows from which the filter is shown
+const MIN_FILTER_ROWS = 8; // number of rows from which the filter is shown
 
 export class JointsPanel implements Panel {
   readonly root = el("div", { test: "panel-joints" });
@@ -90,7 +90,7 @@ export class JointsPanel implements Panel {
         }),
       ),
     );
-    this.filter.hidden = this.rows.length < FILTER_FROM;
+    this.filter.hidden = this.rows.length < MIN_FILTER_ROWS;
     this.filter.value = "";
     this.refresh();
   }

@@ -1,4 +1,4 @@
-// The tree of links and joints, with visibility and selection.
+// Tree of links and joints, with visibility and selection.
 import { el, fill, iconButton, press } from "./element";
 import { setIcon } from "./icons";
 import type { Model } from "../messages";
@@ -29,28 +29,28 @@ export class LinkTree {
     this.select();
   }
 
-  /** A link, and below it its child joints with their links. */
+  /** Element of a link, with its child joints and their links below it. */
   private link(model: Model, k: number): HTMLElement {
     const childJoints = model.joints.flatMap((joint, j) => (joint.parent === k ? [j] : []));
-    const below = el("div", { class: "tree-below", role: "group" });
+    const children = el("div", { class: "tree-below", role: "group" });
     for (const j of childJoints) {
-      below.append(this.joint(model, j));
+      children.append(this.joint(model, j));
       const child = model.joints[j]!.child;
-      if (child >= 0) below.append(this.link(model, child));
+      if (child >= 0) children.append(this.link(model, child));
     }
-    const isBranching = childJoints.length > 1; // a chain is not indented, so that long arms stay readable
-    below.classList.toggle("is-branching", isBranching);
-    const fold = el(
+    const isBranching = childJoints.length > 1; // a chain is not indented, so that long arms remain readable
+    children.classList.toggle("is-branching", isBranching);
+    const foldButton = el(
       "button",
       { class: "tree-fold", label: "Fold", attributes: { "aria-expanded": "true" } },
       childJoints.length > 0 ? "▾" : "",
     );
-    fold.type = "button";
-    fold.disabled = childJoints.length === 0;
-    fold.addEventListener("click", () => {
-      below.hidden = !below.hidden;
-      fold.textContent = below.hidden ? "▸" : "▾";
-      fold.setAttribute("aria-expanded", String(!below.hidden));
+    foldButton.type = "button";
+    foldButton.disabled = childJoints.length === 0;
+    foldButton.addEventListener("click", () => {
+      children.hidden = !children.hidden;
+      foldButton.textContent = children.hidden ? "▸" : "▾";
+      foldButton.setAttribute("aria-expanded", String(!children.hidden));
     });
     const link = model.links[k]!;
     const visibilityButton = iconButton("eye", `Show or hide ${link.name}`, {
@@ -70,19 +70,19 @@ export class LinkTree {
       link.name,
     );
     name.type = "button";
-    const row = el("div", { class: "tree-row is-link", role: "treeitem" }, fold, name, visibilityButton);
+    const row = el("div", { class: "tree-row is-link", role: "treeitem" }, foldButton, name, visibilityButton);
     this.rows.set(`link ${k}`, row);
-    return el("div", { class: "tree-node" }, row, below);
+    return el("div", { class: "tree-node" }, row, children);
   }
 
   private joint(model: Model, j: number): HTMLElement {
     const joint = model.joints[j]!;
-    const [first] = joint.dofs;
+    const [firstDof] = joint.dofs;
     const name = el("button", { class: "tree-name", title: joint.name }, joint.name);
     name.type = "button";
-    name.disabled = first === undefined;
-    if (first !== undefined)
-      name.addEventListener("click", () => this.store.select({ kind: "dof", dof: first }));
+    name.disabled = firstDof === undefined;
+    if (firstDof !== undefined)
+      name.addEventListener("click", () => this.store.select({ kind: "dof", dof: firstDof }));
     const row = el(
       "div",
       { class: "tree-row is-joint", role: "treeitem" },

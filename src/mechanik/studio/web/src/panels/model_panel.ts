@@ -1,4 +1,4 @@
-// The model: description, links and joints, text, and files.
+// Panel of the model: description, links and joints, model as text, and files.
 import { button, el, fill, section } from "./element";
 import { Editor } from "./editor";
 import { countText } from "./format";
@@ -18,7 +18,7 @@ export class ModelPanel implements Panel {
     upload: Upload,
   ) {
     this.tree = new LinkTree(store);
-    const all = (visible: boolean) => (): void =>
+    const showAllLinks = (visible: boolean) => (): void =>
       void store.request({ do: "ShowLinks", links: store.model?.links.map(({ name }) => name) ?? [], visible });
     const save = (kind: "mechanism" | "urdf", title: string): HTMLElement =>
       button(title, { test: `export-${kind}`, click: () => void store.request({ do: "Export", kind }) }, "save");
@@ -30,8 +30,8 @@ export class ModelPanel implements Panel {
         el(
           "div",
           { class: "buttons" },
-          button("Show all", { class: "is-small", test: "show-all", click: all(true) }),
-          button("Hide all", { class: "is-small", test: "hide-all", click: all(false) }),
+          button("Show all", { class: "is-small", test: "show-all", click: showAllLinks(true) }),
+          button("Hide all", { class: "is-small", test: "hide-all", click: showAllLinks(false) }),
         ),
       ),
       section("Model as text", new Editor(store).root),

@@ -1,9 +1,9 @@
-// A field for a number in the units of the user. It is not overwritten while the user types.
+// Field for a number in the units of the user. Its text is not replaced while the user types.
 import { decimals } from "./format";
 import { el, type ElementOptions } from "./element";
 import type { Quantity, Units } from "./units";
 
-export interface NumberFieldTraits extends ElementOptions {
+export interface NumberFieldOptions extends ElementOptions {
   quantity?: Quantity;
   /** Placeholder of an empty field; an empty field means "none". */
   empty?: string;
@@ -13,32 +13,32 @@ export interface NumberFieldTraits extends ElementOptions {
 export class NumberField {
   readonly root: HTMLInputElement;
   private value: number | null = null;
-  private shown = "";
+  private shownText = "";
 
-  /** `changed` gets m, rad or the plain number; null if the field was cleared and `empty` is set. */
+  /** onChange: called with the value in m or rad, or with the plain number; null if the field is empty. */
   constructor(
     private readonly units: Units,
-    private readonly traits: NumberFieldTraits,
-    private readonly changed: (value: number | null) => void,
+    private readonly options: NumberFieldOptions,
+    private readonly onChange: (value: number | null) => void,
   ) {
-    this.root = el("input", { ...traits, class: `number ${traits.class ?? ""}`.trim() });
+    this.root = el("input", { ...options, class: `number ${options.class ?? ""}`.trim() });
     this.root.type = "text";
     this.root.inputMode = "decimal";
     this.root.autocomplete = "off";
     this.root.spellcheck = false;
-    if (traits.empty !== undefined) this.root.placeholder = traits.empty;
+    if (options.empty !== undefined) this.root.placeholder = options.empty;
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("blur", () => this.commit());
     this.root.addEventListener("focus", () => this.root.select());
   }
 
-  /** Shows a value, unless the user types. */
+  /** Shows a value, unless the user is typing. */
   show(value: number | null): void {
     this.value = value;
-    if (document.activeElement === this.root && this.root.value !== this.shown) return;
+    if (document.activeElement === this.root && this.root.value !== this.shownText) return;
     const text = value === null ? "" : this.text(value);
-    if (text === this.shown && this.root.value === text) return;
-    this.shown = text;
+    if (text === this.shownText && this.root.value === text) return;
+    this.shownText = text;
     this.root.value = text;
     this.root.classList.remove("wrong");
   }
@@ -48,25 +48,25 @@ export class NumberField {
   }
 
   private unit() {
-    return this.units.of(this.traits.quantity ?? "plain");
+    return this.units.of(this.options.quantity ?? "plain");
   }
 
   private text(value: number): string {
     const unit = this.unit();
     const inUnit = value * unit.factor;
-    const places = this.traits.places ?? unit.decimals;
-    if (inUnit !== 0 && Math.abs(inUnit) < 0.5 * 10 ** -places && this.traits.quantity === undefined)
+    const places = this.options.places ?? unit.decimals;
+    if (inUnit !== 0 && Math.abs(inUnit) < 0.5 * 10 ** -places && this.options.quantity === undefined)
       return inUnit.toExponential(1);
     return decimals(inUnit, places);
   }
 
   private commit(): void {
     const text = this.root.value.trim();
-    if (text === this.shown) return this.root.classList.remove("wrong");
-    if (text === "" && this.traits.empty !== undefined) {
-      this.shown = "";
+    if (text === this.shownText) return this.root.classList.remove("wrong");
+    if (text === "" && this.options.empty !== undefined) {
+      this.shownText = "";
       this.root.classList.remove("wrong");
-      return this.changed(null);
+      return this.onChange(null);
     }
     const number = Number(text.replace(",", ".").replace("−", "-"));
     const isWrong = text === "" || !Number.isFinite(number);
@@ -74,8 +74,8 @@ export class NumberField {
     this.root.setAttribute("aria-invalid", String(isWrong));
     if (isWrong) return;
     this.value = number / this.unit().factor;
-    this.shown = text;
-    this.changed(this.value);
+    this.shownText = text;
+    this.onChange(this.value);
   }
 
   private key(event: KeyboardEvent): void {
@@ -83,7 +83,7 @@ export class NumberField {
       this.commit();
       this.root.select();
     } else if (event.key === "Escape") {
-      this.root.value = this.shown;
+      this.root.value = this.shownText;
       this.root.classList.remove("wrong");
       this.root.blur();
       event.stopPropagation();
@@ -91,10 +91,10 @@ export class NumberField {
       const unit = this.unit();
       const step = unit.step * (event.shiftKey ? 10 : event.ctrlKey ? 0.1 : 1) * (event.key === "ArrowUp" ? 1 : -1);
       this.value += step / unit.factor;
-      this.shown = this.text(this.value);
-      this.root.value = this.shown;
+      this.shownText = this.text(this.value);
+      this.root.value = this.shownText;
       event.preventDefault();
-      this.changed(this.value);
+      this.onChange(this.value);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Kinds of obstacles that can be added, and their sizes.
+// Kinds of obstacles that the user can add, and the names of their sizes.
 import type { AddObstacle, ObstacleInfo } from "../messages";
 import type { Store } from "../store";
 
@@ -8,12 +8,12 @@ export const OBSTACLES: readonly (readonly [kind: AddObstacle["kind"], title: st
   ["capsule", "Capsule"],
 ];
 
-/** Adds an obstacle and selects it, so that its handle is shown. */
+/** Adds an obstacle and selects it to show its handle. */
 export async function addObstacle(store: Store, kind: AddObstacle["kind"]): Promise<void> {
-  const known = new Set(store.obstacles.map(({ name }) => name));
+  const namesBefore = new Set(store.obstacles.map(({ name }) => name));
   if (!(await store.request({ do: "AddObstacle", kind }))) return;
-  const added = store.obstacles.find(({ name }) => !known.has(name));
-  if (added !== undefined) store.select({ kind: "obstacle", obstacle: added.name });
+  const newObstacle = store.obstacles.find(({ name }) => !namesBefore.has(name));
+  if (newObstacle !== undefined) store.select({ kind: "obstacle", obstacle: newObstacle.name });
 }
 
 /** Names of the sizes of a kind, in the order of `ShapeInfo.sizes`, m. */

@@ -1,4 +1,4 @@
-// The list of obstacles, and the buttons that add one.
+// List of obstacles, and buttons that add an obstacle.
 import { button, el, fill, iconButton, line, section, write } from "./element";
 import { capitalized } from "./format";
 import { NumberField } from "./number_field";
@@ -11,7 +11,7 @@ import type { Store } from "../store";
 
 const EMPTY_TEXT = "No obstacles.";
 
-/** An obstacle in the list; if it is selected, with its pose and sizes. */
+/** Card of an obstacle in the list; the card of the selected obstacle shows its pose and sizes. */
 class ObstacleCard {
   readonly root = el("div", { class: "goal" });
   private readonly kind = el("span", { class: "goal-state" });
@@ -75,11 +75,11 @@ class ObstacleCard {
     this.request({ do: "MoveObstacle", obstacle: this.name, pose });
   }
 
-  /** Sends a request; if it is refused, the fields show the values before it. */
+  /** Sends a request; if it is refused, the fields show the previous values. */
   private request(request: MoveObstacle | ResizeObstacle): void {
-    void this.store.request(request).then((isDone) => {
+    void this.store.request(request).then((isAccepted) => {
       const info = this.store.obstacle(this.name);
-      if (!isDone && info) this.show(info, this.root.dataset["tone"] === "bad");
+      if (!isAccepted && info) this.show(info, this.root.dataset["tone"] === "bad");
     });
   }
 }
@@ -93,7 +93,7 @@ export class ObstaclesSection {
     private readonly store: Store,
     private readonly units: Units,
   ) {
-    const adders = OBSTACLES.map(([kind, title]) =>
+    const addButtons = OBSTACLES.map(([kind, title]) =>
       button(
         title,
         {
@@ -104,9 +104,9 @@ export class ObstaclesSection {
         "plus",
       ),
     );
-    this.root = section("Obstacles", this.list, el("div", { class: "triple" }, ...adders));
+    this.root = section("Obstacles", this.list, el("div", { class: "triple" }, ...addButtons));
     const refreshSoon = throttled(() => this.refresh());
-    store.on("obstacles", () => (this.isSame() ? refreshSoon() : this.build()));
+    store.on("obstacles", () => (this.hasSameNames() ? refreshSoon() : this.build()));
     store.on("model", () => this.build());
     store.on("contacts", refreshSoon);
     store.on("selection", () => this.select());
@@ -122,7 +122,7 @@ export class ObstaclesSection {
     this.select();
   }
 
-  private isSame(): boolean {
+  private hasSameNames(): boolean {
     const { obstacles } = this.store;
     return obstacles.length === this.cards.length && obstacles.every(({ name }, k) => name === this.cards[k]!.name);
   }
@@ -149,7 +149,7 @@ export class ObstaclesSection {
 
   private refresh(): void {
     const { obstacles, contacts } = this.store;
-    const hit = new Set(contacts?.obstacles);
-    obstacles.forEach((info, k) => this.cards[k]?.show(info, hit.has(info.name)));
+    const collidingNames = new Set(contacts?.obstacles);
+    obstacles.forEach((info, k) => this.cards[k]?.show(info, collidingNames.has(info.name)));
   }
 }

@@ -1,4 +1,4 @@
-// Fields for the options of a method. An empty field means the default.
+// Fields for the options of a solver method; an empty field selects the default value.
 import { choice, el, fill, line } from "./element";
 import { titleCase } from "./format";
 import type { MethodInfo, OptionInfo, Solving } from "../messages";
@@ -13,7 +13,7 @@ export class OptionFields {
   private method = "";
   private fields = new Map<string, HTMLInputElement | HTMLSelectElement>();
 
-  constructor(private readonly changed: (options: Record<string, Value>) => void) {}
+  constructor(private readonly onChange: (options: Record<string, Value>) => void) {}
 
   show(method: MethodInfo | undefined, options: Record<string, Value>): void {
     const isSame = this.method === method?.name && JSON.stringify(options) === JSON.stringify(this.options);
@@ -30,14 +30,14 @@ export class OptionFields {
     fill(this.root, ...(lines.length > 0 ? lines : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
-  /** Shows the options before a refused change, also in the field that has the focus. */
+  /** Shows the options before a refused change, even in the field that has the focus. */
   revert(options: Record<string, Value>): void {
     this.options = { ...options };
     for (const [name, field] of this.fields) field.value = valueText(options[name] ?? null);
   }
 
   private field(option: OptionInfo, value: Value): HTMLInputElement | HTMLSelectElement {
-    const traits = { test: `option-${option.name}`, label: optionTitle(option), title: option.about };
+    const elementOptions = { test: `option-${option.name}`, label: optionTitle(option), title: option.about };
     if (option.kind === "switch" || option.kind === "choice") {
       const entries =
         option.kind === "choice"
@@ -47,11 +47,11 @@ export class OptionFields {
               ["false", "No"],
             ] as const);
       const defaultText = option.default === null ? "default" : `default (${defaultValueText(option.default)})`;
-      return choice([["", defaultText], ...entries], valueText(value), traits, (chosen) => {
-        this.set(option, chosen === "" ? null : option.kind === "switch" ? chosen === "true" : chosen);
+      return choice([["", defaultText], ...entries], valueText(value), elementOptions, (selected) => {
+        this.set(option, selected === "" ? null : option.kind === "switch" ? selected === "true" : selected);
       });
     }
-    const input = el("input", { ...traits, class: "number" });
+    const input = el("input", { ...elementOptions, class: "number" });
     input.type = "text";
     input.placeholder = option.default === null ? "default" : defaultValueText(option.default);
     input.value = valueText(value);
@@ -70,9 +70,11 @@ export class OptionFields {
   }
 
   private set(option: OptionInfo, value: Value): void {
-    const rest = Object.entries(this.options).filter(([name, setting]) => name !== option.name && setting !== null);
-    this.options = Object.fromEntries(value === null ? rest : [...rest, [option.name, value]]);
-    this.changed(this.options);
+    const otherOptions = Object.entries(this.options).filter(
+      ([name, setting]) => name !== option.name && setting !== null,
+    );
+    this.options = Object.fromEntries(value === null ? otherOptions : [...otherOptions, [option.name, value]]);
+    this.onChange(this.options);
   }
 }
 

@@ -1,4 +1,4 @@
-// Everything around the view: bars, sidebar, start page, messages. Each part listens to the store by itself.
+// Creates all elements around the view: bars, sidebar, start page and messages. Each of them listens to the store.
 import { Banner } from "./banner";
 import { ComparePanel } from "./compare_panel";
 import { saveFromServer } from "./downloads";
@@ -22,7 +22,7 @@ import type { InteractionController } from "../interaction/controller";
 import type { Store } from "../store";
 import type { View } from "../view/view";
 
-const NARROW = matchMedia("(max-width: 900px)");
+const NARROW_WINDOW = matchMedia("(max-width: 900px)");
 
 export class Panels {
   readonly sidebar = new Sidebar();
@@ -57,25 +57,25 @@ export class Panels {
     this.sidebar.setAvailable("scene", false);
     saveFromServer(store);
 
-    const over = el("div", { class: "over-view" }, new Readouts(store).root, this.toasts.root);
+    const overlay = el("div", { class: "over-view" }, new Readouts(store).root, this.toasts.root);
     body.append(
       this.top.root,
       this.sidebar.root,
       new StatusBar(store).root,
-      over,
+      overlay,
       this.start.root,
       upload.progress,
       new Banner(store).root,
       this.help.root,
       upload.dropOverlay,
     );
-    view.safeArea.add(this.sidebar.body); // which covers a part of the view in narrow windows
+    view.safeArea.add(this.sidebar.body); // the sidebar covers a part of the view in narrow windows
     this.start.onChange((isOpen) => this.coverView(isOpen));
     this.coverView(true);
     store.on("display", () => this.applyTheme());
     store.on("scene", ({ name }) => this.onScene(name));
     store.on("model", (model) => {
-      if (model.resets_view && this.sidebar.current === "" && !NARROW.matches) this.sidebar.show("solve");
+      if (model.resets_view && this.sidebar.current === "" && !NARROW_WINDOW.matches) this.sidebar.show("solve");
     });
     this.applyTheme();
   }
@@ -88,14 +88,14 @@ export class Panels {
     this.start.open();
   }
 
-  /** Closes everything that is open over the view; returns whether anything was. */
+  /** Closes everything that is open over the view; returns whether anything was open. */
   closeAll(): boolean {
-    const wasHelp = this.help.isOpen;
+    const wasHelpOpen = this.help.isOpen;
     this.help.close();
-    const wasMenu = this.top.display.close();
-    const wasStart = this.start.isOpen && this.store.model !== null;
-    if (wasStart) this.start.close();
-    return wasHelp || wasMenu || wasStart || this.toasts.closeAll();
+    const wasMenuOpen = this.top.display.close();
+    const wasStartOpen = this.start.isOpen && this.store.model !== null;
+    if (wasStartOpen) this.start.close();
+    return wasHelpOpen || wasMenuOpen || wasStartOpen || this.toasts.closeAll();
   }
 
   private toggleStart(): void {
@@ -103,7 +103,7 @@ export class Panels {
     else this.start.open();
   }
 
-  /** Elements under the start page are not reachable by Tab. */
+  /** Prevents that Tab reaches elements under the start page. */
   private coverView(isCovered: boolean): void {
     this.body.classList.toggle("has-start", isCovered);
     this.view.canvas.inert = isCovered;
@@ -113,7 +113,7 @@ export class Panels {
     const isNew = name !== "" && this.lastScene !== name;
     this.lastScene = name;
     this.sidebar.setAvailable("scene", name !== "");
-    if (isNew && !NARROW.matches) this.sidebar.show("scene");
+    if (isNew && !NARROW_WINDOW.matches) this.sidebar.show("scene");
   }
 
   private lastScene = "";

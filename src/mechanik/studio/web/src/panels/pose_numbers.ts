@@ -1,4 +1,4 @@
-// Fields for the pose of a goal or obstacle; they follow while it is dragged.
+// Fields for the pose of a goal or obstacle; they are updated during a drag.
 import { choice, el } from "./element";
 import { NumberField } from "./number_field";
 import { quaternionFromRpy, rpyFromQuaternion, normalized, type Rpy, type Quaternion } from "./rpy";
@@ -22,8 +22,8 @@ export class PoseFields {
   constructor(
     units: Units,
     hasRotation: boolean,
-    private readonly moved: (pose: Pose) => void,
-    test = "goal", // prefix of names for tests
+    private readonly onMove: (pose: Pose) => void,
+    test = "goal", // prefix of the element names for tests
   ) {
     const set =
       (k: number) =>
@@ -93,7 +93,7 @@ export class PoseFields {
 
   private move(pose: Pose): void {
     this.pose = pose;
-    this.moved(pose);
+    this.onMove(pose);
   }
 
   private setStyle(style: RotationStyle): void {
@@ -102,7 +102,7 @@ export class PoseFields {
     try {
       localStorage.setItem(STORAGE_KEY, style);
     } catch {
-      // without storage the style lasts until reload
+      // without storage the style is lost when the page is reloaded
     }
   }
 }

@@ -1,5 +1,5 @@
-// Text lines of a scene, over the lower left of the view. They describe the solved state,
-// so they are hidden during playback.
+// Text lines of a scene, over the lower left corner of the view. They describe the solved state and are hidden during
+// playback.
 import { el, write } from "./element";
 import type { Store } from "../store";
 
@@ -8,19 +8,19 @@ export class Readouts {
 
   constructor(store: Store) {
     let lines: string[] = [];
-    const paint = (): void => {
+    const refresh = (): void => {
       this.root.hidden = lines.length === 0 || store.recording?.state === "playing";
       write(this.root, lines.join("\n"));
     };
     store.on("statusText", ({ readouts }) => {
       lines = readouts;
-      paint();
+      refresh();
     });
-    store.on("recording", paint);
+    store.on("recording", refresh);
     store.on("model", () => {
       lines = [];
-      paint();
+      refresh();
     });
-    paint();
+    refresh();
   }
 }

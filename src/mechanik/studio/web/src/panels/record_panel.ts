@@ -1,4 +1,4 @@
-// Recorder: record, play, scrub and save a motion.
+// Panel of the motion recorder: record, play, seek and save a motion.
 import { button, choice, el, iconButton, line, press, section, write } from "./element";
 import { saveBlob } from "./downloads";
 import { clock } from "./format";
@@ -29,7 +29,7 @@ export class RecordPanel implements Panel {
   private readonly play = button("Play", { test: "play", class: "is-wide", click: () => this.togglePlay() }, "play");
   private readonly loop = iconButton("loop", "Loop", { test: "loop", click: () => this.toggleLoop() });
   private readonly stateText = el("p", { class: "record-state", test: "record-state" });
-  private readonly scrub: Slider;
+  private readonly timeSlider: Slider;
   private readonly files: HTMLButtonElement[];
   private speed = 1;
   private isLooped = true;
@@ -40,7 +40,7 @@ export class RecordPanel implements Panel {
   ) {
     let seekTime = 0;
     const seek = throttled(() => void store.request({ do: "Seek", time: seekTime }), 33);
-    this.scrub = new Slider(
+    this.timeSlider = new Slider(
       { label: "Time", test: "scrub" },
       {
         drag: (time) => {
@@ -69,12 +69,17 @@ export class RecordPanel implements Panel {
       { label: "Speed", test: "speed" },
       (value) => {
         this.speed = Number(value);
-        if (store.recording?.state === "playing") this.start();
+        if (store.recording?.state === "playing") this.startPlayback();
       },
     );
     this.root.append(
       section("", el("div", { class: "buttons" }, this.record), this.stateText),
-      section("Play", this.scrub.root, el("div", { class: "buttons" }, this.play, this.loop), line("Speed", "", speed)),
+      section(
+        "Play",
+        this.timeSlider.root,
+        el("div", { class: "buttons" }, this.play, this.loop),
+        line("Speed", "", speed),
+      ),
       section("Save the motion", el("div", { class: "buttons is-grid" }, ...this.files)),
       section(
         "Save a picture",
@@ -116,9 +121,9 @@ export class RecordPanel implements Panel {
           ? `${clock(duration)}, ${frames} states so far`
           : `${clock(time)} of ${clock(duration)}, ${frames} states`,
     );
-    for (const control of [this.play, this.scrub.root, ...this.files]) control.disabled = !isReady;
-    this.scrub.range(0, Math.max(duration, 0.01));
-    this.scrub.show(time);
+    for (const control of [this.play, this.timeSlider.root, ...this.files]) control.disabled = !isReady;
+    this.timeSlider.range(0, Math.max(duration, 0.01));
+    this.timeSlider.show(time);
   }
 
   private toggleRecord(): void {
@@ -127,17 +132,17 @@ export class RecordPanel implements Panel {
 
   private togglePlay(): void {
     if (this.store.recording?.state === "playing") void this.store.request({ do: "Play", on: false });
-    else this.start();
+    else this.startPlayback();
   }
 
-  private start(): void {
+  private startPlayback(): void {
     void this.store.request({ do: "Play", on: true, speed: this.speed, looped: this.isLooped });
   }
 
   private toggleLoop(): void {
     this.isLooped = !this.isLooped;
     press(this.loop, this.isLooped);
-    if (this.store.recording?.state === "playing") this.start();
+    if (this.store.recording?.state === "playing") this.startPlayback();
   }
 
   private async savePicture(): Promise<void> {

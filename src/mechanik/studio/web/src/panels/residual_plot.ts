@@ -6,11 +6,12 @@ import { throttled } from "./throttle";
 import type { Store } from "../store";
 import type { StateFrame } from "../connection/state_frame";
 
-const WINDOW = 20; // s
+const WINDOW_SECONDS = 20; // s, length of the time axis
 const MAX_POINTS = 1200; // 60 per second
-const ZERO_DRAWN_AS = 1e-16; // the lower edge of the plot
-const HEIGHT = 150; // px
-const GAP_SECONDS = 0.2; // without a frame nothing has changed: the last value is drawn up to the next frame
+const ZERO_SUBSTITUTE = 1e-16; // the logarithmic axis cannot show zero
+const HEIGHT_PIXELS = 150; // px
+// in longer gaps between frames nothing has changed: the last value is drawn up to the next frame
+const GAP_SECONDS = 0.2;
 
 export class ResidualPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
@@ -18,22 +19,22 @@ export class ResidualPlot {
   private readonly goals: number[] = [];
   private readonly loops: number[] = [];
   private plot: uPlot | null = null;
-  private readonly paint = throttled(() => this.draw(), 100);
+  private readonly drawSoon = throttled(() => this.draw(), 100);
 
   constructor(store: Store) {
     store.on("frame", (frame) => this.add(frame));
     store.on("model", () => this.clear());
-    store.on("display", () => this.remake());
+    store.on("display", () => this.rebuild());
     new ResizeObserver(() => this.resize()).observe(this.root);
   }
 
-  /** Draws the frames that came while the plot was hidden. */
+  /** Draws the plot; also called when the plot becomes visible, since a hidden plot is not drawn. */
   draw(): void {
     if (this.root.offsetParent === null || this.root.clientWidth === 0) return;
-    this.plot ??= this.make();
+    this.plot ??= this.createPlot();
     const now = performance.now() / 1000;
     this.plot.setData([this.times.map((time) => time - now), this.goals, this.loops], false);
-    this.plot.setScale("x", { min: -WINDOW, max: 0 });
+    this.plot.setScale("x", { min: -WINDOW_SECONDS, max: 0 });
     this.plot.setScale("y", this.range());
   }
 
@@ -41,12 +42,12 @@ export class ResidualPlot {
     const now = performance.now() / 1000;
     if (now - (this.times.at(-1) ?? -1) < 1 / 60) this.drop(this.times.length - 1, 1);
     if (now - (this.times.at(-1) ?? now) > GAP_SECONDS) this.push(now - 1e-3, this.goals.at(-1)!, this.loops.at(-1)!);
-    const loops = frame.closures.length > 0 ? Math.max(ZERO_DRAWN_AS, ...frame.closures) : Number.NaN;
-    this.push(now, Math.max(ZERO_DRAWN_AS, frame.residual || 0), loops);
-    let old = 0;
-    while (this.times[old]! < now - WINDOW - 1) old++;
-    this.drop(0, Math.max(old, this.times.length - MAX_POINTS));
-    this.paint();
+    const loops = frame.closures.length > 0 ? Math.max(ZERO_SUBSTITUTE, ...frame.closures) : Number.NaN;
+    this.push(now, Math.max(ZERO_SUBSTITUTE, frame.residual || 0), loops);
+    let outdatedCount = 0;
+    while (this.times[outdatedCount]! < now - WINDOW_SECONDS - 1) outdatedCount++;
+    this.drop(0, Math.max(outdatedCount, this.times.length - MAX_POINTS));
+    this.drawSoon();
   }
 
   private push(time: number, goals: number, loops: number): void {
@@ -61,10 +62,10 @@ export class ResidualPlot {
 
   private clear(): void {
     this.drop(0, this.times.length);
-    this.paint();
+    this.drawSoon();
   }
 
-  /** Whole powers of ten around the values, at least three decades. */
+  /** Range of the y axis: powers of ten around all values, at least three decades. */
   private range(): { min: number; max: number } {
     const all = [...this.goals, ...this.loops].filter((value) => value > 0);
     if (all.length === 0) return { min: 1e-9, max: 1 };
@@ -73,18 +74,19 @@ export class ResidualPlot {
     return { min: 10 ** low, max: 10 ** high };
   }
 
-  private remake(): void {
+  private rebuild(): void {
     this.plot?.destroy();
     this.plot = null;
     this.draw();
   }
 
   private resize(): void {
-    if (this.plot && this.root.clientWidth > 0) this.plot.setSize({ width: this.root.clientWidth, height: HEIGHT });
+    const width = this.root.clientWidth;
+    if (this.plot && width > 0) this.plot.setSize({ width, height: HEIGHT_PIXELS });
     this.draw();
   }
 
-  private make(): uPlot {
+  private createPlot(): uPlot {
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string): string => style.getPropertyValue(name).trim();
     const font = "10px system-ui, sans-serif";
@@ -98,7 +100,7 @@ export class ResidualPlot {
     return new uPlot(
       {
         width: this.root.clientWidth,
-        height: HEIGHT,
+        height: HEIGHT_PIXELS,
         padding: [8, 8, 0, 0],
         legend: { show: false },
         cursor: { show: false },
@@ -108,9 +110,9 @@ export class ResidualPlot {
           {
             ...axis,
             size: 40,
-            splits: (_plot, _axis, low, high) => powers(low, high),
+            splits: (_plot, _axis, low, high) => powersOfTen(low, high),
             filter: (_plot, at) => at,
-            values: (_plot, at) => at.map(power),
+            values: (_plot, at) => at.map(powerText),
           },
         ],
         series: [
@@ -125,8 +127,8 @@ export class ResidualPlot {
   }
 }
 
-/** About six whole powers of ten between two values. */
-function powers(low: number, high: number): number[] {
+/** About six powers of ten between two values, for the ticks of the y axis. */
+function powersOfTen(low: number, high: number): number[] {
   const [first, last] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
   const step = Math.max(1, Math.ceil((last - first) / 6));
   const ticks: number[] = [];
@@ -134,7 +136,7 @@ function powers(low: number, high: number): number[] {
   return ticks;
 }
 
-function power(value: number | null): string {
+function powerText(value: number | null): string {
   const exponent = Math.round(Math.log10(value ?? 1));
   return exponent === 0 ? "1" : `1e${exponent}`;
 }

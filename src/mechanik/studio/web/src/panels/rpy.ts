@@ -1,4 +1,4 @@
-// Unit quaternions (wxyz) as angles about the fixed axes x, y and z in this order, and back.
+// Conversion between unit quaternions (wxyz) and angles about the fixed axes x, y and z, applied in this order.
 
 export type Quaternion = [w: number, x: number, y: number, z: number];
 export type Rpy = [ex: number, ey: number, ez: number];
@@ -31,7 +31,7 @@ export function quaternionFromRpy([ex, ey, ez]: Rpy): Quaternion {
   ];
 }
 
-/** The quaternion with unit length; the identity if it is zero. */
+/** The quaternion scaled to unit length; the identity for a zero quaternion. */
 export function normalized(quaternion: Quaternion): Quaternion {
   const length = Math.hypot(...quaternion);
   return length > 1e-9 ? (quaternion.map((part) => part / length) as Quaternion) : [1, 0, 0, 0];

@@ -1,4 +1,4 @@
-// The controls of the scene.
+// Panel with the controls of the scene.
 import { el, fill, section } from "./element";
 import { controlField, type ControlField } from "./control_field";
 import type { Panel } from "./sidebar";
@@ -17,7 +17,7 @@ export class ScenePanel implements Panel {
   private build(): void {
     const scene = this.store.scene;
     if (!scene) return;
-    // curves and terrain come with the same event; they must not rebuild fields that the user drags
+    // curves and terrain are part of the same event; their changes must not rebuild a field that the user is dragging
     const signature = JSON.stringify([
       scene.name,
       scene.title,
@@ -31,8 +31,8 @@ export class ScenePanel implements Panel {
     for (const control of scene.controls) {
       const field = controlField(control, (value, isDragging = false) => {
         const request = { do: "SetControl", name: control.name, value, is_dragging: isDragging } as const;
-        void this.store.request(request).then((isDone) => {
-          if (!isDone) this.refresh();
+        void this.store.request(request).then((isAccepted) => {
+          if (!isAccepted) this.refresh();
         });
       });
       this.fields.set(control.name, field);
@@ -45,7 +45,7 @@ export class ScenePanel implements Panel {
     fill(
       this.root,
       section("", el("div", { class: "about", test: "scene-about" }, el("strong", {}, scene.title), ...about)),
-      ...[...groups].map(([headline, fields]) => section(headline, el("div", { class: "controls" }, ...fields))),
+      ...[...groups].map(([heading, fields]) => section(heading, el("div", { class: "controls" }, ...fields))),
     );
   }
 

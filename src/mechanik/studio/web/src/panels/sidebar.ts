@@ -1,10 +1,10 @@
-// The sidebar: tabs, and the panel of the open tab. A click on the open tab closes it.
+// Sidebar with tabs and the panel of the open tab. A click on the open tab closes it.
 import { el, press, type ElementOptions } from "./element";
 import { icon, type IconName } from "./icons";
 
 export interface Panel {
   readonly root: HTMLElement;
-  /** Called when the panel becomes visible, to catch up with updates that were skipped while it was hidden. */
+  /** Called when the panel becomes visible; shows updates that were skipped while it was hidden. */
   onShown?(): void;
 }
 
@@ -12,7 +12,7 @@ interface Tab {
   name: string;
   panel: Panel;
   button: HTMLButtonElement;
-  /** Scroll position when the tab was left, px. */
+  /** Scroll position when the tab was closed, px. */
   scroll: number;
 }
 
@@ -21,22 +21,22 @@ export class Sidebar {
   readonly body = el("div", { class: "side-body", role: "tabpanel", test: "side" });
   private readonly rail = el("nav", { class: "rail", role: "tablist", attributes: { "aria-label": "Panels" } });
   private readonly tabs: Tab[] = [];
-  private open: Tab | null = null;
+  private openTab: Tab | null = null;
 
   constructor() {
     this.root.append(this.body, this.rail);
     this.rail.addEventListener("keydown", (event) => this.key(event));
-    this.paint();
+    this.refresh();
   }
 
   add(name: string, title: string, picture: IconName, panel: Panel): void {
-    const traits: ElementOptions = {
+    const options: ElementOptions = {
       class: "rail-tab",
       role: "tab",
       test: `tab-${name}`,
       click: () => this.toggle(name),
     };
-    const button = el("button", traits, icon(picture), el("span", {}, title));
+    const button = el("button", options, icon(picture), el("span", {}, title));
     button.type = "button";
     panel.root.classList.add("panel");
     panel.root.hidden = true;
@@ -47,27 +47,27 @@ export class Sidebar {
 
   /** Name of the open tab; empty if none is open. */
   get current(): string {
-    return this.open?.name ?? "";
+    return this.openTab?.name ?? "";
   }
 
   isShown(name: string): boolean {
-    return this.open?.name === name;
+    return this.openTab?.name === name;
   }
 
   show(name: string): void {
     const tab = this.tabs.find((tab) => tab.name === name);
-    if (!tab || tab === this.open) return;
+    if (!tab || tab === this.openTab) return;
     this.saveScroll();
-    this.open = tab;
-    this.paint();
+    this.openTab = tab;
+    this.refresh();
     this.body.scrollTop = tab.scroll;
     tab.panel.onShown?.();
   }
 
   close(): void {
     this.saveScroll();
-    this.open = null;
-    this.paint();
+    this.openTab = null;
+    this.refresh();
   }
 
   /** Shows or hides a tab. */
@@ -75,7 +75,7 @@ export class Sidebar {
     const tab = this.tabs.find((tab) => tab.name === name);
     if (!tab) return;
     tab.button.hidden = !isAvailable;
-    if (!isAvailable && tab === this.open) this.show(this.tabs.find(({ button }) => !button.hidden)?.name ?? "");
+    if (!isAvailable && tab === this.openTab) this.show(this.tabs.find(({ button }) => !button.hidden)?.name ?? "");
   }
 
   private toggle(name: string): void {
@@ -84,13 +84,13 @@ export class Sidebar {
   }
 
   private saveScroll(): void {
-    if (this.open) this.open.scroll = this.body.scrollTop;
+    if (this.openTab) this.openTab.scroll = this.body.scrollTop;
   }
 
-  private paint(): void {
-    this.root.classList.toggle("is-closed", this.open === null);
+  private refresh(): void {
+    this.root.classList.toggle("is-closed", this.openTab === null);
     for (const tab of this.tabs) {
-      const isOpen = tab === this.open;
+      const isOpen = tab === this.openTab;
       tab.panel.root.hidden = !isOpen;
       press(tab.button, isOpen);
       tab.button.setAttribute("aria-selected", String(isOpen));
@@ -98,11 +98,11 @@ export class Sidebar {
   }
 
   private key(event: KeyboardEvent): void {
-    const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-    if (by === undefined) return;
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
     const available = this.tabs.filter(({ button }) => !button.hidden);
-    const at = available.findIndex(({ button }) => button === document.activeElement);
-    available[(at + by + available.length) % available.length]?.button.focus();
+    const index = available.findIndex(({ button }) => button === document.activeElement);
+    available[(index + step + available.length) % available.length]?.button.focus();
     event.preventDefault();
   }
 }

@@ -1,4 +1,4 @@
-// A slider with events for start, change and end of a drag.
+// Slider with events for the start, the changes and the end of a drag.
 import { el, type ElementOptions } from "./element";
 
 export interface SliderListener {
@@ -12,15 +12,15 @@ export class Slider {
   private isDragged = false;
 
   constructor(
-    traits: ElementOptions,
+    options: ElementOptions,
     private readonly listener: SliderListener,
   ) {
-    this.root = el("input", { ...traits, class: `slider ${traits.class ?? ""}`.trim() });
+    this.root = el("input", { ...options, class: `slider ${options.class ?? ""}`.trim() });
     this.root.type = "range";
     this.root.step = "any";
     this.root.addEventListener("input", () => {
       this.start();
-      this.paint();
+      this.fillTrack();
       this.listener.drag(this.root.valueAsNumber);
     });
     for (const end of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(end, () => this.end());
@@ -33,13 +33,13 @@ export class Slider {
     this.root.step = step > 0 ? String(step) : "any";
   }
 
-  /** Shows a value, unless the user drags the slider. */
+  /** Shows a value, unless the user is dragging the slider. */
   show(value: number): void {
     if (this.isDragged) return;
     const text = String(value);
     if (this.root.value === text) return;
     this.root.value = text;
-    this.paint();
+    this.fillTrack();
   }
 
   get isDragging(): boolean {
@@ -47,7 +47,7 @@ export class Slider {
   }
 
   /** Fills the part of the track left of the thumb. */
-  private paint(): void {
+  private fillTrack(): void {
     const { min, max } = this.root;
     const share = (this.root.valueAsNumber - Number(min)) / (Number(max) - Number(min));
     this.root.style.setProperty("--share", `${(100 * share).toFixed(1)}%`);

@@ -1,4 +1,4 @@
-// Solver: method, run and pause, errors, collisions, alternatives, options.
+// Panel of the solver: method, run and pause, errors, collisions, alternative solutions, options.
 import { CollisionsSection } from "./collisions_section";
 import { button, choice, el, fill, section, toggle, write } from "./element";
 import { ErrorList } from "./error_list";
@@ -23,7 +23,7 @@ export class SolvePanel implements Panel {
     "step",
   );
   private readonly method = el("div", {});
-  private readonly options = new OptionFields((options) => this.solve(this.store.solving?.solver ?? "lm", options));
+  private readonly options = new OptionFields((options) => this.setSolver(this.store.solving?.solver ?? "lm", options));
   private readonly alternatives = toggle(
     "Show alternative solutions",
     false,
@@ -31,7 +31,7 @@ export class SolvePanel implements Panel {
     (on) => void this.store.request({ do: "ShowAlternatives", max_count: on ? MAX_ALTERNATIVES : 0 }),
   );
   private readonly alternativesText = el("span", { class: "quiet", test: "alternatives-text" });
-  // what the method cannot do as requested
+  // settings that the method does not support
   private readonly message = el("p", { class: "quiet", test: "solver-message" });
   private readonly errors: ErrorList;
   private readonly plot: ResidualPlot;
@@ -90,17 +90,17 @@ export class SolvePanel implements Panel {
       methods.map(({ name, title }) => [name, capitalized(title || name)]),
       this.store.solving?.solver ?? "lm",
       { test: "solver", label: "Method", title: "Solver method" },
-      (name) => this.solve(name, {}),
+      (name) => this.setSolver(name, {}),
     );
     fill(this.method, select);
     this.refresh();
   }
 
-  private solve(solver: string, options: Record<string, number | boolean | string | null>): void {
-    void this.store.request({ do: "SetSolver", solver, options }).then((isDone) => {
-      if (isDone) return;
+  private setSolver(solver: string, options: Record<string, number | boolean | string | null>): void {
+    void this.store.request({ do: "SetSolver", solver, options }).then((isAccepted) => {
+      if (isAccepted) return;
       this.options.revert(this.store.solving?.options ?? {});
-      this.refresh(); // shows the method before the refused change
+      this.refresh(); // show the method before the refused change
     });
   }
 

@@ -1,4 +1,4 @@
-// The row of a spherical joint: sliders and numbers of its rotation vector in the joint frame, and one lock.
+// Row of a spherical joint: sliders and numbers of its rotation vector in the joint frame, and one lock.
 import { el, iconButton, press } from "./element";
 import { setIcon } from "./icons";
 import { jointHead, type DofRow } from "./joint_row";
@@ -23,11 +23,11 @@ export class SphericalRow implements DofRow {
   readonly root: HTMLElement;
   private readonly lines: AxisLine[];
   private readonly lock: HTMLButtonElement;
-  private readonly rotation: RotationVector = [0, 0, 0]; // as shown or dragged
-  private requested: RotationVector | null = null; // not yet answered
-  private lastDragTag = -1; // older frames would move the thumb back
-  private readonly isClosing: boolean; // a closing joint has no values of its own
-  private readonly isOnlyDof: boolean; // a joint that also translates can be locked only as a whole
+  private readonly rotation: RotationVector = [0, 0, 0]; // shown or dragged value, rad
+  private requested: RotationVector | null = null; // value of the request that has no reply yet
+  private lastDragTag = -1; // frames with a smaller tag would move the thumb back
+  private readonly closesLoop: boolean; // the value of a joint that closes a loop cannot be set
+  private readonly isOnlyDof: boolean; // the rotation of a joint that also translates cannot be locked alone
 
   constructor(
     private readonly store: Store,
@@ -37,7 +37,7 @@ export class SphericalRow implements DofRow {
     model: Model,
   ) {
     const joint = model.joints[info.joint];
-    this.isClosing = joint?.child === -1;
+    this.closesLoop = joint?.child === -1;
     this.isOnlyDof = (joint?.dofs.length ?? 1) === 1;
     this.lines = AXES.map((axis, k) => this.line(axis, k));
     this.lock = iconButton("unlock", `Lock ${info.name}`, {
@@ -47,7 +47,7 @@ export class SphericalRow implements DofRow {
     this.root = el(
       "div",
       { class: "joint is-spherical" },
-      jointHead(store, number, info.name, this.isClosing ? "closes a loop" : "spherical", this.lock),
+      jointHead(store, number, info.name, this.closesLoop ? "closes a loop" : "spherical", this.lock),
       ...this.lines.map(({ slider, value, unit }, k) =>
         el(
           "div",
@@ -70,13 +70,13 @@ export class SphericalRow implements DofRow {
   update(info: DofInfo): void {
     this.info = info;
     for (const { slider, value, unit } of this.lines) {
-      slider.root.disabled = value.disabled = this.isClosing || info.locked;
+      slider.root.disabled = value.disabled = this.closesLoop || info.locked;
       unit.textContent = this.units.of("angle").name;
     }
-    this.lock.disabled = this.isClosing || !this.isOnlyDof;
+    this.lock.disabled = this.closesLoop || !this.isOnlyDof;
     setIcon(this.lock, info.locked ? "lock" : "unlock");
     press(this.lock, info.locked);
-    this.root.classList.toggle("is-derived", this.isClosing);
+    this.root.classList.toggle("is-derived", this.closesLoop);
     this.refresh();
   }
 
@@ -126,19 +126,19 @@ export class SphericalRow implements DofRow {
     this.requested = rotation;
     const isAccepted = await this.store.request({ do: "SetJointRotation", dof: this.number, rotation });
     if (this.requested === rotation) this.requested = null;
-    if (!isAccepted) this.refresh(); // shows the value before the refused change
+    if (!isAccepted) this.refresh(); // show the value before the refused change
   }
 
-  /** The display is throttled; a drag must start from the newest frame. */
+  /** Reads the newest frame, from which a drag must start; the display is throttled and may be older. */
   private readNewestFrame(): void {
     if (this.store.frame !== null && this.readValues(this.store.frame.values)) this.refresh();
   }
 
   /** Reads the values of a frame; returns whether they have changed. */
   private readValues(values: Float64Array): boolean {
-    const now = AXES.map((_, k) => values[this.info.value + k] ?? 0);
-    if (now.every((value, k) => value === this.rotation[k])) return false;
-    now.forEach((value, k) => (this.rotation[k] = value));
+    const newValues = AXES.map((_, k) => values[this.info.value + k] ?? 0);
+    if (newValues.every((value, k) => value === this.rotation[k])) return false;
+    newValues.forEach((value, k) => (this.rotation[k] = value));
     return true;
   }
 

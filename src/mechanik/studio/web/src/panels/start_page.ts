@@ -1,11 +1,11 @@
-// The start page: cards of scenes and mechanisms, a search field, and an area to drop files.
+// Start page: cards of scenes and mechanisms, a search field, and an area to drop files.
 import { button, el, fill, iconButton } from "./element";
 import { icon } from "./icons";
 import type { Upload } from "./upload";
 import type { GalleryEntry } from "../messages";
 import type { Store } from "../store";
 
-const HAS_KEYBOARD = matchMedia("(hover: hover)"); // on touch screens a focused field opens the keyboard
+const HAS_KEYBOARD = matchMedia("(hover: hover)"); // on touch screens a focused field would open the keyboard
 const DEFAULT_HEADINGS = { scene: "Scenes", gallery: "Mechanisms" } as const;
 
 export class StartPage {
@@ -72,7 +72,7 @@ export class StartPage {
   close(): void {
     if (this.store.model === null) return; // there is no mechanism to show
     this.root.hidden = true;
-    this.search.blur(); // keys go to the view again
+    this.search.blur(); // the view receives keys again
     for (const listener of this.listeners) listener(false);
   }
 
@@ -104,15 +104,15 @@ export class StartPage {
     );
     const groups = new Map<string, GalleryEntry[]>();
     for (const entry of matches) {
-      const headline = entry.group || DEFAULT_HEADINGS[entry.kind];
-      groups.set(headline, [...(groups.get(headline) ?? []), entry]);
+      const heading = entry.group || DEFAULT_HEADINGS[entry.kind];
+      groups.set(heading, [...(groups.get(heading) ?? []), entry]);
     }
-    const sections = [...groups].map(([headline, list]) =>
+    const sections = [...groups].map(([heading, groupEntries]) =>
       el(
         "section",
         {},
-        el("h2", {}, headline),
-        el("div", { class: "cards" }, ...list.map((entry) => this.card(entry))),
+        el("h2", {}, heading),
+        el("div", { class: "cards" }, ...groupEntries.map((entry) => this.card(entry))),
       ),
     );
     const noMatch =
@@ -137,10 +137,10 @@ export class StartPage {
 
   private async openEntry(entry: GalleryEntry, card: HTMLElement): Promise<void> {
     card.classList.add("is-busy");
-    const isDone = await this.store.request(
+    const isAccepted = await this.store.request(
       { do: entry.kind === "scene" ? "OpenScene" : "OpenGallery", name: entry.name },
     );
     card.classList.remove("is-busy");
-    if (isDone) this.close();
+    if (isAccepted) this.close();
   }
 }

@@ -1,4 +1,4 @@
-// The status bar: status, largest error, time of a solve, rates and connection.
+// Status bar: status, largest error, time of a solve, rates and connection.
 import { el, write } from "./element";
 import { countText, digits, metres, errorText, seconds } from "./format";
 import { throttled } from "./throttle";
@@ -103,7 +103,7 @@ export class StatusBar {
     write(this.frames, this.arrivals.length > 0 ? `${countText(this.arrivals.length, "frame")}/s` : "");
   }
 
-  /** The status to show: a single step keeps "Paused", and contacts come before what was reached. */
+  /** The status to show: "Paused" after a single step, and "In collision" if links collide. */
   private shownStatus(frame: StateFrame | null): Status {
     const status = frame?.status ?? "IDLE";
     if (status === "TIMEOUT" && this.store.solving?.running === false) return "PAUSED";

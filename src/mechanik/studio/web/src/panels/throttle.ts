@@ -1,27 +1,27 @@
 // Throttled and debounced functions.
 
-export const READABLE_MS = 1000 / 15; // updates per second that can be read: 15
+export const READABLE_MS = 1000 / 15; // users can read about 15 updates per second
 
-/** A function that runs `work` soon, at most once per `interval` ms; calls in between are merged. */
-export function throttled(work: () => void, interval = READABLE_MS): () => void {
+/** A function that runs `callback` soon, at most once per `interval` ms; calls in between are merged. */
+export function throttled(callback: () => void, interval = READABLE_MS): () => void {
   let timer = 0;
-  let last = -Infinity;
+  let lastRun = -Infinity;
   return () => {
     if (timer !== 0) return;
-    const wait = Math.max(0, last + interval - performance.now());
+    const wait = Math.max(0, lastRun + interval - performance.now());
     timer = window.setTimeout(() => {
       timer = 0;
-      last = performance.now();
-      work();
+      lastRun = performance.now();
+      callback();
     }, wait);
   };
 }
 
-/** A function that runs `work` when it was not called for `delay` ms. */
-export function debounced<A extends unknown[]>(work: (...args: A) => void, delay: number): (...what: A) => void {
+/** A function that runs `callback` when it was not called for `delay` ms. */
+export function debounced<A extends unknown[]>(callback: (...args: A) => void, delay: number): (...args: A) => void {
   let timer = 0;
-  return (...what) => {
+  return (...args) => {
     window.clearTimeout(timer);
-    timer = window.setTimeout(() => work(...what), delay);
+    timer = window.setTimeout(() => callback(...args), delay);
   };
 }

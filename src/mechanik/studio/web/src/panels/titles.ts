@@ -6,7 +6,7 @@ export function pageTitle({ scene, model, welcome }: Store): string {
   return scene?.title || (model ? modelTitle(model, welcome?.entries ?? []) : "");
 }
 
-/** Mechanisms of the gallery have plain names; the start page has their titles. */
+/** Title of a model; a mechanism of the gallery has the title of its entry on the start page. */
 export function modelTitle(model: Model, entries: { kind: string; name: string; title: string }[]): string {
   const entry = entries.find(({ kind, name }) => kind === "gallery" && name.replaceAll("_", " ") === model.title);
   return entry?.title || model.title || model.name;

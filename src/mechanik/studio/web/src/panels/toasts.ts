@@ -1,21 +1,21 @@
-// Messages at the lower edge of the view. Errors stay until they are closed, others disappear.
+// Messages at the lower edge of the view. Errors remain until they are closed, other messages disappear.
 import { el, iconButton } from "./element";
 import type { Changes, Store } from "../store";
 
 const MAX_TOASTS = 4;
-const SHOWN_MS = 6000;
+const MIN_SHOWN_MS = 6000;
 
 export class Toasts {
   readonly root = el("div", { class: "toasts", role: "log", test: "toasts", attributes: { "aria-live": "polite" } });
 
   constructor(store: Store) {
     store.on("message", (message) => this.show(message));
-    store.on("model", () => this.closeErrors()); // they were about the last model
+    store.on("model", () => this.closeErrors()); // they refer to the previous model
   }
 
   show({ kind, text }: Changes["message"]): void {
-    const same = [...this.root.children].find((shown) => shown.querySelector("p")?.textContent === text);
-    same?.remove();
+    const duplicate = [...this.root.children].find((shown) => shown.querySelector("p")?.textContent === text);
+    duplicate?.remove();
     const toast = el(
       "div",
       { class: `toast is-${kind}`, test: `toast-${kind}`, role: kind === "error" ? "alert" : "status" },
@@ -24,7 +24,7 @@ export class Toasts {
     toast.append(iconButton("close", "Close", { click: () => toast.remove() }));
     this.root.append(toast);
     while (this.root.children.length > MAX_TOASTS) this.root.firstElementChild?.remove();
-    if (kind !== "error") window.setTimeout(() => toast.remove(), SHOWN_MS + 40 * text.length);
+    if (kind !== "error") window.setTimeout(() => toast.remove(), MIN_SHOWN_MS + 40 * text.length);
   }
 
   private closeErrors(): void {

@@ -1,4 +1,4 @@
-// The top bar: title, undo and redo, modes of the handle, camera, theme, display.
+// Top bar: title, undo and redo, modes of the handle, camera, theme and display.
 import { DisplayMenu } from "./display_menu";
 import { button, el, iconButton, press, write } from "./element";
 import { setIcon, type IconName } from "./icons";

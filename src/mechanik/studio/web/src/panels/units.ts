@@ -45,7 +45,7 @@ export class Units {
     try {
       localStorage.setItem(STORAGE_KEY, JSON.stringify({ angle: this.angle, length: this.length }));
     } catch {
-      // without storage the units last until reload
+      // without storage the units are lost when the page is reloaded
     }
     for (const listener of this.listeners) listener();
   }

@@ -40,7 +40,7 @@ export class Upload {
     return button(text, { test: "choose-file", click: () => this.choose() }, "file");
   }
 
-  /** Called when a file was opened. */
+  /** Adds a listener that is called when a file was opened. */
   onDone(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -52,7 +52,7 @@ export class Upload {
     if (!welcome) return this.fail("The studio is not connected. Files cannot be opened.");
     if (files.length > 1)
       return this.fail(
-        `${files.length} files were dropped. Pack the model and its meshes into one zip file and drop that.`,
+        `${files.length} files were dropped. Pack the model and its meshes into one zip file and drop the zip file.`,
       );
     if (file.size > welcome.largest_upload) {
       const [size, limit] = [bytes(file.size), bytes(welcome.largest_upload)];
@@ -96,10 +96,10 @@ export class Upload {
   private listenForDrops(): void {
     const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
     const countDrag =
-      (by: number) =>
+      (change: number) =>
       (event: DragEvent): void => {
         if (!hasFiles(event)) return;
-        this.dragDepth = Math.max(0, this.dragDepth + by);
+        this.dragDepth = Math.max(0, this.dragDepth + change);
         this.dropOverlay.hidden = this.dragDepth === 0;
       };
     window.addEventListener("dragenter", countDrag(1));
@@ -117,7 +117,7 @@ export class Upload {
   }
 }
 
-/** The message of the server, plain or in JSON. */
+/** The error message of the server, from plain text or JSON. */
 function refusalText(request: XMLHttpRequest, name: string): string {
   const text = request.responseText.trim();
   try {

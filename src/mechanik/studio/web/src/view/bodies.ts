@@ -1,4 +1,4 @@
-// The links: one mesh per link, merged from its visual shapes and moved by the frames.
+// Links: one mesh per link, merged from its visual shapes; state frames set the poses.
 import {
   Color,
   Group,
@@ -26,13 +26,13 @@ import { boxGeometry, mergeAll, primitiveGeometry } from "./shapes";
 import { paletteColour, type Theme } from "./theme";
 
 export interface LinkMesh {
-  /** Its matrix is the pose of the link in the world. */
+  /** Object whose matrix is the pose of the link in the world. */
   object: Group;
   solid: Mesh | null;
   glass: Mesh | null;
   collider: Mesh | null;
   rim: Mesh | null;
-  /** Null also if the merged meshes cast it. */
+  /** Null if there is no shadow, or if the merged meshes cast the shadow. */
   shadow: Mesh | null;
 }
 
@@ -48,15 +48,15 @@ export class LinkMeshes {
   private hasShadows = true;
   private isMerged = false;
   private readonly mergedMeshes: MergedMeshes;
-  private withColliders = new WeakSet<LinkMesh>();
+  private linksWithColliders = new WeakSet<LinkMesh>();
   private visibility = { bodies: true, collisions: false };
 
-  /** changed: called when a mesh was loaded; failed: called with a message for the user. */
+  /** onChange: called when a mesh was loaded; onError: called with a message for the user. */
   constructor(
     private readonly materials: Materials,
     theme: Theme,
-    private readonly changed: () => void,
-    private readonly failed: (text: string) => void,
+    private readonly onChange: () => void,
+    private readonly onError: (text: string) => void,
   ) {
     this.theme = theme;
     this.mergedMeshes = new MergedMeshes(materials);
@@ -70,7 +70,7 @@ export class LinkMeshes {
     this.theme = theme;
     this.selected = this.hovered = -1;
     this.inContact = new Set();
-    // if most links have visual shapes, the others are frames such as the world or a tool point
+    // if most links have visual shapes, links without shapes are frames such as the world or a tool point
     this.hasPlaceholders = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
     this.links = model.links.map((link, k) => {
       const object = new Group();
@@ -93,7 +93,7 @@ export class LinkMeshes {
       const object = this.links[k]!.object;
       setFromPose(object.matrix, links, 7 * k);
       object.matrixWorldNeedsUpdate = true;
-      this.mergedMeshes.setPose(k, object.matrix, object.visible, this.isMarked(k));
+      this.mergedMeshes.setPose(k, object.matrix, object.visible, this.isHighlighted(k));
     }
     this.mergedMeshes.update();
   }
@@ -117,7 +117,7 @@ export class LinkMeshes {
     this.mergedMeshes.setVisibility(this.visibility.bodies, on);
   }
 
-  /** -1: none. */
+  /** selected, hovered: indices of links; -1: none. */
   updateHighlight(selected: number, hovered: number): void {
     if (selected === this.selected && hovered === this.hovered) return;
     const before = [this.selected, this.hovered];
@@ -148,7 +148,7 @@ export class LinkMeshes {
     return best === null ? null : { link, point: (best as Intersection).point };
   }
 
-  /** Bounding sphere of all visible links or of one link, at the present pose; null if there is nothing. */
+  /** Bounding sphere of all visible links or of one link, at the present pose; null if nothing is drawn. */
   bounds(link = -1): Sphere | null {
     return boundingSphere(
       link < 0 ? this.links.filter(({ object }) => object.visible) : this.links.slice(link, link + 1),
@@ -169,11 +169,11 @@ export class LinkMeshes {
           geometries.set(
             shape,
             pieces.map(({ geometry, colour, opacity }) => {
-              // colours of the model have precedence over those of the file
+              // colours of the model have precedence over colours of the mesh file
               if (shape.rgba === null && geometry.hasAttribute("color"))
                 return setVertexColours(geometry, null, opacity);
-              const named = shape.rgba === null ? colour : null;
-              return setVertexColours(geometry, named ?? this.colour(shape, k), shape.rgba?.[3] ?? opacity);
+              const fileColour = shape.rgba === null ? colour : null;
+              return setVertexColours(geometry, fileColour ?? this.colour(shape, k), shape.rgba?.[3] ?? opacity);
             }),
           );
         } catch (error) {
@@ -181,7 +181,7 @@ export class LinkMeshes {
           const edge = 0.08 * model.radius;
           geometries.set(shape, [setVertexColours(boxGeometry(edge, edge, edge), this.colour(shape, k), 1)]);
           const name = model.links[k]!.name;
-          this.failed(
+          this.onError(
             `The mesh of '${name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}. ` +
               "A box is drawn instead.",
           );
@@ -191,35 +191,37 @@ export class LinkMeshes {
     if (this.model !== model) return;
     this.build(body, k, geometries);
     this.setVisibility(this.visibility.bodies, this.visibility.collisions);
-    this.changed();
+    this.onChange();
   }
 
-  /** Merges all shapes of a link into an opaque and a transparent geometry. meshes: loaded ones; null: not yet. */
+  /** Merges all shapes of a link into an opaque and a transparent geometry. meshes: null if not loaded yet. */
   private build(body: LinkMesh, k: number, meshes: Map<ShapeInfo, BufferGeometry[]> | null): void {
-    for (const old of [body.solid, body.glass, body.rim, body.shadow]) {
-      old?.geometry.dispose();
-      old?.removeFromParent();
+    for (const mesh of [body.solid, body.glass, body.rim, body.shadow]) {
+      mesh?.geometry.dispose();
+      mesh?.removeFromParent();
     }
     body.solid = body.glass = body.rim = body.shadow = null;
     this.isMerged = false;
     const model = this.model!;
     const visuals = model.links[k]!.visuals;
-    const [solids, glasses]: [BufferGeometry[], BufferGeometry[]] = [[], []];
+    const [opaqueParts, transparentParts]: [BufferGeometry[], BufferGeometry[]] = [[], []];
     const matrix = new Matrix4();
     for (const shape of visuals) {
       const opacity = shape.rgba?.[3] ?? 1;
-      const own = primitiveGeometry(shape, this.model!);
-      const parts = own ? [setVertexColours(own, this.colour(shape, k), opacity)] : (meshes?.get(shape) ?? []);
+      const primitive = primitiveGeometry(shape, this.model!);
+      const parts = primitive
+        ? [setVertexColours(primitive, this.colour(shape, k), opacity)]
+        : (meshes?.get(shape) ?? []);
       for (const part of parts) {
         part.applyMatrix4(setFromPose(matrix, shape.pose));
-        ((part.userData.opacity as number) < 0.99 ? glasses : solids).push(part);
+        ((part.userData.opacity as number) < 0.99 ? transparentParts : opaqueParts).push(part);
       }
     }
     if (visuals.length === 0 && this.hasPlaceholders) {
       const joints = jointPositions(model, k);
       // a link with one joint position is a tip: a small sphere
       const thickness = (joints.length > 1 ? 0.028 : 0.02) * model.radius;
-      solids.push(
+      opaqueParts.push(
         setVertexColours(
           placeholder(joints, thickness, isMany(model.links.length) ? 8 : 14),
           new Color(this.theme.placeholder),
@@ -227,12 +229,13 @@ export class LinkMeshes {
         ),
       );
     }
-    if (solids.length > 0) body.solid = this.add(body, new Mesh(mergeAll(solids), this.materials.body));
-    if (glasses.length > 0) body.glass = this.add(body, new Mesh(mergeAll(glasses), this.materials.glass));
+    if (opaqueParts.length > 0) body.solid = this.add(body, new Mesh(mergeAll(opaqueParts), this.materials.body));
+    if (transparentParts.length > 0)
+      body.glass = this.add(body, new Mesh(mergeAll(transparentParts), this.materials.glass));
     this.updateMaterials(k);
   }
 
-  /** Merges small links into one mesh, when the loaded shapes are built. */
+  /** Merges small links into one mesh, after their shapes were built. */
   private mergeSmall(): void {
     this.isMerged = true;
     this.mergedMeshes.merge(this.links);
@@ -243,7 +246,7 @@ export class LinkMeshes {
       if (body.solid && !this.mergedMeshes.has(k)) {
         body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
         body.shadow.matrixAutoUpdate = false;
-        body.shadow.frustumCulled = false; // the shader moves it
+        body.shadow.frustumCulled = false; // the shader changes its position
         body.shadow.renderOrder = -3;
         body.solid.add(body.shadow);
       }
@@ -254,8 +257,8 @@ export class LinkMeshes {
 
   /** Builds the collision shapes of a link once; meshes are fetched afterwards. */
   private async buildCollider(body: LinkMesh, k: number): Promise<void> {
-    if (this.withColliders.has(body)) return;
-    this.withColliders.add(body);
+    if (this.linksWithColliders.has(body)) return;
+    this.linksWithColliders.add(body);
     const model = this.model!;
     const setCollider = (mesh: Mesh | null) => {
       if (mesh === null) return;
@@ -264,16 +267,16 @@ export class LinkMeshes {
       this.updateMaterials(k);
     };
     setCollider(colliderMesh(k, model, this.materials, new Map()));
-    const meshes = await fetchColliders(k, model, this.failed);
+    const meshes = await fetchColliders(k, model, this.onError);
     if (this.model !== model || meshes.size === 0) return;
     setCollider(colliderMesh(k, model, this.materials, meshes));
     this.setVisibility(this.visibility.bodies, this.visibility.collisions);
-    this.changed();
+    this.onChange();
   }
 
   private add(body: LinkMesh, mesh: Mesh): Mesh {
     mesh.userData.link = body.object.userData.link as number;
-    mesh.matrixAutoUpdate = false; // fixed to its link
+    mesh.matrixAutoUpdate = false; // its pose relative to the link is fixed
     body.object.add(mesh);
     return mesh;
   }
@@ -281,13 +284,14 @@ export class LinkMeshes {
   private updateMaterials(k: number): void {
     const body = this.links[k];
     if (!body) return;
-    const { selected, hovered, body: plain, rim, contact, contactGlass, glass } = this.materials;
+    const { selected, hovered, body: plainMaterial, rim, contact, contactGlass, glass } = this.materials;
     const isInContact = this.inContact.has(k);
-    const marked = k === this.selected ? selected : k === this.hovered ? hovered : plain;
-    if (body.solid) body.solid.material = isInContact ? contact : marked; // the rim still marks the selection
+    const highlightMaterial = k === this.selected ? selected : k === this.hovered ? hovered : plainMaterial;
+    // the rim shows the selection of a link in contact
+    if (body.solid) body.solid.material = isInContact ? contact : highlightMaterial;
     if (body.glass) body.glass.material = isInContact ? contactGlass : glass;
     if (body.collider) setColliderContact(body.collider, isInContact, this.materials);
-    body.solid?.layers.set(this.isMarked(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
+    body.solid?.layers.set(this.isHighlighted(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
     body.rim?.removeFromParent();
     body.rim = null;
     if (k === this.selected && body.solid) {
@@ -296,8 +300,8 @@ export class LinkMeshes {
     }
   }
 
-  /** Whether the link has another material than usual, and so is drawn separately. */
-  private isMarked(k: number): boolean {
+  /** Whether the link has a special material and is therefore drawn separately. */
+  private isHighlighted(k: number): boolean {
     return k === this.selected || k === this.hovered || this.inContact.has(k);
   }
 

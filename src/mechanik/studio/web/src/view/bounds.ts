@@ -2,34 +2,34 @@
 import { Sphere, Vector3 } from "three";
 import type { LinkMesh } from "./bodies";
 
-const MAX_VERTICES = 2000; // of a mesh that are checked for its lowest point
+const MAX_VERTICES = 2000; // maximum number of vertices of a mesh that are checked for the lowest point
 
 /** Bounding sphere; null if there are no meshes. */
 export function boundingSphere(links: LinkMesh[]): Sphere | null {
-  const whole = new Sphere().makeEmpty();
-  const part = new Sphere();
+  const sphere = new Sphere().makeEmpty();
+  const linkSphere = new Sphere();
   for (const body of links) {
     const geometry = (body.solid ?? body.glass)?.geometry;
     if (!geometry) continue;
     if (geometry.boundingSphere === null) geometry.computeBoundingSphere();
-    part.copy(geometry.boundingSphere!).applyMatrix4(body.object.matrix);
-    if (whole.isEmpty()) whole.copy(part);
-    else whole.union(part);
+    linkSphere.copy(geometry.boundingSphere!).applyMatrix4(body.object.matrix);
+    if (sphere.isEmpty()) sphere.copy(linkSphere);
+    else sphere.union(linkSphere);
   }
-  return whole.isEmpty() ? null : whole;
+  return sphere.isEmpty() ? null : sphere;
 }
 
-/** Height along `up` of the lowest point; infinite if there is none. */
+/** Height along `up` of the lowest point; infinite if there are no meshes. */
 export function lowestPoint(links: LinkMesh[], up: Vector3): number {
-  let low = Infinity;
+  let lowest = Infinity;
   const point = new Vector3();
   for (const body of links) {
     const positions = (body.solid ?? body.glass)?.geometry.getAttribute("position");
     if (!positions) continue;
     const step = Math.max(1, Math.floor(positions.count / MAX_VERTICES));
     for (let k = 0; k < positions.count; k += step) {
-      low = Math.min(low, point.fromBufferAttribute(positions, k).applyMatrix4(body.object.matrix).dot(up));
+      lowest = Math.min(lowest, point.fromBufferAttribute(positions, k).applyMatrix4(body.object.matrix).dot(up));
     }
   }
-  return low;
+  return lowest;
 }

@@ -1,13 +1,13 @@
-// Moves the camera with a mechanism that walks away.
+// Moves the camera with a mechanism that moves away from its start, such as a walker.
 import { Vector3 } from "three";
 import type { ViewCamera } from "./view_camera";
 
-const FREE_DISTANCE = 0.35; // before the camera follows, in radii of the model
+const FREE_DISTANCE = 0.35; // distance after which the camera follows, as a multiple of the radius of the model
 const step = new Vector3();
 
 export class CameraFollow {
   private readonly anchor = new Vector3();
-  private isDragging = false; // the camera rests during drags
+  private isDragging = false; // the camera does not move during drags
   private wasDragged = false;
 
   constructor(canvas: HTMLCanvasElement) {
@@ -19,17 +19,17 @@ export class CameraFollow {
     for (const end of ["pointerup", "pointercancel", "blur"]) window.addEventListener(end, onRelease, true);
   }
 
-  /** The mechanism is here and well framed. */
-  reset(middle: Vector3): void {
-    this.anchor.copy(middle);
+  /** Sets the position of a mechanism that is framed well. */
+  reset(centre: Vector3): void {
+    this.anchor.copy(centre);
   }
 
-  /** The mechanism is here now; returns whether the camera has moved. */
-  follow(middle: Vector3, radius: number, camera: ViewCamera): boolean {
+  /** Follows a mechanism to its present position; returns whether the camera has moved. */
+  follow(centre: Vector3, radius: number, camera: ViewCamera): boolean {
     if (this.isDragging) return false;
-    if (this.wasDragged) this.reset(middle); // the camera does not follow drags
+    if (this.wasDragged) this.reset(centre); // the camera does not follow drags
     this.wasDragged = false;
-    step.copy(middle).sub(this.anchor);
+    step.copy(centre).sub(this.anchor);
     const distance = step.length();
     if (distance <= FREE_DISTANCE * radius) return false;
     step.multiplyScalar(1 - (FREE_DISTANCE * radius) / distance);

@@ -1,4 +1,4 @@
-// Loop closures: a dot where two links meet, and a red line across the gap if the closure is violated.
+// Loop closures: a dot at the closure point of each link, and a red line across the gap of a violated closure.
 import { Color, Group, Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
 import { pointSprites } from "./point_sprites";
@@ -7,9 +7,9 @@ import { setFromPose } from "./pose_matrix";
 import { ThickLines } from "./thick_lines";
 import type { Theme } from "./theme";
 
-const VIOLATED_ABOVE = 1e-6; // m or rad
-const MIN_LINE_PIXELS = 26; // so that small gaps are visible
-const DOT_ALPHA = 1.2; // more than 1, so that dots are visible through bodies
+const MAX_CLOSED_GAP = 1e-6; // m or rad
+const MIN_LINE_PIXELS = 26; // small gaps are drawn with this length
+const DOT_ALPHA = 1.2; // more than 1 makes dots visible through bodies
 
 const matrix = new Matrix4();
 const local = new Matrix4();
@@ -39,8 +39,8 @@ export class Closures {
     this.lines?.overlay.drawThrough(on);
   }
 
-  /** gaps: m and rad of each closure. pixel: size of a pixel at a point, m. */
-  update(links: Float64Array, gaps: Float64Array, pixel: (place: Vector3) => number, theme: Theme): void {
+  /** gaps: m and rad of each closure. metresPerPixel: size of a pixel at a point, m. */
+  update(links: Float64Array, gaps: Float64Array, metresPerPixel: (point: Vector3) => number, theme: Theme): void {
     if (!this.group.visible || this.model === null || this.dots === null || this.lines === null) return;
     const { closures, radius } = this.model;
     closures.forEach((closure, k) => {
@@ -48,40 +48,40 @@ export class Closures {
       a.setFromMatrixPosition(matrix);
       setFromPose(matrix, links, 7 * closure.link_b).multiply(setFromPose(local, closure.pose_b));
       b.setFromMatrixPosition(matrix);
-      const isViolated = Math.max(gaps[2 * k] ?? 0, gaps[2 * k + 1] ?? 0) > VIOLATED_ABOVE;
+      const isViolated = Math.max(gaps[2 * k] ?? 0, gaps[2 * k + 1] ?? 0) > MAX_CLOSED_GAP;
       colour.setHex(isViolated ? theme.violated : theme.closed);
       const size = (isViolated ? 0.014 : 0.008) * radius;
       this.dot(2 * k, a, size);
       this.dot(2 * k + 1, b, size);
-      if (isViolated) stretch(MIN_LINE_PIXELS * pixel(a));
+      if (isViolated) extendLine(MIN_LINE_PIXELS * metresPerPixel(a));
       this.lines!.set(k, a, b, 0.006 * radius, colour, isViolated ? 1 : 0.5);
     });
     this.dots.instances.update();
     this.lines.overlay.instances.update();
   }
 
-  private dot(k: number, place: Vector3, size: number): void {
-    this.dots!.instances.setPose(k, local.makeScale(size, size, size).setPosition(place));
+  private dot(k: number, point: Vector3, size: number): void {
+    this.dots!.instances.setPose(k, local.makeScale(size, size, size).setPosition(point));
     this.dots!.instances.setTint(k, colour.r, colour.g, colour.b, DOT_ALPHA);
   }
 }
 
 /** Extends the line from a to b to a minimum length, around its middle. */
-function stretch(least: number): void {
+function extendLine(minLength: number): void {
   const length = a.distanceTo(b);
-  if (length >= least) return;
+  if (length >= minLength) return;
   middle.copy(a).add(b).multiplyScalar(0.5);
   if (length < 1e-12) {
     a.copy(middle);
     b.copy(middle);
-    a.z += least / 2;
-    b.z -= least / 2;
+    a.z += minLength / 2;
+    b.z -= minLength / 2;
     return;
   }
   a.sub(middle)
-    .multiplyScalar(least / length)
+    .multiplyScalar(minLength / length)
     .add(middle);
   b.sub(middle)
-    .multiplyScalar(least / length)
+    .multiplyScalar(minLength / length)
     .add(middle);
 }

@@ -1,4 +1,4 @@
-// Collision shapes: translucent, with edges if there are not too many.
+// Collision shapes: translucent, with edges except for large meshes.
 import { EdgesGeometry, LineSegments, Matrix4, Mesh, type BufferGeometry } from "three";
 import type { Model, ShapeInfo } from "../messages";
 import type { Materials } from "./materials";
@@ -10,13 +10,13 @@ const MAX_TRIANGLES_WITH_EDGES = 20_000; // edge detection is slow for larger me
 
 type Meshes = Map<ShapeInfo, BufferGeometry[]>;
 
-/** All collision shapes of a link, in the frame of the link; null if there are none. meshes: loaded ones. */
+/** All collision shapes of a link, in the frame of the link; null if there are none. meshes: loaded meshes. */
 export function colliderMesh(link: number, model: Model, materials: Materials, meshes: Meshes): Mesh | null {
   const parts: BufferGeometry[] = [];
   const matrix = new Matrix4();
   for (const shape of model.links[link]!.collisions) {
-    const own = primitiveGeometry(shape, model);
-    for (const part of own ? [own] : (meshes.get(shape) ?? [])) {
+    const primitive = primitiveGeometry(shape, model);
+    for (const part of primitive ? [primitive] : (meshes.get(shape) ?? [])) {
       parts.push(stripAttributes(part.applyMatrix4(setFromPose(matrix, shape.pose))));
     }
   }
@@ -28,15 +28,15 @@ export function colliderMesh(link: number, model: Model, materials: Materials, m
   return mesh;
 }
 
-/** Sets the material of collision shapes: red in contact. */
+/** Sets the material of collision shapes: red for a link in contact. */
 export function setColliderContact(mesh: Mesh, isInContact: boolean, materials: Materials): void {
   mesh.material = isInContact ? materials.colliderContact : materials.collider;
   for (const edges of mesh.children)
     (edges as LineSegments).material = isInContact ? materials.colliderContactEdges : materials.colliderEdges;
 }
 
-/** Fetches the collision meshes of a link. failed: called with a message for each that cannot be drawn. */
-export async function fetchColliders(link: number, model: Model, failed: (text: string) => void): Promise<Meshes> {
+/** Fetches the collision meshes of a link. onError: called with a message for each mesh that cannot be drawn. */
+export async function fetchColliders(link: number, model: Model, onError: (text: string) => void): Promise<Meshes> {
   const { name, collisions } = model.links[link]!;
   const geometries: Meshes = new Map();
   await Promise.all(
@@ -44,11 +44,11 @@ export async function fetchColliders(link: number, model: Model, failed: (text: 
       if (shape.kind !== "mesh") return;
       try {
         const pieces = await fetchShape(shape);
-        const plain = pieces.map(({ geometry }) => geometry.deleteAttribute("color"));
-        geometries.set(shape, plain);
+        const uncoloured = pieces.map(({ geometry }) => geometry.deleteAttribute("color"));
+        geometries.set(shape, uncoloured);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        failed(`The collision mesh of '${name}' cannot be drawn: ${reason}.`);
+        onError(`The collision mesh of '${name}' cannot be drawn: ${reason}.`);
       }
     }),
   );

@@ -1,4 +1,4 @@
-// The floor: a grid with round cell sizes that fades with the distance from the mechanism.
+// Floor grid with round cell sizes; it fades with the distance from the mechanism.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -12,7 +12,7 @@ import {
 import type { Theme } from "./theme";
 
 const Z = new Vector3(0, 0, 1);
-const SEGMENTS_PER_LINE = 10; // so that a line can fade
+const SEGMENTS_PER_LINE = 10; // each segment has its own opacity
 const CELLS_PER_MAJOR_LINE = 5;
 
 export class FloorGrid {
@@ -32,16 +32,16 @@ export class FloorGrid {
     this.group.add(this.lines);
   }
 
-  /** Moves the grid under a sphere of this radius: through `foot`, perpendicular to `normal`. */
-  moveTo(foot: Vector3, normal: Vector3, radius: number): void {
+  /** Moves the grid under a sphere of this radius: through `origin`, perpendicular to `normal`. */
+  moveTo(origin: Vector3, normal: Vector3, radius: number): void {
     this.cell = roundDown125(radius / 2);
     this.reach =
       Math.max(2, Math.ceil((3 * radius) / this.cell / CELLS_PER_MAJOR_LINE)) * CELLS_PER_MAJOR_LINE * this.cell;
     this.group.quaternion.copy(rotationTo(normal));
-    // major lines go through the origin of the world
-    const strong = CELLS_PER_MAJOR_LINE * this.cell;
-    const local = foot.clone().applyQuaternion(this.group.quaternion.clone().invert());
-    local.set(Math.round(local.x / strong) * strong, Math.round(local.y / strong) * strong, local.z);
+    // a major line passes through the origin of the world
+    const majorCell = CELLS_PER_MAJOR_LINE * this.cell;
+    const local = origin.clone().applyQuaternion(this.group.quaternion.clone().invert());
+    local.set(Math.round(local.x / majorCell) * majorCell, Math.round(local.y / majorCell) * majorCell, local.z);
     this.group.position.copy(local.applyQuaternion(this.group.quaternion));
     this.setTheme(this.theme);
   }
@@ -54,15 +54,16 @@ export class FloorGrid {
     const count = Math.round(this.reach / this.cell);
     const vertex = (x: number, y: number, colour: Color) => {
       positions.push(x, y, 0);
-      const far = Math.hypot(x, y) / this.reach;
-      colours.push(colour.r, colour.g, colour.b, Math.max(0, 1 - far * far) ** 1.5);
+      const relativeDistance = Math.hypot(x, y) / this.reach;
+      colours.push(colour.r, colour.g, colour.b, Math.max(0, 1 - relativeDistance * relativeDistance) ** 1.5);
     };
     for (let k = -count; k <= count; k++) {
       const colour = k % CELLS_PER_MAJOR_LINE === 0 ? major : minor;
-      const half = Math.sqrt(Math.max(0, this.reach ** 2 - (k * this.cell) ** 2));
-      for (let piece = 0; piece < SEGMENTS_PER_LINE; piece++) {
+      const halfLength = Math.sqrt(Math.max(0, this.reach ** 2 - (k * this.cell) ** 2));
+      for (let segment = 0; segment < SEGMENTS_PER_LINE; segment++) {
         const [a, b] = [
-          ((2 * piece) / SEGMENTS_PER_LINE - 1) * half, ((2 * (piece + 1)) / SEGMENTS_PER_LINE - 1) * half,
+          ((2 * segment) / SEGMENTS_PER_LINE - 1) * halfLength,
+          ((2 * (segment + 1)) / SEGMENTS_PER_LINE - 1) * halfLength,
         ];
         vertex(k * this.cell, a, colour);
         vertex(k * this.cell, b, colour);
@@ -85,9 +86,9 @@ function rotationTo(normal: Vector3): Quaternion {
   return new Quaternion().setFromUnitVectors(Z, normal.clone().normalize());
 }
 
-/** The largest number 1, 2 or 5 times a power of ten that is not above the length. */
+/** The largest number of the form 1, 2 or 5 times a power of ten that does not exceed the length. */
 export function roundDown125(length: number): number {
-  const ten = 10 ** Math.floor(Math.log10(length));
-  const digit = length / ten;
-  return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * ten;
+  const power = 10 ** Math.floor(Math.log10(length));
+  const digit = length / power;
+  return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * power;
 }

@@ -1,50 +1,50 @@
-// Framing of the camera: the bodies with goals, obstacles and curves.
+// Selects what the camera frames: bodies, goals, obstacles and curves.
 import { Sphere, Vector3 } from "three";
 import type { CurveInfo } from "../messages";
 import type { Selection } from "../store";
 import type { SceneGraph } from "./scene_graph";
 
-const MAX_DISTANCE = 3; // in radii; more distant points are not framed, since they would make the rest small
-const [TICK_MS, TICKS] = [100, 15]; // after a model, during which objects that belong to it are framed too
+const MAX_DISTANCE = 3; // in radii; points farther away are not framed, since the mechanism would become small
+const [TICK_MS, TICKS] = [100, 15]; // time after a new model during which its goals and curves are framed too
 
 /** Points of goals, obstacles and curves that are framed together with the sphere. */
 export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, curves: CurveInfo[]): Vector3[] {
   const places: Vector3[] = obstacles.boxCorners();
-  goals.places((place) => places.push(place.clone()));
+  goals.forEachPosition((point) => places.push(point.clone()));
   for (const { points } of curves)
     for (let k = 0; k + 2 < points.length; k += 3) places.push(new Vector3().fromArray(points, k));
-  return places.filter((place) => place.distanceTo(sphere.center) < MAX_DISTANCE * sphere.radius);
+  return places.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE * sphere.radius);
 }
 
-/** A sphere around the selection with some margin; null if nothing is selected. radius: of the model, m. */
+/** A sphere around the selection with some margin; null if nothing is selected. radius: radius of the model, m. */
 export function selectionSphere(selection: Selection, graph: SceneGraph, radius: number): Sphere | null {
-  const small = (place?: Vector3) => (place ? new Sphere(place.clone(), 0.2 * radius) : null);
+  const smallSphere = (point?: Vector3) => (point ? new Sphere(point.clone(), 0.2 * radius) : null);
   let sphere: Sphere | null = null;
   if (selection.kind === "link") sphere = graph.links.bounds(selection.link);
-  if (selection.kind === "goal") sphere = small(graph.goals.object(selection.goal)?.position);
-  if (selection.kind === "dof") sphere = small(graph.dofPosition(selection.dof));
+  if (selection.kind === "goal") sphere = smallSphere(graph.goals.object(selection.goal)?.position);
+  if (selection.kind === "dof") sphere = smallSphere(graph.dofPosition(selection.dof));
   if (selection.kind === "obstacle") sphere = graph.obstacles.boundingSphere(selection.obstacle);
   if (sphere !== null) sphere.radius = Math.max(1.6 * sphere.radius, 0.1 * radius);
   return sphere;
 }
 
 /**
- * Framing of a new model. Goals and curves come after the model; they are framed too, but only for a short time and
- * only until the first input, so that the view does not jump. The time is counted in timer ticks and not by the clock,
- * since a page that draws for the first time is busy for seconds and receives nothing meanwhile.
+ * Framing of a new model. Goals and curves are received after the model. They are framed too, but only for a short time
+ * and only until the first input of the user, so that the view does not jump. The time is measured in timer ticks and
+ * not with the clock, since a page that draws for the first time is busy for seconds and receives nothing.
  */
 export class InitialFraming {
   private ticksLeft = 0;
   private timer = 0;
-  private hasNewObjects = false; // objects came that may be outside of the view
+  private hasNewObjects = false; // objects were received that may be outside the view
 
   constructor() {
     const end = () => {
       this.ticksLeft = 0;
       this.hasNewObjects = false;
     };
-    for (const touch of ["pointerdown", "wheel", "keydown"])
-      window.addEventListener(touch, end, { capture: true, passive: true });
+    for (const input of ["pointerdown", "wheel", "keydown"])
+      window.addEventListener(input, end, { capture: true, passive: true });
   }
 
   start(): void {
@@ -56,15 +56,15 @@ export class InitialFraming {
     }, TICK_MS);
   }
 
-  /** New objects came. */
+  /** Must be called when new objects were received. */
   notify(): void {
     this.hasNewObjects ||= this.ticksLeft > 0;
   }
 
-  /** Whether to frame again; then false until more objects come. */
+  /** Whether to frame again; the next call returns false unless `notify` was called. */
   isDue(): boolean {
-    const { hasNewObjects: isOut } = this;
+    const { hasNewObjects } = this;
     this.hasNewObjects = false;
-    return isOut;
+    return hasNewObjects;
   }
 }

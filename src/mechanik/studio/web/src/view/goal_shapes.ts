@@ -1,4 +1,4 @@
-// Markers of goals by symbol, in the frame of the goal: z is the line, axis, normal or axis of the cone.
+// Shapes of goal markers by symbol, in the frame of the goal: z is the direction of the line, axis, normal or cone.
 import {
   BoxGeometry,
   BufferGeometry,
@@ -20,22 +20,22 @@ export interface GoalShape {
   sheet: BufferGeometry | null;
   edges: BufferGeometry | null;
   hasAxes: boolean;
-  /** Points where a pointer can grab it, in the frame of the goal. */
+  /** Points where a pointer can grab the marker, in the frame of the goal. */
   grips: Vector3[];
 }
 
-const QUARTER_TURN = Math.PI / 2; // cylinders of three.js are along y, ours along z
+const RIGHT_ANGLE = Math.PI / 2; // cylinders of three.js are along y, markers along z
 
-/** The marker of a goal. symbol: of its kind; size: of goals in this model, m. */
+/** Shape of the marker of a goal. symbol: symbol of its kind; size: size of goal markers in this model, m. */
 export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: number): GoalShape {
   const [first, second, third] = goal.sizes;
-  const shape = (solid: BufferGeometry[], more: Partial<GoalShape> = {}): GoalShape => ({
+  const shape = (solid: BufferGeometry[], options: Partial<GoalShape> = {}): GoalShape => ({
     solid: mergeAll(solid),
     sheet: null,
     edges: null,
     hasAxes: false,
-    ...more,
-    grips: [new Vector3(), ...(more.grips ?? [])],
+    ...options,
+    grips: [new Vector3(), ...(options.grips ?? [])],
   });
   const dot = () => ball(0.2 * size);
   const z = (far: number) => new Vector3(0, 0, far);
@@ -53,8 +53,8 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
         [
           ball(0.14 * size),
           ring(0.8 * size, 0.035 * size),
-          ring(0.8 * size, 0.035 * size).rotateX(QUARTER_TURN),
-          ring(0.8 * size, 0.035 * size).rotateY(QUARTER_TURN),
+          ring(0.8 * size, 0.035 * size).rotateX(RIGHT_ANGLE),
+          ring(0.8 * size, 0.035 * size).rotateY(RIGHT_ANGLE),
         ],
         {
           grips: [new Vector3(0.8 * size, 0, 0), new Vector3(0, 0.8 * size, 0), z(0.8 * size)],
@@ -91,7 +91,7 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
       const half = Math.min(Math.max(first, 0.01), 1.5);
       const cone = () =>
         new ConeGeometry(length * Math.tan(half), length, 32, 1, true)
-          .rotateX(-QUARTER_TURN)
+          .rotateX(-RIGHT_ANGLE)
           .translate(0, 0, length / 2);
       return shape(
         [dot(), rod(0, length, 0.03 * size), ring(length * Math.tan(half), 0.03 * size).translate(0, 0, length)],
@@ -107,7 +107,7 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
       });
     }
     case "mass":
-      return shape([...quarters(0.3 * size), ring(0.42 * size, 0.03 * size)]);
+      return shape([...quarterSpheres(0.3 * size), ring(0.42 * size, 0.03 * size)]);
     case "foot":
       return shape([dot(), ring(0.4 * size, 0.04 * size)]);
   }
@@ -116,14 +116,14 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
 /** Arrows along x, y and z, separate since they have different colours. */
 export function axes(size: number): [BufferGeometry, BufferGeometry, BufferGeometry] {
   const arrowAlongZ = () => mergeAll(arrow(size, 0.045 * size));
-  return [arrowAlongZ().rotateY(QUARTER_TURN), arrowAlongZ().rotateX(-QUARTER_TURN), arrowAlongZ()];
+  return [arrowAlongZ().rotateY(RIGHT_ANGLE), arrowAlongZ().rotateX(-RIGHT_ANGLE), arrowAlongZ()];
 }
 
 /** The pin of a pinned goal. */
 export function pin(size: number): BufferGeometry {
-  const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-QUARTER_TURN).translate(0, 0, 0.28 * size);
+  const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-RIGHT_ANGLE).translate(0, 0, 0.28 * size);
   const disc = (top: number, bottom: number, height: number, z: number) =>
-    new CylinderGeometry(top * size, bottom * size, height * size, 14).rotateX(QUARTER_TURN).translate(0, 0, z * size);
+    new CylinderGeometry(top * size, bottom * size, height * size, 14).rotateX(RIGHT_ANGLE).translate(0, 0, z * size);
   const [head, cap] = [disc(0.2, 0.12, 0.26, 0.64), disc(0.26, 0.26, 0.07, 0.8)];
   return mergeAll([needle, head, cap]);
 }
@@ -135,27 +135,27 @@ function ball(radius: number): BufferGeometry {
 function rod(from: number, to: number, radius: number): BufferGeometry {
   const length = Math.abs(to - from);
   return stripAttributes(
-    new CylinderGeometry(radius, radius, length, 8).rotateX(QUARTER_TURN).translate(0, 0, (from + to) / 2),
+    new CylinderGeometry(radius, radius, length, 8).rotateX(RIGHT_ANGLE).translate(0, 0, (from + to) / 2),
   );
 }
 
-function ring(radius: number, thick: number): BufferGeometry {
-  return stripAttributes(new TorusGeometry(radius, thick, 6, 40));
+function ring(radius: number, tubeRadius: number): BufferGeometry {
+  return stripAttributes(new TorusGeometry(radius, tubeRadius, 6, 40));
 }
 
 function arrow(length: number, radius: number): BufferGeometry[] {
   const head = Math.min(0.32 * length, 7 * radius);
   return [
     rod(0, length - head, radius),
-    stripAttributes(new ConeGeometry(2.4 * radius, head, 12).rotateX(QUARTER_TURN).translate(0, 0, length - head / 2)),
+    stripAttributes(new ConeGeometry(2.4 * radius, head, 12).rotateX(RIGHT_ANGLE).translate(0, 0, length - head / 2)),
   ];
 }
 
-function cross(reach: number, radius: number): BufferGeometry[] {
+function cross(halfLength: number, radius: number): BufferGeometry[] {
   return [
-    rod(-reach, reach, radius),
-    rod(-reach, reach, radius).rotateX(QUARTER_TURN),
-    rod(-reach, reach, radius).rotateY(QUARTER_TURN),
+    rod(-halfLength, halfLength, radius),
+    rod(-halfLength, halfLength, radius).rotateX(RIGHT_ANGLE),
+    rod(-halfLength, halfLength, radius).rotateY(RIGHT_ANGLE),
   ];
 }
 
@@ -170,14 +170,14 @@ function square(edge: number, height: number): { sheet: BufferGeometry; edges: B
 
 function rings(radius: number): BufferGeometry {
   const points: Vector3[] = [];
-  for (const at of [
+  for (const pointOnCircle of [
     (c: number, s: number) => new Vector3(c, s, 0),
     (c: number, s: number) => new Vector3(c, 0, s),
     (c: number, s: number) => new Vector3(0, c, s),
   ]) {
     for (let k = 0; k < 64; k++)
       for (const angle of [(k * Math.PI) / 32, ((k + 1) * Math.PI) / 32])
-        points.push(at(radius * Math.cos(angle), radius * Math.sin(angle)));
+        points.push(pointOnCircle(radius * Math.cos(angle), radius * Math.sin(angle)));
   }
   return new BufferGeometry().setFromPoints(points);
 }
@@ -196,14 +196,14 @@ function eye(size: number): BufferGeometry[] {
         .rotateZ(Math.PI / 2 - 0.85)
         .translate(0, -0.5 * size, 0)
         .rotateZ(angle)
-        .rotateX(QUARTER_TURN),
+        .rotateX(RIGHT_ANGLE),
     );
   return [ball(0.2 * size), lid(0), lid(Math.PI)];
 }
 
 /** A sphere with two quarters, the symbol of a centre of mass. */
-function quarters(radius: number): BufferGeometry[] {
-  const quarter = QUARTER_TURN;
+function quarterSpheres(radius: number): BufferGeometry[] {
+  const quarter = RIGHT_ANGLE;
   return [0, 1].flatMap((k) =>
     [0, 1].map((half) =>
       stripAttributes(

@@ -1,4 +1,4 @@
-// Goals: kind by shape, state by colour, and a dashed line from the link to a goal that is not reached.
+// Markers of goals: shape by kind, colour by state, and a dashed line from the link to a goal that is not reached.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -19,15 +19,15 @@ import { axes, goalShape, pin } from "./goal_shapes";
 import { setFromPose } from "./pose_matrix";
 import type { Theme } from "./theme";
 
-const REACHED_BELOW = { distance: 1e-4, angle: 1e-3 }; // m, rad: not visible
-const DASHES = 12; // of the line from the link to its goal
-const AXES = [0xe5484d, 0x3fb950, 0x3f87f5];
+const MAX_REACHED_ERROR = { distance: 1e-4, angle: 1e-3 }; // m, rad; smaller errors are not visible
+const DASHES = 12; // number of dashes of the line from the link to its goal
+const AXIS_COLOURS = [0xe5484d, 0x3fb950, 0x3f87f5];
 const RENDER_ORDER = 8; // after everything else
 
 interface DrawnGoal {
   info: GoalInfo;
   kind: GoalKindInfo;
-  /** Its matrix is the pose of the goal. */
+  /** Object whose matrix is the pose of the goal. */
   object: Group;
   paint: MeshBasicMaterial;
   sheet: MeshBasicMaterial;
@@ -38,7 +38,7 @@ interface DrawnGoal {
 const pose = new Matrix4();
 const from = new Vector3();
 const to = new Vector3();
-const state = new Color();
+const stateColour = new Color();
 
 export class GoalMarkers {
   readonly group = new Group();
@@ -46,20 +46,20 @@ export class GoalMarkers {
   private order = -1;
   private size = 0.05;
   private radius = 1;
-  private marked = { selected: 0, hovered: 0 };
+  private highlighted = { selected: 0, hovered: 0 };
   private isDrawnThrough = true;
   private readonly lines = new LineSegments(
     new BufferGeometry(),
     new LineBasicMaterial({ vertexColors: true, transparent: true }),
   );
-  private readonly axisPaints = AXES.map((hex) => new MeshBasicMaterial({ color: hex }));
+  private readonly axisMaterials = AXIS_COLOURS.map((hex) => new MeshBasicMaterial({ color: hex }));
 
   constructor(private readonly kindOf: (kind: GoalInfo["kind"]) => GoalKindInfo) {
     this.lines.frustumCulled = false;
     this.group.add(this.lines);
   }
 
-  /** radius: of the model, m. */
+  /** radius: radius of the model, m; scale: marker scale of the user. */
   load(goals: GoalInfo[], order: number, radius: number, scale: number): void {
     for (const { object, paint, sheet, edge } of this.drawn) {
       object.traverse((part) => {
@@ -72,11 +72,11 @@ export class GoalMarkers {
     this.size = 0.1 * radius * scale;
     this.order = order;
     this.drawn = goals.map((info) => this.create(info));
-    const corners = Math.max(1, goals.length) * 2 * DASHES;
+    const vertexCount = Math.max(1, goals.length) * 2 * DASHES;
     this.lines.geometry.dispose();
     this.lines.geometry = new BufferGeometry()
-      .setAttribute("position", new BufferAttribute(new Float32Array(3 * corners), 3).setUsage(DynamicDrawUsage))
-      .setAttribute("color", new BufferAttribute(new Float32Array(3 * corners), 3).setUsage(DynamicDrawUsage));
+      .setAttribute("position", new BufferAttribute(new Float32Array(3 * vertexCount), 3).setUsage(DynamicDrawUsage))
+      .setAttribute("color", new BufferAttribute(new Float32Array(3 * vertexCount), 3).setUsage(DynamicDrawUsage));
     this.drawThrough(this.isDrawnThrough);
   }
 
@@ -87,28 +87,28 @@ export class GoalMarkers {
   drawThrough(on: boolean): void {
     this.isDrawnThrough = on;
     const materials = this.drawn.flatMap(({ paint, sheet, edge }) => [paint, sheet, edge]);
-    for (const material of [...materials, ...this.axisPaints, this.lines.material as LineBasicMaterial])
+    for (const material of [...materials, ...this.axisMaterials, this.lines.material as LineBasicMaterial])
       material.depthTest = !on;
   }
 
-  /** Numbers of goals; 0: none. */
+  /** selected, hovered: numbers of goals; 0: none. */
   updateHighlight(selected: number, hovered: number): void {
-    this.marked = { selected, hovered };
+    this.highlighted = { selected, hovered };
   }
 
-  /** Moves the goals to the poses of the frame if it lists the same goals, else to their targets. */
+  /** Moves the goals to the poses of the frame if it lists the same goals, else to their target poses. */
   update(frame: StateFrame | null, theme: Theme): void {
-    const isFresh = frame !== null && frame.order === this.order;
-    const forEachPosition = this.lines.geometry.getAttribute("position") as BufferAttribute;
+    const hasSameGoals = frame !== null && frame.order === this.order;
+    const positions = this.lines.geometry.getAttribute("position") as BufferAttribute;
     const colours = this.lines.geometry.getAttribute("color") as BufferAttribute;
-    let corner = 0;
+    let vertex = 0;
     this.drawn.forEach((goal, k) => {
       const { info, object } = goal;
-      if (isFresh) setFromPose(object.matrix, frame.goals, 9 * k);
+      if (hasSameGoals) setFromPose(object.matrix, frame.goals, 9 * k);
       else setFromPose(object.matrix, info.pose);
-      const distance = isFresh ? frame.goals[9 * k + 7]! : 0;
-      const angle = isFresh ? frame.goals[9 * k + 8]! : 0;
-      const isReached = distance <= REACHED_BELOW.distance && angle <= REACHED_BELOW.angle;
+      const distance = hasSameGoals ? frame.goals[9 * k + 7]! : 0;
+      const angle = hasSameGoals ? frame.goals[9 * k + 8]! : 0;
+      const isReached = distance <= MAX_REACHED_ERROR.distance && angle <= MAX_REACHED_ERROR.angle;
       object.matrix.decompose(object.position, object.quaternion, object.scale);
       object.matrixWorldNeedsUpdate = true;
       this.updateColours(goal, isReached, theme);
@@ -120,19 +120,19 @@ export class GoalMarkers {
       if (line === "none") return;
       if (line === "unreached" && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
       if (line === "plumb") from.copy(to).setZ(0);
-      corner = writeDashes(forEachPosition, colours, corner, state);
+      vertex = writeDashes(positions, colours, vertex, stateColour);
     });
-    this.lines.geometry.setDrawRange(0, corner);
-    forEachPosition.needsUpdate = colours.needsUpdate = true;
+    this.lines.geometry.setDrawRange(0, vertex);
+    positions.needsUpdate = colours.needsUpdate = true;
   }
 
-  /** Visits the position of each goal; the vector is reused. */
-  places(tell: (place: Vector3) => void): void {
-    for (const { info, object } of this.drawn) if (!info.is_link_drag) tell(to.setFromMatrixPosition(object.matrix));
+  /** Calls `visit` with the position of each goal; the vector is reused. */
+  forEachPosition(visit: (point: Vector3) => void): void {
+    for (const { info, object } of this.drawn) if (!info.is_link_drag) visit(to.setFromMatrixPosition(object.matrix));
   }
 
-  /** Visits the points where a pointer can grab a goal, in the world; the vector is reused. */
-  forEachGrip(visit: (goal: number, place: Vector3) => void): void {
+  /** Calls `visit` with each point in the world where a pointer can grab a goal; the vector is reused. */
+  forEachGrip(visit: (goal: number, point: Vector3) => void): void {
     for (const { info, object, grips } of this.drawn) {
       if (info.is_link_drag) continue;
       for (const grip of grips) visit(info.number, to.copy(grip).applyMatrix4(object.matrix));
@@ -156,38 +156,38 @@ export class GoalMarkers {
     if (shape.sheet) add(new Mesh(shape.sheet, sheet), RENDER_ORDER - 1);
     if (shape.edges) add(new LineSegments(shape.edges, edge));
     add(new Mesh(shape.solid, paint));
-    if (shape.hasAxes) axes(this.size).forEach((arrow, k) => add(new Mesh(arrow, this.axisPaints[k])));
+    if (shape.hasAxes) axes(this.size).forEach((arrow, k) => add(new Mesh(arrow, this.axisMaterials[k])));
     if (info.pinned) add(new Mesh(pin(1.3 * this.size), paint), RENDER_ORDER + 1);
     this.group.add(object);
     return { info, kind, object, paint, sheet, edge, grips: shape.grips };
   }
 
   private updateColours({ info, paint, sheet, edge }: DrawnGoal, isReached: boolean, theme: Theme): void {
-    const { selected, hovered } = this.marked;
-    if (!info.enabled) state.setHex(theme.disabled);
-    else if (!isReached) state.setHex(theme.missed);
-    else state.setHex(info.pinned ? theme.pinned : theme.reached);
-    sheet.color.copy(state);
-    edge.color.copy(state);
+    const { selected, hovered } = this.highlighted;
+    if (!info.enabled) stateColour.setHex(theme.disabled);
+    else if (!isReached) stateColour.setHex(theme.missed);
+    else stateColour.setHex(info.pinned ? theme.pinned : theme.reached);
+    sheet.color.copy(stateColour);
+    edge.color.copy(stateColour);
     if (info.number === selected) paint.color.setHex(theme.selected);
     else if (info.number === hovered) paint.color.setHex(theme.hovered);
-    else paint.color.copy(state);
+    else paint.color.copy(stateColour);
     paint.opacity = info.enabled ? 1 : 0.5;
   }
 }
 
 /** Writes a dashed line from `from` to `to` into the buffers; returns the next free vertex. */
-function writeDashes(positions: BufferAttribute, colours: BufferAttribute, corner: number, colour: Color): number {
+function writeDashes(positions: BufferAttribute, colours: BufferAttribute, vertex: number, colour: Color): number {
   for (let k = 0; k < DASHES; k++) {
     for (const share of [k / (DASHES - 0.45), (k + 0.55) / (DASHES - 0.45)]) {
       positions.setXYZ(
-        corner,
+        vertex,
         from.x + (to.x - from.x) * share,
         from.y + (to.y - from.y) * share,
         from.z + (to.z - from.z) * share,
       );
-      colours.setXYZ(corner++, colour.r, colour.g, colour.b);
+      colours.setXYZ(vertex++, colour.r, colour.g, colour.b);
     }
   }
-  return corner;
+  return vertex;
 }

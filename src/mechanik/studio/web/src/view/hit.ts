@@ -6,8 +6,8 @@ import type { Selection } from "../store";
 export type Hit = Exclude<Selection, { kind: "none" }> & { point: Vector3 };
 
 /** The object of a hit as a selection. */
-export function selectionOf({ point: _, ...what }: Hit): Selection {
-  return what;
+export function selectionOf({ point: _, ...selection }: Hit): Selection {
+  return selection;
 }
 
 /** A key that is equal for hits on the same object. */

@@ -1,22 +1,22 @@
-// Data of many objects that are drawn in one call: a vertex attribute has the index of the object, a texture its data.
-// (Instanced drawing does the same, but software renderers treat each instance as a separate call.)
+// Data of many objects that are drawn in one call: a vertex attribute is the index of the object, a texture contains
+// the data of each object. (Instanced drawing does the same, but software renderers draw each instance separately.)
 import { BufferAttribute, DataTexture, FloatType, RGBAFormat, type BufferGeometry, type Matrix4 } from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 
 const TEXELS_PER_INSTANCE = 5; // three rows of the matrix, the tint, and four numbers for the shader
-const MAX_ROWS = 1024; // further instances are in the next columns
+const MAX_ROWS = 1024; // further instances are stored in the next columns
 
 /** GLSL: `itemPose()`, `itemTint()` and `itemRange()` of the object of a vertex. */
 export const INSTANCE_GLSL = `
   attribute float item;
   uniform sampler2D items;
-  vec4 itemFour(int k) {
-    int which = int(item + 0.5);
-    return texelFetch(items, ivec2(${TEXELS_PER_INSTANCE} * (which / ${MAX_ROWS}) + k, which % ${MAX_ROWS}), 0);
+  vec4 itemTexel(int k) {
+    int index = int(item + 0.5);
+    return texelFetch(items, ivec2(${TEXELS_PER_INSTANCE} * (index / ${MAX_ROWS}) + k, index % ${MAX_ROWS}), 0);
   }
-  mat4 itemPose() { return transpose(mat4(itemFour(0), itemFour(1), itemFour(2), vec4(0.0, 0.0, 0.0, 1.0))); }
-  vec4 itemTint() { return itemFour(3); }
-  vec4 itemRange() { return itemFour(4); }`;
+  mat4 itemPose() { return transpose(mat4(itemTexel(0), itemTexel(1), itemTexel(2), vec4(0.0, 0.0, 0.0, 1.0))); }
+  vec4 itemTint() { return itemTexel(3); }
+  vec4 itemRange() { return itemTexel(4); }`;
 
 export class InstanceTexture {
   readonly texture: DataTexture;
@@ -30,7 +30,7 @@ export class InstanceTexture {
     this.texture = new DataTexture(this.numbers, this.width, height, RGBAFormat, FloatType);
   }
 
-  /** size: scale about its origin. */
+  /** size: scale factor about the origin of the object. */
   setPose(k: number, { elements: m }: Matrix4, size = 1): void {
     for (let row = 0; row < 3; row++)
       this.set(k, row, size * m[row]!, size * m[row + 4]!, size * m[row + 8]!, m[row + 12]!);
@@ -50,8 +50,8 @@ export class InstanceTexture {
     this.texture.needsUpdate = true;
   }
 
-  private set(k: number, four: number, a: number, b: number, c: number, d: number): void {
-    const start = 4 * ((k % MAX_ROWS) * this.width + TEXELS_PER_INSTANCE * Math.floor(k / MAX_ROWS) + four);
+  private set(k: number, texel: number, a: number, b: number, c: number, d: number): void {
+    const start = 4 * ((k % MAX_ROWS) * this.width + TEXELS_PER_INSTANCE * Math.floor(k / MAX_ROWS) + texel);
     this.numbers[start] = a;
     this.numbers[start + 1] = b;
     this.numbers[start + 2] = c;
@@ -59,11 +59,11 @@ export class InstanceTexture {
   }
 }
 
-/** Merges geometries with the same attributes. numbers: indices of the objects, if not 0, 1, 2... */
+/** Merges geometries with the same attributes. numbers: indices of the objects; default 0, 1, 2... */
 export function mergeInstances(shapes: BufferGeometry[], numbers: number[] = [...shapes.keys()]): BufferGeometry {
-  const whole = mergeGeometries(shapes);
-  const item = new Float32Array(whole.getAttribute("position").count);
+  const merged = mergeGeometries(shapes);
+  const item = new Float32Array(merged.getAttribute("position").count);
   let start = 0;
   shapes.forEach((shape, k) => item.fill(numbers[k]!, start, (start += shape.getAttribute("position").count)));
-  return whole.setAttribute("item", new BufferAttribute(item, 1));
+  return merged.setAttribute("item", new BufferAttribute(item, 1));
 }

@@ -10,15 +10,15 @@ const step = new Matrix4();
 const link = new Matrix4();
 
 export class JointFrames {
-  /** One per dof. A translation: at value zero. A rotation: moved by the dofs of the joint before it. */
+  /** One frame per dof, moved by the preceding dofs of the joint; not moved by the dof itself. */
   readonly frames: Matrix4[];
-  private readonly poses: Matrix4[]; // of each joint on its parent link
-  private readonly aligned: Matrix4[]; // rotation of z onto the axis
+  private readonly poses: Matrix4[]; // pose of each joint in the frame of its parent link
+  private readonly axisRotations: Matrix4[]; // rotation of z onto the axis of each dof
 
   constructor(private readonly model: Model) {
     this.frames = model.dofs.map(() => new Matrix4());
     this.poses = model.joints.map((joint) => setFromPose(new Matrix4(), joint.pose));
-    this.aligned = model.dofs.map((dof) =>
+    this.axisRotations = model.dofs.map((dof) =>
       new Matrix4().makeRotationFromQuaternion(rotation.setFromUnitVectors(Z, axis.set(...dof.axis).normalize())),
     );
   }
@@ -28,7 +28,7 @@ export class JointFrames {
       setFromPose(link, links, 7 * joint.parent).multiply(this.poses[k]!);
       for (const number of joint.dofs) {
         const dof = this.model.dofs[number]!;
-        this.frames[number]!.multiplyMatrices(link, this.aligned[number]!);
+        this.frames[number]!.multiplyMatrices(link, this.axisRotations[number]!);
         link.multiply(this.motion(dof, values));
       }
     });

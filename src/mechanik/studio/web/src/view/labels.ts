@@ -1,4 +1,4 @@
-// Text in the view: names of links and joints, titles of tiles. HTML elements above the canvas.
+// Text in the view, as HTML elements over the canvas: names of links and joints, and titles of tiles.
 import { Vector3, type Camera } from "three";
 
 const STYLES = `
@@ -21,15 +21,15 @@ interface Label {
 }
 
 const LINE_HEIGHT = 17; // px
-const MAX_LINES = 4; // below its point; farther away it is not clear what it names
-const MIN_SPACING = 90; // px; closer labels would overlap
+const MAX_LINES = 4; // a label is at most this many lines below its point, so that it is clear what it names
+const MIN_SPACING = 90; // px; labels with a smaller distance would overlap
 const projected = new Vector3();
 
 export class LabelLayer {
   private readonly layer = document.createElement("div");
   private readonly labels = new Map<string, Label>();
-  private used = new Set<string>();
-  private readonly taken: { x: number; y: number }[] = [];
+  private shownKeys = new Set<string>();
+  private readonly occupied: { x: number; y: number }[] = [];
   private titles: HTMLElement[] = [];
 
   constructor(host: HTMLElement) {
@@ -45,18 +45,18 @@ export class LabelLayer {
     this.layer.classList.toggle("view-labels-light", theme === "light");
   }
 
-  /** Starts an update: labels that are put between `begin` and `end` are shown, others are hidden. */
+  /** Starts an update: labels added between `begin` and `end` are shown, other labels are hidden. */
   begin(): void {
-    this.used = new Set();
-    this.taken.length = 0;
+    this.shownKeys = new Set();
+    this.occupied.length = 0;
   }
 
-  /** Puts a label at a point of the world. area: of the image in the window, px. */
-  put(key: string, kind: "link" | "joint", text: string, place: Vector3, camera: Camera, area: DOMRect): void {
-    projected.copy(place).project(camera);
+  /** Shows a label at a point of the world. area: area of the image in the window, px. */
+  show(key: string, kind: "link" | "joint", text: string, point: Vector3, camera: Camera, area: DOMRect): void {
+    projected.copy(point).project(camera);
     if (projected.z < -1 || projected.z > 1 || Math.abs(projected.x) > 1.05 || Math.abs(projected.y) > 1.05) return;
     const x = area.x + ((projected.x + 1) / 2) * area.width + 8;
-    const y = this.free(x, area.y + ((1 - projected.y) / 2) * area.height - 8);
+    const y = this.freeLine(x, area.y + ((1 - projected.y) / 2) * area.height - 8);
     if (y === null) return;
     let label = this.labels.get(key);
     if (label === undefined) {
@@ -68,24 +68,24 @@ export class LabelLayer {
     }
     if (label.text !== text) label.element.textContent = label.text = text;
     label.element.hidden = false;
-    this.taken.push({ x, y });
+    this.occupied.push({ x, y });
     label.element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
-    this.used.add(key);
+    this.shownKeys.add(key);
   }
 
-  /** The nearest free line at or below y; null if there is none. */
-  private free(x: number, y: number): number | null {
+  /** The nearest free line at or below y, px; null if there is none. */
+  private freeLine(x: number, y: number): number | null {
     for (let k = 0; k <= MAX_LINES; k++) {
       const line = y + k * LINE_HEIGHT;
       const overlaps = (label: { x: number; y: number }) =>
         Math.abs(label.y - line) < LINE_HEIGHT && Math.abs(label.x - x) < MIN_SPACING;
-      if (!this.taken.some(overlaps)) return line;
+      if (!this.occupied.some(overlaps)) return line;
     }
     return null;
   }
 
   end(): void {
-    for (const [key, label] of this.labels) if (!this.used.has(key)) label.element.hidden = true;
+    for (const [key, label] of this.labels) if (!this.shownKeys.has(key)) label.element.hidden = true;
   }
 
   /** Removes all labels. */
@@ -95,7 +95,7 @@ export class LabelLayer {
   }
 
   setTitles(titles: { title: string; text: string; area: DOMRect }[]): void {
-    for (const old of this.titles) old.remove();
+    for (const oldTitle of this.titles) oldTitle.remove();
     this.titles = titles.map(({ title, text, area }) => {
       const element = document.createElement("div");
       element.className = "view-title";

@@ -36,7 +36,7 @@ export class Curves {
   }
 }
 
-const MAX_TRAIL_POINTS = 4096; // per trail; the oldest half is dropped when it is full
+const MAX_TRAIL_POINTS = 4096; // per trail; when a trail is full, its oldest half is dropped
 const pose = new Matrix4();
 const position = new Vector3();
 
@@ -44,7 +44,7 @@ interface Trail {
   line: Line<BufferGeometry, LineBasicMaterial>;
   positions: BufferAttribute;
   count: number;
-  last: Vector3;
+  lastPoint: Vector3;
 }
 
 export class GoalTrails {
@@ -70,12 +70,12 @@ export class GoalTrails {
       if (goal.is_link_drag || goal.pinned) continue;
       position.set(...goal.at).applyMatrix4(setFromPose(pose, links, 7 * goal.link));
       const trail = this.trails.get(goal.number) ?? this.createTrail(goal.number, colour);
-      if (trail.count > 0 && trail.last.distanceTo(position) < step) continue;
+      if (trail.count > 0 && trail.lastPoint.distanceTo(position) < step) continue;
       if (trail.count === MAX_TRAIL_POINTS) dropOldestHalf(trail);
       trail.positions.setXYZ(trail.count, position.x, position.y, position.z);
       trail.positions.addUpdateRange(3 * trail.count++, 3);
       trail.positions.needsUpdate = true;
-      trail.last.copy(position);
+      trail.lastPoint.copy(position);
       trail.line.geometry.setDrawRange(0, trail.count);
     }
   }
@@ -89,7 +89,7 @@ export class GoalTrails {
     );
     line.frustumCulled = false;
     this.group.add(line);
-    const trail = { line, positions, count: 0, last: new Vector3() };
+    const trail = { line, positions, count: 0, lastPoint: new Vector3() };
     this.trails.set(number, trail);
     return trail;
   }

@@ -1,4 +1,4 @@
-// Markers of all dofs by kind, with their limits; red at a limit.
+// Markers of all dofs: shape by kind, with their limits; red at a limit.
 import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
 import type { DofInfo, Model } from "../messages";
 import { isMany, arcSegments } from "./tessellation";
@@ -9,13 +9,13 @@ import { Overlay } from "./overlay";
 import { setFromPose } from "./pose_matrix";
 import type { Theme } from "./theme";
 
-const FREE_RAIL = 1.4; // half length of a rail without limits, in sizes of the marker
-const FULL = 2 * Math.PI;
+const FREE_RAIL_RATIO = 1.4; // half length of a rail without limits, as a multiple of the marker size
+const FULL_ROTATION = 2 * Math.PI;
 
-/** Everything that determines the geometry of a marker. */
+/** Parameters of the geometry of a marker. */
 interface MarkerShape {
   kind: DofInfo["kind"];
-  pieces: number; // segments of its circles
+  segments: number; // segments of its circles
   hasLimits: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Markers {
   private sizes: number[] = [];
   private model: Model | null = null;
   private dofs: DofInfo[] = [];
-  private marked = { selected: -1, hovered: -1 };
+  private highlighted = { selected: -1, hovered: -1 };
   private isDrawnThrough = true;
 
   loadModel(model: Model): void {
@@ -46,7 +46,7 @@ export class Markers {
   }
 
   updateHighlight(selected: number, hovered: number): void {
-    this.marked = { selected, hovered };
+    this.highlighted = { selected, hovered };
   }
 
   /** Size of the marker of a dof, m, before the scale of the user. */
@@ -69,13 +69,13 @@ export class Markers {
     items.update();
   }
 
-  /** Visits the points of a marker where a pointer can grab it, in the world; the vector is reused. */
+  /** Calls `visit` with each point in the world where a pointer can grab a marker; the vector is reused. */
   forEachGrip(
     number: number,
     frames: JointFrames,
     values: Float64Array,
     scale: number,
-    visit: (place: Vector3) => void,
+    visit: (grip: Vector3) => void,
   ): void {
     const dof = this.dofs[number]!;
     const frame = frames.frames[number]!;
@@ -86,9 +86,9 @@ export class Markers {
     } else if (dof.kind === "spherical") visit(point.setFromMatrixPosition(frame));
     else {
       const [low, high] = arc(dof, value);
-      const pieces = Math.max(2, Math.ceil((48 * (high - low)) / FULL));
-      for (let k = 0; k <= pieces; k++) {
-        const angle = low + ((high - low) * k) / pieces;
+      const segments = Math.max(2, Math.ceil((48 * (high - low)) / FULL_ROTATION));
+      for (let k = 0; k <= segments; k++) {
+        const angle = low + ((high - low) * k) / segments;
         visit(point.set(size * Math.cos(angle), size * Math.sin(angle), 0).applyMatrix4(frame));
       }
       for (const r of [0.5, 0.8, 1.1])
@@ -96,52 +96,52 @@ export class Markers {
     }
   }
 
-  /** Builds new geometries if they differ from the present ones. */
+  /** Builds new geometries if the shapes have changed. */
   private updateShapes(dofs: DofInfo[]): void {
     this.dofs = dofs;
-    const isPlain = isMany(dofs.length);
-    const markers = dofs.map((dof, k) => markerShape(dof, this.sizes[k]! / this.model!.radius, isPlain));
+    const isCoarse = isMany(dofs.length);
+    const markers = dofs.map((dof, k) => markerShape(dof, this.sizes[k]! / this.model!.radius, isCoarse));
     const key = JSON.stringify(markers);
     if (key === this.shapesKey) return;
     this.shapesKey = key;
-    const before = this.overlay;
+    const oldOverlay = this.overlay;
     const shapes = new Map<string, [BufferGeometry, BufferGeometry]>();
     for (const shape of markers) {
       const shapeKey = JSON.stringify(shape);
       if (!shapes.has(shapeKey)) shapes.set(shapeKey, markerGeometries(shape));
     }
-    const all = markers.map((shape) => shapes.get(JSON.stringify(shape))!);
+    const geometries = markers.map((shape) => shapes.get(JSON.stringify(shape))!);
     this.overlay = new Overlay(
-      all.map(([seen]) => seen),
+      geometries.map(([geometry]) => geometry),
       MARKER_VERTEX,
-      all.map(([, faintly]) => faintly),
+      geometries.map(([, throughGeometry]) => throughGeometry),
     );
     this.overlay.drawThrough(this.isDrawnThrough);
     this.group.add(this.overlay.group);
-    before?.dispose(); // after the new one exists, so that their shader is not compiled again
+    oldOverlay?.dispose(); // after the new overlay exists, so that the shared shader is not compiled again
   }
 
-  private colourOf(into: Color, number: number, dof: DofInfo, value: number, theme: Theme): void {
-    const { selected, hovered } = this.marked;
-    if (number === selected) into.setHex(theme.selected);
-    else if (number === hovered) into.setHex(theme.hovered);
-    else if (dof.kind !== "spherical" && isAtLimit(dof, value)) into.setHex(theme.atLimit);
-    else if (dof.locked) into.setHex(theme.locked);
-    else if (dof.mimics >= 0) into.setHex(theme.mimic);
-    else into.setHex(theme[dof.kind]);
+  private colourOf(result: Color, number: number, dof: DofInfo, value: number, theme: Theme): void {
+    const { selected, hovered } = this.highlighted;
+    if (number === selected) result.setHex(theme.selected);
+    else if (number === hovered) result.setHex(theme.hovered);
+    else if (dof.kind !== "spherical" && isAtLimit(dof, value)) result.setHex(theme.atLimit);
+    else if (dof.locked) result.setHex(theme.locked);
+    else if (dof.mimics >= 0) result.setHex(theme.mimic);
+    else result.setHex(theme[dof.kind]);
   }
 }
 
-/** share: size of the marker in radii of the model. */
+/** share: size of the marker divided by the radius of the model. */
 function markerShape(dof: DofInfo, share: number, isCoarse: boolean): MarkerShape {
   const { kind, lower, upper } = dof;
-  if (kind === "translation") return { kind, pieces: 0, hasLimits: true };
-  const [low, high] = kind === "rotation" ? arc(dof, 0) : [0, FULL];
-  return { kind, pieces: arcSegments(share, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
+  if (kind === "translation") return { kind, segments: 0, hasLimits: true };
+  const [low, high] = kind === "rotation" ? arc(dof, 0) : [0, FULL_ROTATION];
+  return { kind, segments: arcSegments(share, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
 }
 
-/** The geometry of a marker, and the one that is drawn through bodies, without the sector. */
-function markerGeometries({ kind, pieces: count, hasLimits }: MarkerShape): [BufferGeometry, BufferGeometry] {
+/** The geometry of a marker, and a geometry without the sector that is drawn through bodies. */
+function markerGeometries({ kind, segments: count, hasLimits }: MarkerShape): [BufferGeometry, BufferGeometry] {
   if (kind === "rotation")
     return [rotationMarker(count, hasLimits, hasLimits), rotationMarker(count, hasLimits, false)];
   const shape = kind === "translation" ? translationMarker() : sphericalMarker(count);
@@ -150,49 +150,51 @@ function markerGeometries({ kind, pieces: count, hasLimits }: MarkerShape): [Buf
 
 /** Whether a value is within half a per cent of the range, or 1e-6 (m or rad), of a limit. */
 export function isAtLimit({ lower, upper }: DofInfo, value: number): boolean {
-  const near = lower !== null && upper !== null ? Math.max(1e-6, 0.005 * (upper - lower)) : 1e-6;
-  return (lower !== null && value - lower <= near) || (upper !== null && upper - value <= near);
+  const tolerance = lower !== null && upper !== null ? Math.max(1e-6, 0.005 * (upper - lower)) : 1e-6;
+  return (lower !== null && value - lower <= tolerance) || (upper !== null && upper - value <= tolerance);
 }
 
-/** Range of the ring of a rotation, rad: the limits, or a full turn around the value. */
+/** Range of the ring of a rotation, rad: the limits, or a full rotation around the value. */
 function arc({ lower, upper }: DofInfo, value: number): [number, number] {
-  if (lower !== null && upper !== null && upper - lower < FULL) return [lower, upper];
-  if (lower !== null && upper === null) return [lower, lower + FULL];
-  if (upper !== null && lower === null) return [upper - FULL, upper];
-  return [value - FULL / 2, value + FULL / 2];
+  if (lower !== null && upper !== null && upper - lower < FULL_ROTATION) return [lower, upper];
+  if (lower !== null && upper === null) return [lower, lower + FULL_ROTATION];
+  if (upper !== null && lower === null) return [upper - FULL_ROTATION, upper];
+  return [value - FULL_ROTATION / 2, value + FULL_ROTATION / 2];
 }
 
-/** size: of the marker, m; longest: maximum half length of a rail, m. */
+/** size: size of the marker, m; maxHalfLength: maximum half length of a rail, m. */
 function writeRange(
   items: InstanceTexture,
   k: number,
   dof: DofInfo,
   value: number,
   size: number,
-  longest: number,
+  maxHalfLength: number,
 ): void {
   const { lower, upper } = dof;
   if (dof.kind === "rotation") {
     const [low, high] = arc(dof, value);
-    const isPart = high - low < FULL - 1e-9;
-    items.setRange(k, low, high, value, (isPart || lower !== null ? 1 : 0) + (isPart || upper !== null ? 2 : 0));
+    const isPartialRotation = high - low < FULL_ROTATION - 1e-9;
+    const lowStop = isPartialRotation || lower !== null ? 1 : 0;
+    const highStop = isPartialRotation || upper !== null ? 2 : 0;
+    items.setRange(k, low, high, value, lowStop + highStop);
     return;
   }
-  const hasLow = lower !== null && value - lower < longest;
-  const hasHigh = upper !== null && upper - value < longest;
-  const low = hasLow ? lower : value - (lower === null ? FREE_RAIL * size : longest);
-  const high = hasHigh ? upper : value + (upper === null ? FREE_RAIL * size : longest);
+  const hasLow = lower !== null && value - lower < maxHalfLength;
+  const hasHigh = upper !== null && upper - value < maxHalfLength;
+  const low = hasLow ? lower : value - (lower === null ? FREE_RAIL_RATIO * size : maxHalfLength);
+  const high = hasHigh ? upper : value + (upper === null ? FREE_RAIL_RATIO * size : maxHalfLength);
   items.setRange(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
 }
 
-/** Size of a marker: around the bodies at the joint, within limits; markers of one joint are nested. */
+/** Size of a marker: slightly larger than the bodies at the joint, within limits; markers of one joint are nested. */
 function markerSize(model: Model, dof: DofInfo): number {
   const joint = model.joints[dof.joint]!;
-  const thick = Math.max(
+  const thickness = Math.max(
     thicknessAt(model, joint.parent, joint.pose),
     joint.child < 0 ? 0 : thicknessAt(model, joint.child, [0, 0, 0]),
   );
-  const size = Math.min(0.2 * model.radius, Math.max(0.055 * model.radius, 1.22 * thick));
+  const size = Math.min(0.2 * model.radius, Math.max(0.055 * model.radius, 1.22 * thickness));
   const rotations = joint.dofs.filter((k) => model.dofs[k]!.kind === "rotation");
   const index = dof.kind === "rotation" ? rotations.findIndex((k) => model.dofs[k] === dof) : 0;
   return size * (1 - 0.13 * Math.max(0, index));
@@ -201,17 +203,17 @@ function markerSize(model: Model, dof: DofInfo): number {
 /** Largest radius of the visual shapes of a link that contain a point, m. */
 function thicknessAt(model: Model, link: number, position: readonly number[]): number {
   let largest = 0;
-  const large = 0.2 * model.radius; // ignores plates and trunks, which are too large for a marker
+  const maxThickness = 0.2 * model.radius; // shapes such as plates and trunks are too large for a marker and ignored
   for (const { kind, sizes, pose } of model.links[link]?.visuals ?? []) {
     if (kind === "mesh") continue;
     local.fromArray(position as number[]).applyMatrix4(setFromPose(scaled, pose).invert());
     const [a = 0, b = 0, c = 0] = sizes;
     const [x, y, z] = [Math.abs(local.x), Math.abs(local.y), Math.abs(local.z)];
     if (kind === "box") {
-      const thick = 0.6 * [a, b, c].sort((first, second) => first - second)[1]!;
-      const isInside = thick < large && Math.max(x - a / 2, y - b / 2, z - c / 2) < 0.02 * model.radius;
-      if (isInside) largest = Math.max(largest, thick);
-    } else if (a < large && Math.hypot(x, y, Math.max(0, z - (kind === "sphere" ? 0 : b / 2))) <= a)
+      const thickness = 0.6 * [a, b, c].sort((first, second) => first - second)[1]!;
+      const isInside = thickness < maxThickness && Math.max(x - a / 2, y - b / 2, z - c / 2) < 0.02 * model.radius;
+      if (isInside) largest = Math.max(largest, thickness);
+    } else if (a < maxThickness && Math.hypot(x, y, Math.max(0, z - (kind === "sphere" ? 0 : b / 2))) <= a)
       largest = Math.max(largest, a);
   }
   return largest;

@@ -1,5 +1,5 @@
 // Materials of all bodies, in the colours of the theme. Light is computed at the vertices and not at the pixels: bodies
-// are fine enough, and it is fast enough without a graphics card.
+// have enough vertices, and drawing is fast enough without a graphics card.
 import {
   AddEquation,
   BackSide,
@@ -32,7 +32,7 @@ const WORLD_POSITION = `
   #else
     mat4 toWorld = modelMatrix;
   #endif
-  vec4 place = toWorld * vec4(position, 1.0);`;
+  vec4 worldPosition = toWorld * vec4(position, 1.0);`;
 
 const LIT_VERTEX = `
   ${INSTANCE_DECLARATIONS}
@@ -43,19 +43,19 @@ const LIT_VERTEX = `
   void main() {
     ${WORLD_POSITION}
     vec3 n = normalize(mat3(toWorld) * normal);
-    vec3 eye = normalize(cameraPosition - place.xyz);
+    vec3 eye = normalize(cameraPosition - worldPosition.xyz);
     if (FACES_BOTH == 1 && dot(n, eye) < 0.0) n = -n;
     float up = 0.5 + 0.5 * n.z;
     float facing = max(dot(n, toSun), 0.0);
     vec3 light = mix(earth, sky, up) + sun * facing + fill * max(dot(n, toFill), 0.0);
     float rim = pow(1.0 - abs(dot(n, eye)), 3.0);
-    vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light adds up in linear colours
+    vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light is added in linear colours
     vec3 lit = pow(paint * light + 0.05 * sky * rim + 0.04 * sun * facing * facing, vec3(1.0 / 2.2));
     shade = vec4(mix(lit, glow, glowing * (0.6 + 0.4 * rim)), color.a * opacity);
     #ifdef IS_MERGED
-      place.xyz *= itemTint().x; // hidden if it is drawn separately
+      worldPosition.xyz *= itemTint().x; // 0 for a link that is drawn separately
     #endif
-    gl_Position = projectionMatrix * viewMatrix * place;
+    gl_Position = projectionMatrix * viewMatrix * worldPosition;
   }`;
 
 const SHADE_FRAGMENT = `
@@ -96,7 +96,7 @@ export class Materials {
   readonly obstacleSelected = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.32 });
   readonly obstacleContact = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
   readonly alternative = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
-  /** Fades into the background at its edges. */
+  /** Terrain, which fades into the background at its edges. */
   readonly ground = this.lit({ facesBoth: true, isGlass: true });
   readonly collider = new MeshBasicMaterial({
     transparent: true,
@@ -109,7 +109,7 @@ export class Materials {
   readonly colliderEdges = new LineBasicMaterial({ transparent: true, opacity: 0.8 });
   readonly colliderContact = this.collider.clone();
   readonly colliderContactEdges = this.colliderEdges.clone();
-  /** A rim around the selection: back faces, moved outward on the screen. */
+  /** Rim around the selection: back faces, moved outward on the screen. */
   readonly rim = new ShaderMaterial({
     side: BackSide,
     uniforms: { colour: { value: new Color() }, width: { value: 0.005 } },
@@ -118,16 +118,16 @@ export class Materials {
       uniform float width;
       varying vec4 shade;
       void main() {
-        vec4 seen = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
+        vec4 clipPosition = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
         vec2 outward = (projectionMatrix * vec4(normalize(normalMatrix * normal), 0.0)).xy;
         float size = length(outward);
-        if (size > 1e-5) seen.xy += outward / size * width * seen.w;
+        if (size > 1e-5) clipPosition.xy += outward / size * width * clipPosition.w;
         shade = vec4(colour, 1.0);
-        gl_Position = seen;
+        gl_Position = clipPosition;
       }`,
     fragmentShader: SHADE_FRAGMENT,
   });
-  /** Shadows: bodies projected onto a plane along the light, fainter with the height; the darkest wins. */
+  /** Shadows: bodies projected onto a plane along the light, fainter with the height; the darkest shadow is drawn. */
   readonly shadow = new ShaderMaterial({
     blending: CustomBlending,
     blendEquation: MinEquation,
@@ -138,24 +138,24 @@ export class Materials {
     depthWrite: false,
     depthTest: false,
     uniforms: {
-      press: { value: new Matrix4() },
+      planeProjection: { value: new Matrix4() },
       dark: { value: new Color() },
       bright: { value: new Color() },
-      normal3: { value: new Vector3(0, 0, 1) },
-      level: { value: 0 },
+      planeNormal: { value: new Vector3(0, 0, 1) },
+      planeHeight: { value: 0 },
       reach: { value: 1 },
     },
     vertexShader: `
       ${INSTANCE_DECLARATIONS}
-      uniform mat4 press;
-      uniform vec3 dark, bright, normal3;
-      uniform float level, reach;
+      uniform mat4 planeProjection;
+      uniform vec3 dark, bright, planeNormal;
+      uniform float planeHeight, reach;
       varying vec4 shade;
       void main() {
         ${WORLD_POSITION}
-        float height = (dot(place.xyz, normal3) - level) / reach;
+        float height = (dot(worldPosition.xyz, planeNormal) - planeHeight) / reach;
         shade = vec4(mix(dark, bright, height < -0.02 ? 1.0 : clamp(height, 0.0, 0.85)), 1.0);
-        gl_Position = projectionMatrix * viewMatrix * press * place;
+        gl_Position = projectionMatrix * viewMatrix * planeProjection * worldPosition;
       }`,
     fragmentShader: SHADE_FRAGMENT,
   });
@@ -165,11 +165,11 @@ export class Materials {
 
   constructor() {
     this.ground.depthWrite = true;
-    // alternatives hide each other, and the mechanism is in front of them
+    // alternatives cover each other, and the mechanism is drawn in front of them
     this.alternative.depthWrite = true;
     this.colliderContact.opacity = 0.4;
     for (const obstacle of [this.obstacle, this.obstacleHovered, this.obstacleSelected, this.obstacleContact])
-      obstacle.depthWrite = true; // obstacles hide each other
+      obstacle.depthWrite = true; // obstacles cover each other
     this.alternative.polygonOffset = true;
     this.alternative.polygonOffsetFactor = this.alternative.polygonOffsetUnits = 4;
   }
@@ -200,7 +200,7 @@ export class Materials {
     this.colliderContactEdges.color.setHex(theme.contact);
   }
 
-  /** Directs the light from behind a viewer at `from`, so that visible sides are lit. */
+  /** Directs the light from behind a viewer at `from`, so that the visible sides are bright. */
   aimLights(from: Vector3): void {
     const side = new Vector3(from.x, from.y, 0);
     if (side.lengthSq() < 1e-6) side.set(0, -1, 0);
@@ -210,16 +210,18 @@ export class Materials {
     this.lights.toFill.set(0, 0, 0.1).addScaledVector(across, 1).addScaledVector(side, 0.5).normalize();
   }
 
-  /** Casts shadows on the plane through `foot` perpendicular to `normal`; they fade at a height of `reach`.
-   * steep: 0: direction of the light, 1: perpendicular to the plane. */
-  castShadowsOnto(foot: Vector3, normal: Vector3, reach: number, steep: number): void {
-    const { press, normal3, level, reach: far } = this.shadow.uniforms;
-    const sun = this.lights.toSun.clone().lerp(normal, steep).normalize();
-    const height = foot.dot(normal);
+  /**
+   * Casts shadows on the plane through `origin` perpendicular to `normal`; they fade at a height of `reach` (m).
+   * steepness: direction of the shadows; 0: along the light, 1: perpendicular to the plane.
+   */
+  castShadowsOnto(origin: Vector3, normal: Vector3, reach: number, steepness: number): void {
+    const { planeProjection, planeNormal, planeHeight, reach: far } = this.shadow.uniforms;
+    const sun = this.lights.toSun.clone().lerp(normal, steepness).normalize();
+    const height = origin.dot(normal);
     const slope = sun.dot(normal);
     const s = sun.toArray().map((x) => x / slope) as [number, number, number];
     const n = normal;
-    (press!.value as Matrix4).set(
+    (planeProjection!.value as Matrix4).set(
       1 - s[0] * n.x,
       -s[0] * n.y,
       -s[0] * n.z,
@@ -237,8 +239,8 @@ export class Materials {
       0,
       1,
     );
-    (normal3!.value as Vector3).copy(normal);
-    level!.value = height;
+    (planeNormal!.value as Vector3).copy(normal);
+    planeHeight!.value = height;
     far!.value = reach;
   }
 

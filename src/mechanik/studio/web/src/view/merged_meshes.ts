@@ -1,5 +1,5 @@
-// Meshes of many small links in one draw call, and their shadows in another: with many links, draw calls would take
-// most of the time.
+// Draws the meshes of many small links in one call and their shadows in another call: with many links, separate draw
+// calls would need most of the time.
 import { Group, Matrix4, Mesh, type BufferGeometry } from "three";
 import type { LinkMesh } from "./bodies";
 import { InstanceTexture, mergeInstances } from "./instance_texture";
@@ -7,7 +7,7 @@ import type { Materials } from "./materials";
 
 /** Layer of meshes that are not drawn separately but can be picked. */
 export const PICK_ONLY_LAYER = 1;
-const MAX_TRIANGLES = 6000; // larger meshes are drawn separately, so that they can be culled
+const MAX_TRIANGLES = 6000; // larger meshes are drawn separately, since separate meshes can be culled
 
 const HIDDEN_POSE = new Matrix4().makeScale(0, 0, 0);
 
@@ -30,21 +30,23 @@ export class MergedMeshes {
     this.instances.texture.dispose();
     this.group.clear();
     this.body = this.shadow = null;
-    const small = links.flatMap(({ solid }, k) => (solid && trianglesOf(solid) <= MAX_TRIANGLES ? [{ k, solid }] : []));
-    this.mergedLinks = new Set(small.map(({ k }) => k));
+    const smallMeshes = links.flatMap(({ solid }, k) =>
+      solid && triangleCount(solid) <= MAX_TRIANGLES ? [{ k, solid }] : [],
+    );
+    this.mergedLinks = new Set(smallMeshes.map(({ k }) => k));
     this.instances = new InstanceTexture(links.length);
-    if (small.length === 0) return;
+    if (smallMeshes.length === 0) return;
     const { merged, mergedShadow } = this.materials;
     for (const material of [merged, mergedShadow]) material.uniforms.items!.value = this.instances.texture;
     const geometry = mergeInstances(
-      small.map(({ solid }) => solid.geometry),
-      small.map(({ k }) => k),
+      smallMeshes.map(({ solid }) => solid.geometry),
+      smallMeshes.map(({ k }) => k),
     );
     this.body = new Mesh(geometry, merged);
     this.shadow = new Mesh(geometry, mergedShadow);
     this.shadow.renderOrder = -3;
     for (const mesh of [this.body, this.shadow]) {
-      mesh.frustumCulled = false; // the shader moves it
+      mesh.frustumCulled = false; // the shader changes its position
       mesh.matrixAutoUpdate = false;
       this.group.add(mesh);
     }
@@ -55,7 +57,7 @@ export class MergedMeshes {
     if (this.shadow) this.shadow.visible = shadows;
   }
 
-  /** isSeparate: the link is drawn separately now; only its shadow is drawn here. */
+  /** isSeparate: the link is drawn separately; only its shadow is drawn in the merged mesh. */
   setPose(link: number, pose: Matrix4, isVisible: boolean, isSeparate: boolean): void {
     this.instances.setPose(link, isVisible ? pose : HIDDEN_POSE);
     this.instances.setTint(link, isSeparate ? 0 : 1, 0, 0, 0);
@@ -67,6 +69,6 @@ export class MergedMeshes {
   }
 }
 
-function trianglesOf({ geometry }: Mesh): number {
+function triangleCount({ geometry }: Mesh): number {
   return (geometry.index?.count ?? 0) / 3;
 }

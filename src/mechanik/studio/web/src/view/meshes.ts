@@ -1,4 +1,4 @@
-// Mesh files; files and loaders are fetched when they are needed.
+// Loads mesh files; files and loaders are fetched when they are needed.
 import { LoadingManager, Mesh, type BufferGeometry, type Color, type Material, type Object3D } from "three";
 import type { ShapeInfo } from "../messages";
 import { fetchWithAccess } from "../connection/access";
@@ -6,8 +6,8 @@ import { withFileColours } from "./vertex_colors";
 import { stripAttributes, flipTriangles, withIndex } from "./shapes";
 
 /**
- * A part of a mesh file, in the frame of the file. colour: sRGB; null if the file has none. If it varies, the geometry
- * has vertex colours.
+ * A part of a mesh file, in the frame of the file. colour: sRGB; null if the file has no colour. If the colour varies,
+ * the geometry has vertex colours.
  */
 export interface Piece {
   geometry: BufferGeometry;
@@ -15,7 +15,7 @@ export interface Piece {
   opacity: number;
 }
 
-/** Addresses of the files that a mesh refers to, by the names used in the mesh. */
+/** URL paths of the files that a mesh refers to, by their names in the mesh file. */
 type Dependencies = Record<string, string>;
 
 const MAX_CACHED = 256;
@@ -24,7 +24,7 @@ const WHITE =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsRYLRQAAAABJRU5ErkJggg==";
 const cache = new Map<string, Promise<Piece[]>>();
 
-/** The parts of a mesh shape, scaled; they belong to the caller. */
+/** The scaled parts of a mesh shape; the caller may change them. */
 export async function fetchShape(shape: ShapeInfo): Promise<Piece[]> {
   if (shape.mesh === null) throw new Error("the file was not found");
   const pieces = await fetchMesh(shape.mesh, shape.extension, shape.dependencies);
@@ -35,9 +35,9 @@ export async function fetchShape(shape: ShapeInfo): Promise<Piece[]> {
   });
 }
 
-/** The parts of the mesh at an address. They are shared: clone before a change. */
+/** The parts of the mesh at an address. They are cached and must not be changed. */
 function fetchMesh(address: string, extension: string, dependencies: Dependencies): Promise<Piece[]> {
-  const key = [address, ...Object.values(dependencies)].join(" "); // other textures make another mesh
+  const key = [address, ...Object.values(dependencies)].join(" "); // the same mesh with other textures is another entry
   let pieces = cache.get(key);
   if (pieces === undefined) {
     pieces = load(address, extension.toLowerCase().replace(/^\./, ""), dependencies);
@@ -70,9 +70,9 @@ async function load(address: string, extension: string, dependencies: Dependenci
     case "dae": {
       const { ColladaLoader } = await import("three/addons/loaders/ColladaLoader.js");
       const text = (await response.text())
-        // the loader would rotate z-up files to y-up, but robot meshes use the coordinates as they are
+        // the loader would rotate z-up files to y-up, but robot meshes use unchanged coordinates
         .replace(/<up_axis>[^<]*<\/up_axis>/, "<up_axis>Y_UP</up_axis>")
-        // TGA files have a loader of their own, which would not find the address
+        // TGA files have a separate loader, which would not find the address
         .replace(/\.tga\s*<\/init_from>/gi, "</init_from>");
       const scene = new ColladaLoader(files.manager).parse(text, "")?.scene;
       if (!scene) throw new Error("it contains no geometry");
@@ -98,24 +98,24 @@ async function fetchFile(address: string): Promise<Response> {
   return response;
 }
 
-/** Restricts loaders to the dependencies of the mesh: no other address in a mesh is ever fetched. */
+/** Restricts loaders to the dependencies of the mesh: other addresses in a mesh file are never fetched. */
 class DependencyFiles {
   readonly manager = new LoadingManager();
   private isBusy = false;
-  private done: (() => void) | null = null;
+  private resolveLoaded: (() => void) | null = null;
 
   constructor(private readonly dependencies: Dependencies) {
     this.manager.setURLModifier((name) => (/^(data|blob):/.test(name) ? name : (this.find(name) ?? WHITE)));
     this.manager.onStart = () => (this.isBusy = true);
     this.manager.onLoad = () => {
       this.isBusy = false;
-      this.done?.();
+      this.resolveLoaded?.();
     };
   }
 
   /** Resolves when all textures are loaded or have failed. */
   loaded(): Promise<void> {
-    return this.isBusy ? new Promise((done) => (this.done = done)) : Promise.resolve();
+    return this.isBusy ? new Promise((resolveLoaded) => (this.resolveLoaded = resolveLoaded)) : Promise.resolve();
   }
 
   /** Throws if a buffer of a .gltf file is missing. */
@@ -129,17 +129,17 @@ class DependencyFiles {
 
   private find(name: string): string | undefined {
     if (Object.hasOwn(this.dependencies, name)) return this.dependencies[name];
-    const last = lastPart(name);
-    return Object.entries(this.dependencies).find(([reference]) => lastPart(reference) === last)?.[1];
+    const baseName = fileName(name);
+    return Object.entries(this.dependencies).find(([reference]) => fileName(reference) === baseName)?.[1];
   }
 }
 
-function lastPart(name: string): string {
+function fileName(name: string): string {
   return name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
 }
 
-/** isLight: colours are linear, not sRGB. */
-function meshPieces(root: Object3D, isLight = false): Piece[] {
+/** isLinear: colours are linear, not sRGB. */
+function meshPieces(root: Object3D, isLinear = false): Piece[] {
   const pieces: Piece[] = [];
   root.updateMatrixWorld(true);
   root.traverse((object) => {
@@ -152,18 +152,19 @@ function meshPieces(root: Object3D, isLight = false): Piece[] {
     for (const group of groups) {
       const material = materials[group?.materialIndex ?? 0];
       const colour = material !== undefined && "color" in material ? (material.color as Color).clone() : null;
-      if (isLight) colour?.convertLinearToSRGB();
-      const own = withFileColours(
-        group ? cut(source, group.start, group.count) : source.clone(),
+      if (isLinear) colour?.convertLinearToSRGB();
+      const coloured = withFileColours(
+        group ? extractGroup(source, group.start, group.count) : source.clone(),
         material,
         colour,
-        isLight,
+        isLinear,
       );
-      const geometry = stripAttributes(own);
+      const geometry = stripAttributes(coloured);
       geometry.applyMatrix4(object.matrixWorld);
       if (object.matrixWorld.determinant() < 0) flipTriangles(geometry);
+      // a white material without a name is the default of the loader
       const isDefaultMaterial =
-        colour?.getHex() === 0xffffff && material?.name === "" && !geometry.hasAttribute("color"); // of the loader
+        colour?.getHex() === 0xffffff && material?.name === "" && !geometry.hasAttribute("color");
       pieces.push(
         { geometry, colour: isDefaultMaterial ? null : colour, opacity: material?.transparent ? material.opacity : 1 },
       );
@@ -174,7 +175,7 @@ function meshPieces(root: Object3D, isLight = false): Piece[] {
 }
 
 /** The triangles of a group. */
-function cut(whole: BufferGeometry, start: number, count: number): BufferGeometry {
+function extractGroup(whole: BufferGeometry, start: number, count: number): BufferGeometry {
   const part = withIndex(whole.clone());
   part.setIndex([...part.index!.array.slice(start, start + count)]);
   part.clearGroups();

@@ -1,4 +1,4 @@
-// Which labels are shown: all of them, or only that of the object under the pointer.
+// Shows the labels of all objects, or only the label of the object under the pointer.
 import { Vector3, type Camera } from "three";
 import type { Store } from "../store";
 import type { Hit } from "./hit";
@@ -7,7 +7,7 @@ import type { SceneGraph } from "./scene_graph";
 
 const position = new Vector3();
 
-/** area: of the image in the window, px. */
+/** area: area of the image in the window, px. */
 export function updateLabels(
   labels: LabelLayer,
   store: Store,
@@ -23,7 +23,7 @@ export function updateLabels(
     const dof = hovered?.kind === "dof" ? hovered.dof : -1;
     for (const [k, body] of graph.links.links.entries()) {
       if (!(display.labels || k === link) || !body.object.visible) continue;
-      labels.put(
+      labels.show(
         `link ${k}`,
         "link",
         model.links[k]!.name,
@@ -33,17 +33,17 @@ export function updateLabels(
       );
     }
     for (const [k, joint] of model.joints.entries()) {
-      const first = graph.joints?.frames[joint.dofs[0] ?? -1];
+      const frame = graph.joints?.frames[joint.dofs[0] ?? -1];
       const isHovered = joint.dofs.includes(dof);
-      if (first === undefined || !(display.labels || isHovered)) continue;
+      if (frame === undefined || !(display.labels || isHovered)) continue;
       const text = isHovered ? model.dofs[dof]!.name : joint.name;
-      labels.put(`joint ${k}`, "joint", text, position.setFromMatrixPosition(first), camera, area);
+      labels.show(`joint ${k}`, "joint", text, position.setFromMatrixPosition(frame), camera, area);
     }
   }
   for (const { name, pose } of store.obstacles) {
     const isHovered = hovered?.kind === "obstacle" && hovered.obstacle === name;
     if (display.labels || isHovered)
-      labels.put(`obstacle ${name}`, "link", name, position.fromArray(pose), camera, area);
+      labels.show(`obstacle ${name}`, "link", name, position.fromArray(pose), camera, area);
   }
   labels.end();
 }

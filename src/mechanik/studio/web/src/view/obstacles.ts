@@ -1,4 +1,4 @@
-// Obstacles: one colour, red in contact.
+// Meshes of obstacles, in one colour; red for obstacles in contact.
 import { Box3, Color, Group, Mesh, Sphere, Vector3, type BufferGeometry, type Raycaster } from "three";
 import type { Model, ObstacleInfo } from "../messages";
 import type { Materials } from "./materials";
@@ -8,7 +8,7 @@ import { setFromPose } from "./pose_matrix";
 import { mergeAll, primitiveGeometry } from "./shapes";
 import type { Theme } from "./theme";
 
-const MAX_FRAMED_SIZE = 8; // radii of the model; larger obstacles such as a floor are not framed
+const MAX_FRAMED_SIZE = 8; // in radii of the model; larger obstacles such as a floor are not framed
 
 interface DrawnObstacle {
   info: ObstacleInfo;
@@ -24,20 +24,20 @@ export class ObstacleMeshes {
   private model: Model | null = null;
   private theme: Theme;
   private inContact: ReadonlySet<string> = new Set();
-  private marked: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
+  private highlighted: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
   private hasShadows = true;
 
-  /** changed: called when a mesh was loaded; failed: called with a message for the user. */
+  /** onChange: called when a mesh was loaded; onError: called with a message for the user. */
   constructor(
     private readonly materials: Materials,
     theme: Theme,
-    private readonly changed: () => void,
-    private readonly failed: (text: string) => void,
+    private readonly onChange: () => void,
+    private readonly onError: (text: string) => void,
   ) {
     this.theme = theme;
   }
 
-  /** Shows new obstacles, or moves the present ones. */
+  /** Shows new obstacles, or moves the present obstacles if only their poses have changed. */
   load(infos: ObstacleInfo[], model: Model | null): void {
     const isMoved = model === this.model && sameShapes(infos, this.infos);
     this.infos = infos;
@@ -80,12 +80,12 @@ export class ObstacleMeshes {
   }
 
   updateHighlight(selected: string | null, hovered: string | null): void {
-    if (selected === this.marked.selected && hovered === this.marked.hovered) return;
-    this.marked = { selected, hovered };
+    if (selected === this.highlighted.selected && hovered === this.highlighted.hovered) return;
+    this.highlighted = { selected, hovered };
     for (const obstacle of this.drawn) this.updateMaterial(obstacle);
   }
 
-  /** The nearest obstacle on a ray, without very large ones, which mostly are background. */
+  /** The nearest obstacle on a ray; very large obstacles are ignored, since they are usually background. */
   pick(raycaster: Raycaster): { obstacle: string; point: Vector3 } | null {
     const meshes = this.drawn.filter((obstacle) => !this.isLarge(boxAround(obstacle))).map(({ mesh }) => mesh);
     const hit = raycaster.intersectObjects(meshes, false)[0];
@@ -98,7 +98,7 @@ export class ObstacleMeshes {
     return obstacle ? boxAround(obstacle).getBoundingSphere(new Sphere()) : null;
   }
 
-  /** Corners of the bounding boxes of all obstacles, without very large ones. */
+  /** Corners of the bounding boxes of all obstacles, except very large obstacles. */
   boxCorners(): Vector3[] {
     const corners: Vector3[] = [];
     for (const obstacle of this.drawn) {
@@ -117,16 +117,16 @@ export class ObstacleMeshes {
   private async fetchMesh(info: ObstacleInfo): Promise<void> {
     try {
       const pieces = await fetchShape(info.shape);
-      const now = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
-      // it is gone, or already drawn
-      if (!now || this.drawn.some((obstacle) => obstacle.info.name === now.name)) return;
+      const present = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
+      // the obstacle was removed or is already drawn
+      if (!present || this.drawn.some((obstacle) => obstacle.info.name === present.name)) return;
       this.add(
-        now,
+        present,
         pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
       );
-      this.changed();
+      this.onChange();
     } catch (error) {
-      this.failed(
+      this.onError(
         `The obstacle '${info.name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`,
       );
     }
@@ -153,10 +153,11 @@ export class ObstacleMeshes {
 
   private updateMaterial(drawn: DrawnObstacle): void {
     const { obstacle, obstacleHovered, obstacleSelected, obstacleContact, rim } = this.materials;
-    const isSelected = drawn.info.name === this.marked.selected;
-    const marked = isSelected ? obstacleSelected : drawn.info.name === this.marked.hovered ? obstacleHovered : obstacle;
+    const isSelected = drawn.info.name === this.highlighted.selected;
+    const isHovered = drawn.info.name === this.highlighted.hovered;
+    const highlighted = isSelected ? obstacleSelected : isHovered ? obstacleHovered : obstacle;
     // the rim still marks the selection
-    drawn.mesh.material = this.inContact.has(drawn.info.name) ? obstacleContact : marked;
+    drawn.mesh.material = this.inContact.has(drawn.info.name) ? obstacleContact : highlighted;
     drawn.rim?.removeFromParent();
     drawn.rim = null;
     if (isSelected) drawn.mesh.add((drawn.rim = new Mesh(drawn.mesh.geometry, rim)));

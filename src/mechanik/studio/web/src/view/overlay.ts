@@ -5,8 +5,8 @@ import { INSTANCE_GLSL, InstanceTexture, mergeInstances } from "./instance_textu
 const HIDDEN_OPACITY = 0.42; // share of the opacity behind a body
 
 /**
- * Many objects in two draw calls. Each has a matrix, a tint (alpha above 1 makes it less faint behind bodies) and
- * numbers for the shader.
+ * Many objects in two draw calls. Each object has a matrix, a tint (an alpha above 1 makes the object more visible
+ * behind bodies) and numbers for the shader.
  */
 export class Overlay {
   readonly group = new Group();
@@ -17,13 +17,13 @@ export class Overlay {
   constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, throughBodies: BufferGeometry[] = shapes) {
     this.instances = new InstanceTexture(shapes.length);
     if (shapes.length === 0) return;
-    const seen = mergeInstances(shapes);
-    const behind = throughBodies === shapes ? seen : mergeInstances(throughBodies);
-    const faint = this.material(vertexShader, HIDDEN_OPACITY);
-    faint.depthFunc = GreaterDepth;
-    this.meshes = [new Mesh(behind, faint), new Mesh(seen, this.material(vertexShader, 1))];
+    const visibleGeometry = mergeInstances(shapes);
+    const hiddenGeometry = throughBodies === shapes ? visibleGeometry : mergeInstances(throughBodies);
+    const faintMaterial = this.material(vertexShader, HIDDEN_OPACITY);
+    faintMaterial.depthFunc = GreaterDepth;
+    this.meshes = [new Mesh(hiddenGeometry, faintMaterial), new Mesh(visibleGeometry, this.material(vertexShader, 1))];
     this.meshes.forEach((mesh, k) => {
-      mesh.frustumCulled = false; // the shader moves it
+      mesh.frustumCulled = false; // the shader changes its position
       mesh.matrixAutoUpdate = false;
       mesh.renderOrder = 3 + k;
       this.group.add(mesh);
@@ -50,21 +50,21 @@ export class Overlay {
       uniforms: { opacity: { value: opacity }, items: { value: this.instances.texture } },
       transparent: true,
       depthWrite: false,
-      forceSinglePass: true, // three.js draws two-sided transparent objects twice otherwise
+      forceSinglePass: true, // otherwise three.js draws two-sided transparent objects twice
       side: DoubleSide,
     });
   }
 }
 
-/** A little light from the camera. */
+/** Shader with weak light from the camera. */
 const PLAIN_VERTEX = `
   uniform float opacity;
   varying vec4 shade;
   void main() {
     mat4 toEye = modelViewMatrix * itemPose();
     vec4 tint = itemTint();
-    float bright = 0.62 + 0.38 * abs(normalize(mat3(toEye) * normal).z);
-    shade = vec4(tint.rgb * bright, tint.a * opacity);
+    float brightness = 0.62 + 0.38 * abs(normalize(mat3(toEye) * normal).z);
+    shade = vec4(tint.rgb * brightness, tint.a * opacity);
     gl_Position = projectionMatrix * toEye * vec4(position, 1.0);
   }`;
 

@@ -1,4 +1,4 @@
-// Placeholder of a link without visual shapes: a bar from joint to joint, or a plate for three or more joints.
+// Placeholder of a link without visual shapes: a bar between two joints, or a plate for three or more joints.
 import { BufferAttribute, BufferGeometry, CylinderGeometry, Quaternion, SphereGeometry, Vector3 } from "three";
 import type { Model } from "../messages";
 import { sphereGeometry, mergeAll } from "./shapes";
@@ -11,7 +11,7 @@ export function jointPositions(model: Model, link: number): Vector3[] {
   const positions = [new Vector3()];
   const add = (pose: readonly number[]) => {
     const position = new Vector3(pose[0], pose[1], pose[2]);
-    if (positions.every((known) => known.distanceTo(position) > tolerance)) positions.push(position);
+    if (positions.every((previous) => previous.distanceTo(position) > tolerance)) positions.push(position);
   };
   for (const joint of model.joints) if (joint.parent === link) add(joint.pose);
   for (const closure of model.closures) {
@@ -21,19 +21,19 @@ export function jointPositions(model: Model, link: number): Vector3[] {
   return positions;
 }
 
-/** The placeholder in the frame of the link. thickness: radius of a bar at its thick end, m; segments: of a circle. */
+/** The placeholder in the frame of the link. thickness: radius of a bar at its thick end, m; segments: per circle. */
 export function placeholder(positions: Vector3[], thickness: number, segments: number): BufferGeometry {
   const origin = positions[0]!;
   if (positions.length === 1) return sphereAt(origin, thickness, segments);
   if (positions.length === 2) return bar(origin, positions[1]!, thickness, 0.72 * thickness, segments);
-  const edge = hull(positions);
+  const outline = hull(positions);
   const parts =
-    edge === null
+    outline === null
       ? positions.slice(1).map((place) => bar(origin, place, thickness, 0.72 * thickness, segments))
-      : rim(edge, thickness, segments);
-  // joints inside the plate are visible too
-  if (edge !== null)
-    for (const place of positions) if (!edge.includes(place)) parts.push(sphereAt(place, 0.8 * thickness, segments));
+      : rim(outline, thickness, segments);
+  // a sphere shows each joint inside the plate
+  if (outline !== null)
+    for (const place of positions) if (!outline.includes(place)) parts.push(sphereAt(place, 0.8 * thickness, segments));
   return mergeAll(parts);
 }
 
@@ -53,34 +53,34 @@ function bar(a: Vector3, b: Vector3, thick: number, thin: number, segments: numb
   return mergeAll([rod, start, end]).applyQuaternion(rotation).translate(a.x, a.y, a.z);
 }
 
-function rim(edge: Vector3[], thickness: number, segments: number): BufferGeometry[] {
+function rim(outline: Vector3[], thickness: number, segments: number): BufferGeometry[] {
   const thin = 0.62 * thickness;
-  const bars = edge.map((place, k) => bar(place, edge[(k + 1) % edge.length]!, thin, thin, segments));
-  return [...bars, plate(edge, 0.35 * thickness)];
+  const bars = outline.map((place, k) => bar(place, outline[(k + 1) % outline.length]!, thin, thin, segments));
+  return [...bars, plate(outline, 0.35 * thickness)];
 }
 
 /** The convex hull of the positions, in order, if they are in a plane; null otherwise. */
 function hull(positions: Vector3[]): Vector3[] | null {
   const middle = positions.reduce((sum, place) => sum.add(place), new Vector3()).divideScalar(positions.length);
   const reach = Math.max(...positions.map((place) => place.distanceTo(middle)));
-  const from = positions.map((place) => place.clone().sub(middle));
+  const offsets = positions.map((place) => place.clone().sub(middle));
   const normal = new Vector3();
-  for (const a of from)
-    for (const b of from) {
+  for (const a of offsets)
+    for (const b of offsets) {
       const cross = a.clone().cross(b);
       if (cross.length() > normal.length()) normal.copy(cross);
     }
   if (normal.length() < 0.02 * reach * reach) return null; // all on a line
   normal.normalize();
-  if (from.some((place) => Math.abs(place.dot(normal)) > 0.15 * reach)) return null;
-  const u = from
+  if (offsets.some((place) => Math.abs(place.dot(normal)) > 0.15 * reach)) return null;
+  const u = offsets
     .reduce((best, place) => (place.length() > best.length() ? place : best))
     .clone()
     .normalize();
   const v = normal.clone().cross(u);
-  const flat = positions.map((place, k) => ({ place, x: from[k]!.dot(u), y: from[k]!.dot(v) }));
+  const flat = positions.map((place, k) => ({ place, x: offsets[k]!.dot(u), y: offsets[k]!.dot(v) }));
   flat.sort((p, q) => p.x - q.x || p.y - q.y);
-  const half = (points: typeof flat) => {
+  const halfHull = (points: typeof flat) => {
     const chain: typeof flat = [];
     for (const p of points) {
       while (chain.length > 1) {
@@ -92,20 +92,20 @@ function hull(positions: Vector3[]): Vector3[] | null {
     }
     return chain.slice(0, -1);
   };
-  return [...half(flat), ...half(flat.reverse())].map((p) => p.place);
+  return [...halfHull(flat), ...halfHull(flat.reverse())].map((p) => p.place);
 }
 
 /** A flat convex plate. */
-function plate(edge: Vector3[], thickness: number): BufferGeometry {
-  const [a, b, c] = edge as [Vector3, Vector3, Vector3];
+function plate(outline: Vector3[], thickness: number): BufferGeometry {
+  const [a, b, c] = outline as [Vector3, Vector3, Vector3];
   const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
-  const places: number[] = [];
+  const vertices: number[] = [];
   const normals: number[] = [];
   const index: number[] = [];
   for (const side of [1, -1]) {
-    const first = places.length / 3;
-    for (const corner of edge) {
-      places.push(
+    const first = vertices.length / 3;
+    for (const corner of outline) {
+      vertices.push(
         ...corner
           .clone()
           .addScaledVector(normal, side * 0.5 * thickness)
@@ -113,13 +113,13 @@ function plate(edge: Vector3[], thickness: number): BufferGeometry {
       );
       normals.push(...normal.clone().multiplyScalar(side).toArray());
     }
-    for (let k = 1; k + 1 < edge.length; k++) {
+    for (let k = 1; k + 1 < outline.length; k++) {
       if (side > 0) index.push(first, first + k, first + k + 1);
       else index.push(first, first + k + 1, first + k);
     }
   }
   const geometry = new BufferGeometry();
-  geometry.setAttribute("position", new BufferAttribute(new Float32Array(places), 3));
+  geometry.setAttribute("position", new BufferAttribute(new Float32Array(vertices), 3));
   geometry.setAttribute("normal", new BufferAttribute(new Float32Array(normals), 3));
   geometry.setIndex(index);
   return geometry;

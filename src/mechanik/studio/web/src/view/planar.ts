@@ -1,4 +1,4 @@
-// Whether a mechanism moves in a plane.
+// Finds the plane of motion of a planar mechanism.
 import { Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
 import type { JointFrames } from "./joint_frames";

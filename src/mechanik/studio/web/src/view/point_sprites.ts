@@ -1,17 +1,16 @@
-// Dots: discs that face the camera and look like spheres, with a tenth of the triangles.
+// Dots: discs that face the camera and look like spheres, with a tenth of the triangles of spheres.
 import { BufferAttribute, BufferGeometry } from "three";
 import { Overlay } from "./overlay";
 
-/** Vertices of a disc of radius 1, x and y; the first is the centre, which makes a triangle with each two neighbours of
- * the others. */
-export function discVertices(round: number): [number, number][] {
-  const rim = Array.from({ length: round }, (_, k) => (2 * Math.PI * k) / round);
+/** Vertices (x, y) of a disc of radius 1: the centre, then the points on the circle. */
+export function discVertices(segments: number): [number, number][] {
+  const rim = Array.from({ length: segments }, (_, k) => (2 * Math.PI * k) / segments);
   return [[0, 0], ...rim.map((angle): [number, number] => [Math.cos(angle), Math.sin(angle)])];
 }
 
 /** Triangles of the disc: three indices each. */
-export function discIndex(round: number): number[] {
-  return Array.from({ length: round }, (_, k) => [0, 1 + k, 1 + ((k + 1) % round)]).flat();
+export function discIndex(segments: number): number[] {
+  return Array.from({ length: segments }, (_, k) => [0, 1 + k, 1 + ((k + 1) % segments)]).flat();
 }
 
 /** GLSL: brightness of a disc at a vertex, like a sphere with light from the camera. */
@@ -24,13 +23,13 @@ const VERTEX = `
   void main() {
     mat4 toEye = modelViewMatrix * itemPose();
     vec4 tint = itemTint();
-    vec4 place = toEye * vec4(0.0, 0.0, 0.0, 1.0);
-    place.xyz += vec3(position.xy, 1.0) * length(toEye[0].xyz); // as near as the front of the sphere
+    vec4 eyePosition = toEye * vec4(0.0, 0.0, 0.0, 1.0);
+    eyePosition.xyz += vec3(position.xy, 1.0) * length(toEye[0].xyz); // at the depth of the front of the sphere
     shade = vec4(tint.rgb * discLight(position.xy), tint.a * opacity);
-    gl_Position = projectionMatrix * place;
+    gl_Position = projectionMatrix * eyePosition;
   }`;
 
-/** The size is the scale of the matrix. */
+/** Dots; the scale of the matrix of a dot is its radius. */
 export function pointSprites(count: number): Overlay {
   const geometry = new BufferGeometry();
   const corners = discVertices(12).flatMap(([x, y]) => [x, y, 0]);

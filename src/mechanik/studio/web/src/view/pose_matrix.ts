@@ -1,4 +1,4 @@
-// Poses of the protocol (x y z qw qx qy qz) as matrices, without allocations.
+// Converts poses of the protocol (x y z qw qx qy qz) to matrices, without allocations.
 import type { Matrix4 } from "three";
 
 /** Sets a matrix from seven numbers; the quaternion is not normalized. */

@@ -11,14 +11,14 @@ import {
 } from "three";
 import type { RenderQuality } from "./quality";
 
-const IDLE_MS = 220; // without a change
+const IDLE_MS = 220; // time without a change before a frame is refined
 
-/** Whether the renderer is software, by its name. */
+/** Whether the page is drawn by a software renderer, according to its name. */
 export function isSoftware(): boolean {
   const gl = document.createElement("canvas").getContext("webgl2");
   if (gl === null) return false;
-  const names = gl.getExtension("WEBGL_debug_renderer_info");
-  const name = String(gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  const rendererInfo = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(rendererInfo ? rendererInfo.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
   gl.getExtension("WEBGL_lose_context")?.loseContext();
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
@@ -37,22 +37,22 @@ export class IdleRefiner {
   });
   private readonly quad = new Scene().add(new Mesh(new PlaneGeometry(2, 2), this.material));
 
-  /** isNeeded: false if edges are smooth anyway. */
+  /** isNeeded: whether frames are drawn without smooth edges. */
   constructor(
     private readonly renderer: WebGLRenderer,
     private readonly quality: RenderQuality,
     private readonly isNeeded: boolean,
   ) {}
 
-  /** Schedules the refinement after a drawn frame; `again` draws the same frame. */
-  schedule(again: () => void): void {
+  /** Schedules the refinement of a drawn frame; `redraw` draws the same frame. */
+  schedule(redraw: () => void): void {
     if (!this.isNeeded) return;
     window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.draw(again), IDLE_MS);
+    this.timer = window.setTimeout(() => this.draw(redraw), IDLE_MS);
   }
 
-  /** Refines now; `again` draws the last frame. */
-  draw(again: () => void): void {
+  /** Refines the last frame; `redraw` draws the same frame. */
+  draw(redraw: () => void): void {
     window.clearTimeout(this.timer);
     this.quality.drawAt(this.quality.finest);
     const { width, height } = this.renderer.domElement;
@@ -61,7 +61,7 @@ export class IdleRefiner {
       this.buffer = new WebGLRenderTarget(width, height, { samples: 4, type: UnsignedByteType });
     }
     this.renderer.setRenderTarget(this.buffer);
-    again();
+    redraw();
     this.renderer.setRenderTarget(null);
     this.material.uniforms.picture!.value = this.buffer.texture;
     this.renderer.render(this.quad, this.camera);

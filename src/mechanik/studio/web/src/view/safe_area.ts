@@ -1,7 +1,7 @@
-// The part of the view that is not covered by a drawer or sheet on the right or at the bottom.
-const MIN_SHARE = 0.25; // of a side that counts as free at least
+// Finds the part of the view that no panel on the right or at the bottom covers.
+const MIN_SHARE = 0.25; // at least this share of a side is treated as free
 
-/** Free share of the view, from its upper left corner. */
+/** Free share of width and height of the view, from its upper left corner. */
 export interface FreeShare {
   width: number;
   height: number;
@@ -11,33 +11,33 @@ export const WHOLE_VIEW: FreeShare = { width: 1, height: 1 };
 
 export class SafeArea {
   private readonly elements: HTMLElement[] = [];
-  private readonly watcher: ResizeObserver;
+  private readonly resizeObserver: ResizeObserver;
 
-  /** changed: called when the covered part changes. */
+  /** onChange: called when the covered part changes. */
   constructor(
     private readonly host: HTMLElement,
-    changed: () => void,
+    onChange: () => void,
   ) {
-    this.watcher = new ResizeObserver(changed);
+    this.resizeObserver = new ResizeObserver(onChange);
   }
 
   /** Adds an element that may cover a part of the view. */
   add(element: HTMLElement): void {
     this.elements.push(element);
-    this.watcher.observe(element);
+    this.resizeObserver.observe(element);
   }
 
-  /** The free share now. */
+  /** The present free share. */
   get free(): FreeShare {
-    const all = this.host.getBoundingClientRect();
+    const viewBounds = this.host.getBoundingClientRect();
     const free = { ...WHOLE_VIEW };
     for (const element of this.elements) {
-      const box = element.getBoundingClientRect();
-      const left = Math.max(0, box.left - all.left) / all.width;
-      const top = Math.max(0, box.top - all.top) / all.height;
-      const isOutside = left >= 1 || top >= 1 || box.right <= all.left || box.bottom <= all.top;
-      if (isOutside || box.width * box.height === 0) continue;
-      // it covers from the side on which more is free
+      const bounds = element.getBoundingClientRect();
+      const left = Math.max(0, bounds.left - viewBounds.left) / viewBounds.width;
+      const top = Math.max(0, bounds.top - viewBounds.top) / viewBounds.height;
+      const isOutside = left >= 1 || top >= 1 || bounds.right <= viewBounds.left || bounds.bottom <= viewBounds.top;
+      if (isOutside || bounds.width * bounds.height === 0) continue;
+      // the element covers the right or the bottom, the side with the larger free share
       if (left >= top) free.width = Math.min(free.width, Math.max(MIN_SHARE, left));
       else free.height = Math.min(free.height, Math.max(MIN_SHARE, top));
     }

@@ -1,17 +1,17 @@
-// Display settings that a scene starts with.
+// Initial display settings of a scene.
 import type { Scene } from "../messages";
 import type { Store } from "../store";
 
 /**
- * A function that applies the display settings of a scene when it starts, and returns whether they have changed. They
- * are not stored, as `store.setDisplay` would do.
+ * Returns a function that applies the display settings of a new scene and returns whether they have changed. The
+ * settings are not stored, in contrast to `store.setDisplay`.
  */
 export function sceneDisplay(store: Store): (scene: Scene) => boolean {
-  let last = "";
+  let lastName = "";
   return ({ name, shows_collisions: collisions }) => {
-    const begins = name !== last;
-    last = name;
-    if (!begins || collisions === store.display.collisions) return false;
+    const isNewScene = name !== lastName;
+    lastName = name;
+    if (!isNewScene || collisions === store.display.collisions) return false;
     store.display = { ...store.display, collisions };
     store.emit("display", store.display);
     return true;

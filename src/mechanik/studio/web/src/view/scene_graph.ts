@@ -1,4 +1,4 @@
-// Everything that is drawn, and how it follows the store.
+// All drawn objects, and their updates from the store.
 import { Group, Vector3 } from "three";
 import type { Model } from "../messages";
 import type { Store } from "../store";
@@ -20,8 +20,8 @@ import { Terrain } from "./terrain";
 import { THEMES, type Theme } from "./theme";
 
 const UP = new Vector3(0, 0, 1);
-const GROUND_TOLERANCE = 0.03; // in radii; a foot this near to height zero stands on the floor
-const TRAIL_STEP = 2e-3; // minimum distance of trail points, in radii
+const GROUND_TOLERANCE = 0.03; // in radii; a lowest point this near to height zero is on the floor
+const TRAIL_STEP = 2e-3; // minimum distance between trail points, in radii
 
 export class SceneGraph {
   readonly group = new Group();
@@ -40,15 +40,15 @@ export class SceneGraph {
   private readonly trails = new GoalTrails();
   private goalScale = 0;
 
-  /** changed: called when the view must be drawn again. */
+  /** onChange: called when the view must be drawn again. */
   constructor(
     private readonly store: Store,
-    private readonly changed: () => void,
+    private readonly onChange: () => void,
   ) {
     this.goals = new GoalMarkers((kind) => store.goalKind(kind));
-    const failed = (text: string) => store.emit("message", { kind: "warning", text });
-    this.links = new LinkMeshes(this.materials, this.theme, () => this.onMeshLoaded(), failed);
-    this.obstacles = new ObstacleMeshes(this.materials, this.theme, changed, failed);
+    const onError = (text: string) => store.emit("message", { kind: "warning", text });
+    this.links = new LinkMeshes(this.materials, this.theme, () => this.onMeshLoaded(), onError);
+    this.obstacles = new ObstacleMeshes(this.materials, this.theme, onChange, onError);
     this.floor = new FloorGrid(this.theme);
     for (const part of [
       this.floor,
@@ -89,12 +89,12 @@ export class SceneGraph {
     this.group.updateMatrixWorld();
   }
 
-  /** Shows contacts in red, except in a comparison, where they are known for the main solver only. */
+  /** Shows contacts in red, except in a comparison, since contacts are checked only for the main solver. */
   updateContacts(): void {
     const { contacts, comparison } = this.store;
-    const shown = (comparison?.rows.length ?? 0) > 0 ? null : contacts;
-    this.links.setContacts(new Set(shown?.links));
-    this.obstacles.setContacts(new Set(shown?.obstacles));
+    const shownContacts = (comparison?.rows.length ?? 0) > 0 ? null : contacts;
+    this.links.setContacts(new Set(shownContacts?.links));
+    this.obstacles.setContacts(new Set(shownContacts?.obstacles));
   }
 
   loadGoals(): void {
@@ -158,15 +158,15 @@ export class SceneGraph {
     );
   }
 
-  /** Moves everything to the state of a frame. pixel: size of a pixel at a point, m. */
-  applyFrame(frame: StateFrame, pixel: (place: Vector3) => number): void {
+  /** Moves all objects to the state of a frame. metresPerPixel: size of a pixel at a point, m. */
+  applyFrame(frame: StateFrame, metresPerPixel: (point: Vector3) => number): void {
     const { display, model, goals } = this.store;
     const { joints, theme } = this;
     if (model === null || joints === null) return;
     this.links.applyPoses(frame.links);
     joints.update(frame.links, frame.values);
     this.skeleton.update(frame.links, theme);
-    this.closures.update(frame.links, frame.closures, pixel, theme);
+    this.closures.update(frame.links, frame.closures, metresPerPixel, theme);
     this.markers.update(joints, frame.values, model.dofs, display.markerScale, theme);
     this.goals.update(frame, theme);
     if (display.path && frame.layer === 0)
@@ -180,22 +180,22 @@ export class SceneGraph {
     this.group.updateMatrixWorld();
   }
 
-  /** Places floor and light for a model; returns the normal of the plane of motion, if it is planar. */
+  /** Positions floor and light for a model; returns the normal of the plane of motion of a planar mechanism. */
   placeFloor(model: Model): Vector3 | null {
     const plane = this.joints === null ? null : planeOfMotion(model, this.joints);
-    const isUpright = plane !== null && Math.abs(plane.z) < 0.5;
-    const normal = isUpright ? plane : UP;
+    const isVerticalPlane = plane !== null && Math.abs(plane.z) < 0.5;
+    const normal = isVerticalPlane ? plane : UP;
     const origin = new Vector3(...model.centre);
     const low = this.links.lowest(normal);
+    const groundTolerance = GROUND_TOLERANCE * model.radius;
     const level =
-      !isFinite(low) || (!isUpright && low < GROUND_TOLERANCE * model.radius && low > -GROUND_TOLERANCE * model.radius)
-        ? 0
-        : low;
-    origin.addScaledVector(normal, level - (isUpright ? 0.04 * model.radius : 0) - origin.dot(normal));
+      !isFinite(low) || (!isVerticalPlane && low < groundTolerance && low > -groundTolerance) ? 0 : low;
+    origin.addScaledVector(normal, level - (isVerticalPlane ? 0.04 * model.radius : 0) - origin.dot(normal));
     this.floor.moveTo(origin, normal, model.radius);
     this.materials.aimLights(new Vector3(...model.view_from));
-    // the view is normal to the plane: short shadows
-    this.materials.castShadowsOnto(origin, normal, (isUpright ? 0.8 : 3) * model.radius, plane === null ? 0.3 : 0.75);
+    // a planar mechanism is seen along the normal of its plane, with short shadows
+    const shadowReach = (isVerticalPlane ? 0.8 : 3) * model.radius;
+    this.materials.castShadowsOnto(origin, normal, shadowReach, plane === null ? 0.3 : 0.75);
     return plane;
   }
 
@@ -205,19 +205,19 @@ export class SceneGraph {
     return frame && new Vector3().setFromMatrixPosition(frame);
   }
 
-  /** Mean position of all links, for a mechanism that walks away. */
-  linkCentre(into: Vector3): Vector3 {
-    into.set(0, 0, 0);
+  /** Mean position of all links, which the camera follows. */
+  linkCentre(result: Vector3): Vector3 {
+    result.set(0, 0, 0);
     for (const { object } of this.links.links) {
       const m = object.matrix.elements;
-      into.set(into.x + m[12], into.y + m[13], into.z + m[14]);
+      result.set(result.x + m[12], result.y + m[13], result.z + m[14]);
     }
-    return into.divideScalar(Math.max(1, this.links.links.length));
+    return result.divideScalar(Math.max(1, this.links.links.length));
   }
 
   private onMeshLoaded(): void {
     if (this.store.alternatives !== null) this.loadAlternatives();
-    if (this.store.model !== null) this.placeFloor(this.store.model); // the lowest point is known only now
-    this.changed();
+    if (this.store.model !== null) this.placeFloor(this.store.model); // the lowest point may have changed
+    this.onChange();
   }
 }

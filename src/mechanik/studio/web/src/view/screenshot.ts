@@ -1,22 +1,22 @@
-// Screenshots, and loss of the graphics context.
+// Screenshots, and handling of a lost graphics context.
 import type { Store } from "../store";
 
 export function toPng(canvas: HTMLCanvasElement): Promise<Blob> {
-  return new Promise((done, failed) =>
+  return new Promise((resolve, reject) =>
     canvas.toBlob(
-      (blob) => (blob ? done(blob) : failed(new Error("the browser cannot write the picture"))),
+      (blob) => (blob ? resolve(blob) : reject(new Error("the browser cannot create the PNG file"))),
       "image/png",
     ),
   );
 }
 
-/** Tells the user when the graphics context is lost, and calls `again` when it is restored. */
-export function watchContextLoss(canvas: HTMLCanvasElement, store: Store, again: () => void): void {
+/** Shows a message when the graphics context is lost, and calls `redraw` when it is restored. */
+export function watchContextLoss(canvas: HTMLCanvasElement, store: Store, redraw: () => void): void {
   canvas.addEventListener("webglcontextlost", (event) => {
-    event.preventDefault(); // else it is not restored
+    event.preventDefault(); // otherwise the context is not restored
     const text =
-      "The graphics context was lost. It is restored automatically; if not, reload the page.";
+      "The graphics context was lost. The browser usually restores it; if not, reload the page.";
     store.emit("message", { kind: "warning", text });
   });
-  canvas.addEventListener("webglcontextrestored", again);
+  canvas.addEventListener("webglcontextrestored", redraw);
 }

@@ -1,4 +1,4 @@
-// Triangle meshes of boxes, spheres, cylinders and capsules, with small chamfers that catch the light.
+// Triangle meshes of boxes, spheres, cylinders and capsules, with small chamfers that make edges visible.
 import {
   BoxGeometry,
   BufferAttribute,
@@ -15,7 +15,7 @@ import { circleSegments, icosahedronSubdivisions, isMany } from "./tessellation"
 
 const CHAMFER = 0.12; // share of the radius or length of a cylinder
 const MIN_VISIBLE_CHAMFER = 0.006; // in radii of the model
-const MIN_THICKNESS = 1e-6; // m; of flat bodies
+const MIN_THICKNESS = 1e-6; // m; thickness of flat bodies
 
 /** The shape in its own frame; null for a mesh, which must be fetched. */
 export function primitiveGeometry(shape: ShapeInfo, { radius: modelRadius, links }: Model): BufferGeometry | null {
@@ -40,10 +40,10 @@ export function primitiveGeometry(shape: ShapeInfo, { radius: modelRadius, links
   }
 }
 
-/** A sphere with triangles of equal size: half as many as with meridians. round: segments of its outline. */
-export function sphereGeometry(radius: number, round: number): BufferGeometry {
-  const whole = new IcosahedronGeometry(radius, Math.max(1, icosahedronSubdivisions(round))).deleteAttribute("uv");
-  return stripAttributes(mergeVertices(whole, 1e-4 * radius));
+/** A sphere with triangles of equal size: half as many as with meridians. segments: segments of its outline. */
+export function sphereGeometry(radius: number, segments: number): BufferGeometry {
+  const merged = new IcosahedronGeometry(radius, Math.max(1, icosahedronSubdivisions(segments))).deleteAttribute("uv");
+  return stripAttributes(mergeVertices(merged, 1e-4 * radius));
 }
 
 export function boxGeometry(x: number, y: number, z: number): BufferGeometry {
@@ -51,24 +51,24 @@ export function boxGeometry(x: number, y: number, z: number): BufferGeometry {
 }
 
 /** A cylinder along z with chamfers. */
-export function cylinderGeometry(radius: number, length: number, round: number): BufferGeometry {
+export function cylinderGeometry(radius: number, length: number, segments: number): BufferGeometry {
   const edge = CHAMFER * Math.min(radius, length);
   const half = length / 2 - edge;
   const parts = [
-    new CylinderGeometry(radius, radius, 2 * half, round, 1, true),
-    new CylinderGeometry(radius - edge, radius, edge, round, 1, true).translate(0, half + edge / 2, 0),
-    new CylinderGeometry(radius, radius - edge, edge, round, 1, true).translate(0, -half - edge / 2, 0),
-    new CircleGeometry(radius - edge, round).rotateX(-Math.PI / 2).translate(0, length / 2, 0),
-    new CircleGeometry(radius - edge, round).rotateX(Math.PI / 2).translate(0, -length / 2, 0),
+    new CylinderGeometry(radius, radius, 2 * half, segments, 1, true),
+    new CylinderGeometry(radius - edge, radius, edge, segments, 1, true).translate(0, half + edge / 2, 0),
+    new CylinderGeometry(radius, radius - edge, edge, segments, 1, true).translate(0, -half - edge / 2, 0),
+    new CircleGeometry(radius - edge, segments).rotateX(-Math.PI / 2).translate(0, length / 2, 0),
+    new CircleGeometry(radius - edge, segments).rotateX(Math.PI / 2).translate(0, -length / 2, 0),
   ];
   return mergeAll(parts).rotateX(Math.PI / 2);
 }
 
 /** Merges geometries with the same attributes. */
 export function mergeAll(parts: BufferGeometry[]): BufferGeometry {
-  const whole = mergeGeometries(parts.map(stripAttributes));
+  const merged = mergeGeometries(parts.map(stripAttributes));
   for (const part of parts) part.dispose();
-  return whole ?? new BufferGeometry();
+  return merged ?? new BufferGeometry();
 }
 
 /** Removes attributes that are not drawn; adds normals and an index. */
@@ -92,7 +92,7 @@ export function withIndex(geometry: BufferGeometry): BufferGeometry {
   return geometry;
 }
 
-/** Reverses the triangles, to undo a reflection. */
+/** Reverses the orientation of the triangles, after a reflection. */
 export function flipTriangles(geometry: BufferGeometry): BufferGeometry {
   const index = geometry.index!.array;
   for (let k = 0; k + 2 < index.length; k += 3) {

@@ -1,4 +1,4 @@
-// Lines between the joint frames of each link.
+// Skeleton: lines between the joint frames of each link.
 import { Color, Group, Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
 import { setFromPose } from "./pose_matrix";

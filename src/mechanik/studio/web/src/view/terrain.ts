@@ -1,12 +1,12 @@
-// A height field with faint contour lines.
+// Terrain: a height field with faint contour lines.
 import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments, Mesh } from "three";
 import type { TerrainInfo } from "../messages";
 import { roundDown125 } from "./floor_grid";
 import type { Materials } from "./materials";
 import type { Theme } from "./theme";
 
-const FADE_MARGIN = 0.18; // share of the half width that fades
-const CONTOUR_COUNT = 12; // from the lowest to the highest point, approximately
+const FADE_MARGIN = 0.18; // share of the half width in which the terrain fades
+const CONTOUR_COUNT = 12; // approximate number of contour lines
 
 export class Terrain {
   readonly group = new Group();
@@ -40,7 +40,7 @@ export class Terrain {
   }
 }
 
-/** 1 inside, 0 at the edge. */
+/** Opacity of the terrain: 1 inside, 0 at the edge. */
 function edgeFade({ columns, rows, cell, origin }: TerrainInfo, x: number, y: number): number {
   const across = Math.abs((2 * (x - origin[0])) / ((columns - 1) * cell) - 1);
   const along = Math.abs((2 * (y - origin[1])) / ((rows - 1) * cell) - 1);
@@ -56,7 +56,7 @@ function edgeFade({ columns, rows, cell, origin }: TerrainInfo, x: number, y: nu
 
 function surface(info: TerrainInfo, colour: Color): BufferGeometry {
   const { columns, rows, cell, origin, heights } = info;
-  const places = new Float32Array(3 * columns * rows);
+  const vertices = new Float32Array(3 * columns * rows);
   const colours = new Float32Array(4 * columns * rows);
   const index: number[] = [];
   const low = Math.min(...heights),
@@ -65,16 +65,17 @@ function surface(info: TerrainInfo, colour: Color): BufferGeometry {
     for (let c = 0; c < columns; c++) {
       const k = r * columns + c;
       const height = heights[k] ?? 0;
-      places.set([origin[0] + c * cell, origin[1] + r * cell, height], 3 * k);
-      const bright = 0.85 + (0.3 * (height - low)) / Math.max(high - low, 1e-9); // higher points are brighter
+      vertices.set([origin[0] + c * cell, origin[1] + r * cell, height], 3 * k);
+      const brightness = 0.85 + (0.3 * (height - low)) / Math.max(high - low, 1e-9); // higher points are brighter
+      const alpha = edgeFade(info, vertices[3 * k]!, vertices[3 * k + 1]!);
       colours.set(
-        [colour.r * bright, colour.g * bright, colour.b * bright, edgeFade(info, places[3 * k]!, places[3 * k + 1]!)],
+        [colour.r * brightness, colour.g * brightness, colour.b * brightness, alpha],
         4 * k,
       );
       if (r + 1 < rows && c + 1 < columns) index.push(k, k + 1, k + columns, k + 1, k + columns + 1, k + columns);
     }
   const geometry = new BufferGeometry();
-  geometry.setAttribute("position", new BufferAttribute(places, 3));
+  geometry.setAttribute("position", new BufferAttribute(vertices, 3));
   geometry.setAttribute("color", new BufferAttribute(colours, 4));
   geometry.setIndex(index);
   geometry.computeVertexNormals();
@@ -86,10 +87,10 @@ function contours(info: TerrainInfo, colour: Color): BufferGeometry {
   const { columns, rows, cell, origin, heights } = info;
   const low = Math.min(...heights),
     high = Math.max(...heights);
-  const places: number[] = [];
+  const vertices: number[] = [];
   if (high - low > 1e-6) {
     const step = roundDown125((high - low) / CONTOUR_COUNT);
-    const lift = 0.004 * (high - low) + 0.002 * cell; // above the surface
+    const lift = 0.004 * (high - low) + 0.002 * cell; // m; contour lines are this far above the surface
     const corner = (k: number): [number, number, number] => [
       origin[0] + (k % columns) * cell,
       origin[1] + Math.floor(k / columns) * cell,
@@ -98,30 +99,30 @@ function contours(info: TerrainInfo, colour: Color): BufferGeometry {
     for (let r = 0; r + 1 < rows; r++)
       for (let c = 0; c + 1 < columns; c++) {
         const k = r * columns + c;
-        contourSegments([corner(k), corner(k + 1), corner(k + columns)], step, lift, places);
-        contourSegments([corner(k + 1), corner(k + columns + 1), corner(k + columns)], step, lift, places);
+        contourSegments([corner(k), corner(k + 1), corner(k + columns)], step, lift, vertices);
+        contourSegments([corner(k + 1), corner(k + columns + 1), corner(k + columns)], step, lift, vertices);
       }
   }
-  const colours = new Float32Array((4 * places.length) / 3);
-  for (let k = 0; 3 * k < places.length; k++)
-    colours.set([colour.r, colour.g, colour.b, 0.6 * edgeFade(info, places[3 * k]!, places[3 * k + 1]!)], 4 * k);
+  const colours = new Float32Array((4 * vertices.length) / 3);
+  for (let k = 0; 3 * k < vertices.length; k++)
+    colours.set([colour.r, colour.g, colour.b, 0.6 * edgeFade(info, vertices[3 * k]!, vertices[3 * k + 1]!)], 4 * k);
   return new BufferGeometry()
-    .setAttribute("position", new BufferAttribute(new Float32Array(places), 3))
+    .setAttribute("position", new BufferAttribute(new Float32Array(vertices), 3))
     .setAttribute("color", new BufferAttribute(colours, 4));
 }
 
-function contourSegments(triangle: [number, number, number][], step: number, lift: number, places: number[]): void {
+function contourSegments(triangle: [number, number, number][], step: number, lift: number, vertices: number[]): void {
   const heights = triangle.map((corner) => corner[2]);
   const [low, high] = [Math.min(...heights), Math.max(...heights)];
   for (let level = Math.ceil(low / step) * step; level < high; level += step) {
-    const crossed: number[][] = [];
+    const crossings: number[][] = [];
     for (let k = 0; k < 3; k++) {
       const a = triangle[k]!,
         b = triangle[(k + 1) % 3]!;
       if (a[2] < level === b[2] < level) continue;
       const share = (level - a[2]) / (b[2] - a[2]);
-      crossed.push([a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), level + lift]);
+      crossings.push([a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), level + lift]);
     }
-    if (crossed.length === 2) places.push(...crossed[0]!, ...crossed[1]!);
+    if (crossings.length === 2) vertices.push(...crossings[0]!, ...crossings[1]!);
   }
 }

@@ -1,7 +1,7 @@
-// Colours of the view, dark and light, in sRGB; they are not converted.
+// Colours of the dark and the light theme, in sRGB, without conversion.
 import { Color, ColorManagement } from "three";
 
-ColorManagement.enabled = false; // conversion at each pixel takes a third of the time of software renderers
+ColorManagement.enabled = false; // software renderers would spend a third of the time on the conversion of pixels
 
 export interface Theme {
   background: number;
@@ -103,6 +103,6 @@ export const THEMES: Record<"dark" | "light", Theme> = {
 // for bodies without a colour: muted, and different from each other and from the colours of goals
 const BODY_COLOURS = [0xc9d2de, 0x8fa6c4, 0xb7c4b1, 0xd0bfa6, 0xa9a7c9, 0x9fc0c2, 0xc8a9a4, 0xbfc3c9];
 
-export function paletteColour(k: number, into: Color): Color {
-  return into.setHex(BODY_COLOURS[k % BODY_COLOURS.length]!);
+export function paletteColour(k: number, result: Color): Color {
+  return result.setHex(BODY_COLOURS[k % BODY_COLOURS.length]!);
 }

@@ -1,4 +1,4 @@
-// Tiles of the view for compared methods, with a shared camera.
+// Tiles of the view, one for each compared method, with a shared camera.
 import { Vector2, Vector4, type WebGLRenderer } from "three";
 import type { CompareRow } from "../messages";
 import type { Theme } from "./theme";
@@ -12,7 +12,7 @@ export interface Tile {
   area: DOMRect;
 }
 
-/** The present tiles; none without a comparison. */
+/** The present tiles; empty without a comparison. */
 export class Tiling {
   tiles: Tile[] = [];
   private layout = "";
@@ -20,9 +20,9 @@ export class Tiling {
   /** Lays out tiles for these rows; returns whether the layout has changed. */
   layOut(rows: CompareRow[], width: number, height: number): boolean {
     this.tiles = tileLayout(rows, width, height);
-    const before = this.layout;
+    const previousLayout = this.layout;
     this.layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
-    return this.layout !== before;
+    return this.layout !== previousLayout;
   }
 }
 
@@ -30,16 +30,16 @@ export class Tiling {
 function tileLayout(rows: CompareRow[], width: number, height: number): Tile[] {
   if (rows.length === 0) return [];
   let columns = 1;
-  let best = 0;
+  let bestSide = 0;
   for (let k = 1; k <= rows.length; k++) {
-    const shorter = Math.min(width / k, height / Math.ceil(rows.length / k));
-    if (shorter > best + 1) [best, columns] = [shorter, k];
+    const shorterSide = Math.min(width / k, height / Math.ceil(rows.length / k));
+    if (shorterSide > bestSide + 1) [bestSide, columns] = [shorterSide, k];
   }
-  const lines = Math.ceil(rows.length / columns);
+  const tileRows = Math.ceil(rows.length / columns);
   return rows.map((row, k) => {
     const x = Math.floor(((k % columns) * width) / columns);
-    const y = Math.floor((Math.floor(k / columns) * height) / lines);
-    return { row, area: new DOMRect(x, y, Math.floor(width / columns) - 1, Math.floor(height / lines) - 1) };
+    const y = Math.floor((Math.floor(k / columns) * height) / tileRows);
+    return { row, area: new DOMRect(x, y, Math.floor(width / columns) - 1, Math.floor(height / tileRows) - 1) };
   });
 }
 
@@ -51,8 +51,8 @@ export function tileTitle({ row, area }: Tile): { title: string; text: string; a
 
 /** The tile that contains a point of the window; the whole window if there are no tiles. */
 export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
-  const inside = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
-  return inside?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));
+  const tile = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
+  return tile?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));
 }
 
 /** Draws each tile with `draw`, clipped to the tile. */
@@ -62,7 +62,7 @@ export function drawTiles(renderer: WebGLRenderer, tiles: Tile[], theme: Theme, 
   renderer.clear();
   renderer.setClearColor(theme.background);
   renderer.setScissorTest(true);
-  // the window uses CSS pixels, a render target its own
+  // the window is measured in CSS pixels, a render target in its own pixels
   const ratio = renderer.getRenderTarget() === null ? 1 : renderer.getPixelRatio();
   for (const { row, area } of tiles) {
     box.set(area.x, size.height - area.bottom, area.width, area.height).multiplyScalar(ratio);

@@ -1,50 +1,54 @@
-// Vertex colours of bodies. Textures are sampled once at the vertices; coarse meshes are subdivided
-// before.
+// Vertex colours of bodies. Textures are sampled once at the vertices; coarse meshes are subdivided before sampling.
 import { BufferAttribute, BufferGeometry, Color, Texture, Vector2, type Material } from "three";
 
-const MAX_TEXTURE_PIXELS = 512; // along an edge; finer than the vertices
-const MAX_TRIANGLES = 6000; // up to which textured meshes are subdivided
+const MAX_TEXTURE_PIXELS = 512; // along an edge; finer than the distance of vertices
+const MAX_TRIANGLES = 6000; // limit for the subdivision of textured meshes
 const WHITE = new Color(1, 1, 1);
 
-/** Sets one colour for all vertices, or keeps the vertex colours if there is none; with an opacity. */
+/** Sets one colour for all vertices, or keeps the vertex colours if `colour` is null; sets the opacity. */
 export function setVertexColours(geometry: BufferGeometry, colour: Color | null, opacity: number): BufferGeometry {
-  const own = colour === null ? geometry.getAttribute("color") : null;
+  const oldColours = colour === null ? geometry.getAttribute("color") : null;
   const { r, g, b } = colour ?? WHITE;
   const count = geometry.getAttribute("position").count;
   const colours = new Float32Array(4 * count);
   for (let k = 0; k < count; k++) {
-    colours.set(own ? [own.getX(k), own.getY(k), own.getZ(k), opacity] : [r, g, b, opacity], 4 * k);
+    colours.set(
+      oldColours ? [oldColours.getX(k), oldColours.getY(k), oldColours.getZ(k), opacity] : [r, g, b, opacity],
+      4 * k,
+    );
   }
   geometry.setAttribute("color", new BufferAttribute(colours, 4));
   geometry.userData.opacity = opacity;
   return geometry;
 }
 
-/** The geometry with the sRGB colours of the file, if it has any; else without colours.
- * colour: of the material, multiplies them. isLight: vertex colours are linear. */
+/**
+ * The geometry with the sRGB colours of the file; without colours if the file has none. colour: colour of the material,
+ * by which the other colours are multiplied. isLinear: whether the vertex colours are linear.
+ */
 export function withFileColours(
   geometry: BufferGeometry,
   material: Material | undefined,
   colour: Color | null,
-  isLight: boolean,
+  isLinear: boolean,
 ): BufferGeometry {
   const map = material !== undefined && "map" in material && material.map instanceof Texture ? material.map : null;
   const picture = map && geometry.hasAttribute(uvName(map)) ? readPixels(map) : null;
-  const hasCorners = material?.vertexColors === true && geometry.hasAttribute("color");
-  // some exporters set black where there is a texture
-  const whole = colour === null || (picture !== null && colour.getHex() === 0) ? WHITE : colour;
+  const hasVertexColours = material?.vertexColors === true && geometry.hasAttribute("color");
+  // some exporters set a black material for textured meshes
+  const materialColour = colour === null || (picture !== null && colour.getHex() === 0) ? WHITE : colour;
   if (picture !== null) {
     const fine = subdivided(geometry, uvName(map!));
-    return fine.setAttribute("color", sampleTexture(fine, map!, picture, whole));
+    return fine.setAttribute("color", sampleTexture(fine, map!, picture, materialColour));
   }
-  if (!hasCorners) return geometry.deleteAttribute("color");
+  if (!hasVertexColours) return geometry.deleteAttribute("color");
   const fileColours = geometry.getAttribute("color");
   const colours = new Float32Array(3 * fileColours.count);
   const vertexColour = new Color();
   for (let k = 0; k < fileColours.count; k++) {
     vertexColour.setRGB(fileColours.getX(k), fileColours.getY(k), fileColours.getZ(k));
-    if (isLight) vertexColour.convertLinearToSRGB();
-    vertexColour.multiply(whole).toArray(colours, 3 * k);
+    if (isLinear) vertexColour.convertLinearToSRGB();
+    vertexColour.multiply(materialColour).toArray(colours, 3 * k);
   }
   return geometry.setAttribute("color", new BufferAttribute(colours, 3));
 }
@@ -63,14 +67,16 @@ function readPixels(map: Texture): ImageData | null {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(scale * fullWidth));
   canvas.height = Math.max(1, Math.round(scale * fullHeight));
-  const pen = canvas.getContext("2d", { willReadFrequently: true });
-  if (pen === null) return null;
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return pen.getImageData(0, 0, canvas.width, canvas.height);
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  if (context === null) return null;
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return context.getImageData(0, 0, canvas.width, canvas.height);
 }
 
-/** The texture at each vertex, times the colour of the material. */
-function sampleTexture(geometry: BufferGeometry, map: Texture, picture: ImageData, whole: Color): BufferAttribute {
+/** The colour of the texture at each vertex, multiplied by the colour of the material. */
+function sampleTexture(
+  geometry: BufferGeometry, map: Texture, picture: ImageData, materialColour: Color,
+): BufferAttribute {
   const { data, width, height } = picture;
   const uv = geometry.getAttribute(uvName(map));
   const colours = new Float32Array(3 * uv.count);
@@ -80,22 +86,22 @@ function sampleTexture(geometry: BufferGeometry, map: Texture, picture: ImageDat
     texel.set(uv.getX(k), uv.getY(k)).applyMatrix3(map.matrix);
     const x = texelIndex(texel.x, width);
     const y = texelIndex(map.flipY ? 1 - texel.y : texel.y, height);
-    const at = 4 * (y * width + x);
-    colours[3 * k] = (whole.r * data[at]!) / 255;
-    colours[3 * k + 1] = (whole.g * data[at + 1]!) / 255;
-    colours[3 * k + 2] = (whole.b * data[at + 2]!) / 255;
+    const offset = 4 * (y * width + x);
+    colours[3 * k] = (materialColour.r * data[offset]!) / 255;
+    colours[3 * k + 1] = (materialColour.g * data[offset + 1]!) / 255;
+    colours[3 * k + 2] = (materialColour.b * data[offset + 2]!) / 255;
   }
   return new BufferAttribute(colours, 3);
 }
 
-/** Index of a texel by its share; the texture repeats outside of 0 to 1. */
-function texelIndex(share: number, count: number): number {
-  if (!Number.isFinite(share)) return 0;
-  const within = share < 0 || share > 1 ? share - Math.floor(share) : share;
-  return Math.min(count - 1, Math.floor(within * count));
+/** Index of a texel at a coordinate from 0 to 1; outside this range the texture repeats. */
+function texelIndex(coordinate: number, count: number): number {
+  if (!Number.isFinite(coordinate)) return 0;
+  const wrapped = coordinate < 0 || coordinate > 1 ? coordinate - Math.floor(coordinate) : coordinate;
+  return Math.min(count - 1, Math.floor(wrapped * count));
 }
 
-/** Divides each triangle into four while there are few. */
+/** Divides each triangle into four until there are about `MAX_TRIANGLES`. */
 function subdivided(geometry: BufferGeometry, uv: string): BufferGeometry {
   let fine = geometry.index ? geometry.toNonIndexed() : geometry;
   if (!fine.hasAttribute("normal")) fine.computeVertexNormals();
@@ -106,15 +112,16 @@ function subdivided(geometry: BufferGeometry, uv: string): BufferGeometry {
     for (const name of ["position", "normal", uv]) {
       const from = fine.getAttribute(name);
       const size = from.itemSize;
-      const into = new Float32Array(3 * count * size);
+      const result = new Float32Array(3 * count * size);
       for (let t = 0; t < count / 4; t++) {
         for (let e = 0; e < size; e++) {
           const [a, b, c] = [0, 1, 2].map((corner) => from.getComponent(3 * t + corner, e)) as [number, number, number];
           const [ab, bc, ca] = [(a + b) / 2, (b + c) / 2, (c + a) / 2];
-          [a, ab, ca, ab, b, bc, ca, bc, c, ab, bc, ca].forEach((value, k) => (into[(12 * t + k) * size + e] = value));
+          const values = [a, ab, ca, ab, b, bc, ca, bc, c, ab, bc, ca];
+          values.forEach((value, k) => (result[(12 * t + k) * size + e] = value));
         }
       }
-      next.setAttribute(name, new BufferAttribute(into, size));
+      next.setAttribute(name, new BufferAttribute(result, size));
     }
     fine = next;
   }

@@ -1,4 +1,4 @@
-// The view: follows the store, draws after changes, and picks objects under the pointer.
+// View of the mechanism: listens to the store, draws after changes, and picks objects under the pointer.
 import { LinearSRGBColorSpace, Scene, Sphere, Vector2, Vector3, WebGLRenderer, type Object3D } from "three";
 import type { Model } from "../messages";
 import type { Store } from "../store";
@@ -19,10 +19,10 @@ import { Tiling, areaAt, drawTiles, tileTitle } from "./tiles";
 
 export type { Camera, Hit };
 
-/** camera: it is a new object; framed: the view has moved it; drawn: the image has changed. */
+/** camera: the camera is a new object; framed: the view has moved the camera; drawn: the image has changed. */
 export type ViewEvent = "camera" | "framed" | "drawn";
 
-const middle = new Vector3();
+const scratch = new Vector3();
 const UNIT_SPHERE = new Sphere(new Vector3(), 1);
 
 export class View {
@@ -76,32 +76,32 @@ export class View {
     return this.viewCamera.camera;
   }
 
-  /** Target of the camera; code that moves the camera moves it too. */
+  /** Target of the camera; code that moves the camera must also move the target. */
   get target(): Vector3 {
     return this.viewCamera.target;
   }
 
-  on(what: ViewEvent, listener: () => void): void {
-    this.listeners.set(what, [...(this.listeners.get(what) ?? []), listener]);
+  on(name: ViewEvent, listener: () => void): void {
+    this.listeners.set(name, [...(this.listeners.get(name) ?? []), listener]);
   }
 
-  /** Requests a frame. */
+  /** Requests drawing; several requests are merged into one image. */
   draw(): void {
     if (this.drawRequest === 0) this.drawRequest = requestAnimationFrame(() => this.drawNow());
   }
 
   /** The object under the pointer: goals, then dof markers, then links; "link": ignores markers in front of links. */
-  pick(clientX: number, clientY: number, what: "any" | "link" = "any"): Hit | null {
+  pick(clientX: number, clientY: number, filter: "any" | "link" = "any"): Hit | null {
     this.applyPoses();
-    return pick(this.store, this.sceneGraph, this.camera, this.pointer(clientX, clientY), this.area(0), what);
+    return pick(this.store, this.sceneGraph, this.camera, this.pointer(clientX, clientY), this.area(0), filter);
   }
 
   /** Position of the pointer in the image, x and y from -1 to 1; with tiles, in the tile under the pointer. */
-  pointer(clientX: number, clientY: number, into = new Vector2()): Vector2 {
+  pointer(clientX: number, clientY: number, result = new Vector2()): Vector2 {
     const canvas = this.canvas.getBoundingClientRect();
     const [x, y] = [clientX - canvas.left, clientY - canvas.top];
     const area = areaAt(this.tiling.tiles, x, y, canvas.width, canvas.height);
-    return into.set((2 * (x - area.x)) / area.width - 1, 1 - (2 * (y - area.y)) / area.height);
+    return result.set((2 * (x - area.x)) / area.width - 1, 1 - (2 * (y - area.y)) / area.height);
   }
 
   /** Highlights the object under the pointer. */
@@ -111,13 +111,13 @@ export class View {
     if (!isSame) this.updateHighlight();
   }
 
-  /** Its matrix is the pose of the link. */
+  /** The object whose matrix is the pose of the link. */
   linkObject(link: number): Object3D | null {
     this.applyPoses();
     return this.sceneGraph.links.links[link]?.object ?? null;
   }
 
-  /** Its matrix is the pose of the goal. */
+  /** The object whose matrix is the pose of the goal. */
   goalObject(goal: number): Object3D | null {
     this.applyPoses();
     return this.sceneGraph.goals.object(goal);
@@ -149,13 +149,13 @@ export class View {
   /** A screenshot in the finest quality. */
   screenshot(): Promise<Blob> {
     this.sceneGraph.applyDisplay(true);
-    this.fitCamera(WHOLE_VIEW); // panels do not cover it
+    this.fitCamera(WHOLE_VIEW); // panels do not cover a screenshot
     this.prepare();
     this.idleRefiner.draw(this.render);
-    const written = toPng(this.canvas); // reads the pixels now, before they are overwritten
+    const png = toPng(this.canvas); // reads the pixels before they are overwritten
     this.fitCamera();
     this.applyDisplay();
-    return written;
+    return png;
   }
 
   private listen(): void {
@@ -217,7 +217,7 @@ export class View {
     if (this.awaitsFirstFrame) this.onFirstFrame(model);
     else if (this.initialFraming.isDue()) this.frameModel(model);
     else if (this.store.scene?.name) {
-      const centre = this.sceneGraph.linkCentre(middle);
+      const centre = this.sceneGraph.linkCentre(scratch);
       if (this.cameraFollow.follow(centre, model.radius, this.viewCamera)) this.emit("framed");
     }
   }
@@ -226,23 +226,23 @@ export class View {
   private onFirstFrame(model: Model): void {
     this.awaitsFirstFrame = false;
     this.plane = this.sceneGraph.placeFloor(model);
-    if (!model.resets_view) return this.cameraFollow.reset(this.sceneGraph.linkCentre(middle));
+    if (!model.resets_view) return this.cameraFollow.reset(this.sceneGraph.linkCentre(scratch));
     if (this.viewCamera.setOrthographic(this.plane !== null)) this.emit("camera");
     this.initialFraming.start();
     this.frameModel(model);
   }
 
   private frameModel(model: Model): void {
-    this.cameraFollow.reset(this.sceneGraph.linkCentre(middle));
+    this.cameraFollow.reset(this.sceneGraph.linkCentre(scratch));
     const sphere = new Sphere(new Vector3(...model.centre), model.radius);
     this.frame(sphere, this.plane ?? new Vector3(...model.view_from));
   }
 
-  private frame(sphere: Sphere, from?: Vector3, hasMore = true): void {
+  private frame(sphere: Sphere, from?: Vector3, includesOthers = true): void {
     this.viewCamera.frame(
       sphere,
       from,
-      hasMore ? framedPoints(sphere, this.sceneGraph, this.store.scene?.curves ?? []) : [],
+      includesOthers ? framedPoints(sphere, this.sceneGraph, this.store.scene?.curves ?? []) : [],
     );
     this.emit("framed");
     this.draw();
@@ -315,7 +315,7 @@ export class View {
     if (store.frame !== null) sceneGraph.applyFrame(store.frame, this.metresPerPixel);
   };
 
-  private emit(what: ViewEvent): void {
-    for (const listener of this.listeners.get(what) ?? []) listener();
+  private emit(name: ViewEvent): void {
+    for (const listener of this.listeners.get(name) ?? []) listener();
   }
 }

@@ -1,16 +1,16 @@
-// The camera: perspective, or orthographic for planar mechanisms.
+// Camera of the view: perspective, or orthographic for planar mechanisms.
 import { MathUtils, OrthographicCamera, PerspectiveCamera, Sphere, Vector3 } from "three";
 
 export type Camera = PerspectiveCamera | OrthographicCamera;
 
 const FIELD_OF_VIEW = 40; // degrees, of the shorter side of the window
 const HALF_FIELD_TANGENT = Math.tan(MathUtils.degToRad(FIELD_OF_VIEW / 2));
-const FRAME_MARGIN = 1.14; // around the framed sphere
+const FRAME_MARGIN = 1.14; // factor of the radius of the framed sphere
 const POINT_MARGIN = 0.12; // around further framed points, in radii of the sphere
 
 export class ViewCamera {
   camera: Camera = new PerspectiveCamera(FIELD_OF_VIEW, 1);
-  /** The point that the camera looks at. */
+  /** The point in the world at the centre of the image. */
   readonly target = new Vector3();
   private aspect = 1;
   private free = { width: 1, height: 1 }; // share of the image that is not covered, from its upper left corner
@@ -32,11 +32,11 @@ export class ViewCamera {
   /** Changes the kind of the camera; returns whether it has changed. */
   setOrthographic(isOrthographic: boolean): boolean {
     if (isOrthographic === this.camera instanceof OrthographicCamera) return false;
-    const old = this.camera;
+    const oldCamera = this.camera;
     this.camera = isOrthographic ? new OrthographicCamera() : new PerspectiveCamera(FIELD_OF_VIEW, this.aspect);
-    this.camera.up.copy(old.up);
-    this.camera.position.copy(old.position);
-    this.camera.quaternion.copy(old.quaternion);
+    this.camera.up.copy(oldCamera.up);
+    this.camera.position.copy(oldCamera.position);
+    this.camera.quaternion.copy(oldCamera.quaternion);
     this.height = 2 * this.distance * HALF_FIELD_TANGENT;
     this.fit();
     return true;
@@ -46,23 +46,24 @@ export class ViewCamera {
     return this.camera.position.distanceTo(this.target);
   }
 
-  /** Frames a sphere and further points, from the present direction or from `from`. */
+  /** Frames a sphere and further points, seen from the present direction or from the direction `from`. */
   frame(sphere: Sphere, from?: Vector3, points: Vector3[] = []): void {
     const back = (from ?? this.camera.position.clone().sub(this.target)).clone();
     if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
     back.normalize();
-    // keeps the up direction defined
+    // along z the up direction would be undefined
     if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize();
     const right = new Vector3(0, 0, 1).cross(back).normalize();
     const up = back.clone().cross(right);
-    const shorter = Math.min(1, this.aspect); // side of the image, in heights
-    const [wide, high] = [(this.aspect * this.free.width) / shorter, this.free.height / shorter];
+    const shorter = Math.min(1, this.aspect); // shorter side of the image, divided by its height
+    const [relativeWidth, relativeHeight] = [(this.aspect * this.free.width) / shorter, this.free.height / shorter];
     const spheres = [new Sphere(sphere.center, FRAME_MARGIN * sphere.radius)];
-    for (const place of points) spheres.push(new Sphere(place, POINT_MARGIN * sphere.radius));
+    for (const point of points) spheres.push(new Sphere(point, POINT_MARGIN * sphere.radius));
     const isOrthographic = this.camera instanceof OrthographicCamera;
-    const across = extentAlong(spheres, sphere.center, right, back, isOrthographic ? 0 : wide * HALF_FIELD_TANGENT);
-    const along = extentAlong(spheres, sphere.center, up, back, isOrthographic ? 0 : high * HALF_FIELD_TANGENT);
-    this.height = 2 * Math.max(across.half / wide, along.half / high);
+    const slope = isOrthographic ? 0 : HALF_FIELD_TANGENT;
+    const across = extentAlong(spheres, sphere.center, right, back, relativeWidth * slope);
+    const along = extentAlong(spheres, sphere.center, up, back, relativeHeight * slope);
+    this.height = 2 * Math.max(across.half / relativeWidth, along.half / relativeHeight);
     this.target.copy(sphere.center).addScaledVector(right, across.middle).addScaledVector(up, along.middle);
     this.camera.position.copy(this.target).addScaledVector(back, this.height / 2 / HALF_FIELD_TANGENT);
     this.camera.lookAt(this.target);
@@ -71,9 +72,9 @@ export class ViewCamera {
   }
 
   /** Moves target and camera. */
-  shift(by: Vector3): void {
-    this.target.add(by);
-    this.camera.position.add(by);
+  shift(displacement: Vector3): void {
+    this.target.add(displacement);
+    this.camera.position.add(displacement);
   }
 
   /** Sets the clipping planes for objects within `reach` of the target. */
@@ -89,10 +90,10 @@ export class ViewCamera {
   }
 
   /** Size of a pixel at a point, m, in a window of this height. */
-  metresPerPixel(place: Vector3, pixels: number): number {
+  metresPerPixel(point: Vector3, pixels: number): number {
     if (this.camera instanceof OrthographicCamera)
       return (this.camera.top - this.camera.bottom) / this.camera.zoom / pixels;
-    const depth = Math.max(this.camera.near, place.distanceTo(this.camera.position));
+    const depth = Math.max(this.camera.near, point.distanceTo(this.camera.position));
     return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / pixels;
   }
 
@@ -111,18 +112,18 @@ export class ViewCamera {
 }
 
 /**
- * Centre and half size of the image along `axis`, at the depth of `centre`, so that it contains all spheres; the planes
- * that bound it open by `slope` towards `back`.
+ * Centre and half size along `axis` of an image, at the depth of `centre`, that contains all spheres. slope: tangent of
+ * the half field of view, 0 for an orthographic camera; back: direction to the camera.
  */
-function extentAlong(balls: Sphere[], centre: Vector3, axis: Vector3, back: Vector3, slope: number): Extent {
+function extentAlong(spheres: Sphere[], centre: Vector3, axis: Vector3, back: Vector3, slope: number): Extent {
   let [low, high] = [Infinity, -Infinity];
-  const off = new Vector3();
-  for (const ball of balls) {
-    off.copy(ball.center).sub(centre);
-    const nearer = off.dot(back) * slope; // nearer objects need more
-    const reach = ball.radius * Math.hypot(1, slope) + nearer;
-    low = Math.min(low, off.dot(axis) - reach);
-    high = Math.max(high, off.dot(axis) + reach);
+  const offset = new Vector3();
+  for (const sphere of spheres) {
+    offset.copy(sphere.center).sub(centre);
+    const nearer = offset.dot(back) * slope; // objects nearer to the camera need a larger image
+    const reach = sphere.radius * Math.hypot(1, slope) + nearer;
+    low = Math.min(low, offset.dot(axis) - reach);
+    high = Math.max(high, offset.dot(axis) + reach);
   }
   return { middle: (low + high) / 2, half: (high - low) / 2 };
 }
