@@ -1,7 +1,7 @@
 """The exceptions of Mechanik; each message says what is wrong, where, and what to do.
 
-All derive from `MechanikError`. Each also derives from the matching built-in exception (`ValueError`, `KeyError`, ...),
-so callers may catch either.
+All exceptions derive from `MechanikError` and from the matching built-in exception (`ValueError`, `KeyError`, ...), so
+callers may catch either.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class UnknownName(MechanikError, KeyError):
         super().__init__(text)
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, object, list[str]]]:
-        return UnknownName, (self.kind, self.name, self.known)  # so that it can be sent from another process
+        return UnknownName, (self.kind, self.name, self.known)  # the default cannot unpickle three arguments
 
-    def __str__(self) -> str:  # KeyError prints the repr
+    def __str__(self) -> str:  # KeyError would return the repr of the message
         return str(self.args[0])
 
 
 class StructureError(MechanikError, ValueError):
-    """The graph of links and joints does not allow the operation: two parents, a cycle, a name that is in use.
+    """The graph of links and joints does not allow the operation: two parents, a cycle, or a name that is in use.
 
     Args:
         args: the message.
@@ -80,7 +80,7 @@ class InvalidArgument(StructureError, TypeError):
 
 
 class DoFError(MechanikError, ValueError):
-    """Dofs are unsorted, repeated, unknown or not free."""
+    """Dofs are not in order, repeated or unknown, or a joint does not have them."""
 
 
 class LimitsError(MechanikError, ValueError):
@@ -104,7 +104,7 @@ class CouplingError(MechanikError, ValueError):
 
 
 class FormatError(MechanikError, ValueError):
-    """A file or text cannot be read or written; the message names the file and the place in it.
+    """A file or text cannot be read or written; the message names the file and the position in the file.
 
     Args:
         args: the message.
@@ -123,7 +123,7 @@ class MissingExtra(MechanikError, ImportError):
     """An optional dependency is not installed.
 
     Args:
-        need: the feature that needs it, subject of the message.
+        need: the feature that needs the dependency; the subject of the message.
         extra: name of the extra to install.
     """
 
@@ -156,7 +156,7 @@ class NotSolved(MechanikError, RuntimeError):
 
     Args:
         message: the message.
-        solution: the best result of the solver, or the report with the part of the path before the break.
+        solution: the best result of the solver, or the report with the part of the path that can be followed.
 
     Attributes:
         solution: the best result; None after unpickling.
@@ -171,7 +171,7 @@ class NotSolved(MechanikError, RuntimeError):
 
 
 class InvalidOperation(MechanikError, ValueError):
-    """The method does not support the operation, or a limit of it is exceeded; the message says what to do."""
+    """The operation is not supported, or exceeds a limit; the message says what to do."""
 
 
 class BatchMismatch(MechanikError, ValueError):
@@ -183,4 +183,4 @@ class PlanningError(MechanikError, RuntimeError):
 
 
 class KernelsUnavailable(MechanikError, RuntimeError):
-    """The chosen kernel tier is not available on this machine."""
+    """The selected kernel tier is not available on this machine."""

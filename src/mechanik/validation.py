@@ -1,6 +1,6 @@
 """Validation of user input: numbers, vectors, poses, rotations, axes, limits, sizes and generators.
 
-Every function raises an error that names its argument.
+The error of every function names the argument: `label` is the subject of the message.
 """
 
 from __future__ import annotations
@@ -17,54 +17,54 @@ from mechanik.spatial.rotation import is_rotation
 from mechanik.spatial.vector_math import unit
 
 
-def as_vector(values: ArrayLike, size: int, what: str) -> Array:
-    """Convert to a finite float64 vector of length `size`, copied.
+def as_vector(values: ArrayLike, size: int, label: str) -> Array:
+    """Convert to a finite float64 vector of length `size`, as a copy.
 
     Raises:
-        ShapeError: it is not `size` numbers.
+        ShapeError: the argument does not consist of `size` numbers.
         NotFinite: a number is not finite.
     """
     try:
         vector = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} takes {size} numbers, not {values!r}") from None
+        raise ShapeError(f"{label} must have {size} numbers, not {values!r}") from None
     if vector.shape != (size,):
-        raise ShapeError(f"{what} takes {size} numbers, not an array of shape {vector.shape}")
+        raise ShapeError(f"{label} must have {size} numbers, not an array of shape {vector.shape}")
     if not np.isfinite(vector).all():
-        raise NotFinite(f"{what} is {vector.tolist()}; every number must be finite")
+        raise NotFinite(f"{label} is {vector.tolist()}; every number must be finite")
     return vector
 
 
-def as_number(value: object, what: str, allow_infinite: bool = False) -> float:
+def as_number(value: object, label: str, allow_infinite: bool = False) -> float:
     """Convert to a float; infinities are allowed only with `allow_infinite`.
 
     Raises:
-        ShapeError: it is not a number.
-        NotFinite: it is NaN or infinite.
+        ShapeError: the argument is not a number.
+        NotFinite: the number is NaN, or infinite without `allow_infinite`.
     """
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be a number, not {value!r}") from None
+        raise ShapeError(f"{label} must be a number, not {value!r}") from None
     if math.isnan(number) or (math.isinf(number) and not allow_infinite):
-        raise NotFinite(f"{what} is {number}")
+        raise NotFinite(f"{label} is {number}")
     return number
 
 
-def as_numbers(values: tuple[ArrayLike, ...], size: int, what: str, allow_infinite: bool = False) -> list[float]:
-    """Convert `1, 2`, `[1, 2]` or a single number to a list of `size` floats.
+def as_numbers(values: tuple[ArrayLike, ...], size: int, label: str, allow_infinite: bool = False) -> list[float]:
+    """Convert variadic arguments, `1, 2` or `[1, 2]` or a single number, to a list of `size` floats.
 
     Raises:
-        ShapeError: it is not `size` numbers.
+        ShapeError: the arguments are not `size` numbers.
         NotFinite: a number is NaN, or infinite without `allow_infinite`.
     """
     try:
         vector = np.array(values[0] if len(values) == 1 else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be numbers, not {values!r}") from None
+        raise ShapeError(f"{label} must be numbers, not {values!r}") from None
     if vector.ndim > 1 or vector.size != size:
-        raise ShapeError(f"{what}: {vector.size} values for {format_count(size, 'dof')}")
-    return [as_number(value, what, allow_infinite) for value in vector.reshape(-1)]
+        raise ShapeError(f"{label}: {vector.size} values for {format_count(size, 'dof')}")
+    return [as_number(value, label, allow_infinite) for value in vector.reshape(-1)]
 
 
 def read_only(array: Array) -> Array:
@@ -73,19 +73,19 @@ def read_only(array: Array) -> Array:
     return array
 
 
-def format_count(number: int, what: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Format a count with its noun: 1 link, 2 links."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 AxisLike = Literal["x", "y", "z", "-x", "-y", "-z"] | ArrayLike
 
 
-def as_point_or_pose(at: ArrayLike | Pose | None, what: str) -> Array:
+def as_point_or_pose(at: ArrayLike | Pose | None, label: str) -> Array:
     """Convert a point (3,) or a pose to a pose matrix (4, 4); None is the identity.
 
     Raises:
-        ShapeError: it is neither a point nor a pose.
+        ShapeError: the argument is neither a point nor a pose.
         NotFinite: a number is not finite.
         NotARotation: the rotation of the pose is invalid.
     """
@@ -98,13 +98,13 @@ def as_point_or_pose(at: ArrayLike | Pose | None, what: str) -> Array:
     if isinstance(at, Pose):
         return at.matrix
     if shape == (3,):
-        return translation(as_vector(at, 3, f"position of {what!r}"))
+        return translation(as_vector(at, 3, f"position of {label!r}"))
     if shape != (4, 4):
-        raise ShapeError(f"position of {what!r} must be a point (3,) or a pose (4, 4), not {at!r}")
-    return as_pose_matrix(at, f"pose of {what!r}")
+        raise ShapeError(f"position of {label!r} must be a point (3,) or a pose (4, 4), not {at!r}")
+    return as_pose_matrix(at, f"pose of {label!r}")
 
 
-def as_axes_wxyz(axis: AxisLike, what: str) -> Array:
+def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
     """Return the quaternion (4,) that rotates z onto an axis, given as a vector (3,) or by name.
 
     Raises:
@@ -113,103 +113,108 @@ def as_axes_wxyz(axis: AxisLike, what: str) -> Array:
     if isinstance(axis, str):
         sign, letter = (-1.0, axis[1:]) if axis.startswith("-") else (1.0, axis)
         if letter not in ("x", "y", "z"):
-            raise DoFError(f"axis of {what!r} must be x, y, z, -x, -y, -z or a vector, not {axis!r}")
+            raise DoFError(f"axis of {label!r} must be x, y, z, -x, -y, -z or a vector, not {axis!r}")
         direction = sign * np.eye(3)["xyz".index(letter)]
     else:
-        direction = as_vector(axis, 3, f"axis of {what!r}")
+        direction = as_vector(axis, 3, f"axis of {label!r}")
         if np.linalg.norm(direction) < 1e-12:
-            raise DoFError(f"axis of {what!r} is zero; give a vector with a direction")
+            raise DoFError(f"axis of {label!r} is zero; it must be a vector of any length except zero")
     return quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), direction))
 
 
-def as_limits(limits: Any, size: int, what: str) -> list[Array]:
+def as_limits(limits: Any, size: int, label: str) -> list[Array]:
     """Convert (lower, upper), each a number for all dofs or an array over the dofs, to two arrays (size,).
 
     Raises:
-        StructureError: it is not two numbers or two arrays of `size`.
+        StructureError: the argument is neither two numbers nor two arrays of `size` numbers.
     """
     if not hasattr(limits, "__len__") or isinstance(limits, str) or len(limits) != 2:
-        raise StructureError(f"limits of {what!r} are (lower, upper), not {limits!r}")
+        raise StructureError(f"limits of {label!r} must be (lower, upper), not {limits!r}")
     try:
-        return [np.broadcast_to(np.asarray(side, dtype=np.float64), size) for side in limits]
+        return [np.broadcast_to(np.asarray(bound, dtype=np.float64), size) for bound in limits]
     except (TypeError, ValueError):
         raise StructureError(
-            f"limits of {what!r} are two numbers, or two lists of {format_count(size, 'number')}, not {limits!r}"
+            f"limits of {label!r} must be two numbers, or two lists of {format_count(size, 'number')}, not {limits!r}"
         ) from None
 
 
 QUATERNION_TOLERANCE = 1e-3
-"""Largest allowed deviation of a quaternion's length from 1: covers the rounding of text files, not a wrong
-argument."""
+"""Largest deviation of the norm of a quaternion from 1: more than the rounding in text files, less than that of most
+wrong arguments."""
 
 
-def as_point(point: ArrayLike, what: str) -> Array:
+def as_point(point: ArrayLike, label: str) -> Array:
     """Return a finite read-only point (3,)."""
-    return read_only(as_vector(point, 3, what))
+    return read_only(as_vector(point, 3, label))
 
 
-def as_direction(direction: ArrayLike, what: str) -> Array:
-    """Return a read-only unit vector (3,) along a vector of any length but zero."""
-    vector = as_vector(direction, 3, what)
-    # a unit vector keeps every bit, so that saving and loading gives the same numbers
-    return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, what))
+def as_direction(direction: ArrayLike, label: str) -> Array:
+    """Return a read-only unit vector (3,) along a vector of any length except zero."""
+    vector = as_vector(direction, 3, label)
+    # a unit vector is not changed, so that saving and loading gives the same numbers
+    return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, label))
 
 
-def as_quaternion(wxyz: ArrayLike, what: str) -> Array:
+def as_quaternion(wxyz: ArrayLike, label: str) -> Array:
     """Return a read-only unit quaternion wxyz (4,).
 
     Raises:
-        NotARotation: the length differs from 1 by more than `QUATERNION_TOLERANCE`.
+        NotARotation: the norm differs from 1 by more than `QUATERNION_TOLERANCE`.
     """
-    values = as_vector(wxyz, 4, what)
+    values = as_vector(wxyz, 4, label)
     length = float(np.linalg.norm(values))
     if abs(length - 1.0) > QUATERNION_TOLERANCE:
-        raise NotARotation(f"{what} has length {length:.4g}; a quaternion (w, x, y, z) must have length 1")
+        raise NotARotation(f"{label} has length {length:.4g}; a quaternion (w, x, y, z) must have length 1")
     return read_only(quaternion.normalize(values))
 
 
-def as_rotation_matrix(rotation: ArrayLike | Pose, what: str) -> Array:
+def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
     """Return a read-only rotation matrix (3, 3) from a matrix, a quaternion wxyz (4,), a pose (4, 4) or a `Pose`."""
     if isinstance(rotation, Pose):
         return read_only(quaternion.to_matrix(rotation.wxyz))
     try:
         R = np.array(rotation, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
+        raise ShapeError(f"{label} must be a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
     if R.shape == (4,):
-        return read_only(quaternion.to_matrix(as_quaternion(R, what)))
+        return read_only(quaternion.to_matrix(as_quaternion(R, label)))
     if R.shape == (4, 4):
-        return read_only(as_single_pose(R, what)[:3, :3].copy())
+        return read_only(as_single_pose(R, label)[:3, :3].copy())
     if R.shape != (3, 3):
-        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}")
+        raise ShapeError(
+            f"{label} must be a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}"
+        )
     if not np.isfinite(R).all():
-        raise NotFinite(f"{what} has an entry that is not finite")
+        raise NotFinite(f"{label} has an entry that is not finite")
     if not is_rotation(R, 1e-6):
         raise NotARotation(
-            f"{what} is not a rotation: its columns must be perpendicular unit vectors, and it must not mirror"
+            f"{label} is not a rotation: its columns must be perpendicular unit vectors, without a reflection"
         )
     return read_only(R)
 
 
-def as_single_pose(pose: ArrayLike | Pose, what: str) -> Array:
-    """Return a read-only pose (4, 4) from a `Pose` or a matrix; a batch is refused."""
+def as_single_pose(pose: ArrayLike | Pose, label: str) -> Array:
+    """Return a read-only pose (4, 4) from a `Pose` or a matrix; raises `ShapeError` for a batch."""
     if isinstance(pose, Pose):
         return read_only(pose.matrix)
-    X = np.array(as_pose_matrix(pose, what))
+    X = np.array(as_pose_matrix(pose, label))
     if X.ndim != 2:
-        raise ShapeError(f"{what} must be one pose of shape (4, 4), not a batch of shape {X.shape}")
+        raise ShapeError(f"{label} must be one pose of shape (4, 4), not a batch of shape {X.shape}")
     return read_only(X)
 
 
 def as_rng(rng: np.random.Generator) -> np.random.Generator:
-    """Return `rng` if it is a NumPy generator; seeds and None are refused, since a run must be repeatable."""
+    """Return `rng` if it is a NumPy generator; raises `InvalidArgument` for seeds and None.
+
+    A generator is required so that runs can be repeated.
+    """
     if not isinstance(rng, np.random.Generator):
         raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
     return rng
 
 
 def check_sizes(owner: object, *lengths: float) -> None:
-    """Raise unless all sizes are finite numbers and not negative."""
+    """Raise `ShapeError` or `NotFinite` unless all sizes are finite numbers of zero or more."""
     if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
         raise ShapeError(f"{owner}: sizes must be numbers")
     if not all(np.isfinite(length) for length in lengths):
@@ -230,16 +235,16 @@ def as_finite_array(owner: str, values: ArrayLike) -> Array:
     return array
 
 
-def check_positive_lengths(what: str, **lengths: float) -> None:
-    """Raise `StructureError`, with the names of mechanism and dimension, unless each length is positive and finite."""
+def check_positive_lengths(label: str, **lengths: float) -> None:
+    """Raise `StructureError` unless each length is positive and finite; the message names the length."""
     for name, length in lengths.items():
         if not isinstance(length, int | float):
-            raise StructureError(f"{what}: {name} must be a number, not {length!r}")
+            raise StructureError(f"{label}: {name} must be a number, not {length!r}")
         if not (math.isfinite(length) and length > 0):
-            raise StructureError(f"{what}: {name} must be positive and finite, not {length}")
+            raise StructureError(f"{label}: {name} must be positive and finite, not {length}")
 
 
-def check_planar_point(what: str, name: str, point: tuple[float, float]) -> None:
+def check_planar_point(label: str, name: str, point: tuple[float, float]) -> None:
     """Raise `StructureError` unless the point consists of two finite numbers, m."""
     try:
         x, y = point
@@ -247,16 +252,16 @@ def check_planar_point(what: str, name: str, point: tuple[float, float]) -> None
     except (TypeError, ValueError):
         is_finite = False
     if not is_finite:
-        raise StructureError(f"{what}: {name} must be (x, y), two finite numbers, not {point!r}")
+        raise StructureError(f"{label}: {name} must be (x, y), two finite numbers, not {point!r}")
 
 
-def check_finite_angles(what: str, **angles: float) -> None:
+def check_finite_angles(label: str, **angles: float) -> None:
     """Raise `StructureError` unless each angle is a finite number, rad."""
     for name, angle in angles.items():
         if not isinstance(angle, int | float):
-            raise StructureError(f"{what}: {name} must be a number, not {angle!r}")
+            raise StructureError(f"{label}: {name} must be a number, not {angle!r}")
         if not math.isfinite(angle):
-            raise StructureError(f"{what}: {name} must be finite, not {angle}")
+            raise StructureError(f"{label}: {name} must be finite, not {angle}")
 
 
 def check_flags(options: object, *names: str) -> None:

@@ -175,7 +175,7 @@ def test_the_explanation_names_the_deviation_and_the_solver_used_instead():
     assert "Axes 6 and 7 do not intersect (distance 0.088 m): the wrist is not spherical." in text
     assert "the general solver is used" in text
     assert (
-        "It has 5 independent revolute joints; closed forms are implemented for 2, 3, 6 and 7."
+        "The chain has 5 independent revolute joints; closed forms are implemented for 2, 3, 6 and 7."
         in gallery.zalo5().explain()
     )
 
@@ -188,7 +188,7 @@ def test_the_explanation_contains_loops_and_mobility():
         "mobility in this configuration is 1 dof. The count gives -2, but 3 of the constraints are redundant: Z" in text
     )
     bar.q = bar.q + 0.1
-    assert "A loop is open in this configuration" in bar.explain()
+    assert "A loop is not closed in this configuration" in bar.explain()
     text = gallery.make("stewart_platform").explain("platform")
     assert "close 6 loops: 18 scalar constraints" in text
     assert "is 6 dofs, equal to the count" in text
@@ -196,7 +196,7 @@ def test_the_explanation_contains_loops_and_mobility():
 
 def test_the_part_of_a_chain_that_has_a_closed_form_is_found():
     text = gallery.humanoid().explain("left_hand")
-    assert "The part from base 'chest' (left_shoulder.EZ to left_wrist.EX) has one." in text
+    assert "The part from base 'chest' (left_shoulder.EZ to left_wrist.EX) has a closed form." in text
     assert text.endswith("So it has a closed form: S-R-S.")
 
 

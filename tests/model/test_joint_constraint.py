@@ -315,7 +315,7 @@ def test_the_builder_accepts_dofs_by_name():
     [
         (lambda b: b.gear("slide", "left", teeth=(1, 2)), DoFError, "'slide'> must be revolute"),
         (lambda b: b.gear("right", "left", teeth=(0, 2)), ShapeError, "two positive numbers"),
-        (lambda b: b.gear("right", "left", teeth=(1, 2, 3)), ShapeError, "takes 2 numbers"),
+        (lambda b: b.gear("right", "left", teeth=(1, 2, 3)), ShapeError, "must have 2 numbers"),
         (lambda b: b.gear("rigth", "left", teeth=(1, 2)), UnknownName, "Did you mean 'right'"),
         (lambda b: b.rack("right", "left", radius=0.1), DoFError, "'right'> must be prismatic"),
         (lambda b: b.rack("slide", "left", radius=0.0), ShapeError, "it cannot move"),
@@ -391,6 +391,6 @@ def test_a_joint_constraint_on_a_joint_without_child_is_rejected():
     loose = mk.Joint("loose", dof="EZ")
     mechanism.link("body").add_child(loose)
     mk.JointConstraint({loose: 1.0, mechanism.joint("left"): 1.0}, name="cam")
-    message = "<joint constraint 'cam'> contains <joint 'loose'>, which carries no link"
+    message = "<joint constraint 'cam'> contains <joint 'loose'>, which has no child link"
     with pytest.raises(StructureError, match=message):
         mk.Solver(mechanism, mk.PositionGoal("left arm", (1, 0, 0)))

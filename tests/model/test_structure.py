@@ -77,7 +77,7 @@ def test_a_mechanism_with_locked_inputs_has_only_idle_motions(make):
 def test_an_idle_motion_moves_one_part_as_a_rigid_body_and_nothing_else(make):
     mechanism = make()
     details = analyse_structure(mechanism, mechanism.q)
-    for at in (details.here, *details.neighbours):
+    for at in (details.motions_at_q, *details.neighbours):
         placed = NumpyKinematics(mechanism.kinematics, at.q)
         for motion, v in zip(details.idle_motions, details.idle_basis(at).T, strict=True):
             assert np.abs(at.A @ v).max() < 1e-9
@@ -158,8 +158,8 @@ def test_a_roller_in_two_bearings_is_idle():
     builder.revolute("rocker", "ground", "rocker", at=(2.0, 0, 0), value=1.9)
     four_bar = mk.gallery.four_bar()
     q = four_bar.q
-    builder._joint_called("bearing").set_values(q[1] - 0.2)
-    builder._joint_called("rocker").set_values(q[2])
+    builder._find_joint("bearing").set_values(q[1] - 0.2)
+    builder._find_joint("rocker").set_values(q[2])
     builder.close("pin", "coupler", "rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
     analysis = structure(builder.build())
     assert analysis.idle_motions == (("knee", "bearing"),)

@@ -160,9 +160,9 @@ def test_wrong_joint_values_are_refused_by_name():
         JointValues({"weld": 0.1}).relations(mechanism)
     with pytest.raises(DoFError, match="all three"):
         JointValues({"hip.EX": 0.1}).relations(mechanism)
-    with pytest.raises(ShapeError, match="2 given"):
+    with pytest.raises(ShapeError, match="2 values are given"):
         JointValues({"slide": [0.1, 0.2]}).relations(mechanism)
-    with pytest.raises(ShapeError, match="2 given"):
+    with pytest.raises(ShapeError, match="2 values are given"):
         JointValues({"hip": [0.1, 0.2]}).relations(mechanism)
     with pytest.raises(NotARotation, match="length 2"):
         JointValues({"hip": [2, 0, 0, 0]}).relations(mechanism)

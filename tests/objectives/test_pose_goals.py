@@ -296,7 +296,7 @@ NAN = float("nan")
     ("make", "error", "message"),
     [
         (lambda: PositionGoal("body", (0, 0, NAN)), errors.NotFinite, "target point"),
-        (lambda: PositionGoal("body", (0, 0)), errors.ShapeError, "target point takes 3"),
+        (lambda: PositionGoal("body", (0, 0)), errors.ShapeError, "target point must have 3 numbers"),
         (lambda: PositionGoal("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "point of the link"),
         (lambda: PositionGoal("body", "here"), errors.ShapeError, "target point"),
         (lambda: OnLine("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
@@ -306,7 +306,7 @@ NAN = float("nan")
         (lambda: HingeGoal("body", (0, 0, 0), (0, 0, 1), local_axis=(0, 0)), errors.ShapeError, "axis of the link"),
         (lambda: SurfaceGoal("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
         (lambda: OrientationGoal("body", (1, 1, 0, 0)), errors.NotARotation, "length 1.414"),
-        (lambda: OrientationGoal("body", np.diag([1, 1, -1])), errors.NotARotation, "must not mirror"),
+        (lambda: OrientationGoal("body", np.diag([1, 1, -1])), errors.NotARotation, "without a reflection"),
         (lambda: OrientationGoal("body", (1, 0)), errors.ShapeError, "target rotation"),
         (lambda: OrientationGoal("body", np.full((3, 3), NAN)), errors.NotFinite, "target rotation"),
         (lambda: PoseGoal("body", np.zeros((4, 4))), errors.NotARotation, "target of a PoseGoal"),

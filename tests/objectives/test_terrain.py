@@ -134,7 +134,7 @@ def test_the_jacobian_of_a_height_relation_is_its_derivative(mechanism, seed):
         ([[1.0, np.nan], [2, 3]], 1.0, (0, 0), ObjectiveError, r"heights\[0, 1\] .* is nan"),
         (np.zeros((2, 2)), 0.0, (0, 0), ObjectiveError, "cell of a terrain is 0.0"),
         (np.zeros((2, 2)), np.inf, (0, 0), NotFinite, "cell"),
-        (np.zeros((2, 2)), 1.0, (0, 0, 0), ShapeError, "origin of a terrain takes 2 numbers"),
+        (np.zeros((2, 2)), 1.0, (0, 0, 0), ShapeError, "origin of a terrain must have 2 numbers"),
     ],
 )
 def test_wrong_terrains_are_refused_with_the_reason(heights, cell, origin, error, text):

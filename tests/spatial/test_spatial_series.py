@@ -25,9 +25,9 @@ def _exact(angle: float, first: int) -> float:
     [
         (series.sine_ratio, 1),
         (series.cosine_ratio, 2),
-        (series.cubic_rest, 3),
-        (series.quartic_rest, 4),
-        (series.quintic_rest, 5),
+        (series.cubic_remainder, 3),
+        (series.quartic_remainder, 4),
+        (series.quintic_remainder, 5),
     ],
 )
 @settings(max_examples=50)
@@ -44,7 +44,7 @@ def test_the_cotangent_function_has_twelve_digits(angle):
     s = sum((-half * half) ** k / factorial(2 * k + 1) for k in range(30))
     c = sum((-half * half) ** k / factorial(2 * k) for k in range(30))
     exact = float((s - c) / (4 * half * half * s))
-    assert series.cotangent_rest(np.float64(angle)) == pytest.approx(exact, rel=1e-12)
+    assert series.cotangent_remainder(np.float64(angle)) == pytest.approx(exact, rel=1e-12)
 
 
 def test_the_values_at_zero_are_the_limits():
@@ -52,9 +52,9 @@ def test_the_values_at_zero_are_the_limits():
     functions = (
         series.sine_ratio,
         series.cosine_ratio,
-        series.cubic_rest,
-        series.quartic_rest,
-        series.quintic_rest,
-        series.cotangent_rest,
+        series.cubic_remainder,
+        series.quartic_remainder,
+        series.quintic_remainder,
+        series.cotangent_remainder,
     )
     assert [f(zero) for f in functions] == [1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 12]

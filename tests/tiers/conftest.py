@@ -13,6 +13,6 @@ from mechanik.tiers import kernel_modules as modules
 @pytest.fixture
 def use_tier() -> Iterator[Callable[[str], None]]:
     """`mk.use_kernels`, undone after the test."""
-    before = modules._loader.chosen
+    before = modules._loader.selected_tier
     yield mk.use_kernels
-    modules._loader.choose(before)
+    modules._loader.select_tier(before)

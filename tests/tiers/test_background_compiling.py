@@ -214,8 +214,9 @@ def test_changed_helper_in_another_file_invalidates_machine_code(cache: Path, tm
     before = float(run(POSE, cache, copy, tier="jit").split()[-1])
     helper = copy / "kernels" / "nodes.py"
     text = helper.read_text()
-    assert "sign * (1.0 + u * c)" in text
-    helper.write_text(text.replace("sign * (1.0 + u * c)", "7.0 * sign * (1.0 + u * c)"))
+    cosine = "sign * (1.0 + square * cosine_series)"
+    assert cosine in text
+    helper.write_text(text.replace(cosine, f"7.0 * {cosine}"))
     after = float(run(POSE, cache, copy, tier="jit").split()[-1])
     assert after == pytest.approx(7 * before)
 

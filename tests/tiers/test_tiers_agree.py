@@ -138,6 +138,52 @@ def test_distances_agree(use_tier: Callable[[str], None]) -> None:
     np.testing.assert_allclose(*results, rtol=0.0, atol=AGREE)
 
 
+HULL = mk.ConvexMesh(np.random.default_rng(1).normal(size=(12, 3)) * 0.3)
+BODIES = {
+    "sphere": mk.Sphere(0.3),
+    "capsule": mk.Capsule(0.2, 0.6),
+    "box": mk.Box((0.4, 0.5, 0.7)),
+    "cylinder": mk.Cylinder(0.25, 0.6),
+    "hull": HULL,
+}
+OBSTACLES = {
+    "ball": mk.Obstacle(mk.Sphere(0.4), (1.5, 0, 1)),
+    "bar": mk.Obstacle(mk.Capsule(0.2, 0.8), (-1.5, 0, 1), (1, 1, 0, 0)),
+    "block": mk.Obstacle(mk.Box((0.5, 1, 0.5)), (0, 1.5, 1), (1, 0, 0.3, 0)),
+    "drum": mk.Obstacle(mk.Cylinder(0.3, 0.9), (0, -1.5, 1), (1, 0.5, 0, 0)),
+    "stone": mk.Obstacle(HULL, (1.2, 1.2, 1.5)),
+    "floor": mk.Obstacle(mk.HalfSpace(), (0, 0, -0.2), (1, 0.1, 0, 0)),
+    "hills": mk.Obstacle(
+        mk.HeightField(np.random.default_rng(2).uniform(0.0, 0.3, (6, 7)), (3.0, 2.5)), (0.0, 0.0, 0.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize("body", BODIES)
+def test_distances_of_all_kinds_of_shapes_agree(body: str, obstacle: str, use_tier: Callable[[str], None]) -> None:
+    """Apart, touching and one inside the other."""
+    robot = mk.Builder("free body")
+    robot.joint("free", "base", "body", dof=["X", "Y", "Z", "EX", "EY", "EZ"])
+    robot.link("body", collisions=[mk.ShapeInstance(BODIES[body])])
+    mechanism = robot.build()
+    rng = np.random.default_rng(7)
+    offsets = np.repeat([0.02, 0.3, 0.6, 1.2], 2)[:, None] * rng.normal(size=(8, 3))
+    rotations = mk.spatial.quaternion.exp(rng.normal(size=(8, 3)))
+    q = np.hstack([OBSTACLES[obstacle].pose.position + offsets, rotations])
+    results = []
+    for tier in TIERS:
+        use_tier(tier)
+        collider = mk.Collider(mechanism, [OBSTACLES[obstacle]])
+        results.append((collider.distance(q), *collider.distances_and_jacobian(q)))
+    (compiled, _, compiled_jacobians), (plain, _, plain_jacobians) = results
+    apart = compiled > 1e-3
+    np.testing.assert_allclose(plain[apart], compiled[apart], rtol=0.0, atol=AGREE)
+    # the depth is found by iteration, which ends where rounding decides; several directions may be equally short
+    np.testing.assert_allclose(plain[~apart], compiled[~apart], rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(plain_jacobians[apart], compiled_jacobians[apart], rtol=0.0, atol=1e-6)
+
+
 def test_paths_around_obstacles_agree(use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     arm = mk.gallery.planar_3r()

@@ -136,7 +136,7 @@ def names() -> list[str]:
     """List the names of all mechanisms in the gallery.
 
     Returns:
-        The names that `make` takes.
+        The names that `make` accepts.
 
     Example:
         >>> "panda" in mk.gallery.names()

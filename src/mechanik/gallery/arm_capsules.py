@@ -1,7 +1,8 @@
 """Collision capsules around the link meshes of the Panda, UR5 and UR10, and their allowed collisions.
 
-`benchmarks/fit_gallery.py` has fitted them to the collision meshes in the package `example-robot-data` (Franka's and
-Universal Robots' own, Apache-2.0 and BSD), rounded outwards to 0.1 mm: every mesh point is inside a capsule.
+`benchmarks/fit_gallery.py` fitted the capsules to the collision meshes of Franka and Universal Robots in the package
+`example-robot-data` (licences Apache-2.0 and BSD). The capsules are rounded outwards to 0.1 mm, so every mesh point is
+inside a capsule.
 """
 
 from __future__ import annotations
@@ -28,24 +29,32 @@ PANDA_ALLOWED_COLLISIONS = {
         for side in ("left", "right")
     },
 }
-"""Adjacent links, and links of a rigid body.
+"""Adjacent links, and links that form one rigid body.
 
-Links 5 and 7 are checked, although the SRDF in `example-robot-data` disables them: in 2,000 random configurations their
-meshes touch in 105, and their capsules in 228.
+The pair of links 5 and 7 is checked, although the SRDF in `example-robot-data` disables the check: their meshes touch
+in 105 of 2,000 random configurations, and their capsules in 228.
 """
 
-_UR = ("base_link", "shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
-_NEIGHBOURS = dict.fromkeys(pairwise(_UR), "adjacent")
-UR5_ALLOWED_COLLISIONS = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "always"}
+_UR_LINKS = (
+    "base_link",
+    "shoulder_link",
+    "upper_arm_link",
+    "forearm_link",
+    "wrist_1_link",
+    "wrist_2_link",
+    "wrist_3_link",
+)
+_UR_ADJACENT_PAIRS = dict.fromkeys(pairwise(_UR_LINKS), "adjacent")
+UR5_ALLOWED_COLLISIONS = {**_UR_ADJACENT_PAIRS, ("base_link", "upper_arm_link"): "always"}
 """Adjacent links, and base with upper arm.
 
-The capsules of these two touch in all of 2,000 random configurations, so a check would carry no information. Their
-meshes touch in 71 of 2,000; these collisions are not detected.
+The capsules of base and upper arm touch in all of 2,000 random configurations, so a check would always report a
+collision. Their meshes touch in 71 of these configurations; such collisions are not detected.
 """
-UR10_ALLOWED_COLLISIONS = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "never"}
+UR10_ALLOWED_COLLISIONS = {**_UR_ADJACENT_PAIRS, ("base_link", "upper_arm_link"): "never"}
 """Adjacent links, and base with upper arm.
 
-The meshes of these two touch in none of 2,000 random configurations, although their capsules do in 717.
+The meshes of base and upper arm touch in none of 2,000 random configurations, although their capsules touch in 717.
 """
 
 

@@ -13,7 +13,7 @@ from mechanik.spatial.array import Array, ArrayLike
 
 
 def set_home(mechanism: Mechanism, q: ArrayLike | None = None) -> Mechanism:
-    """Move to q (nq,), or stay, and store this as the configuration "home"; return the mechanism."""
+    """Set q (nq,) if it is given, store the present configuration as "home", and return the same mechanism."""
     if q is not None:
         mechanism.q = q
     mechanism.configurations["home"] = mechanism.q
@@ -45,7 +45,7 @@ def rod(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> 
 
 
 def hub(at: ArrayLike, axis: ArrayLike, radius: float, length: float, material: Material) -> ShapeInstance:
-    """Return a cylinder about an axis, centred at a point of the link, as housing of a joint; m."""
+    """Return a cylinder about an axis, centred at a point of the link, as the housing of a joint; m."""
     return ShapeInstance(Cylinder(radius, length), _pose_along(axis, np.asarray(at, dtype=np.float64)), material)
 
 
@@ -68,45 +68,48 @@ def add_default_shapes(
 ) -> Mechanism:
     """Give the root and each link that a joint moves a hub at its joint and capsules to its child joints.
 
-    A capsule first goes perpendicular to the axis of the link's joint, then along it, as robot arms are built. Links
-    that have shapes, and links with a fixed joint, stay as they are.
+    The capsules run first perpendicular to the axis of the link's joint and then parallel to it, as in real robot arms.
+    Links that have shapes, and links with a fixed joint, are not changed.
 
     Args:
         mechanism: the mechanism to change.
-        radius, tip_radius: radii of the capsules at the root and at the last link, interpolated between; m.
-        material: of the capsules.
+        radius, tip_radius: radii of the capsules at the root and at the last link, interpolated for the links between
+            them; m.
+        material: material of the capsules.
         accent: material of the hubs.
 
     Returns:
         The same mechanism.
     """
-    links = [link for link in mechanism.links.values() if _is_body(link) and not link.visuals]
+    links = [link for link in mechanism.links.values() if _is_root_or_moved(link) and not link.visuals]
     for k, link in enumerate(links):
-        thickness = radius + (tip_radius - radius) * k / max(1, len(links) - 1)
-        add_shapes(link, *_body(link, thickness, material, accent))
+        link_radius = radius + (tip_radius - radius) * k / max(1, len(links) - 1)
+        add_shapes(link, *_link_shapes(link, link_radius, material, accent))
     return mechanism
 
 
-def _is_body(link: Link) -> bool:
+def _is_root_or_moved(link: Link) -> bool:
     joint = link.parent
     return not isinstance(joint, Joint) or bool(joint.dof)
 
 
-def _body(link: Link, radius: float, material: Material, accent: Material) -> list[ShapeInstance]:
-    parent_joint, segment = link.parent, capsule
+def _link_shapes(link: Link, radius: float, material: Material, accent: Material) -> list[ShapeInstance]:
+    parent_joint, make_segment = link.parent, capsule
     if isinstance(parent_joint, Joint):
         X_link_joint = inverse(link.matrix)
         start, axis = X_link_joint[:3, 3], X_link_joint[:3, :3] @ parent_joint.axis
         shapes = [hub(start, axis, 1.15 * radius, 2.6 * radius, accent)]
     else:
-        # flat ends, so that nothing extends below the ground
-        start, axis, segment = np.zeros(3), np.array([0.0, 0.0, 1.0]), rod
+        # rods have flat ends, so no shape extends below the ground
+        start, axis, make_segment = np.zeros(3), np.array([0.0, 0.0, 1.0]), rod
         shapes = [hub((0.0, 0.0, 0.25 * radius), axis, 1.6 * radius, 0.5 * radius, accent)]
     for joint in link.children:
         offset = joint.position - start
-        axial = (offset @ axis) * axis
-        corners = [start, start + (offset - axial), start + offset]
-        shapes += [segment(a, b, radius, material) for a, b in pairwise(corners) if np.linalg.norm(b - a) > MIN_LENGTH]
+        axial_offset = (offset @ axis) * axis
+        corners = [start, start + (offset - axial_offset), start + offset]
+        shapes += [
+            make_segment(a, b, radius, material) for a, b in pairwise(corners) if np.linalg.norm(b - a) > MIN_LENGTH
+        ]
     return shapes
 
 
@@ -121,6 +124,7 @@ def _pose_along(axis: ArrayLike, at: Array) -> Pose:
 
 
 Z = np.array([0.0, 0.0, 1.0])
+"""Unit vector along z."""
 
 
 def add_rod(
@@ -128,27 +132,27 @@ def add_rod(
 ) -> float:
     """Add a rod from a universal joint at point `p_a` of link `a` to a spherical closure at point `p_b` of link `b`.
 
-    The rod cannot spin; its z axis points along it. Its joint `<name>_universal` is zero at the present poses of the
-    links.
+    The rod cannot rotate about its own axis, which is z of its frame. Its joint `<name>_universal` is zero at the
+    present poses of the links.
 
     Args:
         robot: the builder; its link poses determine the length.
         name: name of the rod.
         a, b: link names.
         p_a, p_b: points (3,) in the frames of these links; m.
-        radius: m.
-        material: of the rod.
+        radius: radius of the rod; m.
+        material: material of the rod.
 
     Returns:
-        The length, m.
+        The length of the rod, m.
     """
     start, direction, length = _connection(robot, a, p_a, b, p_b)
     robot.universal(
         f"{name}_universal", a, name, at=make_pose(rotation.between(Z, direction), start), limits=(-1.4, 1.4)
     )
     robot.close(f"{name}_ball", name, b, "ball", at=length * Z, onto=p_b)
-    ends = [sphere((0.0, 0.0, z), 1.8 * radius, DARK) for z in (0.0, length)]
-    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), length * Z, radius, material), *ends])
+    end_spheres = [sphere((0.0, 0.0, z), 1.8 * radius, DARK) for z in (0.0, length)]
+    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), length * Z, radius, material), *end_spheres])
     return length
 
 
@@ -165,8 +169,8 @@ def add_hydraulic_cylinder(
 ) -> float:
     """Add a hydraulic cylinder, pinned to link `a`, with its piston pinned to link `b`, both about the links' y axes.
 
-    The value of the joint `<name>_slide` is the distance between the pins. The cylinder's z axis points along it, and
-    its joint `<name>_pin` is zero at the present poses of the links.
+    The value of the joint `<name>_slide` is the distance between the pins. The z axis of the cylinder's frame points
+    along the cylinder, and its joint `<name>_pin` is zero at the present poses of the links.
 
     Args:
         robot: the builder; its link poses determine the length.
@@ -174,8 +178,8 @@ def add_hydraulic_cylinder(
         a, b: link names.
         p_a, p_b: points (3,) in the frames of these links; m.
         stroke: smallest and largest distance between the pins; m.
-        radius: m.
-        material: of the cylinder.
+        radius: radius of the cylinder; m.
+        material: material of the cylinder.
 
     Returns:
         The distance between the pins at the present poses of the links, m.
@@ -188,19 +192,19 @@ def add_hydraulic_cylinder(
         raise StructureError(
             f"{robot.name} cannot be assembled: {name} is {length:g} long, outside {stroke[0]:g} to {stroke[1]:g}"
         )
-    R_axis = rotation.about_y(float(np.arctan2(direction[0], direction[2])))
-    piston, sleeve = f"{name}_piston", 0.85 * stroke[0]
-    robot.revolute(f"{name}_pin", a, name, at=make_pose(R_axis, start), axis="y", limits=(-1.6, 1.6))
+    R_a_cylinder = rotation.about_y(float(np.arctan2(direction[0], direction[2])))
+    piston, sleeve_length = f"{name}_piston", 0.85 * stroke[0]
+    robot.revolute(f"{name}_pin", a, name, at=make_pose(R_a_cylinder, start), axis="y", limits=(-1.6, 1.6))
     robot.prismatic(f"{name}_slide", name, piston, limits=stroke, value=length)
     robot.close(f"{name}_end", piston, b, "pin", onto=p_b, axis="y")
     pin = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK)
-    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve * Z, radius, material), pin])
-    robot.link(piston, visuals=[rod(-0.95 * sleeve * Z, (0.0, 0.0, 0.0), 0.55 * radius, GREY), pin])
+    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve_length * Z, radius, material), pin])
+    robot.link(piston, visuals=[rod(-0.95 * sleeve_length * Z, (0.0, 0.0, 0.0), 0.55 * radius, GREY), pin])
     return length
 
 
 def _connection(robot: Builder, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike) -> tuple[Array, Array, float]:
-    """Return the start point, the vector to a point of link `b`, and its length, in the frame of link `a`; m."""
+    """Return the point `p_a`, the vector from it to `p_b`, and the length of the vector, in the frame of `a`; m."""
     start = np.asarray(p_a, dtype=np.float64)
     X_a_b = inverse(robot.link(a).world_matrix) @ robot.link(b).world_matrix
     direction = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start

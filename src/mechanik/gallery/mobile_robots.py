@@ -28,30 +28,34 @@ from mechanik.validation import check_positive_lengths
 
 Numbers = tuple[float, ...]
 
-# body lengths as ratios of the height, after Drillis and Contini (1966)
+# lengths as ratios of the body height, from Drillis and Contini (1966)
 HIPS, SHOULDERS, NECK, EYES = 0.530, 0.818, 0.850, 0.936
 """Heights above the ground, as ratios of the body height."""
 WAIST = 0.075
 """Height above the hips, as a ratio of the body height."""
 CHEST = SHOULDERS - HIPS - WAIST
-"""From the waist to the shoulders, as a ratio of the body height."""
-HIP_ASIDE, SHOULDER_ASIDE = 0.052, 0.110
-"""Distances of hip and shoulder from the middle, as ratios of the body height."""
+"""Distance from the waist to the shoulders, as a ratio of the body height."""
+HIP_OFFSET, SHOULDER_OFFSET = 0.052, 0.110
+"""Lateral distances of hip and shoulder from the middle, as ratios of the body height."""
 THIGH, SHANK, ANKLE = 0.245, 0.246, 0.039
+"""Lengths of thigh and shank, and height of the ankle above the sole, as ratios of the body height."""
 UPPER_ARM, FOREARM, HAND = 0.186, 0.146, 0.108
+"""Lengths as ratios of the body height."""
 HEEL, TOES = -0.035, 0.117
 """Distances forward from the ankle, as ratios of the body height."""
 
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
-PITCH_ROLL_TWIST = (0.5, -0.5, -0.5, -0.5)
+PITCH_ROLL_TWIST_WXYZ = (0.5, -0.5, -0.5, -0.5)
 """Rotates the joint axes (wxyz) so that z, y, x of the motion are y (pitch), x (roll) and z (twist) of the body.
 
-Euler angles are singular where the middle angle is 90 degrees. For a hip this is a leg spread sideways, which its
-limits exclude; with pitch in the middle it would be a person who sits.
+Euler angles are singular if the middle angle is 90 degrees. With roll as the middle angle of a hip, this means a leg
+that is spread sideways by 90 degrees, which the limits exclude. With pitch as the middle angle, it would mean a sitting
+person.
 """
 
 TRUNK_JOINTS = (
-    # joint, parent link, child link, dofs, position in the parent, axes, lower and upper limits (degrees), home (rad)
+    # joint, parent link, child link, dofs, position in the parent (ratio of the body height), axes (wxyz),
+    # lower and upper limits (degrees), home (rad)
     (
         "waist",
         "pelvis",
@@ -68,20 +72,21 @@ TRUNK_JOINTS = (
 )
 """Joints of the trunk."""
 LEFT_JOINTS = (
-    ("shoulder", "chest", "upper_arm", "EX EY EZ", (0.0, SHOULDER_ASIDE, CHEST), PITCH_ROLL_TWIST,
+    ("shoulder", "chest", "upper_arm", "EX EY EZ", (0.0, SHOULDER_OFFSET, CHEST), PITCH_ROLL_TWIST_WXYZ,
      (-90, -20, -180), (90, 170, 60), (0, 0.15, 0.1)),
     ("elbow", "upper_arm", "forearm", "EY", (0.0, 0.0, -UPPER_ARM), IDENTITY_WXYZ, (-145,), (0,), (-0.5,)),
     ("wrist", "forearm", "hand", "EX EY EZ", (0.0, 0.0, -FOREARM), IDENTITY_WXYZ, (-25, -70, -85), (25, 70, 85), (0,
         0, 0)),
-    ("hip", "pelvis", "thigh", "EX EY EZ", (0.0, HIP_ASIDE, 0.0), PITCH_ROLL_TWIST,
+    ("hip", "pelvis", "thigh", "EX EY EZ", (0.0, HIP_OFFSET, 0.0), PITCH_ROLL_TWIST_WXYZ,
      (-45, -25, -120), (45, 45, 30), (0, 0, -0.25)),
     ("knee", "thigh", "shank", "EY", (0.0, 0.0, -THIGH), IDENTITY_WXYZ, (0,), (150,), (0.5,)),
     ("ankle", "shank", "foot", "EX EY", (0.0, 0.0, -SHANK), IDENTITY_WXYZ, (-25, -35), (25, 50), (0, -0.25)),
 )  # fmt: skip
-"""Joints of the left side, with the same columns; the right side is its mirror image."""
+"""Joints of the left side, with the columns of `TRUNK_JOINTS`; the right side is its mirror image."""
 
 BODIES = {
-    # ratio of the body mass after de Leva (1996), male; ends along z, depth and width as ratios of the height
+    # mass as a ratio of the body mass (de Leva 1996, male); lower end, upper end (along z), depth (x) and width (y) as
+    # ratios of the body height
     "pelvis": (0.1117, -0.02, WAIST, 0.11, 0.17),
     "chest": (0.3229, 0.0, CHEST + 0.03, 0.12, 0.20),
     "head": (0.0694, -0.01, 1.0 - NECK, 0.11, 0.09),
@@ -93,22 +98,22 @@ BODIES = {
     "foot": (0.0137, -ANKLE, 0.0, TOES - HEEL, 0.055),
 }
 """Mass and size of each link."""
-LIMBS = {"upper_arm": ORANGE, "forearm": GREY, "thigh": ORANGE, "shank": GREY}
+LIMB_COLOURS = {"upper_arm": ORANGE, "forearm": GREY, "thigh": ORANGE, "shank": GREY}
 """Colours of the links that are drawn as capsules."""
 
 
 def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
-    """Make a humanoid that stands with slightly bent knees, soles on the ground; x is forward, y left, z up.
+    """Make a humanoid that stands on the ground with slightly bent knees; x is forward, y is left, z is up.
 
     37 dofs: base 6, waist 3, neck 2; each shoulder 3, elbow 1, wrist 3, hip 3, knee 1, ankle 2. The links are `pelvis`,
     `chest`, `head`, `eyes` (x is the gaze direction), and on each side `left_upper_arm`, `left_forearm`, `left_hand`,
     `left_thigh`, `left_shank`, `left_foot`. The frame of a link is at the joint that moves it. At zero no link is
-    rotated: arms and legs point straight down. In hips and shoulders EX is twist, EY roll and EZ pitch. With both feet
-    and both hands fixed, 37 - 24 = 13 dofs remain.
+    rotated, and arms and legs point straight down. In hips and shoulders EX is twist, EY roll and EZ pitch. With both
+    feet and both hands fixed, 37 - 24 = 13 dofs remain.
 
     Args:
-        height: of the body; m.
-        mass: of the body; kg.
+        height: height of the body; m.
+        mass: mass of the body; kg.
 
     Returns:
         The humanoid, with masses and inertias.
@@ -127,71 +132,90 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
     body = Builder("humanoid")
     body.free("base", "world", "pelvis")
     for row in TRUNK_JOINTS:
-        _join(body, height, "", 1.0, *row)
-    for prefix, side in (("left_", 1.0), ("right_", -1.0)):
+        _add_joint(body, height, "", 1.0, *row)
+    for prefix, sign in (("left_", 1.0), ("right_", -1.0)):
         for row in LEFT_JOINTS:
-            _join(body, height, prefix, side, *row)
+            _add_joint(body, height, prefix, sign, *row)
     robot = body.build()
     for name, link in robot.links.items():
-        _dress(link, name.removeprefix("left_").removeprefix("right_"), height, mass)
-    drop = ANKLE * height - float(robot.pose("left_foot")[2, 3])
-    robot.joint("base").set_value("Z", drop)
+        _add_shapes_and_inertia(link, name.removeprefix("left_").removeprefix("right_"), height, mass)
+    base_height = ANKLE * height - float(robot.pose("left_foot")[2, 3])
+    robot.joint("base").set_value("Z", base_height)
     return set_home(robot)
 
 
-def _join(
-    body: Builder, height: float, prefix: str, side: float, name: str, above: str, below: str, dofs: str,
+def _add_joint(
+    body: Builder, height: float, prefix: str, sign: float, name: str, parent_name: str, child_name: str, dofs: str,
     at: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
 ) -> None:  # fmt: skip
-    """Add a joint of the left side, or its mirror image, in which rotations about x and z change their sign."""
-    parent = above if above in ("pelvis", "chest", "head") else prefix + above
-    position = (height * at[0], height * side * at[1], height * at[2])
-    joint = body.joint(prefix + name, parent, prefix + below, dofs.split(), at=position)
+    """Add a joint of the left side (sign 1), or its mirror image (sign -1) with opposite rotations about x and z."""
+    parent = parent_name if parent_name in ("pelvis", "chest", "head") else prefix + parent_name
+    position = (height * at[0], height * sign * at[1], height * at[2])
+    joint = body.joint(prefix + name, parent, prefix + child_name, dofs.split(), at=position)
     joint.axes_wxyz = axes
-    pitch = "EY" if axes == IDENTITY_WXYZ else "EZ"
-    signs = [1.0 if dof.name == pitch else side for dof in joint.dof]
-    ends = [sorted((sign * low, sign * high)) for sign, low, high in zip(signs, lower, upper, strict=True)]
-    joint.set_limits([math.radians(low) for low, _ in ends], [math.radians(high) for _, high in ends])
-    joint.set_values([sign * value for sign, value in zip(signs, home, strict=True)])
+    pitch_dof = "EY" if axes == IDENTITY_WXYZ else "EZ"
+    dof_signs = [1.0 if dof.name == pitch_dof else sign for dof in joint.dof]
+    limits = [
+        sorted((dof_sign * low, dof_sign * high)) for dof_sign, low, high in zip(dof_signs, lower, upper, strict=True)
+    ]
+    joint.set_limits([math.radians(low) for low, _ in limits], [math.radians(high) for _, high in limits])
+    joint.set_values([dof_sign * value for dof_sign, value in zip(dof_signs, home, strict=True)])
 
 
-def _dress(link: Link, kind: str, h: float, mass: float) -> None:
-    """Add shapes, and an inertia of a box with uniform density."""
-    match kind:
+def _add_shapes_and_inertia(link: Link, body_part: str, height: float, mass: float) -> None:
+    """Add shapes, and the inertia of a box with uniform density; `mass` is that of the whole body, kg."""
+    match body_part:
         case "pelvis":
-            add_shapes(link, capsule((0, -HIP_ASIDE * h, 0), (0, HIP_ASIDE * h, 0), 0.045 * h, DARK))
-            add_shapes(link, capsule((0, 0, 0), (0, 0, WAIST * h), 0.05 * h, DARK))
+            add_shapes(link, capsule((0, -HIP_OFFSET * height, 0), (0, HIP_OFFSET * height, 0), 0.045 * height, DARK))
+            add_shapes(link, capsule((0, 0, 0), (0, 0, WAIST * height), 0.05 * height, DARK))
         case "chest":
-            add_shapes(link, capsule((0, 0, 0.02 * h), (0, 0, (CHEST - 0.04) * h), 0.07 * h, BLUE))
+            add_shapes(link, capsule((0, 0, 0.02 * height), (0, 0, (CHEST - 0.04) * height), 0.07 * height, BLUE))
             add_shapes(
-                link, capsule((0, -SHOULDER_ASIDE * h, CHEST * h), (0, SHOULDER_ASIDE * h, CHEST * h), 0.03 * h, BLUE)
+                link,
+                capsule(
+                    (0, -SHOULDER_OFFSET * height, CHEST * height),
+                    (0, SHOULDER_OFFSET * height, CHEST * height),
+                    0.03 * height,
+                    BLUE,
+                ),
             )
         case "head":
             add_shapes(
-                link, capsule((0, 0, 0), (0, 0, 0.05 * h), 0.022 * h, GREY), sphere((0, 0, 0.085 * h), 0.065 * h, WHITE)
+                link,
+                capsule((0, 0, 0), (0, 0, 0.05 * height), 0.022 * height, GREY),
+                sphere((0, 0, 0.085 * height), 0.065 * height, WHITE),
             )
         case "eyes":
-            add_shapes(link, *(sphere((0, y * h, 0), 0.012 * h, DARK) for y in (-0.022, 0.022)))
+            add_shapes(link, *(sphere((0, y * height, 0), 0.012 * height, DARK) for y in (-0.022, 0.022)))
         case "hand":
-            add_shapes(link, block((0, 0, -HAND / 2 * h), (0.025 * h, 0.05 * h, HAND * h), DARK))
+            add_shapes(link, block((0, 0, -HAND / 2 * height), (0.025 * height, 0.05 * height, HAND * height), DARK))
         case "foot":
-            size = ((TOES - HEEL) * h, 0.055 * h, ANKLE * h)
-            add_shapes(link, block(((HEEL + TOES) / 2 * h, 0, -ANKLE / 2 * h), size, DARK))
-        case _ if kind in LIMBS:
-            _, low, _, depth, _ = BODIES[kind]
-            add_shapes(link, capsule((0, 0, 0), (0, 0, low * h), 0.53 * depth * h, LIMBS[kind]))
+            size = ((TOES - HEEL) * height, 0.055 * height, ANKLE * height)
+            add_shapes(link, block(((HEEL + TOES) / 2 * height, 0, -ANKLE / 2 * height), size, DARK))
+        case _ if body_part in LIMB_COLOURS:
+            _, bottom, _, depth, _ = BODIES[body_part]
+            add_shapes(
+                link, capsule((0, 0, 0), (0, 0, bottom * height), 0.53 * depth * height, LIMB_COLOURS[body_part])
+            )
         case _:
             pass
-    if kind in BODIES:
-        share, low, high, depth, width = BODIES[kind]
-        m, x, y, z = share * mass, depth * h, width * h, (high - low) * h
-        inertia = (m / 12 * (y * y + z * z), 0.0, 0.0, m / 12 * (x * x + z * z), 0.0, m / 12 * (x * x + y * y))
-        ahead = (HEEL + TOES) / 2 * h if kind == "foot" else 0.0
-        link.inertial = Inertial(m, Pose((ahead, 0.0, (low + high) / 2 * h)), inertia)
+    if body_part in BODIES:
+        mass_ratio, bottom, top, depth, width = BODIES[body_part]
+        link_mass, x, y, z = mass_ratio * mass, depth * height, width * height, (top - bottom) * height
+        inertia = (
+            link_mass / 12 * (y * y + z * z),
+            0.0,
+            0.0,
+            link_mass / 12 * (x * x + z * z),
+            0.0,
+            link_mass / 12 * (x * x + y * y),
+        )
+        forward = (HEEL + TOES) / 2 * height if body_part == "foot" else 0.0
+        link.inertial = Inertial(link_mass, Pose((forward, 0.0, (bottom + top) / 2 * height)), inertia)
 
 
 HOME_BEND = 0.45
-"""Angle of hips and ankles at home, rad; knees bend by twice this angle, so thigh and shank have the same slope."""
+"""Angle of hips and ankles at home, rad; the knees have twice this angle, so thigh and shank have the same slope."""
 PITCH_AXIS, YAW_AXIS = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 """Axes of hubs that are drawn."""
 
@@ -204,14 +228,14 @@ def biped(
     At home the soles are on the ground. 18 dofs: pelvis 6, and six in each leg: hip yaw, roll and pitch, knee pitch,
     ankle pitch and roll. The ankle joint is passive. Two cranks on the shank rotate about y, and each moves the heel
     through a rod, with a universal joint at the crank and a spherical joint at the foot. Equal crank angles pitch the
-    foot, opposite ones roll it. With level cranks and a level foot, as at zero, each side is a parallelogram.
+    foot, opposite angles roll it. With level cranks and a level foot, as at zero, each side is a parallelogram.
 
     Args:
-        thigh: from hip to knee; m.
-        shank: from knee to ankle; m.
-        hips: distance of the hip joints; m.
+        thigh: distance from hip to knee; m.
+        shank: distance from knee to ankle; m.
+        hips: distance between the hip joints; m.
         crank: length of a crank, and distance of the rod ends behind the ankle; m.
-        width: distance of the two rods of a foot; m.
+        width: distance between the two rods of a foot; m.
 
     Returns:
         The robot, with the links `left_sole` and `right_sole`.
@@ -226,77 +250,96 @@ def biped(
     check_positive_lengths("biped", thigh=thigh, shank=shank, hips=hips, crank=crank, width=width)
     if not 2 * crank < 0.7 * shank:
         raise StructureError(f"biped: cranks of {crank:g} do not fit on shanks of {shank:g}")
-    sole = 0.08
+    sole_height = 0.08
     robot = Builder("biped")
-    height = sole + (thigh + shank) * math.cos(HOME_BEND)
+    height = sole_height + (thigh + shank) * math.cos(HOME_BEND)
     # if thigh and shank differ, the pelvis is in front of the feet or behind them
     robot.free("base", "world", "pelvis", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     robot.link("pelvis", visuals=[block((0.0, 0.0, 0.06), (0.16, hips, 0.10), WHITE)])
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        _leg(robot, side, sign, thigh, shank, hips, crank, width, sole)
+        _add_leg(robot, side, sign, thigh, shank, hips, crank, width, sole_height)
     return set_home(robot.build())
 
 
-def _leg(
+def _add_leg(
     robot: Builder, side: str, sign: float, thigh: float, shank: float, hips: float, crank: float, width: float,
-    sole: float,
+    sole_height: float,
 ) -> None:  # fmt: skip
-    r = 0.03
-    inward, outward = (-0.3, 0.5) if sign > 0 else (-0.5, 0.3)
+    radius = 0.03
+    min_roll, max_roll = (-0.3, 0.5) if sign > 0 else (-0.5, 0.3)
     rows = (
         # joint, parent link, child link, position in the parent (m), axis, limits (rad), home (rad)
         ("hip_yaw", "pelvis", f"{side}_hip", (0.0, sign * hips / 2, 0.0), "z", (-0.8, 0.8), 0.0),
-        ("hip_roll", f"{side}_hip", f"{side}_hip_fork", (0.0, 0.0, 0.0), "x", (inward, outward), 0.0),
+        ("hip_roll", f"{side}_hip", f"{side}_hip_fork", (0.0, 0.0, 0.0), "x", (min_roll, max_roll), 0.0),
         ("hip_pitch", f"{side}_hip_fork", f"{side}_thigh", (0.0, 0.0, 0.0), "y", (-1.9, 0.8), -HOME_BEND),
         ("knee", f"{side}_thigh", f"{side}_shank", (0.0, 0.0, -thigh), "y", (0.0, 2.3), 2 * HOME_BEND),
     )
-    for joint, above, below, at, axis, limits, value in rows:
-        robot.revolute(f"{side}_{joint}", above, below, at=at, axis=axis, limits=limits, value=value)
-    shin, foot = f"{side}_shank", f"{side}_foot"
+    for joint, parent, child, at, axis, limits, value in rows:
+        robot.revolute(f"{side}_{joint}", parent, child, at=at, axis=axis, limits=limits, value=value)
+    shank_link, foot_link = f"{side}_shank", f"{side}_foot"
     robot.universal(
-        f"{side}_ankle", shin, foot, at=(0.0, 0.0, -shank), limits=((-0.4, -0.9), (0.4, 0.6)), value=(0.0, -HOME_BEND)
+        f"{side}_ankle",
+        shank_link,
+        foot_link,
+        at=(0.0, 0.0, -shank),
+        limits=((-0.4, -0.9), (0.4, 0.6)),
+        value=(0.0, -HOME_BEND),
     )
-    motor = -0.3 * shank
-    for name, aside in (("inner", -sign * width / 2), ("outer", sign * width / 2)):
-        arm = f"{side}_{name}_crank"
-        # for pure pitch, rod, crank, shank and heel are a parallelogram, so the crank angle is the foot's pitch
+    crank_z = -0.3 * shank
+    for name, y in (("inner", -sign * width / 2), ("outer", sign * width / 2)):
+        crank_link = f"{side}_{name}_crank"
+        # if the foot only pitches, rod, crank, shank and heel form a parallelogram, so the crank angle is the pitch
         robot.revolute(
-            f"{arm}_joint", shin, arm, at=(0.0, aside, motor), axis="y", limits=(-1.5, 1.5), value=-HOME_BEND
+            f"{crank_link}_joint",
+            shank_link,
+            crank_link,
+            at=(0.0, y, crank_z),
+            axis="y",
+            limits=(-1.5, 1.5),
+            value=-HOME_BEND,
         )
         robot.link(
-            arm,
+            crank_link,
             visuals=[
-                hub((0, 0, 0), PITCH_AXIS, 0.5 * crank, 0.4 * r, DARK),
-                capsule((0, 0, 0), (-crank, 0, 0), 0.3 * r, ORANGE),
+                hub((0, 0, 0), PITCH_AXIS, 0.5 * crank, 0.4 * radius, DARK),
+                capsule((0, 0, 0), (-crank, 0, 0), 0.3 * radius, ORANGE),
             ],
         )
-        add_rod(robot, f"{side}_{name}_rod", arm, (-crank, 0.0, 0.0), foot, (-crank, aside, 0.0), 0.2 * r, GREY)
-    robot.link(f"{side}_hip", visuals=[hub((0.0, 0.0, 0.0), YAW_AXIS, 1.4 * r, 2 * r, DARK)])
-    robot.link(f"{side}_hip_fork", visuals=[hub((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.2 * r, 3 * r, DARK)])
+        add_rod(
+            robot, f"{side}_{name}_rod", crank_link, (-crank, 0.0, 0.0), foot_link, (-crank, y, 0.0), 0.2 * radius, GREY
+        )
+    robot.link(f"{side}_hip", visuals=[hub((0.0, 0.0, 0.0), YAW_AXIS, 1.4 * radius, 2 * radius, DARK)])
+    robot.link(f"{side}_hip_fork", visuals=[hub((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.2 * radius, 3 * radius, DARK)])
     robot.link(
         f"{side}_thigh",
-        visuals=[hub((0, 0, 0), PITCH_AXIS, 1.3 * r, 3 * r, DARK), capsule((0, 0, 0), (0, 0, -thigh), r, BLUE)],
-    )
-    bar = hub((0.0, 0.0, motor), PITCH_AXIS, 0.4 * r, width, DARK)
-    robot.link(
-        shin,
         visuals=[
-            hub((0, 0, 0), PITCH_AXIS, 1.3 * r, 3 * r, DARK),
-            capsule((0, 0, 0), (0, 0, -shank), 0.7 * r, BLUE),
-            bar,
+            hub((0, 0, 0), PITCH_AXIS, 1.3 * radius, 3 * radius, DARK),
+            capsule((0, 0, 0), (0, 0, -thigh), radius, BLUE),
         ],
     )
-    heel = capsule((-crank, -width / 2, 0.0), (-crank, width / 2, 0.0), 0.4 * r, DARK)
-    plate = block((0.03, 0.0, -sole + 0.01), (0.22, width, 0.02), GREY)
-    stem = [capsule((0, 0, 0), (0, 0, -sole + 0.02), 0.6 * r, GREY), capsule((0, 0, 0), (-crank, 0, 0), 0.4 * r, GREY)]
-    robot.link(foot, visuals=[plate, heel, *stem])
-    robot.fixed(f"{side}_sole_joint", foot, f"{side}_sole", at=(0.0, 0.0, -sole))
+    axle = hub((0.0, 0.0, crank_z), PITCH_AXIS, 0.4 * radius, width, DARK)
+    robot.link(
+        shank_link,
+        visuals=[
+            hub((0, 0, 0), PITCH_AXIS, 1.3 * radius, 3 * radius, DARK),
+            capsule((0, 0, 0), (0, 0, -shank), 0.7 * radius, BLUE),
+            axle,
+        ],
+    )
+    heel = capsule((-crank, -width / 2, 0.0), (-crank, width / 2, 0.0), 0.4 * radius, DARK)
+    plate = block((0.03, 0.0, -sole_height + 0.01), (0.22, width, 0.02), GREY)
+    foot_bars = [
+        capsule((0, 0, 0), (0, 0, -sole_height + 0.02), 0.6 * radius, GREY),
+        capsule((0, 0, 0), (-crank, 0, 0), 0.4 * radius, GREY),
+    ]
+    robot.link(foot_link, visuals=[plate, heel, *foot_bars])
+    robot.fixed(f"{side}_sole_joint", foot_link, f"{side}_sole", at=(0.0, 0.0, -sole_height))
 
 
 HOME_HIP_PITCH, HOME_KNEE_PITCH = -0.55, 2.0
-"""Pitch at home, rad: the thigh goes up and out, the shank down, and the ankle compensates both."""
+"""Pitch at home, rad: the thigh points up and outwards, the shank down, and the ankle compensates both angles."""
 SOLE_HEIGHT = 0.08
-"""From the sole to the ankle's roll axis, as a ratio of the shank's length."""
+"""Distance from the sole to the roll axis of the ankle, as a ratio of the shank length."""
 RADIAL_AXIS, LEG_PITCH_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 """Axes in the frame of a leg, whose x points away from the body."""
 
@@ -305,15 +348,15 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
     """Make a six-legged walker like JPL's ATHLETE: a floating hexagonal body and six legs of six joints, 42 dofs.
 
     The joints of a leg are hip yaw and pitch, knee pitch and roll, ankle pitch and roll. Six joints determine the full
-    pose of a foot, so with all six feet fixed the body keeps its six dofs. Legs are numbered counterclockwise from the
-    leg along x. The frame of `foot1` is at its sole; at home its x points away from the body, and all soles are on the
-    ground, z = 0.
+    pose of a foot, so the body can still move in all six dofs if all six feet are fixed. Legs are numbered
+    counterclockwise from the leg along x. The frame of `foot1` is at its sole; at home its x points away from the body,
+    and all soles are on the ground, z = 0.
 
     Args:
-        radius: from the centre of the body to a hip's yaw axis; m.
-        hip: from there to the hip's pitch axis; m.
-        thigh: from the pitch axis of the hip to that of the knee; m.
-        shank: from the pitch axis of the knee to that of the ankle; m.
+        radius: distance from the centre of the body to the yaw axis of a hip; m.
+        hip: distance from the yaw axis to the pitch axis of a hip; m.
+        thigh: distance from the pitch axis of the hip to that of the knee; m.
+        shank: distance from the pitch axis of the knee to that of the ankle; m.
 
     Returns:
         The robot, with the links `foot1` to `foot6`.
@@ -327,54 +370,63 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
         (43, 42)
     """
     check_positive_lengths("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
-    sole = SOLE_HEIGHT * shank
-    height = sole + thigh * math.sin(HOME_HIP_PITCH) + shank * math.sin(HOME_HIP_PITCH + HOME_KNEE_PITCH)
-    if height <= sole:
+    sole_height = SOLE_HEIGHT * shank
+    height = sole_height + thigh * math.sin(HOME_HIP_PITCH) + shank * math.sin(HOME_HIP_PITCH + HOME_KNEE_PITCH)
+    if height <= sole_height:
         raise StructureError(f"walker cannot stand: a thigh of {thigh:g} lifts a shank of {shank:g} off the ground")
     robot = Builder("walker")
     robot.free("base", "world", "body", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
-    r = 0.06 * thigh
+    tube_radius = 0.06 * thigh
     for k in range(6):
-        R = rotation.about_z(math.radians(60.0 * k))
-        n = k + 1
-        legs = (
+        R_body_leg = rotation.about_z(math.radians(60.0 * k))
+        number = k + 1
+        rows = (
             # joint, parent link, child link, pose or position in the parent (m), axis, limit (rad), home (rad)
-            ("hip_yaw", "body", "hip", make_pose(R, R @ (radius, 0.0, 0.0)), "z", 1.2, 0.0),
+            ("hip_yaw", "body", "hip", make_pose(R_body_leg, R_body_leg @ (radius, 0.0, 0.0)), "z", 1.2, 0.0),
             ("hip_pitch", "hip", "thigh", (hip, 0.0, 0.0), "y", 1.6, HOME_HIP_PITCH),
             ("knee_pitch", "thigh", "knee", (thigh, 0.0, 0.0), "y", 2.7, HOME_KNEE_PITCH),
             ("knee_roll", "knee", "shank", (0.0, 0.0, 0.0), "x", 3.0, 0.0),
             ("ankle_pitch", "shank", "ankle", (shank, 0.0, 0.0), "y", 2.7, -HOME_HIP_PITCH - HOME_KNEE_PITCH),
             ("ankle_roll", "ankle", "tarsus", (0.0, 0.0, 0.0), "x", 1.6, 0.0),
         )
-        for joint, above, below, at, axis, max_angle, value in legs:
-            parent = above if above == "body" else f"{above}{n}"
+        for joint, parent_name, child_name, at, axis, max_angle, value in rows:
+            parent = parent_name if parent_name == "body" else f"{parent_name}{number}"
             robot.revolute(
-                f"{joint}{n}", parent, f"{below}{n}", at=at, axis=axis, limits=(-max_angle, max_angle), value=value
+                f"{joint}{number}",
+                parent,
+                f"{child_name}{number}",
+                at=at,
+                axis=axis,
+                limits=(-max_angle, max_angle),
+                value=value,
             )
-        robot.fixed(f"sole{n}", f"tarsus{n}", f"foot{n}", at=(0.0, 0.0, -sole))
+        robot.fixed(f"sole{number}", f"tarsus{number}", f"foot{number}", at=(0.0, 0.0, -sole_height))
         robot.link(
-            f"hip{n}",
-            visuals=[hub((0, 0, 0), (0, 0, 1), 1.8 * r, 3 * r, DARK), capsule((0, 0, 0), (hip, 0, 0), r, DARK)],
-        )
-        robot.link(
-            f"thigh{n}",
+            f"hip{number}",
             visuals=[
-                hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * r, 3 * r, DARK),
-                capsule((0, 0, 0), (thigh, 0, 0), r, ORANGE),
+                hub((0, 0, 0), (0, 0, 1), 1.8 * tube_radius, 3 * tube_radius, DARK),
+                capsule((0, 0, 0), (hip, 0, 0), tube_radius, DARK),
             ],
         )
-        robot.link(f"knee{n}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * r, 3 * r, DARK)])
-        robot.link(f"shank{n}", visuals=[capsule((0, 0, 0), (shank, 0, 0), 0.8 * r, BLUE)])
-        robot.link(f"ankle{n}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, r, 2.4 * r, DARK)])
-        foot = [
-            capsule((0, 0, 0), (0, 0, -0.6 * sole), 0.7 * r, GREY),
-            hub((0, 0, -0.8 * sole), (0, 0, 1), 2 * r, 0.4 * sole, DARK),
+        robot.link(
+            f"thigh{number}",
+            visuals=[
+                hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * tube_radius, 3 * tube_radius, DARK),
+                capsule((0, 0, 0), (thigh, 0, 0), tube_radius, ORANGE),
+            ],
+        )
+        robot.link(f"knee{number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * tube_radius, 3 * tube_radius, DARK)])
+        robot.link(f"shank{number}", visuals=[capsule((0, 0, 0), (shank, 0, 0), 0.8 * tube_radius, BLUE)])
+        robot.link(f"ankle{number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, tube_radius, 2.4 * tube_radius, DARK)])
+        tarsus_shapes = [
+            capsule((0, 0, 0), (0, 0, -0.6 * sole_height), 0.7 * tube_radius, GREY),
+            hub((0, 0, -0.8 * sole_height), (0, 0, 1), 2 * tube_radius, 0.4 * sole_height, DARK),
         ]
-        robot.link(f"tarsus{n}", visuals=foot)
+        robot.link(f"tarsus{number}", visuals=tarsus_shapes)
     corners = [radius * (rotation.about_z(math.radians(60.0 * k)) @ np.array(RADIAL_AXIS)) for k in range(6)]
-    frame = [capsule(corners[k - 1], corners[k], r, GREY) for k in range(6)]
-    deck = block((0.0, 0.0, r), (radius, radius, r), GREY)
-    robot.link("body", visuals=[*frame, deck])
+    frame_tubes = [capsule(corners[k - 1], corners[k], tube_radius, GREY) for k in range(6)]
+    deck = block((0.0, 0.0, tube_radius), (radius, radius, tube_radius), GREY)
+    robot.link("body", visuals=[*frame_tubes, deck])
     return set_home(robot.build())
 
 
@@ -385,25 +437,25 @@ WHEELS = ("front_left", "middle_left", "rear_left", "front_right", "middle_right
 
 
 def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clearance: float = 0.6) -> Mechanism:
-    """Make a rocker-bogie rover (D. B. Bickler 1989), about as large as those on Mars; x is forward, z up.
+    """Make a rocker-bogie rover (D. B. Bickler 1989), about as large as the rovers on Mars; x is forward, z is up.
 
-    On each side a rocker rotates on the body and carries the front wheel; behind, it carries a bogie with the middle
-    and the rear wheel. A bar across the body, which rotates about its vertical centre axis, is connected by rods to the
-    tops of both rockers: when a rocker goes up, the other goes down, and the body's pitch is the mean of theirs (a
-    differential). As it is a real linkage, the two angles are opposite only up to terms of fourth order: at 0.3 rad
-    they differ by 0.001 rad.
+    On each side a rocker rotates on the body. It has the front wheel at its front end, and at its rear end a bogie with
+    the middle and the rear wheel. A bar across the body, which rotates about its vertical centre axis, is connected by
+    rods to the tops of both rockers: when one rocker goes up, the other goes down, and the pitch of the body is the
+    mean of the pitch of the two rockers (a differential). Because the differential is a linkage of rods, the two rocker
+    angles are opposite only up to terms of fourth order: at 0.3 rad their magnitudes differ by 0.001 rad.
 
-    15 dofs: body 6, differential 1, bogies 2, wheels 6. For given x, y and heading on any terrain, the other six
-    (height, roll, pitch, differential, bogies) are as many as the wheel contacts.
+    15 dofs: body 6, differential 1, bogies 2, wheels 6. For given x, y and heading on any terrain, six further dofs
+    remain (height, roll, pitch, differential, bogies), one for each wheel contact.
 
     Args:
-        wheelbase: from the front axles to the rear axles; m.
-        track: from the centres of the left wheels to those of the right wheels; m.
+        wheelbase: distance from the front axles to the rear axles; m.
+        track: distance from the centres of the left wheels to those of the right wheels; m.
         wheel: wheel radius; m.
         clearance: height of the rockers' pivots above the axles; m.
 
     Returns:
-        The robot; `WHEELS` in its module lists the links of the wheels.
+        The robot; `mechanik.gallery.mobile_robots.WHEELS` lists the links of the wheels.
 
     Raises:
         StructureError: a length is invalid, or the wheels are too large for the wheelbase.
@@ -415,48 +467,68 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
     check_positive_lengths("rover", wheelbase=wheelbase, track=track, wheel=wheel, clearance=clearance)
     if not 2 * wheel < wheelbase / 2:
         raise StructureError(f"rover: wheels of radius {wheel:g} do not fit into a wheelbase of {wheelbase:g}")
-    half, aside, arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
-    low = 0.3 * clearance
-    # rocker pivots are slightly ahead of the middle, bogie pivots below and behind, halfway between their wheels
-    pivot = 0.1 * half
-    r = 0.05 * clearance
+    half_wheelbase, rocker_y, rocker_arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
+    bogie_height = 0.3 * clearance
+    # rocker pivots are slightly in front of the middle; bogie pivots are lower, halfway between the rear two wheels
+    pivot_x = 0.1 * half_wheelbase
+    radius = 0.05 * clearance
     robot = Builder("rover")
     robot.free("base", "world", "body", value=(0.0, 0.0, wheel + clearance, 0.0, 0.0, 0.0))
-    # the body frame has the height of the rockers' axis, the bar that of their tops, so that the rods are along x
-    robot.revolute("bar_joint", "body", "bar", at=(pivot - half / 2, 0.0, arm), limits=(-0.5, 0.5))
+    # the body frame is at the height of the rocker axes, the bar at the height of their tops, so the rods are along x
+    robot.revolute("bar_joint", "body", "bar", at=(pivot_x - half_wheelbase / 2, 0.0, rocker_arm), limits=(-0.5, 0.5))
     for side, sign, colour in (("left", 1.0, RED), ("right", -1.0, BLUE)):
         rocker, bogie = f"{side}_rocker", f"{side}_bogie"
-        robot.revolute(f"{rocker}_joint", "body", rocker, at=(pivot, sign * aside, 0.0), axis="y", limits=(-0.7, 0.7))
-        p_bogie = (-half / 2 - pivot, 0.0, low - clearance)
+        robot.revolute(
+            f"{rocker}_joint", "body", rocker, at=(pivot_x, sign * rocker_y, 0.0), axis="y", limits=(-0.7, 0.7)
+        )
+        p_bogie = (-half_wheelbase / 2 - pivot_x, 0.0, bogie_height - clearance)
         robot.revolute(f"{bogie}_joint", rocker, bogie, at=p_bogie, axis="y", limits=(-0.9, 0.9))
-        outward = sign * (track / 2 - aside)
-        places = {
-            "front": (rocker, (half - pivot, outward, -clearance)),
-            "middle": (bogie, (half / 2, outward, -low)),
-            "rear": (bogie, (-half / 2, outward, -low)),
+        wheel_y = sign * (track / 2 - rocker_y)
+        wheel_positions = {
+            "front": (rocker, (half_wheelbase - pivot_x, wheel_y, -clearance)),
+            "middle": (bogie, (half_wheelbase / 2, wheel_y, -bogie_height)),
+            "rear": (bogie, (-half_wheelbase / 2, wheel_y, -bogie_height)),
         }
-        for where, (link, at) in places.items():
-            robot.revolute(f"{where}_{side}_axle", link, f"{where}_{side}", at=at, axis="y")
-            robot.link(f"{where}_{side}", visuals=[
+        for row, (link, at) in wheel_positions.items():
+            robot.revolute(f"{row}_{side}_axle", link, f"{row}_{side}", at=at, axis="y")
+            robot.link(f"{row}_{side}", visuals=[
                 hub((0.0, 0.0, 0.0), AXLE_AXIS, wheel, 0.8 * wheel, DARK),
                 hub((0.0, 0.0, 0.0), AXLE_AXIS, 0.35 * wheel, 0.86 * wheel, GREY),
             ])  # fmt: skip
-        knee = (half - pivot, 0.0, -0.55 * clearance)
-        top = (0.0, 0.0, arm)
-        front = places["front"][1]
-        robot.link(rocker, visuals=[
-            hub((0.0, 0.0, 0.0), AXLE_AXIS, 2.2 * r, 4 * r, DARK), capsule((0.0, 0.0, 0.0), top, r, colour),
-            capsule((0.0, 0.0, 0.0), p_bogie, r, colour), capsule((0.0, 0.0, 0.0), knee, r, colour),
-            capsule(knee, (front[0], 0.0, front[2]), r, colour), capsule((front[0], 0.0, front[2]), front, r, colour),
-        ])  # fmt: skip
-        spread = [capsule((0.0, 0.0, 0.0), (x, 0.0, -low), r, ORANGE) for x in (-half / 2, half / 2)]
-        axles = [capsule((x, 0.0, -low), (x, outward, -low), r, ORANGE) for x in (-half / 2, half / 2)]
-        robot.link(bogie, visuals=[hub((0.0, 0.0, 0.0), AXLE_AXIS, 1.8 * r, 4 * r, DARK), *spread, *axles])
-        add_rod(robot, f"{side}_rod", rocker, top, "bar", (0.0, sign * aside, 0.0), 0.6 * r, GREY)
-    robot.link("bar", visuals=[
-        capsule((0.0, -aside, 0.0), (0.0, aside, 0.0), r, WHITE), hub((0.0, 0.0, 0.0), (0, 0, 1), 2 * r, 4 * r, DARK)
-    ])  # fmt: skip
-    size = (1.1 * half, 1.5 * aside, 0.45 * arm + 2 * r)
-    axle = capsule((pivot, -aside, 0.0), (pivot, aside, 0.0), r, DARK)
-    robot.link("body", visuals=[block((0.0, 0.0, arm - 2 * r - size[2] / 2), size, WHITE), axle])
+        knee = (half_wheelbase - pivot_x, 0.0, -0.55 * clearance)
+        rocker_top = (0.0, 0.0, rocker_arm)
+        front_wheel = wheel_positions["front"][1]
+        robot.link(
+            rocker,
+            visuals=[
+                hub((0.0, 0.0, 0.0), AXLE_AXIS, 2.2 * radius, 4 * radius, DARK),
+                capsule((0.0, 0.0, 0.0), rocker_top, radius, colour),
+                capsule((0.0, 0.0, 0.0), p_bogie, radius, colour),
+                capsule((0.0, 0.0, 0.0), knee, radius, colour),
+                capsule(knee, (front_wheel[0], 0.0, front_wheel[2]), radius, colour),
+                capsule((front_wheel[0], 0.0, front_wheel[2]), front_wheel, radius, colour),
+            ],
+        )
+        bogie_arms = [
+            capsule((0.0, 0.0, 0.0), (x, 0.0, -bogie_height), radius, ORANGE)
+            for x in (-half_wheelbase / 2, half_wheelbase / 2)
+        ]
+        axles = [
+            capsule((x, 0.0, -bogie_height), (x, wheel_y, -bogie_height), radius, ORANGE)
+            for x in (-half_wheelbase / 2, half_wheelbase / 2)
+        ]
+        robot.link(
+            bogie, visuals=[hub((0.0, 0.0, 0.0), AXLE_AXIS, 1.8 * radius, 4 * radius, DARK), *bogie_arms, *axles]
+        )
+        add_rod(robot, f"{side}_rod", rocker, rocker_top, "bar", (0.0, sign * rocker_y, 0.0), 0.6 * radius, GREY)
+    robot.link(
+        "bar",
+        visuals=[
+            capsule((0.0, -rocker_y, 0.0), (0.0, rocker_y, 0.0), radius, WHITE),
+            hub((0.0, 0.0, 0.0), (0, 0, 1), 2 * radius, 4 * radius, DARK),
+        ],
+    )
+    body_size = (1.1 * half_wheelbase, 1.5 * rocker_y, 0.45 * rocker_arm + 2 * radius)
+    axle = capsule((pivot_x, -rocker_y, 0.0), (pivot_x, rocker_y, 0.0), radius, DARK)
+    robot.link("body", visuals=[block((0.0, 0.0, rocker_arm - 2 * radius - body_size[2] / 2), body_size, WHITE), axle])
     return set_home(robot.build())

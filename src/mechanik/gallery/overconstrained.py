@@ -1,4 +1,4 @@
-"""Overconstrained spatial loops, which move although the mobility count denies it: Bennett's and Sarrus's linkages."""
+"""Overconstrained spatial loops, which move although the Gruebler count gives no dof: those of Bennett and Sarrus."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from mechanik.validation import check_finite_angles, check_positive_lengths
 def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, angle: float = 1.0) -> Mechanism:
     """Make Bennett's linkage (G. T. Bennett 1903): four hinges, neither parallel nor concurrent, with 1 dof.
 
-    Opposite bars are equal: crank and rocker have a length and a twist, coupler and ground have another. The loop moves
-    only because length / sin(twist) is the same for all four bars, which determines the other length. For the angles t1
-    of the crank and t2 of the coupler, tan(t1/2) tan(t2/2) = sin((other_twist + twist)/2) / sin((other_twist -
-    twist)/2). The rocker rotates like the crank, in the opposite direction. The Gruebler count gives -2.
+    Opposite bars are equal: crank and rocker have the same length and twist, and so have coupler and ground. The loop
+    moves only because length / sin(twist) is the same for all four bars, which determines the length of coupler and
+    ground. The angles t1 of the crank and t2 of the coupler satisfy
+    tan(t1/2) tan(t2/2) = sin((other_twist + twist)/2) / sin((other_twist - twist)/2).
+    The rocker rotates by the same angle as the crank in the opposite direction. The Gruebler count gives -2.
 
     Args:
-        length: of crank and rocker, between their hinges; m.
+        length: distance between the hinges of the crank, and of the rocker; m.
         twist: angle between the hinge axes of crank and rocker; rad, between 0 and pi.
         other_twist: angle between the hinge axes of coupler and ground; rad, between 0 and pi, different from `twist`.
         angle: crank angle for the assembly; rad.
@@ -47,35 +48,39 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
     if math.isclose(twist, other_twist, rel_tol=1e-6):
         raise StructureError(f"bennett: twist and other_twist must differ, but both are {twist:g}")
     other_length = length * math.sin(other_twist) / math.sin(twist)
-    half = 0.5 * angle
+    half_angle = 0.5 * angle
     ratio = math.sin(0.5 * (other_twist + twist)) / math.sin(0.5 * (other_twist - twist))
-    second_angle = 2 * math.atan2(ratio * math.cos(half), math.sin(half))
+    coupler_angle = 2 * math.atan2(ratio * math.cos(half_angle), math.sin(half_angle))
 
-    X_short, X_long = _along(length, twist), _along(other_length, other_twist)
-    r = 0.03 * (length + other_length)
+    X_crank_hinge, X_coupler_hinge = _second_hinge_pose(length, twist), _second_hinge_pose(other_length, other_twist)
+    radius = 0.03 * (length + other_length)
     loop = Builder("bennett")
     loop.revolute("crank_joint", "ground", "crank", value=angle)
-    loop.revolute("coupler_joint", "crank", "coupler", at=X_short, value=second_angle)
-    loop.revolute("rocker_joint", "coupler", "rocker", at=X_long, value=-angle)
-    loop.close("closing_joint", "rocker", "ground", "pin", at=X_short, onto=inverse(X_long))
-    loop.link("ground", visuals=_twisted(inverse(X_long), r, GREY))
-    for name, X, material in (("crank", X_short, RED), ("coupler", X_long, ORANGE), ("rocker", X_short, BLUE)):
-        loop.link(name, visuals=_twisted(X, r, material))
+    loop.revolute("coupler_joint", "crank", "coupler", at=X_crank_hinge, value=coupler_angle)
+    loop.revolute("rocker_joint", "coupler", "rocker", at=X_coupler_hinge, value=-angle)
+    loop.close("closing_joint", "rocker", "ground", "pin", at=X_crank_hinge, onto=inverse(X_coupler_hinge))
+    loop.link("ground", visuals=_bar_shapes(inverse(X_coupler_hinge), radius, GREY))
+    for name, X, material in (
+        ("crank", X_crank_hinge, RED),
+        ("coupler", X_coupler_hinge, ORANGE),
+        ("rocker", X_crank_hinge, BLUE),
+    ):
+        loop.link(name, visuals=_bar_shapes(X, radius, material))
     return set_home(loop.build())
 
 
 def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechanism:
     """Make Sarrus's linkage (P. F. Sarrus 1853): a platform on two hinged legs that moves up and down without rotation.
 
-    It was the first linkage that converts rotation to an exact straight line. Each leg is two plates with three
+    It was the first linkage that converts rotation to an exact straight line. Each leg has two plates and three
     parallel hinges. The legs are at a right angle, along x and y, with their knees outwards. The Gruebler count of the
-    loop of six hinges is 0, but it has 1 dof. The link "top", the middle of the platform, is 2 plate sin(angle) above
-    the base.
+    loop of six hinges is 0, but the loop has 1 dof. The link "top", the middle of the platform, is 2 * plate *
+    sin(angle) above the base.
 
     Args:
-        width: of base and platform, which are square; m.
+        width: side length of base and platform, which are square; m.
         plate: length of each of the four plates, between its hinges; m.
-        angle: of the lower plates above the base for the assembly; rad, between 0 and pi/2.
+        angle: angle of the lower plates above the base for the assembly; rad, between 0 and pi/2.
 
     Returns:
         The linkage.
@@ -91,39 +96,39 @@ def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechan
     check_positive_lengths("sarrus", width=width, plate=plate, angle=angle)
     if not angle < math.pi / 2:
         raise StructureError(f"sarrus: angle must be between 0 (flat) and pi/2 (stretched), not {angle:g}")
-    thick = 0.04 * width
-    edge = (0.5 * width, 0.0, 0.0)
-    side = make_pose(rotation.about_z(math.pi / 2), np.zeros(3))
-    legs = (("x", np.eye(4)), ("y", side))
+    thickness = 0.04 * width
+    edge_position = (0.5 * width, 0.0, 0.0)
+    X_base_y_leg = make_pose(rotation.about_z(math.pi / 2), np.zeros(3))
+    legs = (("x", np.eye(4)), ("y", X_base_y_leg))
     lift = Builder("sarrus")
     for name, X_base_leg in legs:
         lower, upper = f"lower_{name}", f"upper_{name}"
-        at = X_base_leg @ make_pose(np.eye(3), edge)
+        at = X_base_leg @ make_pose(np.eye(3), edge_position)
         lift.revolute(f"{lower}_joint", "base", lower, at=at, axis="-y", value=angle)
         lift.revolute(f"{upper}_joint", lower, upper, at=(plate, 0.0, 0.0), axis="-y", value=math.pi - 2 * angle)
         material = RED if name == "x" else BLUE
         for link in (lower, upper):
-            hinge = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), thick, 0.8 * width, DARK)
-            lift.link(link, visuals=[block((0.5 * plate, 0.0, 0.0), (plate, 0.6 * width, thick), material), hinge])
-    end = (plate, 0.0, 0.0)
-    lift.revolute("platform_joint", "upper_x", "platform", at=end, axis="-y", value=angle - math.pi)
+            hinge = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), thickness, 0.8 * width, DARK)
+            lift.link(link, visuals=[block((0.5 * plate, 0.0, 0.0), (plate, 0.6 * width, thickness), material), hinge])
+    plate_end = (plate, 0.0, 0.0)
+    lift.revolute("platform_joint", "upper_x", "platform", at=plate_end, axis="-y", value=angle - math.pi)
     X_platform_top = make_pose(np.eye(3), (-0.5 * width, 0.0, 0.0))
     lift.fixed("top_joint", "platform", "top", at=X_platform_top)
-    onto = X_platform_top @ side @ make_pose(np.eye(3), edge)
-    lift.close("closing_joint", "upper_y", "platform", "pin", at=end, onto=onto, axis="-y")
-    slab = (width, width, thick)
-    lift.link("base", visuals=[block((0.0, 0.0, -thick), slab, GREY)])
-    lift.link("platform", visuals=[block((-0.5 * width, 0.0, thick), slab, ORANGE)])
+    onto = X_platform_top @ X_base_y_leg @ make_pose(np.eye(3), edge_position)
+    lift.close("closing_joint", "upper_y", "platform", "pin", at=plate_end, onto=onto, axis="-y")
+    slab_size = (width, width, thickness)
+    lift.link("base", visuals=[block((0.0, 0.0, -thickness), slab_size, GREY)])
+    lift.link("platform", visuals=[block((-0.5 * width, 0.0, thickness), slab_size, ORANGE)])
     return set_home(lift.build())
 
 
-def _along(length: float, twist: float) -> Array:
-    """Return the pose (4, 4) of a bar's second hinge in its first: a shift along x and a rotation about it."""
+def _second_hinge_pose(length: float, twist: float) -> Array:
+    """Return the pose (4, 4) of a bar's second hinge in its first: a translation along x and a rotation about x."""
     return make_pose(rotation.about_x(twist), (length, 0.0, 0.0))
 
 
-def _twisted(X: Array, radius: float, material: Material) -> list[ShapeInstance]:
-    """Return a capsule between the hinges of a bar, and an axle in each."""
-    ends = (np.eye(4), X)
-    axles = [hub(end[:3, 3], end[:3, 2], 0.7 * radius, 5 * radius, DARK) for end in ends]
-    return [capsule((0.0, 0.0, 0.0), X[:3, 3], radius, material), *axles]
+def _bar_shapes(X_second_hinge: Array, radius: float, material: Material) -> list[ShapeInstance]:
+    """Return a capsule between the hinges of a bar, and an axle in each hinge; X (4, 4) is the second hinge."""
+    hinge_poses = (np.eye(4), X_second_hinge)
+    axles = [hub(X_hinge[:3, 3], X_hinge[:3, 2], 0.7 * radius, 5 * radius, DARK) for X_hinge in hinge_poses]
+    return [capsule((0.0, 0.0, 0.0), X_second_hinge[:3, 3], radius, material), *axles]

@@ -31,17 +31,17 @@ def stewart_platform(
 
     The legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees. Each leg has a
     universal joint, a prismatic joint whose value is the leg length, and a spherical joint at its end. The platform is
-    floating, so its pose is part of q. The lengths follow from the pose in closed form; given lengths have up to 40
-    poses (M. Raghavan 1991; P. Dietmaier 1998 has a platform with 40 real ones).
+    floating, so its pose is part of q. The lengths follow from the pose in closed form. For given lengths there are up
+    to 40 poses (M. Raghavan 1991; P. Dietmaier 1998 describes a platform with 40 real poses).
 
     Args:
-        base_radius, platform_radius: of the circles of the leg ends; m.
-        height: of the platform at home; m.
+        base_radius, platform_radius: radii of the circles of the leg ends; m.
+        height: height of the platform at home; m.
         stroke: smallest and largest leg length; m.
         ends: "closure" uses the spherical joints as closures (24 dofs before closing); "joint" adds them as joints that
             are welded to the platform (42 dofs before closing).
-        legs: "ups" legs begin with a universal joint; "sps" legs begin with a spherical joint and can spin about
-            themselves: 12 dofs, of which six move the platform.
+        legs: "ups" legs begin with a universal joint. "sps" legs begin with a spherical joint and can rotate about
+            their own axis: the robot has 12 dofs, and six of them move the platform.
 
     Returns:
         The robot, with 6 dofs for "ups" legs.
@@ -71,18 +71,18 @@ def stewart_platform(
     robot = Builder("stewart_platform")
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     for k in range(6):
-        middle, side = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
-        p_base = _on_circle(base_radius, middle + side * 15)
-        p_platform = _on_circle(platform_radius, middle + side * 45)
-        reach = p_platform + height * Z - p_base
-        length = float(np.linalg.norm(reach))
+        pair_angle, sign = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
+        p_base = _on_circle(base_radius, pair_angle + sign * 15)
+        p_platform = _on_circle(platform_radius, pair_angle + sign * 45)
+        leg_vector = p_platform + height * Z - p_base
+        length = float(np.linalg.norm(leg_vector))
         if not shortest <= length <= longest:
             raise StructureError(
                 f"stewart_platform cannot be assembled: at this height leg {k + 1} is {length:g} long, "
                 f"outside its stroke {shortest:g} to {longest:g}"
             )
-        R_base_leg = rotation.between(Z, reach)
-        leg, piston, ending = f"leg{k + 1}", f"piston{k + 1}", f"ball{k + 1}"
+        R_base_leg = rotation.between(Z, leg_vector)
+        leg, piston, ball_link = f"leg{k + 1}", f"piston{k + 1}", f"ball{k + 1}"
         if legs == "ups":
             robot.universal(f"{leg}_universal", "base", leg, at=make_pose(R_base_leg, p_base), limits=(-1.2, 1.2))
         else:
@@ -91,14 +91,16 @@ def stewart_platform(
         if ends == "closure":
             robot.close(f"{leg}_ball", piston, "platform", "ball", onto=p_platform)
         else:
-            turn = euler.euler_from_matrix(R_base_leg.T, order="zyx", axes="moving")[::-1]
-            robot.spherical(f"{leg}_ball", piston, ending, value=turn)
-            robot.close(f"{leg}_weld", ending, "platform", "weld", onto=p_platform)
-            robot.link(ending, visuals=[sphere((0.0, 0.0, 0.0), 0.012, DARK)])
-        sleeve = 0.9 * shortest
-        tip = [sphere((0.0, 0.0, 0.0), 0.012, DARK)] if ends == "closure" else []
-        robot.link(leg, visuals=[sphere((0.0, 0.0, 0.0), 0.016, DARK), rod((0.0, 0.0, 0.0), sleeve * Z, 0.011, BLUE)])
-        robot.link(piston, visuals=[rod((shortest - longest) * 0.6 * Z, (0.0, 0.0, 0.0), 0.006, GREY), *tip])
+            ball_angles = euler.euler_from_matrix(R_base_leg.T, order="zyx", axes="moving")[::-1]
+            robot.spherical(f"{leg}_ball", piston, ball_link, value=ball_angles)
+            robot.close(f"{leg}_weld", ball_link, "platform", "weld", onto=p_platform)
+            robot.link(ball_link, visuals=[sphere((0.0, 0.0, 0.0), 0.012, DARK)])
+        sleeve_length = 0.9 * shortest
+        tip_shapes = [sphere((0.0, 0.0, 0.0), 0.012, DARK)] if ends == "closure" else []
+        robot.link(
+            leg, visuals=[sphere((0.0, 0.0, 0.0), 0.016, DARK), rod((0.0, 0.0, 0.0), sleeve_length * Z, 0.011, BLUE)]
+        )
+        robot.link(piston, visuals=[rod((shortest - longest) * 0.6 * Z, (0.0, 0.0, 0.0), 0.006, GREY), *tip_shapes])
     robot.link("base", visuals=[hub((0.0, 0.0, -0.02), Z, 1.1 * base_radius, 0.02, GREY)])
     robot.link("platform", visuals=[hub((0.0, 0.0, 0.018), Z, 1.1 * platform_radius, 0.012, ORANGE)])
     return set_home(robot.build())
@@ -114,16 +116,16 @@ def delta_robot(
 ) -> Mechanism:
     """Make a delta robot (R. Clavel 1985): three arms move a platform through parallelograms, without rotation.
 
-    The base is at the origin, the platform below it. Each arm rotates about a horizontal axis; positive is down. Each
-    forearm is two parallel rods, with a universal joint at the arm and a spherical joint at the platform, so that no
-    rod can spin.
+    The base is at the origin, the platform below it. Each arm rotates about a horizontal axis; a positive angle moves
+    it down. Each forearm consists of two parallel rods, with a universal joint at the arm and a spherical joint at the
+    platform, so that no rod can rotate about its own axis.
 
     Args:
         base_radius: distance of the arms' joints from the centre; m.
         arm, forearm: lengths; m.
         platform_radius: distance of the rods' ends from the centre of the platform; m.
-        width: distance of the two rods of a forearm; m.
-        angle: of all three arms for the assembly; rad.
+        width: distance between the two rods of a forearm; m.
+        angle: angle of all three arms for the assembly; rad.
 
     Returns:
         The robot, with 3 dofs.
@@ -143,41 +145,49 @@ def delta_robot(
         platform_radius=platform_radius,
         width=width,
     )
-    outward = base_radius + arm * math.cos(angle) - platform_radius
-    if not abs(outward) < forearm:
-        raise StructureError(f"delta_robot cannot be assembled: forearms of {forearm:g} do not span {outward:g}")
-    drop = math.sqrt(forearm**2 - outward**2)
-    depth = arm * math.sin(angle) + drop
-    # direction of a rod in the frame of its arm, whose x is along the arm and y along its axis
-    along_rod = rotation.about_y(angle).T @ np.array([-outward, 0.0, -drop])
-    R_arm_rod = rotation.between(Z, along_rod)
+    rod_inward = base_radius + arm * math.cos(angle) - platform_radius
+    if not abs(rod_inward) < forearm:
+        raise StructureError(f"delta_robot cannot be assembled: forearms of {forearm:g} m do not span {rod_inward:g} m")
+    rod_drop = math.sqrt(forearm**2 - rod_inward**2)
+    depth = arm * math.sin(angle) + rod_drop
+    # vector along a rod in the frame of its arm, whose x is along the arm and whose y is the joint axis
+    rod_vector = rotation.about_y(angle).T @ np.array([-rod_inward, 0.0, -rod_drop])
+    R_arm_rod = rotation.between(Z, rod_vector)
 
-    r = 0.012
+    radius = 0.012
     robot = Builder("delta_robot")
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, -depth, 0.0, 0.0, 0.0))
-    spokes = [hub((0.0, 0.0, 0.0), Z, platform_radius, 0.015, ORANGE)]
+    platform_shapes = [hub((0.0, 0.0, 0.0), Z, platform_radius, 0.015, ORANGE)]
     for k in range(3):
-        R = rotation.about_z(math.radians(120.0 * k))
+        R_base_arm = rotation.about_z(math.radians(120.0 * k))
         name = f"arm{k + 1}"
-        at = make_pose(R, R @ (base_radius, 0.0, 0.0))
-        robot.revolute(f"{name}_joint", "base", name, at=at, axis="y", limits=(-0.9, 1.6), value=angle)
+        X_base_arm = make_pose(R_base_arm, R_base_arm @ (base_radius, 0.0, 0.0))
+        robot.revolute(f"{name}_joint", "base", name, at=X_base_arm, axis="y", limits=(-0.9, 1.6), value=angle)
         elbows = [np.array([arm, y, 0.0]) for y in (-width / 2, width / 2)]
-        motor = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 2 * r, 5 * r, DARK)
+        motor = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 2 * radius, 5 * radius, DARK)
         robot.link(
             name,
-            visuals=[motor, capsule((0, 0, 0), (arm, 0, 0), 1.4 * r, BLUE), capsule(elbows[0], elbows[1], r, BLUE)],
+            visuals=[
+                motor,
+                capsule((0, 0, 0), (arm, 0, 0), 1.4 * radius, BLUE),
+                capsule(elbows[0], elbows[1], radius, BLUE),
+            ],
         )
-        ends = [R @ (platform_radius, y, 0.0) for y in (-width / 2, width / 2)]
-        spokes.append(capsule(ends[0], ends[1], 0.8 * r, ORANGE))
+        ends = [R_base_arm @ (platform_radius, y, 0.0) for y in (-width / 2, width / 2)]
+        platform_shapes.append(capsule(ends[0], ends[1], 0.8 * radius, ORANGE))
         for side, elbow, end in zip("ab", elbows, ends, strict=True):
             forearm_rod = f"rod{k + 1}{side}"
             robot.universal(
-                f"{forearm_rod}_universal", name, forearm_rod, at=make_pose(R_arm_rod, elbow), limits=(-1.5, 1.5)
+                f"{forearm_rod}_universal",
+                name,
+                forearm_rod,
+                at=make_pose(R_arm_rod, elbow),
+                limits=(-1.5, 1.5),
             )
             robot.close(f"{forearm_rod}_ball", forearm_rod, "platform", "ball", at=forearm * Z, onto=end)
-            robot.link(forearm_rod, visuals=[capsule((0.0, 0.0, 0.0), forearm * Z, 0.5 * r, GREY)])
+            robot.link(forearm_rod, visuals=[capsule((0.0, 0.0, 0.0), forearm * Z, 0.5 * radius, GREY)])
     robot.link("base", visuals=[hub((0.0, 0.0, 0.03), Z, base_radius, 0.03, WHITE)])
-    robot.link("platform", visuals=spokes)
+    robot.link("platform", visuals=platform_shapes)
     return set_home(robot.build())
 
 
@@ -188,8 +198,8 @@ def _on_circle(radius: float, degrees: float) -> Array:
 
 STRUT_AXIS = np.array([0.0, 0.0, 1.0])
 """Direction of a strut in its own frame."""
-PAIR_BASE, PAIR_PLATFORM = 13.0, 15.0
-"""Half the angle between two neighbouring joints, degrees; pairs on the base alternate with pairs on the platform."""
+BASE_HALF_ANGLE, PLATFORM_HALF_ANGLE = 13.0, 15.0
+"""Half the angle between the two joints of a pair, degrees; pairs on the base alternate with pairs on the platform."""
 
 
 def hexapod(
@@ -202,13 +212,13 @@ def hexapod(
 
     Each strut has a universal joint, a cylindrical joint (a spindle that slides and rotates), and a second universal
     joint. If the spindles could not rotate, the platform could not move. At home all struts have the same length. From
-    there, in a single direction at a time, the platform moves 20 mm sideways and 8 mm up and down, tilts by 10 degrees
-    and rotates by 20 degrees. The platform is floating, so its pose is part of q.
+    home, in one direction at a time, the platform can move 20 mm sideways and 8 mm up and down, tilt by 10 degrees and
+    rotate by 20 degrees. The platform is floating, so its pose is part of q.
 
     Args:
-        base_radius, platform_radius: of the circles of the universal joints; m.
-        height: distance of the circles at home; m.
-        travel: change of strut length in each direction from home; m.
+        base_radius, platform_radius: radii of the circles of the universal joints; m.
+        height: distance between the circles at home; m.
+        travel: largest change of the strut length from home, in each direction; m.
 
     Returns:
         The robot.
@@ -226,33 +236,42 @@ def hexapod(
     robot = Builder("hexapod")
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     for k in range(6):
-        middle, side = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
-        p_base = _point_on_circle(base_radius, middle + side * PAIR_BASE)
-        p_platform = _point_on_circle(platform_radius, middle + side * (60.0 - PAIR_PLATFORM))
-        reach = p_platform + height * STRUT_AXIS - p_base
-        length = float(np.linalg.norm(reach))
+        pair_angle, sign = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
+        p_base = _point_on_circle(base_radius, pair_angle + sign * BASE_HALF_ANGLE)
+        p_platform = _point_on_circle(platform_radius, pair_angle + sign * (60.0 - PLATFORM_HALF_ANGLE))
+        strut_vector = p_platform + height * STRUT_AXIS - p_base
+        length = float(np.linalg.norm(strut_vector))
         if not travel < 0.5 * length:
-            raise StructureError(f"hexapod: travel is {travel:g}, but struts of {length:g} change by less than half")
+            raise StructureError(
+                f"hexapod: travel is {travel:g}; it must be less than half the strut length of {length:g}"
+            )
         stroke = (length - travel, length + travel)
         strut, spindle = f"strut{k + 1}", f"spindle{k + 1}"
-        R_base_strut = rotation.between(STRUT_AXIS, reach)
+        R_base_strut = rotation.between(STRUT_AXIS, strut_vector)
         robot.universal(f"{strut}_cardan", "base", strut, at=make_pose(R_base_strut, p_base), limits=(-0.8, 0.8))
         robot.cylindrical(
             f"{strut}_slide", strut, spindle, limits=((stroke[0], -math.pi), (stroke[1], math.pi)), value=(length, 0.0)
         )
         robot.close(f"{strut}_upper_cardan", spindle, "platform", "universal", onto=make_pose(R_base_strut, p_platform))
-        r = 0.1 * platform_radius
-        sleeve = 0.75 * stroke[0]
+        radius = 0.1 * platform_radius
+        sleeve_length = 0.75 * stroke[0]
         robot.link(
-            strut, visuals=[sphere((0.0, 0.0, 0.0), 1.2 * r, DARK), rod((0.0, 0.0, 0.0), sleeve * STRUT_AXIS, r, BLUE)]
+            strut,
+            visuals=[
+                sphere((0.0, 0.0, 0.0), 1.2 * radius, DARK),
+                rod((0.0, 0.0, 0.0), sleeve_length * STRUT_AXIS, radius, BLUE),
+            ],
         )
         robot.link(
             spindle,
-            visuals=[rod(-0.6 * stroke[0] * STRUT_AXIS, (0.0, 0.0, 0.0), 0.5 * r, GREY), sphere((0, 0, 0), r, DARK)],
+            visuals=[
+                rod(-0.6 * stroke[0] * STRUT_AXIS, (0.0, 0.0, 0.0), 0.5 * radius, GREY),
+                sphere((0, 0, 0), radius, DARK),
+            ],
         )
-    slab = 0.2 * platform_radius
-    robot.link("base", visuals=[hub((0.0, 0.0, -slab), STRUT_AXIS, 1.25 * base_radius, slab, GREY)])
-    robot.link("platform", visuals=[hub((0.0, 0.0, slab), STRUT_AXIS, 1.2 * platform_radius, slab, WHITE)])
+    thickness = 0.2 * platform_radius
+    robot.link("base", visuals=[hub((0.0, 0.0, -thickness), STRUT_AXIS, 1.25 * base_radius, thickness, GREY)])
+    robot.link("platform", visuals=[hub((0.0, 0.0, thickness), STRUT_AXIS, 1.2 * platform_radius, thickness, WHITE)])
     return set_home(robot.build())
 
 
@@ -272,14 +291,14 @@ def planar_3rrr(
     """Make a planar 3-RRR robot: three two-bar arms with motors at the base move and rotate a platform in the plane.
 
     The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin, and so are the
-    pins on the platform, whose centre is the link "tool". All elbows are bent in the same direction. Given motor angles
-    have up to six platform poses (K. Hunt 1983; C. Gosselin, J. Sefrioui 1991).
+    pins on the platform, whose centre is the link "tool". All elbows are bent in the same direction. For given motor
+    angles there are up to six platform poses (K. Hunt 1983; C. Gosselin, J. Sefrioui 1991).
 
     Args:
-        base_radius, platform_radius: of the circles of motors and pins; m.
+        base_radius, platform_radius: radii of the circles of motors and pins; m.
         arm, forearm: lengths of the bars; m.
         position: (x, y) of the platform for the assembly; m.
-        angle: of the platform for the assembly; rad.
+        angle: angle of the platform for the assembly; rad.
 
     Returns:
         The robot, with 3 dofs.
@@ -300,9 +319,9 @@ def planar_3rrr(
     points = {"middle": position}
     bars = {"ground": tuple(f"motor{k}" for k in (1, 2, 3))}
     for k in (1, 2, 3):
-        spoke = math.radians(120 * k - 30)
-        motor = points[f"motor{k}"] = polar_point((0.0, 0.0), base_radius, spoke)
-        pin = points[f"pin{k}"] = polar_point(position, platform_radius, spoke + angle)
+        spoke_angle = math.radians(120 * k - 30)
+        motor = points[f"motor{k}"] = polar_point((0.0, 0.0), base_radius, spoke_angle)
+        pin = points[f"pin{k}"] = polar_point(position, platform_radius, spoke_angle + angle)
         points[f"elbow{k}"] = intersect_circles(gallery_name, motor, arm, pin, forearm)
         bars[f"arm{k}"] = (f"motor{k}", f"elbow{k}")
         bars[f"forearm{k}"] = (f"elbow{k}", f"pin{k}")

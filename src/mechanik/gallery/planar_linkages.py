@@ -1,7 +1,7 @@
 """Planar linkages: four-bar, five-bar and six-bar linkages, slider-crank, pantograph, straight-line and leg mechanisms.
 
-All are assembled in closed form by circle intersections, so their loops are closed when they are made. The legs move in
-the plane x forward, z up; the others in the plane z = 0.
+All linkages are assembled in closed form by circle intersections, so their loops are closed from the beginning. The leg
+mechanisms move in the plane of x (forward) and z (up), the other linkages in the plane z = 0.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-ro
 """Types of four-bar linkages by Grashof's rule."""
 
 CHANGE_POINT_TOLERANCE = 1e-12
-"""Ratio to the longest bar; sums of lengths that differ by less are equal, so the linkage is a change-point mechanism.
-"""
+"""Ratio to the longest bar. Two sums of lengths that differ by less are treated as equal, so the linkage is a
+change-point mechanism."""
 
 
 def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) -> FourBarKind:
@@ -45,7 +45,7 @@ def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) ->
         "double-crank": crank and rocker both make full revolutions (the ground is the shortest bar).
         "rocker-crank": the rocker makes full revolutions, the crank oscillates.
         "double-rocker": both oscillate; only the coupler can make full revolutions.
-        "change-point": the two sums are equal, so the linkage can lie flat, and two branches start there.
+        "change-point": the two sums are equal, so all bars can be collinear; two branches meet in this configuration.
         "triple-rocker": no bar makes full revolutions.
 
     Raises:
@@ -57,23 +57,23 @@ def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) ->
     """
     check_positive_lengths("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
     lengths = {"ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker}
-    shortest, middle, long, longest = sorted(lengths.values())
-    if longest >= shortest + middle + long:
+    shortest, second, third, longest = sorted(lengths.values())
+    if longest >= shortest + second + third:
         raise StructureError(
             f"four_bar_kind: a bar of {longest:g} is as long as the other three together; it cannot move"
         )
-    spare = (middle + long) - (shortest + longest)
-    if abs(spare) <= CHANGE_POINT_TOLERANCE * longest:
+    margin = (second + third) - (shortest + longest)
+    if abs(margin) <= CHANGE_POINT_TOLERANCE * longest:
         return "change-point"
-    if spare < 0:
+    if margin < 0:
         return "triple-rocker"
-    kinds: dict[str, FourBarKind] = {
+    kind_by_shortest_bar: dict[str, FourBarKind] = {
         "ground": "double-crank",
         "crank": "crank-rocker",
         "coupler": "double-rocker",
         "rocker": "rocker-crank",
     }
-    return kinds[min(lengths, key=lambda bar: lengths[bar])]
+    return kind_by_shortest_bar[min(lengths, key=lambda bar: lengths[bar])]
 
 
 def four_bar(
@@ -86,16 +86,16 @@ def four_bar(
 ) -> Mechanism:
     """Make a four-bar linkage: crank, coupler and rocker on the ground; all joints rotate about z.
 
-    The crank's pivot is at the origin, the rocker's at x = ground. `four_bar_kind` tells which bars make full
-    revolutions. With ground = coupler and crank = rocker it is a parallelogram, whose coupler does not rotate.
-    Assembled with elbow "down" and the crank above the ground, it is an antiparallelogram, whose cranks rotate in
-    opposite directions.
+    The pivot of the crank is at the origin, the pivot of the rocker at x = ground. `four_bar_kind` classifies linkages
+    by the bars that make full revolutions. With ground = coupler and crank = rocker the linkage is a parallelogram,
+    whose coupler does not rotate. Assembled with elbow "down" and the crank above the ground, it is an
+    antiparallelogram, whose crank and rocker rotate in opposite directions.
 
     Args:
         ground, crank, coupler, rocker: lengths of the bars; m.
         angle: crank angle for the assembly; rad.
-        elbow: side of the line from the crank's tip to the rocker's pivot on which coupler and rocker meet: "up" is its
-            left, "down" its right.
+        elbow: side of the line from the tip of the crank to the pivot of the rocker on which coupler and rocker meet:
+            "up" is the left side, "down" the right side.
 
     Returns:
         The linkage, with 1 dof.
@@ -112,25 +112,28 @@ def four_bar(
     check_finite_angles("four_bar", angle=angle)
     if elbow not in ("up", "down"):
         raise StructureError(f"four_bar: elbow must be 'up' or 'down', not {elbow!r}")
-    knee, rocker_pivot = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
-    up = elbow == "up"
-    tip = (
-        intersect_circles("four_bar", knee, coupler, rocker_pivot, rocker)
-        if up
-        else intersect_circles("four_bar", rocker_pivot, rocker, knee, coupler)
+    crank_tip, rocker_pivot = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
+    is_elbow_up = elbow == "up"
+    coupler_tip = (
+        intersect_circles("four_bar", crank_tip, coupler, rocker_pivot, rocker)
+        if is_elbow_up
+        else intersect_circles("four_bar", rocker_pivot, rocker, crank_tip, coupler)
     )
-    coupler_turn, rocker_angle = wrap_angle(direction_angle(knee, tip) - angle), direction_angle(rocker_pivot, tip)
+    coupler_angle, rocker_angle = (
+        wrap_angle(direction_angle(crank_tip, coupler_tip) - angle),
+        direction_angle(rocker_pivot, coupler_tip),
+    )
 
-    r = 0.02 * ground
+    radius = 0.02 * ground
     loop = Builder("four_bar")
     loop.revolute("crank_joint", "ground", "crank", value=angle)
-    loop.revolute("coupler_joint", "crank", "coupler", at=(crank, 0.0, 0.0), value=coupler_turn)
+    loop.revolute("coupler_joint", "crank", "coupler", at=(crank, 0.0, 0.0), value=coupler_angle)
     loop.revolute("rocker_joint", "ground", "rocker", at=(ground, 0.0, 0.0), value=rocker_angle)
     loop.close("closing_joint", "coupler", "rocker", "pin", at=(coupler, 0.0, 0.0), onto=(rocker, 0.0, 0.0))
-    loop.link("ground", visuals=[capsule((0.0, 0.0, -2 * r), (ground, 0.0, -2 * r), r, GREY)])
-    loop.link("crank", visuals=_bar(crank, r, RED))
-    loop.link("coupler", visuals=_bar(coupler, r, ORANGE))
-    loop.link("rocker", visuals=_bar(rocker, r, BLUE))
+    loop.link("ground", visuals=[capsule((0.0, 0.0, -2 * radius), (ground, 0.0, -2 * radius), radius, GREY)])
+    loop.link("crank", visuals=_bar_shapes(crank, radius, RED))
+    loop.link("coupler", visuals=_bar_shapes(coupler, radius, ORANGE))
+    loop.link("rocker", visuals=_bar_shapes(rocker, radius, BLUE))
     return set_home(loop.build())
 
 
@@ -139,7 +142,7 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
 
     Args:
         crank, rod: lengths; m.
-        offset: y of the slider's line; the crank's pivot is at the origin; m.
+        offset: y of the slider's line, m; the pivot of the crank is at the origin.
         angle: crank angle for the assembly; rad.
 
     Returns:
@@ -155,25 +158,33 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
     """
     check_positive_lengths("slider_crank", crank=crank, rod=rod)
     check_finite_angles("slider_crank", angle=angle)
-    knee = (crank * math.cos(angle), crank * math.sin(angle))
-    rise = offset - knee[1]
-    if not abs(rise) <= rod:
+    crank_tip = (crank * math.cos(angle), crank * math.sin(angle))
+    rod_rise = offset - crank_tip[1]
+    if not abs(rod_rise) <= rod:
         raise StructureError(f"slider_crank cannot be assembled: a rod of {rod:g} does not reach the slider's line")
-    stroke = knee[0] + math.sqrt(rod * rod - rise * rise)
+    slider_x = crank_tip[0] + math.sqrt(rod * rod - rod_rise * rod_rise)
 
-    r, reach = 0.02 * (crank + rod), crank + rod
+    radius, max_reach = 0.02 * (crank + rod), crank + rod
     loop = Builder("slider_crank")
     loop.revolute("crank_joint", "ground", "crank", value=angle)
-    loop.revolute("rod_joint", "crank", "rod", at=(crank, 0.0, 0.0), value=math.atan2(rise, stroke - knee[0]) - angle)
+    loop.revolute(
+        "rod_joint", "crank", "rod", at=(crank, 0.0, 0.0), value=math.atan2(rod_rise, slider_x - crank_tip[0]) - angle
+    )
     loop.prismatic(
-        "slider_joint", "ground", "slider", at=(0.0, offset, 0.0), axis="x", limits=(-reach, reach), value=stroke
+        "slider_joint",
+        "ground",
+        "slider",
+        at=(0.0, offset, 0.0),
+        axis="x",
+        limits=(-max_reach, max_reach),
+        value=slider_x,
     )
     loop.close("closing_joint", "rod", "slider", "pin", at=(rod, 0.0, 0.0), onto=(0.0, 0.0, 0.0))
-    rail = capsule((0.0, offset, -4 * r), (reach, offset, -4 * r), r, GREY)
-    loop.link("ground", visuals=[rail, hub((0.0, 0.0, -2 * r), (0.0, 0.0, 1.0), 2 * r, 3 * r, GREY)])
-    loop.link("crank", visuals=_bar(crank, r, RED))
-    loop.link("rod", visuals=_bar(rod, r, ORANGE))
-    loop.link("slider", visuals=[block((0.0, 0.0, -1.5 * r), (8 * r, 5 * r, 3 * r), BLUE)])
+    rail = capsule((0.0, offset, -4 * radius), (max_reach, offset, -4 * radius), radius, GREY)
+    loop.link("ground", visuals=[rail, hub((0.0, 0.0, -2 * radius), (0.0, 0.0, 1.0), 2 * radius, 3 * radius, GREY)])
+    loop.link("crank", visuals=_bar_shapes(crank, radius, RED))
+    loop.link("rod", visuals=_bar_shapes(rod, radius, ORANGE))
+    loop.link("slider", visuals=[block((0.0, 0.0, -1.5 * radius), (8 * radius, 5 * radius, 3 * radius), BLUE)])
     return set_home(loop.build())
 
 
@@ -183,7 +194,7 @@ def five_bar(
     """Make a five-bar linkage: two cranks about z move the link "tool" in the plane through two rods.
 
     Args:
-        ground: distance of the crank pivots, which are at x = -ground/2 and ground/2; m.
+        ground: distance between the crank pivots, which are at x = -ground/2 and ground/2; m.
         crank, rod: lengths of both cranks and both rods; m.
         left, right: crank angles for the assembly; rad.
 
@@ -199,27 +210,34 @@ def five_bar(
     """
     check_positive_lengths("five_bar", ground=ground, crank=crank, rod=rod)
     check_finite_angles("five_bar", left=left, right=right)
-    knees = [
+    crank_tips = [
         (x + crank * math.cos(angle), crank * math.sin(angle))
         for x, angle in ((-ground / 2, left), (ground / 2, right))
     ]
-    tip = intersect_circles("five_bar", knees[0], rod, knees[1], rod)
+    rod_tip = intersect_circles("five_bar", crank_tips[0], rod, crank_tips[1], rod)
 
-    r = 0.02 * (crank + rod)
+    radius = 0.02 * (crank + rod)
     loop = Builder("five_bar")
-    for side, x, angle, knee in (("left", -ground / 2, left, knees[0]), ("right", ground / 2, right, knees[1])):
-        bend = math.atan2(tip[1] - knee[1], tip[0] - knee[0]) - angle
+    for side, x, angle, crank_tip in (
+        ("left", -ground / 2, left, crank_tips[0]),
+        ("right", ground / 2, right, crank_tips[1]),
+    ):
+        rod_angle = math.atan2(rod_tip[1] - crank_tip[1], rod_tip[0] - crank_tip[0]) - angle
         loop.revolute(f"{side}_crank_joint", "ground", f"{side}_crank", at=(x, 0.0, 0.0), value=angle)
-        loop.revolute(f"{side}_rod_joint", f"{side}_crank", f"{side}_rod", at=(crank, 0.0, 0.0), value=wrap_angle(bend))
-        loop.link(f"{side}_crank", visuals=_bar(crank, r, RED if side == "left" else BLUE))
-        loop.link(f"{side}_rod", visuals=_bar(rod, r, ORANGE if side == "left" else GREEN))
+        loop.revolute(
+            f"{side}_rod_joint", f"{side}_crank", f"{side}_rod", at=(crank, 0.0, 0.0), value=wrap_angle(rod_angle)
+        )
+        loop.link(f"{side}_crank", visuals=_bar_shapes(crank, radius, RED if side == "left" else BLUE))
+        loop.link(f"{side}_rod", visuals=_bar_shapes(rod, radius, ORANGE if side == "left" else GREEN))
     loop.fixed("tool_joint", "left_rod", "tool", at=(rod, 0.0, 0.0))
     loop.close("closing_joint", "left_rod", "right_rod", "pin", at=(rod, 0.0, 0.0), onto=(rod, 0.0, 0.0))
-    loop.link("ground", visuals=[capsule((-ground / 2, 0.0, -2 * r), (ground / 2, 0.0, -2 * r), r, GREY)])
+    loop.link(
+        "ground", visuals=[capsule((-ground / 2, 0.0, -2 * radius), (ground / 2, 0.0, -2 * radius), radius, GREY)]
+    )
     return set_home(loop.build())
 
 
-def _bar(length: float, radius: float, material: Material) -> list[ShapeInstance]:
+def _bar_shapes(length: float, radius: float, material: Material) -> list[ShapeInstance]:
     """Return the shapes of a bar along x, with a pin through its start."""
     pin = hub((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.7 * radius, 5 * radius, DARK)
     return [capsule((0.0, 0.0, 0.0), (length, 0.0, 0.0), radius, material), pin]
@@ -247,7 +265,7 @@ def watt_six_bar(
     """Make Watt's six-bar linkage (J. Watt 1784): two four-bars in series, connected by a bell crank.
 
     Crank and coupler move the bell crank, which moves a lever through a rod. The two bars with three pins, base and
-    bell, share a pin. Fixing either gives Watt's second inversion; fixing another bar gives the first.
+    bell, share a pin. Fixing one of them gives Watt's second inversion; fixing another bar gives the first inversion.
 
     Args:
         base, crank, coupler, rocker: the first four-bar; the rocker is the first arm of the bell crank; m.
@@ -255,7 +273,7 @@ def watt_six_bar(
         arm, rod, lever: the second four-bar: second arm of the bell crank, rod, and lever; m.
         reach: distance along the base from the bell crank's pivot to the lever's pivot; m.
         angle: angle of the crank to the base for the assembly; rad.
-        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on x.
+        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on the x axis.
 
     Returns:
         The linkage, with 1 dof.
@@ -295,7 +313,7 @@ def watt_six_bar(
         "lever": ("end", "wrist"),
         "rod": ("tip", "wrist"),
     }
-    return _hold(gallery_name, points, bars, fixed_bar)
+    return _build_with_fixed_bar(gallery_name, points, bars, fixed_bar)
 
 
 def stephenson_six_bar(
@@ -313,8 +331,8 @@ def stephenson_six_bar(
 ) -> Mechanism:
     """Make Stephenson's six-bar linkage (R. Stephenson's valve gear, 1842): a four-bar whose coupler drives a lever.
 
-    The two bars with three pins, base and coupler, share no pin. Fixing either gives Stephenson's third inversion;
-    fixing crank or rocker, which connect them, gives the first; fixing rod or lever gives the second.
+    The two bars with three pins, base and coupler, share no pin. Fixing one of them gives Stephenson's third inversion;
+    fixing crank or rocker, which connect them, gives the first inversion; fixing rod or lever gives the second.
 
     Args:
         base, crank, coupler, rocker: the four-bar; m.
@@ -323,7 +341,7 @@ def stephenson_six_bar(
         rod, lever: lengths; m.
         pivot: the lever's pivot (x, y) on the base; m.
         angle: angle of the crank to the base for the assembly; rad.
-        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on x.
+        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on the x axis.
 
     Returns:
         The linkage, with 1 dof.
@@ -363,20 +381,22 @@ def stephenson_six_bar(
         "lever": ("end", "wrist"),
         "rod": ("tip", "wrist"),
     }
-    return _hold(gallery_name, points, bars, fixed_bar)
+    return _build_with_fixed_bar(gallery_name, points, bars, fixed_bar)
 
 
-def _hold(gallery_name: str, points: Mapping[str, PlanarPoint], bars: Bars, fixed_bar: str) -> Mechanism:
-    """Build the linkage with the first pin of the fixed bar at the origin and its second on x."""
+def _build_with_fixed_bar(
+    gallery_name: str, points: Mapping[str, PlanarPoint], bars: Bars, fixed_bar: str
+) -> Mechanism:
+    """Build the linkage with the first pin of the fixed bar at the origin and its second pin on the x axis."""
     if fixed_bar not in bars:
         raise UnknownName(f"bar of {gallery_name}", fixed_bar, bars)
-    first, second = (points[point] for point in bars[fixed_bar][:2])
-    c, s = math.cos(direction_angle(first, second)), math.sin(direction_angle(first, second))
-    moved = {
-        name: (c * (x - first[0]) + s * (y - first[1]), c * (y - first[1]) - s * (x - first[0]))
+    pin1, pin2 = (points[point] for point in bars[fixed_bar][:2])
+    c, s = math.cos(direction_angle(pin1, pin2)), math.sin(direction_angle(pin1, pin2))
+    moved_points = {
+        name: (c * (x - pin1[0]) + s * (y - pin1[1]), c * (y - pin1[1]) - s * (x - pin1[0]))
         for name, (x, y) in points.items()
     }
-    return build_pinned_linkage(gallery_name, moved, bars, fixed_bar)
+    return build_pinned_linkage(gallery_name, moved_points, bars, fixed_bar)
 
 
 def pantograph(
@@ -384,14 +404,15 @@ def pantograph(
 ) -> Mechanism:
     """Make a pantograph (C. Scheiner 1603), a parallelogram that enlarges a drawing: pen = scale * tracer.
 
-    The pivot is at the origin. The links "tracer" and "pen" are the traced and the drawing point. If the two arms are
-    collinear, the parallelogram can fold to its other branch, in which it does not scale.
+    The pivot is at the origin. The link "tracer" follows the original drawing, and the link "pen" draws the copy. If
+    the two arms are collinear, the parallelogram can change to its other branch, in which the pen does not follow this
+    rule.
 
     Args:
-        scale: above 1; for a smaller copy, trace with the pen.
-        arm: from the pivot to the parallelogram; m.
-        forearm: from there to the tracer; m.
-        shoulder, elbow: directions of arm and forearm from x for the assembly; rad.
+        scale: ratio of the copy to the original, above 1; for a smaller copy, follow the original with the pen.
+        arm: distance from the pivot to the parallelogram; m.
+        forearm: distance from the end of the arm to the tracer; m.
+        shoulder, elbow: angles of arm and forearm from the x axis for the assembly; rad.
 
     Returns:
         The linkage, with 2 dofs.
@@ -434,17 +455,18 @@ def pantograph(
 def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle: float = 0.3) -> Mechanism:
     """Make the Peaucellier-Lipkin linkage, which converts a crank's circle to an exact straight line (1864, 1871).
 
-    Two equal arms from the origin carry a rhombus, whose near corner is on the crank. The near corner, the far corner
-    "pen" and the origin are collinear, and the product of the two distances from the origin is arm² - side². The
-    crank's pivot is at x = crank, so its circle passes through the origin, and the pen moves on x = (arm² - side²) / (2
-    crank). The linkage is singular where the near corner is arm - side from the origin (flat rhombus) and where both
-    corners coincide (folded rhombus); other branches start there.
+    Two equal arms connect the origin with two opposite corners of a rhombus, whose near corner is on the crank. The
+    near corner, the far corner "pen" and the origin are collinear, and the product of the two distances from the origin
+    is arm² - side². The pivot of the crank is at x = crank, so the circle of the crank passes through the origin, and
+    the pen moves on the line x = (arm² - side²) / (2 crank). The linkage is singular if the near corner is at a
+    distance of arm - side from the origin (flat rhombus) or if both corners coincide (folded rhombus); in these
+    configurations it can change to other branches.
 
     Args:
         arm: length of the two arms; m.
-        side: side of the rhombus, shorter than the arms; m.
-        crank: length; m.
-        angle: crank angle from x for the assembly; rad.
+        side: side length of the rhombus, shorter than the arms; m.
+        crank: length of the crank; m.
+        angle: crank angle from the x axis for the assembly; rad.
 
     Returns:
         The linkage, with 1 dof.
@@ -462,15 +484,15 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
     if side >= arm:
         raise StructureError(f"peaucellier: arm must be longer than side, but arm is {arm:g} and side is {side:g}")
     origin, pivot = (0.0, 0.0), (crank, 0.0)
-    near = polar_point(pivot, crank, angle)
-    out = (arm**2 - side**2) / math.hypot(*near) ** 2
+    near_corner = polar_point(pivot, crank, angle)
+    distance_ratio = (arm**2 - side**2) / math.hypot(*near_corner) ** 2
     points = {
         "origin": origin,
         "pivot": pivot,
-        "near": near,
-        "upper": intersect_circles("peaucellier", origin, arm, near, side),
-        "lower": intersect_circles("peaucellier", near, side, origin, arm),
-        "far": (out * near[0], out * near[1]),
+        "near": near_corner,
+        "upper": intersect_circles("peaucellier", origin, arm, near_corner, side),
+        "lower": intersect_circles("peaucellier", near_corner, side, origin, arm),
+        "far": (distance_ratio * near_corner[0], distance_ratio * near_corner[1]),
     }
     bars = {
         "ground": ("origin", "pivot"),
@@ -505,13 +527,14 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
     """Make the leg of the strandbeests (T. Jansen 1990): eight bars, a single crank, and a foot with a flat path.
 
     The crankshaft is at the origin, the fixed pivot behind and below it. The link "foot" moves along the ground for
-    half a revolution of the crank and returns above it. A crank that rotates from z to x walks along x. In Jansen's
-    numbers the step is 68 long and 22 high, and flat within 2 over that half.
+    half a revolution of the crank and returns above the ground. If the crank rotates from z to x, the leg walks along
+    x. In Jansen's units the step is 68 long and 22 high, and the height of the foot changes by at most 2 during the
+    half revolution on the ground.
 
     Args:
         scale: m per unit of Jansen's numbers.
         angle: crank angle from x towards z for the assembly; rad.
-        numbers: lengths that replace Jansen's, by his letters a to m.
+        numbers: lengths that replace Jansen's numbers, by his letters a to m.
 
     Returns:
         The leg, with 1 dof.
@@ -524,14 +547,14 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
         >>> mk.mobility(mk.gallery.jansen_leg()).dof
         1
     """
-    n = _numbers("jansen_leg", JANSEN_LENGTHS, numbers, scale, angle)
-    gallery_name, shaft, pivot = "jansen_leg", (0.0, 0.0), (-n["a"], -n["l"])
-    pin = polar_point(shaft, n["m"], angle)
-    shoulder = intersect_circles(gallery_name, pivot, n["b"], pin, n["j"])
-    back = intersect_circles(gallery_name, pivot, n["d"], shoulder, n["e"])
-    knee = intersect_circles(gallery_name, pin, n["k"], pivot, n["c"])
-    ankle = intersect_circles(gallery_name, knee, n["g"], back, n["f"])
-    foot = intersect_circles(gallery_name, knee, n["i"], ankle, n["h"])
+    lengths = _scaled_lengths("jansen_leg", JANSEN_LENGTHS, numbers, scale, angle)
+    gallery_name, shaft, pivot = "jansen_leg", (0.0, 0.0), (-lengths["a"], -lengths["l"])
+    pin = polar_point(shaft, lengths["m"], angle)
+    shoulder = intersect_circles(gallery_name, pivot, lengths["b"], pin, lengths["j"])
+    back = intersect_circles(gallery_name, pivot, lengths["d"], shoulder, lengths["e"])
+    knee = intersect_circles(gallery_name, pin, lengths["k"], pivot, lengths["c"])
+    ankle = intersect_circles(gallery_name, knee, lengths["g"], back, lengths["f"])
+    foot = intersect_circles(gallery_name, knee, lengths["i"], ankle, lengths["h"])
     points = {
         "shaft": shaft,
         "pivot": pivot,
@@ -552,20 +575,20 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
         "tie": ("back", "ankle"),
         "shin": ("knee", "ankle", "foot"),
     }
-    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("shin", "foot", 0.0)}, upright=True)
+    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("shin", "foot", 0.0)}, is_upright=True)
 
 
 def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mechanism:
     """Make the leg of J. Klann (US patent 6260862, 1998): six bars, Stephenson's third inversion, and a high step.
 
-    The crankshaft is at the origin. The link "foot" moves along the ground while the crank goes from 0 to pi, and steps
-    over it in the other half. A crank that rotates from x to z walks along x. In the patent's numbers the step is 1.0
-    long and 0.5 high.
+    The crankshaft is at the origin. The link "foot" moves along the ground while the crank angle goes from 0 to pi, and
+    returns above the ground in the other half revolution. If the crank rotates from x to z, the leg walks along x. In
+    the units of the patent the step is 1.0 long and 0.5 high.
 
     Args:
         scale: m per unit of the patent's numbers.
         angle: crank angle from x towards z for the assembly; rad.
-        numbers: lengths that replace the patent's, by the names in `KLANN_LENGTHS`.
+        numbers: lengths that replace the patent's numbers, by the names in `KLANN_LENGTHS`.
 
     Returns:
         The leg, with 1 dof.
@@ -578,18 +601,18 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
         >>> mk.mobility(mk.gallery.klann_leg()).dof
         1
     """
-    n = _numbers("klann_leg", KLANN_LENGTHS, numbers, scale, angle)
+    lengths = _scaled_lengths("klann_leg", KLANN_LENGTHS, numbers, scale, angle)
     gallery_name, shaft = "klann_leg", (0.0, 0.0)
-    lower, upper = (-n["lower_x"], -n["lower_y"]), (-n["upper_x"], n["upper_y"])
-    pin = polar_point(shaft, n["crank"], angle)
-    elbow = intersect_circles(gallery_name, lower, n["lower_rocker"], pin, n["pin_elbow"])
-    knee = intersect_circles(gallery_name, elbow, n["elbow_knee"], pin, n["pin_knee"])
-    hip = intersect_circles(gallery_name, knee, n["knee_hip"], upper, n["upper_rocker"])
-    foot = intersect_circles(gallery_name, hip, n["hip_foot"], knee, n["knee_foot"])
+    lower_pivot, upper_pivot = (-lengths["lower_x"], -lengths["lower_y"]), (-lengths["upper_x"], lengths["upper_y"])
+    pin = polar_point(shaft, lengths["crank"], angle)
+    elbow = intersect_circles(gallery_name, lower_pivot, lengths["lower_rocker"], pin, lengths["pin_elbow"])
+    knee = intersect_circles(gallery_name, elbow, lengths["elbow_knee"], pin, lengths["pin_knee"])
+    hip = intersect_circles(gallery_name, knee, lengths["knee_hip"], upper_pivot, lengths["upper_rocker"])
+    foot = intersect_circles(gallery_name, hip, lengths["hip_foot"], knee, lengths["knee_foot"])
     points = {
         "shaft": shaft,
-        "lower": lower,
-        "upper": upper,
+        "lower": lower_pivot,
+        "upper": upper_pivot,
         "pin": pin,
         "elbow": elbow,
         "knee": knee,
@@ -604,17 +627,21 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
         "upper_rocker": ("upper", "hip"),
         "leg": ("knee", "hip", "foot"),
     }
-    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("leg", "foot", 0.0)}, upright=True)
+    return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("leg", "foot", 0.0)}, is_upright=True)
 
 
-def _numbers(
-    gallery_name: str, known: Mapping[str, float], given: Mapping[str, float], scale: float, angle: float
+def _scaled_lengths(
+    gallery_name: str,
+    default_lengths: Mapping[str, float],
+    user_lengths: Mapping[str, float],
+    scale: float,
+    angle: float,
 ) -> dict[str, float]:
-    """Return the known lengths, with the given ones in their place, times the scale; m."""
-    for name in given:
-        if name not in known:
-            raise UnknownName(f"number of {gallery_name}", name, known)
-    numbers = {**known, **given}
-    check_positive_lengths(gallery_name, scale=scale, **numbers)
+    """Return the default lengths, replaced by the user's lengths and multiplied by the scale; m."""
+    for name in user_lengths:
+        if name not in default_lengths:
+            raise UnknownName(f"number of {gallery_name}", name, default_lengths)
+    lengths = {**default_lengths, **user_lengths}
+    check_positive_lengths(gallery_name, scale=scale, **lengths)
     check_finite_angles(gallery_name, angle=angle)
-    return {name: scale * number for name, number in numbers.items()}
+    return {name: scale * length for name, length in lengths.items()}

@@ -1,4 +1,4 @@
-"""Serial robot arms: industrial arms with their makers' dimensions, planar arms, demonstration arms, two arms."""
+"""Serial robot arms: industrial arms with their makers' dimensions, planar arms, demonstration arms, a pair of arms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from mechanik.validation import check_positive_lengths
 Vector = tuple[float, float, float]
 """x, y, z."""
 JointRow = tuple[str, str, Vector, Vector, str, float, float]
-"""Joint, link, xyz (m) and rpy (quarter turns) in the link before, axis, lower and upper limit (rad)."""
+"""Joint name, link name, xyz (m) and rpy (quarter turns) in the frame of the previous link, axis, lower and upper limit
+(rad)."""
 
 
 def panda(hand: bool = True) -> Mechanism:
@@ -53,7 +54,7 @@ def panda(hand: bool = True) -> Mechanism:
     are in `extras`, as for a URDF.
 
     Args:
-        hand: whether the arm has the hand, whose fingers add an eighth number to q.
+        hand: whether the arm has the hand; the fingers add an eighth number to q.
 
     Returns:
         The arm, with links panda_link0 to panda_link8, and panda_hand, panda_hand_tcp and the fingers.
@@ -62,7 +63,7 @@ def panda(hand: bool = True) -> Mechanism:
         >>> mk.gallery.panda().nq, mk.gallery.panda(hand=False).nq
         (8, 7)
     """
-    robot = _serial(
+    robot = _build_serial_chain(
         "panda",
         "panda_link0",
         [
@@ -78,17 +79,19 @@ def panda(hand: bool = True) -> Mechanism:
     robot.fixed("panda_joint8", "panda_link7", "panda_link8", at=(0.0, 0.0, 0.107))
     home = [0.0, -math.pi / 4, 0.0, -3 * math.pi / 4, 0.0, math.pi / 2, math.pi / 4]
     if hand:
-        robot.fixed("panda_hand_joint", "panda_link8", "panda_hand", at=_place((0.0, 0.0, 0.0), (0, 0, -0.5)))
+        robot.fixed(
+            "panda_hand_joint", "panda_link8", "panda_hand", at=_pose_from_quarter_turns((0.0, 0.0, 0.0), (0, 0, -0.5))
+        )
         robot.fixed("panda_hand_tcp_joint", "panda_hand", "panda_hand_tcp", at=(0.0, 0.0, 0.1034))
         for k, (side, axis) in enumerate((("left", "y"), ("right", "-y"))):
             finger, joint = f"panda_{side}finger", f"panda_finger_joint{k + 1}"
             robot.prismatic(joint, "panda_hand", finger, at=(0.0, 0.0, 0.0584), axis=axis, limits=(0.0, 0.04))
-            out = 0.01 if side == "left" else -0.01
-            # these enclose Franka's boxes, but end 1 mm before the middle, so that a closed hand is free of collisions
-            knuckle, tip = (0.0, 1.42 * out, 0.0107), (0.0, 1.02 * out, 0.0356)
+            y = 0.01 if side == "left" else -0.01
+            # they enclose Franka's boxes, but end 1 mm before the middle, so that a closed hand is free of collisions
+            knuckle, tip = (0.0, 1.42 * y, 0.0107), (0.0, 1.02 * y, 0.0356)
             robot.link(
                 finger,
-                visuals=[block((0.0, out, 0.022), (0.018, 0.016, 0.045), DARK)],
+                visuals=[block((0.0, y, 0.022), (0.018, 0.016, 0.045), DARK)],
                 collisions=[block(knuckle, (0.022, 0.0236, 0.0207), DARK), block(tip, (0.0175, 0.0184, 0.0379), DARK)],
             )
         robot.couple("panda_finger_joint2", "panda_finger_joint1")
@@ -97,13 +100,13 @@ def panda(hand: bool = True) -> Mechanism:
     arm = set_collision_capsules(add_default_shapes(robot.build(), 0.06, 0.045, WHITE, DARK), PANDA_CAPSULES)
     arm.extras["limits"] = {f"panda_joint{k}": {"velocity": 2.175 if k < 5 else 2.61} for k in range(1, 8)}
     arm.allowed_collisions = {
-        pair: why for pair, why in PANDA_ALLOWED_COLLISIONS.items() if all(name in arm.links for name in pair)
+        pair: reason for pair, reason in PANDA_ALLOWED_COLLISIONS.items() if all(name in arm.links for name in pair)
     }
     return set_home(arm, home)
 
 
 def ur5() -> Mechanism:
-    """Make a Universal Robots UR5: six revolute joints; lengths from the maker's DH table, frames of ur_description.
+    """Make a Universal Robots UR5: six revolute joints, lengths of the maker's DH table, frames of ur_description.
 
     Returns:
         The arm, with the links base_link to wrist_3_link and tool0.
@@ -128,7 +131,7 @@ def ur5() -> Mechanism:
 
 
 def ur10() -> Mechanism:
-    """Make a Universal Robots UR10: six revolute joints; lengths from the maker's DH table, frames of ur_description.
+    """Make a Universal Robots UR10: six revolute joints, lengths of the maker's DH table, frames of ur_description.
 
     Returns:
         The arm, with the links base_link to wrist_3_link and tool0.
@@ -165,18 +168,18 @@ def iiwa14() -> Mechanism:
         >>> mk.gallery.iiwa14().nq
         7
     """
-    a, b, c = math.radians(170), math.radians(120), math.radians(175)
-    robot = _serial(
+    limit_170, limit_120, limit_175 = math.radians(170), math.radians(120), math.radians(175)
+    robot = _build_serial_chain(
         "iiwa14",
         "iiwa_link_0",
         [
-            ("iiwa_joint_1", "iiwa_link_1", (0.0, 0.0, 0.1575), (0, 0, 0), "z", -a, a),
-            ("iiwa_joint_2", "iiwa_link_2", (0.0, 0.0, 0.2025), (1, 0, 2), "z", -b, b),
-            ("iiwa_joint_3", "iiwa_link_3", (0.0, 0.2045, 0.0), (1, 0, 2), "z", -a, a),
-            ("iiwa_joint_4", "iiwa_link_4", (0.0, 0.0, 0.2155), (1, 0, 0), "z", -b, b),
-            ("iiwa_joint_5", "iiwa_link_5", (0.0, 0.1845, 0.0), (-1, 2, 0), "z", -a, a),
-            ("iiwa_joint_6", "iiwa_link_6", (0.0, 0.0, 0.2155), (1, 0, 0), "z", -b, b),
-            ("iiwa_joint_7", "iiwa_link_7", (0.0, 0.081, 0.0), (-1, 2, 0), "z", -c, c),
+            ("iiwa_joint_1", "iiwa_link_1", (0.0, 0.0, 0.1575), (0, 0, 0), "z", -limit_170, limit_170),
+            ("iiwa_joint_2", "iiwa_link_2", (0.0, 0.0, 0.2025), (1, 0, 2), "z", -limit_120, limit_120),
+            ("iiwa_joint_3", "iiwa_link_3", (0.0, 0.2045, 0.0), (1, 0, 2), "z", -limit_170, limit_170),
+            ("iiwa_joint_4", "iiwa_link_4", (0.0, 0.0, 0.2155), (1, 0, 0), "z", -limit_120, limit_120),
+            ("iiwa_joint_5", "iiwa_link_5", (0.0, 0.1845, 0.0), (-1, 2, 0), "z", -limit_170, limit_170),
+            ("iiwa_joint_6", "iiwa_link_6", (0.0, 0.0, 0.2155), (1, 0, 0), "z", -limit_120, limit_120),
+            ("iiwa_joint_7", "iiwa_link_7", (0.0, 0.081, 0.0), (-1, 2, 0), "z", -limit_175, limit_175),
         ],
     )
     robot.fixed("iiwa_joint_ee", "iiwa_link_7", "iiwa_link_ee", at=(0.0, 0.0, 0.045))
@@ -187,8 +190,8 @@ def iiwa14() -> Mechanism:
 def puma560() -> Mechanism:
     """Make a Unimation Puma 560: six revolute joints, with the shoulder at the origin.
 
-    The classic DH table and the limits for its zero are from P. Corke and B. Armstrong-Hélouvry, "A search for
-    consensus among model parameters reported for the PUMA 560 robot", ICRA 1994.
+    The classic DH table and the limits relative to its zero configuration are from P. Corke and B. Armstrong-Hélouvry,
+    "A search for consensus among model parameters reported for the PUMA 560 robot", ICRA 1994.
 
     Returns:
         The arm, with the links link0 to link6 and tool.
@@ -238,48 +241,53 @@ def _universal_robot(
         column, upper_arm, forearm: lengths along the arm; m.
         shoulder, elbow: sideways offsets (y) of these joints; m.
         wrists: offsets between the wrist joints and to the tool; m.
-        radius: of the drawn links; m.
-        velocities: of the two shoulder joints, and of the others; degrees per second.
+        radius: radius of the drawn links; m.
+        velocities: velocity limits of the two shoulder joints, and of the other joints; degrees per second.
         capsules: collision capsules by link name.
-        allowed_collisions: link pairs without collision check, with reasons.
+        allowed_collisions: link pairs that are not checked for collisions, with reasons.
     """
-    half, full = math.pi, 2 * math.pi
-    robot = _serial(
+    half_turn, full_turn = math.pi, 2 * math.pi
+    robot = _build_serial_chain(
         name,
         "base_link",
         [
-            ("shoulder_pan_joint", "shoulder_link", (0.0, 0.0, column), (0, 0, 0), "z", -full, full),
-            ("shoulder_lift_joint", "upper_arm_link", (0.0, shoulder, 0.0), (0, 1, 0), "y", -full, full),
-            ("elbow_joint", "forearm_link", (0.0, -elbow, upper_arm), (0, 0, 0), "y", -half, half),
-            ("wrist_1_joint", "wrist_1_link", (0.0, 0.0, forearm), (0, 1, 0), "y", -full, full),
-            ("wrist_2_joint", "wrist_2_link", (0.0, wrists[0], 0.0), (0, 0, 0), "z", -full, full),
-            ("wrist_3_joint", "wrist_3_link", (0.0, 0.0, wrists[1]), (0, 0, 0), "y", -full, full),
+            ("shoulder_pan_joint", "shoulder_link", (0.0, 0.0, column), (0, 0, 0), "z", -full_turn, full_turn),
+            ("shoulder_lift_joint", "upper_arm_link", (0.0, shoulder, 0.0), (0, 1, 0), "y", -full_turn, full_turn),
+            ("elbow_joint", "forearm_link", (0.0, -elbow, upper_arm), (0, 0, 0), "y", -half_turn, half_turn),
+            ("wrist_1_joint", "wrist_1_link", (0.0, 0.0, forearm), (0, 1, 0), "y", -full_turn, full_turn),
+            ("wrist_2_joint", "wrist_2_link", (0.0, wrists[0], 0.0), (0, 0, 0), "z", -full_turn, full_turn),
+            ("wrist_3_joint", "wrist_3_link", (0.0, 0.0, wrists[1]), (0, 0, 0), "y", -full_turn, full_turn),
         ],
     )
-    robot.fixed("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", at=_place((0.0, wrists[2], 0.0), (-1, 0, 0)))
+    robot.fixed(
+        "wrist_3_link-tool0_fixed_joint",
+        "wrist_3_link",
+        "tool0",
+        at=_pose_from_quarter_turns((0.0, wrists[2], 0.0), (-1, 0, 0)),
+    )
     home = [0.0, -1.2, 1.4, -1.75, -math.pi / 2, 0.0]
     arm = set_collision_capsules(add_default_shapes(robot.build(), radius, 0.7 * radius, GREY, BLUE), capsules)
-    rates = {
-        joint: velocities[k > 1]
-        for k, joint in enumerate(name for name, joint_name in arm.joints.items() if joint_name.dof)
+    velocity_limits = {
+        joint_name: velocities[k > 1]
+        for k, joint_name in enumerate(name for name, joint in arm.joints.items() if joint.dof)
     }
-    arm.extras["limits"] = {joint: {"velocity": math.radians(rate)} for joint, rate in rates.items()}
+    arm.extras["limits"] = {joint: {"velocity": math.radians(limit)} for joint, limit in velocity_limits.items()}
     arm.allowed_collisions = allowed_collisions
     return set_home(arm, home)
 
 
-def _serial(name: str, root: str, rows: Sequence[JointRow]) -> Builder:
+def _build_serial_chain(name: str, root: str, rows: Sequence[JointRow]) -> Builder:
     """Build a chain of revolute joints."""
     robot, parent = Builder(name), root
     for joint, link, xyz, rpy, axis, lower, upper in rows:
-        robot.revolute(joint, parent, link, at=_place(xyz, rpy), axis=axis, limits=(lower, upper))
+        robot.revolute(joint, parent, link, at=_pose_from_quarter_turns(xyz, rpy), axis=axis, limits=(lower, upper))
         parent = link
     return robot
 
 
-def _place(xyz: Vector, quarter_turns: Vector) -> Array:
-    """Return the pose (4, 4) of xyz (m) and roll, pitch, yaw (quarter turns), as in a URDF."""
-    rpy = [turn * math.pi / 2 for turn in quarter_turns]
+def _pose_from_quarter_turns(xyz: Vector, quarter_turns: Vector) -> Array:
+    """Return the pose (4, 4) from xyz (m) and roll, pitch, yaw in quarter turns, with the rpy convention of URDF."""
+    rpy = [angle * math.pi / 2 for angle in quarter_turns]
     return make_pose(euler.matrix_from_euler(rpy, order="xyz", axes="fixed"), xyz)
 
 
@@ -300,7 +308,7 @@ def planar_2r(lengths: tuple[float, float] = (1.0, 0.8)) -> Mechanism:
         >>> arm.pose("tool", [0.0, 0.0])[:3, 3].round(3).tolist()
         [1.8, 0.0, 0.0]
     """
-    return _planar("planar_2r", lengths, [0.5, 0.9])
+    return _planar_arm("planar_2r", lengths, [0.5, 0.9])
 
 
 def planar_3r(lengths: tuple[float, float, float] = (1.0, 0.8, 0.5)) -> Mechanism:
@@ -319,7 +327,7 @@ def planar_3r(lengths: tuple[float, float, float] = (1.0, 0.8, 0.5)) -> Mechanis
         >>> mk.gallery.planar_3r().nq
         3
     """
-    return _planar("planar_3r", lengths, [0.4, 0.7, 0.6])
+    return _planar_arm("planar_3r", lengths, [0.4, 0.7, 0.6])
 
 
 def scara() -> Mechanism:
@@ -352,14 +360,14 @@ def scara() -> Mechanism:
     return set_home(add_default_shapes(arm, 0.05, 0.035, BLUE, DARK), [0.5, 0.9, 0.08, 0.0])
 
 
-def _planar(name: str, lengths: tuple[float, ...], home: list[float]) -> Mechanism:
+def _planar_arm(name: str, lengths: tuple[float, ...], home: list[float]) -> Mechanism:
     if len(lengths) != len(home):
         raise FormatError(f"{name} has {len(home)} links; lengths must have as many entries, not {len(lengths)}")
     arm = arm_2d(lengths, name=name, limits=(-math.pi, math.pi))
     radius = 0.03 * sum(lengths) / len(lengths)
-    last = arm.link(f"link{len(lengths)}")
+    last_link = arm.link(f"link{len(lengths)}")
     add_default_shapes(arm, radius, radius, ORANGE, DARK)
-    add_shapes(last, capsule((lengths[-1], 0.0, -radius), (lengths[-1], 0.0, radius), 0.8 * radius, DARK))
+    add_shapes(last_link, capsule((lengths[-1], 0.0, -radius), (lengths[-1], 0.0, radius), 0.8 * radius, DARK))
     return set_home(arm, home)
 
 
@@ -409,7 +417,7 @@ def snake(joints: int = 30) -> Mechanism:
 
 
 ZALO_JOINTS = (
-    # joint, link, position in the link before (m, y up), axis, symmetric limit (degrees)
+    # joint, link, position in the frame of the previous link (m, y up), axis, symmetric limit (degrees)
     ("first_joint", "first", (0.0, 0.1152001, 0.0), "y", 180),
     ("second_joint", "second", (-0.0655, 0.046, 0.0), "x", 90),
     ("third_joint", "third", (0.01247041, 0.3202634, -0.000739485), "x", 150),
@@ -432,7 +440,7 @@ ZALO_BOXES = (
 def zalo5() -> Mechanism:
     """Make the five-joint arm of a demonstration of cyclic coordinate descent with hinges and limits.
 
-    The original has y up and units of 0.01 m; here its base is rotated, so that z is up.
+    The original has y up and units of 0.01 m; its base is rotated here, so that z is up.
 
     Returns:
         The arm, with the links world, base, first to fifth, and effector.
@@ -445,8 +453,8 @@ def zalo5() -> Mechanism:
     robot.fixed("base_joint", "world", "base", at=make_pose(rotation.about_x(math.pi / 2), (0.0, 0.0, 0.0)))
     parent = "base"
     for joint, link, at, axis, limit in ZALO_JOINTS:
-        bound = math.radians(limit)
-        robot.revolute(joint, parent, link, at=at, axis=axis, limits=(-bound, bound))
+        max_angle = math.radians(limit)
+        robot.revolute(joint, parent, link, at=at, axis=axis, limits=(-max_angle, max_angle))
         parent = link
     robot.fixed("effector_fix", "fifth", "effector", at=(0.083, 0.01, 0.0))
     for k, (link, at, size) in enumerate(ZALO_BOXES):
@@ -455,7 +463,9 @@ def zalo5() -> Mechanism:
 
 
 def dh6() -> Mechanism:
-    """Make the six-joint arm of a demonstration with a modified DH table, at a tenth of its size; q are the thetas.
+    """Make the six-joint arm of a demonstration with a modified DH table, at a tenth of its size.
+
+    q contains the angles theta of the table.
 
     Returns:
         The arm, with the joints j0 to j5.
@@ -495,8 +505,8 @@ def grippy10() -> Mechanism:
         10
     """
     lengths = [0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2]
-    half, full = (-math.pi, math.pi), (-2 * math.pi, 2 * math.pi)
-    limits = [full if i in (0, 3) else half for i in range(10)]
+    half_turn, full_turn = (-math.pi, math.pi), (-2 * math.pi, 2 * math.pi)
+    limits = [full_turn if i in (0, 3) else half_turn for i in range(10)]
     arm = arm_3d(lengths, "zyyzyyzyyz", name="grippy10", limits=limits)
     for i in range(11):
         arm.link(f"link{i}").name = f"seg{i}"
@@ -509,7 +519,8 @@ def grippy10() -> Mechanism:
 
 
 SHOULDER_HEIGHT, UPPER_ARM, FOREARM, HAND = 0.36, 0.42, 0.40, 0.126
-"""Lengths of a KUKA LBR iiwa 14, m: table to shoulder, upper arm, forearm, wrist to flange."""
+"""Lengths of a KUKA LBR iiwa 14, m: from the table to the shoulder, upper arm, forearm, from the wrist to the flange.
+"""
 HOME_PITCHES = (0.1, 2.1, math.pi / 2 - 2.2)
 """Pitch of shoulder, elbow and wrist at home, rad; their sum is pi/2, so that the hand is horizontal."""
 
@@ -518,12 +529,12 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
     """Make two arms that face each other and hold a box: 8 dofs with 7 joints each, 6 dofs with 6 joints each.
 
     14 - 6 = 8: six dofs move the box, and two rotate the elbows about the lines from shoulder to wrist (self-motion).
-    With 6 joints the upper arms cannot roll, and the elbows are determined. The box is fixed to the left hand, and a
-    weld closes it onto the right hand. The left arm is at negative x. At home the box is level: its z is up, and its x
-    points to the right arm.
+    With 6 joints the upper arms cannot roll, and the pose of the box determines the elbows. The box is fixed to the
+    left hand, and a rigid closure connects it to the right hand. The left arm is at negative x. At home the box is
+    level: its z points up, and its x points to the right arm.
 
     Args:
-        joints: joints of each arm, 6 or 7.
+        joints: number of joints of each arm, 6 or 7.
         box: length of the box between the hands; m.
 
     Returns:
@@ -539,14 +550,14 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
     if joints not in (6, 7):
         raise StructureError(f"two_arms: joints must be 6 or 7, not {joints!r}")
     check_positive_lengths("two_arms", box=box)
-    first, second, third = np.cumsum(HOME_PITCHES)
-    out = UPPER_ARM * math.sin(first) + FOREARM * math.sin(second) + HAND * math.sin(third)
+    upper_arm_pitch, forearm_pitch, hand_pitch = np.cumsum(HOME_PITCHES)
+    reach = UPPER_ARM * math.sin(upper_arm_pitch) + FOREARM * math.sin(forearm_pitch) + HAND * math.sin(hand_pitch)
     robot = Builder("two_arms")
     for side, sign in (("left", -1.0), ("right", 1.0)):
-        base = make_pose(rotation.about_z(0.0 if sign < 0 else math.pi), (sign * (out + box / 2), 0.0, 0.0))
-        robot.fixed(f"{side}_mount", "world", f"{side}_base", at=base)
+        X_world_base = make_pose(rotation.about_z(0.0 if sign < 0 else math.pi), (sign * (reach + box / 2), 0.0, 0.0))
+        robot.fixed(f"{side}_mount", "world", f"{side}_base", at=X_world_base)
         rows = (
-            # joint, link, height above the joint before (m), axis, limit (degrees), home (rad)
+            # joint, link, height above the previous joint (m), axis, limit (degrees), home (rad)
             ("waist", "shoulder", 0.0, "z", 170, 0.0),
             ("shoulder_pitch", "upper_arm", SHOULDER_HEIGHT, "y", 120, HOME_PITCHES[0]),
             ("upper_arm_roll", "elbow", 0.0, "z", 170, 0.0),
@@ -556,7 +567,7 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
             ("hand_roll", "hand", 0.0, "z", 175, 0.0),
         )
         parent = f"{side}_base"
-        for joint, link, above, axis, degrees, value in rows:
+        for joint, link, height, axis, degrees, value in rows:
             if joints == 6 and joint == "upper_arm_roll":
                 continue
             max_angle = math.radians(degrees)
@@ -565,18 +576,18 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
                 f"{side}_{joint}",
                 parent,
                 child,
-                at=(0.0, 0.0, above),
+                at=(0.0, 0.0, height),
                 axis=axis,
                 limits=(-max_angle, max_angle),
                 value=value,
             )
             parent = child
-    # the hand's z points to the box and its x down
+    # z of the hand points to the box, and its x points down
     R_hand_box = rotation.about_y(-math.pi / 2)
     robot.fixed("grip", "left_hand", "box", at=make_pose(R_hand_box, (0.0, 0.0, HAND + box / 2)))
     robot.close("right_grip", "right_hand", "box", "weld", at=(0.0, 0.0, HAND))
-    table = (2 * out + box + 0.4, 0.5, 0.04)
-    robot.link("world", visuals=[block((0.0, 0.0, -0.02), table, GREY)])
+    table_size = (2 * reach + box + 0.4, 0.5, 0.04)
+    robot.link("world", visuals=[block((0.0, 0.0, -0.02), table_size, GREY)])
     mechanism = add_default_shapes(robot.build(), 0.06, 0.05, BLUE, DARK)
     add_shapes(mechanism.link("box"), block((0.0, 0.0, 0.0), (box, 0.7 * box, 0.5 * box), ORANGE))
     return set_home(mechanism)

@@ -1,7 +1,8 @@
 """The model layer: the kinematic graph that users edit, and the flat arrays that kernels read.
 
-Readers of `mechanik.formats`, the `Builder` or user code create frames; a `Mechanism` gives them names, configurations,
-poses and Jacobians. This package imports `spatial`, `kernels`, `tiers`, `errors` and `validation` only.
+Readers of `mechanik.formats`, the `Builder` or user code create frames. A `Mechanism` assigns names to the frames and
+computes configurations, poses and Jacobians. This package imports only `spatial`, `kernels`, `tiers`, `errors` and
+`validation`.
 """
 
 from mechanik.model.builder import Builder, trim

@@ -1,4 +1,4 @@
-"""`Builder`: mechanisms written in Python by naming joints and links; and `trim`, which removes fixed branches."""
+"""Construction of mechanisms from named links and joints (`Builder`), and removal of fixed branches (`trim`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mechanik.validation import AxisLike, as_axes_wxyz, as_limits, as_number, as
 
 
 class BuilderCouplings:
-    """The methods of `Builder` that relate joint values: couplings, gears, racks and joint constraints."""
+    """The methods of `Builder` for relations between joint values: couplings, gears, racks and joint constraints."""
 
     def __init__(self) -> None:
         self._joints: dict[str, Joint | Goal] = {}
@@ -51,9 +51,7 @@ class BuilderCouplings:
             UnknownName: no joint has that name.
             CouplingError, DoFError: as in `Joint.mimic`.
         """
-        return self._joint_called(mimic).mimic(
-            self._joint_called(leader), ratio, offset, dof=dof, leader_dof=leader_dof
-        )
+        return self._find_joint(mimic).mimic(self._find_joint(leader), ratio, offset, dof=dof, leader_dof=leader_dof)
 
     def gear(
         self, mimic: str, leader: str, *, teeth: tuple[float, float], internal: bool = False, offset: float = 0.0
@@ -63,7 +61,7 @@ class BuilderCouplings:
         Args:
             mimic, leader: names of joints with one rotation.
             teeth: number of teeth of the mimic's gear and of the leader's gear.
-            internal: whether it is an internal gear, so that both rotate in the same direction.
+            internal: whether the gear pair is internal; then both joints rotate in the same direction.
             offset: rad.
 
         Returns:
@@ -132,7 +130,9 @@ class BuilderCouplings:
                 f"terms of joint constraint {name!r} must be a mapping such as {{'left': 1, 'right': 1}}, not {terms!r}"
             )
         joints = {
-            joint: joint_or_goal for joint, joint_or_goal in self._joints.items() if isinstance(joint_or_goal, Joint)
+            joint_name: joint_or_goal
+            for joint_name, joint_or_goal in self._joints.items()
+            if isinstance(joint_or_goal, Joint)
         }
         factors_by_dof: dict[JointDof, Coefficients] = {}
         for joint_or_dof, factors in terms.items():
@@ -142,17 +142,21 @@ class BuilderCouplings:
         return constraint
 
     def _joint_of_one_dof(self, name: str, is_rotation: bool) -> Joint:
-        joint = self._joint_called(name)
+        joint = self._find_joint(name)
         if len(joint.dof) != 1 or joint.dof[0].is_rotation != is_rotation:
             raise DoFError(
                 f"{joint} must be {'revolute' if is_rotation else 'prismatic'}; couple() accepts joints of any type"
             )
         return joint
 
-    def _joint_called(self, name: str) -> Joint:
+    def _find_joint(self, name: str) -> Joint:
         joint = self._joints.get(name)
         if not isinstance(joint, Joint):
-            raise UnknownName("joint", name, [n for n, j in self._joints.items() if isinstance(j, Joint)])
+            raise UnknownName(
+                "joint",
+                name,
+                [joint_name for joint_name, joint_or_goal in self._joints.items() if isinstance(joint_or_goal, Joint)],
+            )
         return joint
 
 
@@ -171,7 +175,7 @@ CLOSURE_FREE_DOF: dict[str, tuple[DoF, ...]] = {
     "point_on_line": (DoF.Z, *ROTATIONS),
     "point_on_plane": (DoF.X, DoF.Y, *ROTATIONS),
 }
-"""The free dofs of each closure type; `axis` is z: the direction of a line, the normal of a plane."""
+"""The free dofs of each closure type. The z axis is along `axis`: the direction of a line, the normal of a plane."""
 
 
 class JointOptions(TypedDict, total=False):
@@ -184,7 +188,7 @@ class JointOptions(TypedDict, total=False):
 
 
 class Builder(BuilderCouplings):
-    """Builder of mechanisms: collects links and joints by name; the first parent becomes the root, fixed in the world.
+    """A builder of mechanisms from named links and joints; the first parent link becomes the root, fixed in the world.
 
     Each joint method takes the name of the joint, the parent link and the child link, and `at`: the joint's point (3,)
     or pose in the parent link. A child link is created when it is first named.
@@ -280,7 +284,7 @@ class Builder(BuilderCouplings):
             DoFError: `dof` or `axis` is invalid.
             LimitsError: a lower limit is above the upper limit.
         """
-        self._check_new(name, parent)
+        self._check_name_and_parent(name, parent)
         if child in self._links and self._links[child].parent is not None:
             present_parent = self._links[child].parent
             raise StructureError(
@@ -295,7 +299,7 @@ class Builder(BuilderCouplings):
             joint.set_limits(*as_limits(limits, len(joint.dof), name))
         if value is not None:
             joint.set_values(value)
-        # attached last, so that a call that raises changes nothing
+        # attached after all checks, so that a call that raises leaves the builder unchanged
         self._attach(joint, parent)
         joint.add_child(self.link(child))
         return joint
@@ -313,7 +317,7 @@ class Builder(BuilderCouplings):
         return self.joint(name, parent, child, ROTATIONS, **options)
 
     def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with two rotations normal to `axis`: about y, then the moved x; options as in `joint`."""
+        """Create a joint with two rotations normal to `axis`: about y, then about the new x; options as in `joint`."""
         return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)
 
     def cylindrical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
@@ -343,7 +347,7 @@ class Builder(BuilderCouplings):
         onto: ArrayLike | Pose | None = None,
         axis: AxisLike = "z",
     ) -> Closure:
-        """Close a loop: join two links of the tree by a second joint.
+        """Close a loop: connect two links of the tree by an additional joint.
 
         Args:
             name: name of the closing joint.
@@ -351,8 +355,8 @@ class Builder(BuilderCouplings):
             kind: name of the joint type, or a list of the dofs that stay free (in axes whose z axis points along
                 `axis`).
             at: point or pose on link `a`; m.
-            onto: point or pose on link `b`; default: where `at` is now, so the loop is closed in the present
-                configuration.
+            onto: point or pose on link `b`; m. Default: the present pose of the closing joint, so that the loop is
+                closed in the present configuration.
             axis: z axis of the closing joint, in its frame; as in `joint`.
 
         Returns:
@@ -369,7 +373,7 @@ class Builder(BuilderCouplings):
             free_dof = CLOSURE_FREE_DOF[kind]
         elif isinstance(kind, Iterable):
             free_dof = as_dofs(kind)
-        else:  # a single dof is rejected, since it is easily confused with another value
+        else:  # a single dof is rejected: it is an integer, and an integer is probably a mistake
             raise InvalidArgument(
                 f"the kind of closure {name!r} must be one of {', '.join(CLOSURE_FREE_DOF)}, "
                 f'or a list of free dofs such as ["Z", "EZ"], not {kind!r}'
@@ -379,7 +383,7 @@ class Builder(BuilderCouplings):
                 raise UnknownName("link", link, self._links)
         if a == b:
             raise StructureError(f"closure {name!r} connects link {a!r} to itself")
-        self._check_new(name, a)
+        self._check_name_and_parent(name, a)
         joint = Joint(name, dof=free_dof)
         joint.matrix = as_point_or_pose(at, name)
         joint.axes_wxyz = as_axes_wxyz(axis, name)
@@ -404,11 +408,11 @@ class Builder(BuilderCouplings):
 
         Args:
             name: name of the goal.
-            link: name of the link that comes to the goal.
+            link: name of the link to bring to the goal.
             at: point or pose in the world, or on the link `on`; m. Default: the present pose of `link`.
             dof: the constrained directions; default all six.
             axes: "goal": the directions are axes of the goal; "world": axes of the world.
-            on: name of the link that carries the goal; default: the world.
+            on: name of the link to which the goal is attached; default: the world.
 
         Returns:
             The goal.
@@ -419,16 +423,16 @@ class Builder(BuilderCouplings):
         """
         if link not in self._links:
             raise UnknownName("link", link, self._links)
-        self._check_new(name, link if on is None else on)
+        self._check_name_and_parent(name, link if on is None else on)
         goal = Goal(name, dof=dof, axes=axes)
-        X_goal = as_point_or_pose(at, name)
+        X_parent_goal = as_point_or_pose(at, name)
         if on is not None:
             self._attach(goal, on)
         self._joints[name] = goal
         if at is None:
             goal.world_matrix = self._links[link].world_matrix
         else:
-            goal.matrix = X_goal
+            goal.matrix = X_parent_goal
         goal.make_closure(self._links[link])
         return goal
 
@@ -442,9 +446,9 @@ class Builder(BuilderCouplings):
             raise StructureError("the builder is empty: add at least one link or joint")
         return Mechanism([link.root for link in self._links.values()], name=self.name)
 
-    def _check_new(self, name: str, parent: str) -> None:
+    def _check_name_and_parent(self, name: str, parent: str) -> None:
         if name == "":
-            raise StructureError("a joint, a closure or a goal of a builder needs a name that is not empty")
+            raise StructureError("the name of a joint, closure or goal is empty; a builder needs a name for each")
         if name in self._joints:
             raise StructureError(f"two joints are called {name!r}; names must be unique", code="duplicate-name")
         if parent not in self._links and self._links:
@@ -456,36 +460,36 @@ class Builder(BuilderCouplings):
 
 
 def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
-    """Remove the branches without moving joint, closure or goal from a mechanism, with their masses.
+    """Remove the branches of a mechanism that have no moving joint, closure or goal; their masses are removed too.
 
-    Root links, links on moving joints and the links in `keep` stay.
+    Root links, child links of moving joints and the links in `keep` are not removed.
 
     Args:
         mechanism: the mechanism; it is changed in place.
-        keep: names of links that stay.
+        keep: names of links that are not removed.
 
     Returns:
         The names of the removed links.
 
     Raises:
-        UnknownName: no link has a name of `keep`.
+        UnknownName: a name in `keep` is not the name of a link.
 
     Example:
         >>> arm = mk.gallery.planar_2r()
         >>> mk.trim(arm)
         ['tool']
     """
-    retained = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
-    removed: list[str] = []
+    retained_links = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
+    removed_names: list[str] = []
     leaves = [link for link in mechanism.links.values() if not link.children]
     while leaves:
         link = leaves.pop()
         joint = link.parent
-        if not isinstance(joint, Joint) or joint.dof or link.closures or link in retained or joint.parent is None:
+        if not isinstance(joint, Joint) or joint.dof or link.closures or link in retained_links or joint.parent is None:
             continue
         parent = joint.parent
         parent.remove_child(joint)
-        removed.append(link.name)
+        removed_names.append(link.name)
         if not parent.children and parent.kind == "link":
             leaves.append(parent)  # type: ignore[arg-type]
-    return removed
+    return removed_names

@@ -1,10 +1,11 @@
 """Recognition of arms with closed-form inverse kinematics, from the geometry of their joint axes.
 
-The frames on the links do not matter. The families, of n revolute joints each (axes counted from the base):
+The result does not depend on the choice of the link frames. The families (nR means n revolute joints; axes are counted
+from the base):
 
     planar 2R, planar 3R      all axes parallel
     spherical wrist           6R; axes 4, 5, 6 intersect in a point
-    spherical shoulder        6R; axes 1, 2, 3 intersect in a point: a spherical wrist with base and tip exchanged
+    spherical shoulder        6R; axes 1, 2, 3 intersect in a point (a spherical wrist with base and tip exchanged)
     three parallel axes       6R; axes 2, 3, 4 parallel, or axes 3, 4, 5
     S-R-S                     7R; axes 1, 2, 3 intersect in a point, and axes 5, 6, 7 in another
 """
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 AXIS_TOLERANCE = 3e-5
 """Tolerance of parallel axes (rad), and of intersecting axes (share of the arm's reach).
 
-Files round pi to 3.1416, which tilts an axis by 7e-6 rad, and the next axis by as much again. Newton's method removes
-the remaining error of the closed form.
+Some files round pi to 3.1416. This tilts an axis by 7e-6 rad, and the next axis by another 7e-6 rad. Newton's method
+removes the error that remains in the closed form.
 """
 
 
@@ -52,12 +53,12 @@ class ClosedFormFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClosedFormMatch:
-    """The closed-form family of a chain, or the reasons why it has none; true if there is a family.
+    """The closed-form family of a chain, or the reasons why it has none; `bool(match)` tells whether there is a family.
 
     Attributes:
         family: None if no closed form is known.
         reasons: sentences for the user.
-        axes: axes of the chain; None if it is not made of independent revolute joints.
+        axes: axes of the chain; None if a joint of the chain is not an independent revolute joint.
         mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
         deviation: largest deviation from the exact geometry of the family, rad or share of the reach.
     """
@@ -74,66 +75,82 @@ class ClosedFormMatch:
 
 @dataclass(frozen=True, slots=True)
 class _GeometricTest:
-    holds: bool
+    """The result of a geometric test, with the reason as a sentence for the user."""
+
+    is_satisfied: bool
     reason: str
     deviation: float = 0.0
 
 
 class _ChainGeometry:
-    """The geometric tests of a chain, with the results as sentences."""
+    """The geometric tests of a chain."""
 
     def __init__(self, axes: ScrewAxes) -> None:
-        self.axes, self.size = axes, axes.size
-        self.near = AXIS_TOLERANCE * self.size
+        self.axes, self.reach = axes, axes.size
+        self.length_tolerance = AXIS_TOLERANCE * self.reach
 
-    def are_parallel(self, which: Sequence[int]) -> _GeometricTest:
-        h = self.axes.directions
-        angle, i, j = max((lines.angle_between_lines(h[i], h[j]), i, j) for i in which for j in which if i < j)
+    def test_parallel(self, axis_indices: Sequence[int]) -> _GeometricTest:
+        directions = self.axes.directions
+        angle, i, j = max(
+            (lines.angle_between_lines(directions[i], directions[j]), i, j)
+            for i in axis_indices
+            for j in axis_indices
+            if i < j
+        )
         if angle < AXIS_TOLERANCE:
-            return _GeometricTest(True, f"{_format_axes(which)} are parallel (to {angle:.1g} rad)", angle)
+            return _GeometricTest(True, f"{_format_axes(axis_indices)} are parallel (to {angle:.1g} rad)", angle)
         return _GeometricTest(False, f"axes {i + 1} and {j + 1} are not parallel (angle {angle:.4g} rad)")
 
-    def do_meet(self, which: Sequence[int]) -> _GeometricTest:
-        """Test whether axes intersect in a point and can rotate a body in all directions there."""
-        p, h = self.axes.points, self.axes.directions
-        for i, j in pairwise(which):
-            if lines.angle_between_lines(h[i], h[j]) < AXIS_TOLERANCE:
+    def test_common_point(self, axis_indices: Sequence[int]) -> _GeometricTest:
+        """Test whether axes intersect in a point and together can rotate a body about it in all directions."""
+        points, directions = self.axes.points, self.axes.directions
+        for i, j in pairwise(axis_indices):
+            if lines.angle_between_lines(directions[i], directions[j]) < AXIS_TOLERANCE:
                 return _GeometricTest(
                     False, f"axes {i + 1} and {j + 1} are parallel, so they do not intersect in a point"
                 )
-        point, error = lines.closest_point_to_lines(p[list(which)], h[list(which)])
-        if error < self.near:
-            why = f"{_format_axes(which)} intersect in the point {_format_point(point, self.size)} (to {error:.1g} m)"
-            return _GeometricTest(True, why, error / self.size)
-        distance, i, j = max((lines.line_distance(p[i], h[i], p[j], h[j]), i, j) for i in which for j in which if i < j)
-        if distance >= self.near:
+        point, error = lines.closest_point_to_lines(points[list(axis_indices)], directions[list(axis_indices)])
+        if error < self.length_tolerance:
+            location = _format_point(point, self.reach)
+            reason = f"{_format_axes(axis_indices)} intersect in the point {location} (to {error:.1g} m)"
+            return _GeometricTest(True, reason, error / self.reach)
+        distance, i, j = max(
+            (lines.line_distance(points[i], directions[i], points[j], directions[j]), i, j)
+            for i in axis_indices
+            for j in axis_indices
+            if i < j
+        )
+        if distance >= self.length_tolerance:
             return _GeometricTest(False, f"axes {i + 1} and {j + 1} do not intersect (distance {distance:.4g} m)")
         return _GeometricTest(
-            False, f"{_format_axes(which)} intersect in pairs, but not in a common point (distance {error:.4g} m)"
+            False,
+            f"{_format_axes(axis_indices)} intersect in pairs, but not in a common point (distance {error:.4g} m)",
         )
 
-    def point_of(self, which: Sequence[int]) -> Array:
-        return lines.closest_point_to_lines(self.axes.points[list(which)], self.axes.directions[list(which)])[0]
+    def common_point(self, axis_indices: Sequence[int]) -> Array:
+        return lines.closest_point_to_lines(
+            self.axes.points[list(axis_indices)], self.axes.directions[list(axis_indices)]
+        )[0]
 
     def is_on_axis(self, point: Array, k: int) -> bool:
         return (
             float(
                 np.linalg.norm(point - lines.closest_point_on_line(point, self.axes.points[k], self.axes.directions[k]))
             )
-            < self.near
+            < self.length_tolerance
         )
 
     def distance(self, i: int, j: int) -> float:
-        p, h = self.axes.points, self.axes.directions
-        return lines.line_distance(p[i], h[i], p[j], h[j])
+        points, directions = self.axes.points, self.axes.directions
+        return lines.line_distance(points[i], directions[i], points[j], directions[j])
 
-    def moves_everywhere(self) -> bool:
-        """Return whether the Jacobian has rank six at one of five random configurations."""
+    def can_move_in_all_directions(self) -> bool:
+        """Return whether the Jacobian has rank six in at least one of five random configurations."""
         for q in np.random.default_rng(0).uniform(-3, 3, (5, self.axes.n)):
             J = _jacobian(self.axes, q)
             J[:3] /= self.axes.size
-            sizes = np.linalg.svd(J, compute_uv=False)
-            if sizes[5] > 10 * AXIS_TOLERANCE * sizes[0]:
+            singular_values = np.linalg.svd(J, compute_uv=False)
+            if singular_values[5] > 10 * AXIS_TOLERANCE * singular_values[0]:
                 return True
         return False
 
@@ -144,12 +161,12 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
     Args:
         mechanism: the mechanism.
         link: name of the tip link.
-        base: name of a link above it; default: the world.
+        base: name of a link above `link`; default: the world.
     """
     try:
         axes = screw_axes(mechanism.kinematics, link, base)
-    except NoClosedForm as reason:
-        return ClosedFormMatch(None, (str(reason),))
+    except NoClosedForm as error:
+        return ClosedFormMatch(None, (str(error),))
     for name, closure in mechanism.closures.items():
         loop_joints = {mechanism.name_of(joint) for joint in moving_joints(closure)}
         if shared := [name for name in axes.names if name.split(".")[0] in loop_joints]:
@@ -178,30 +195,32 @@ def match_closed_form_axes(axes: ScrewAxes) -> ClosedFormMatch:
             return _match_7r(geometry)
         case n:
             count = format_count(n, "independent revolute joint")
-            return ClosedFormMatch(None, (f"it has {count}; closed forms are implemented for 2, 3, 6 and 7",), axes)
+            return ClosedFormMatch(
+                None, (f"the chain has {count}; closed forms are implemented for 2, 3, 6 and 7",), axes
+            )
 
 
 def _match_planar_2r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    parallel, axes = geometry.are_parallel((0, 1)), geometry.axes
-    if not parallel.holds:
+    parallel, axes = geometry.test_parallel((0, 1)), geometry.axes
+    if not parallel.is_satisfied:
         return ClosedFormMatch(None, (parallel.reason,), axes)
-    if geometry.distance(0, 1) < geometry.near:
+    if geometry.distance(0, 1) < geometry.length_tolerance:
         return ClosedFormMatch(None, ("axes 1 and 2 coincide",), axes)
     if geometry.is_on_axis(axes.home[:3, 3], 1):
         return ClosedFormMatch(None, ("the link's origin lies on axis 2, so axis 2 does not move it",), axes)
-    why = f"{parallel.reason}: the link's origin moves in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (why,), axes, deviation=parallel.deviation)
+    reason = f"{parallel.reason}: the link's origin moves in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (reason,), axes, deviation=parallel.deviation)
 
 
 def _match_planar_3r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    parallel, axes = geometry.are_parallel((0, 1, 2)), geometry.axes
-    if not parallel.holds:
+    parallel, axes = geometry.test_parallel((0, 1, 2)), geometry.axes
+    if not parallel.is_satisfied:
         return ClosedFormMatch(None, (parallel.reason,), axes)
     for i in (0, 1):
-        if geometry.distance(i, i + 1) < geometry.near:
+        if geometry.distance(i, i + 1) < geometry.length_tolerance:
             return ClosedFormMatch(None, (f"axes {i + 1} and {i + 2} coincide",), axes)
-    why = f"{parallel.reason}: the link moves and rotates in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (why,), axes, deviation=parallel.deviation)
+    reason = f"{parallel.reason}: the link moves and rotates in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (reason,), axes, deviation=parallel.deviation)
 
 
 def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
@@ -209,25 +228,25 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
         (
             ClosedFormFamily.SPHERICAL_WRIST,
             False,
-            geometry.do_meet((3, 4, 5)),
+            geometry.test_common_point((3, 4, 5)),
             "axes 1, 2 and 3 determine the position of the wrist",
         ),
         (
             ClosedFormFamily.SPHERICAL_SHOULDER,
             True,
-            geometry.do_meet((0, 1, 2)),
+            geometry.test_common_point((0, 1, 2)),
             "with base and tip exchanged, the shoulder is a spherical wrist",
         ),
         (
             ClosedFormFamily.THREE_PARALLEL,
             False,
-            geometry.are_parallel((1, 2, 3)),
+            geometry.test_parallel((1, 2, 3)),
             "axes 1, 5 and 6 determine the remaining directions",
         ),
         (
             ClosedFormFamily.THREE_PARALLEL,
             True,
-            geometry.are_parallel((2, 3, 4)),
+            geometry.test_parallel((2, 3, 4)),
             "axes 1, 2 and 6 determine the remaining directions",
         ),
     )
@@ -237,9 +256,9 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
     }
     reasons: list[str] = []
     for family, mirrored, test, consequence in candidates:
-        if not test.holds:
+        if not test.is_satisfied:
             reasons.append(test.reason + suffixes.get(family, ""))
-        elif not geometry.moves_everywhere():
+        elif not geometry.can_move_in_all_directions():
             reasons.append(f"{test.reason}, but no configuration moves the link in all six directions")
         elif degeneracy := _degeneracy(geometry, family, mirrored):
             reasons.append(f"{test.reason}, but {degeneracy}")
@@ -249,52 +268,57 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
 
 
 def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, mirrored: bool) -> str:
-    """Return the degeneracy that prevents a closed form despite the family's geometry; usually empty."""
+    """Describe a degeneracy of the axes that prevents the closed form of the family; empty if there is none."""
     order = (5, 4, 3, 2, 1, 0) if mirrored else (0, 1, 2, 3, 4, 5)
     first, second, third = order[:3]
     if family is ClosedFormFamily.THREE_PARALLEL:
         for i, j in ((order[1], order[2]), (order[2], order[3])):
-            if geometry.distance(i, j) < geometry.near:
+            if geometry.distance(i, j) < geometry.length_tolerance:
                 return f"axes {i + 1} and {j + 1} coincide"
         return ""
-    wrist = geometry.point_of(order[3:])
+    wrist = geometry.common_point(order[3:])
     if geometry.is_on_axis(wrist, third):
         return f"axis {third + 1} also passes through that point"
-    if geometry.are_parallel((first, second)).holds and geometry.distance(first, second) < geometry.near:
+    if (
+        geometry.test_parallel((first, second)).is_satisfied
+        and geometry.distance(first, second) < geometry.length_tolerance
+    ):
         return f"axes {first + 1} and {second + 1} coincide"
     return ""
 
 
 def _match_7r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    shoulder, wrist, axes = geometry.do_meet((0, 1, 2)), geometry.do_meet((4, 5, 6)), geometry.axes
-    if not (shoulder.holds and wrist.holds):
+    shoulder, wrist, axes = geometry.test_common_point((0, 1, 2)), geometry.test_common_point((4, 5, 6)), geometry.axes
+    if not (shoulder.is_satisfied and wrist.is_satisfied):
         tests = ((shoulder, "shoulder"), (wrist, "wrist"))
         return ClosedFormMatch(
-            None, tuple(f"{test.reason}: the {part} is not spherical" for test, part in tests if not test.holds), axes
+            None,
+            tuple(f"{test.reason}: the {part} is not spherical" for test, part in tests if not test.is_satisfied),
+            axes,
         )
-    for point, part in ((geometry.point_of((0, 1, 2)), "shoulder"), (geometry.point_of((4, 5, 6)), "wrist")):
+    for point, part in ((geometry.common_point((0, 1, 2)), "shoulder"), (geometry.common_point((4, 5, 6)), "wrist")):
         if geometry.is_on_axis(point, 3):
             return ClosedFormMatch(None, (f"axis 4 passes through the {part}, so the arm cannot bend",), axes)
-    if not geometry.moves_everywhere():
+    if not geometry.can_move_in_all_directions():
         return ClosedFormMatch(None, ("no configuration moves the link in all six directions",), axes)
-    why = (shoulder.reason, wrist.reason, "the elbow can rotate about the line from shoulder to wrist")
-    return ClosedFormMatch(ClosedFormFamily.SRS, why, axes, deviation=max(shoulder.deviation, wrist.deviation))
+    reasons = (shoulder.reason, wrist.reason, "the elbow can rotate about the line from shoulder to wrist")
+    return ClosedFormMatch(ClosedFormFamily.SRS, reasons, axes, deviation=max(shoulder.deviation, wrist.deviation))
 
 
 def _jacobian(axes: ScrewAxes, q: Array) -> Array:
-    """Return the twists (linear, angular) of the link's origin per angle, (6, n) at q (n,); compiles no kernel."""
-    R, p = np.eye(3), np.zeros(3)
+    """Return the twists (linear, angular) of the link's origin per angle, (6, n), at q (n,), without kernels."""
+    R, translation = np.eye(3), np.zeros(3)
     directions, points = np.empty((axes.n, 3)), np.empty((axes.n, 3))
     for k, (direction, point) in enumerate(zip(axes.directions, axes.points, strict=True)):
-        directions[k], points[k] = R @ direction, R @ point + p
+        directions[k], points[k] = R @ direction, R @ point + translation
         R = R @ rotation.from_axis_angle(direction, q[k])
-        p = points[k] - R @ point
-    tip = R @ axes.home[:3, 3] + p
+        translation = points[k] - R @ point
+    tip = R @ axes.home[:3, 3] + translation
     return np.concatenate([cross(directions, tip - points), directions], axis=1).T
 
 
-def _format_axes(which: Sequence[int]) -> str:
-    return "axes " + ", ".join(str(k + 1) for k in which[:-1]) + f" and {which[-1] + 1}"
+def _format_axes(axis_indices: Sequence[int]) -> str:
+    return "axes " + ", ".join(str(k + 1) for k in axis_indices[:-1]) + f" and {axis_indices[-1] + 1}"
 
 
 def _format_point(point: Array, size: float) -> str:

@@ -1,7 +1,8 @@
-"""The Jacobian of a mechanism with closed loops: velocities of a tool and of all dofs by the input velocities.
+"""The Jacobian of a mechanism with closed loops: velocities of a tool and of all dofs per input velocity.
 
-The null space of the constraint Jacobian spans the motions that keep the loops closed. The pseudo-inverse of the input
-rows on this basis maps input velocities to motions.
+A basis of the null space of the constraint Jacobian describes all motions that keep the loops closed. The input
+velocities are linear in the coefficients of this basis; the pseudo-inverse of this linear map gives the motion for
+given input velocities.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class SingularDirections:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClosedJacobian:
-    """The Jacobian of a tool link by the input velocities while all loops stay closed, at one configuration.
+    """The Jacobian of a tool link with respect to the input velocities at one configuration with closed loops.
 
     `Mechanism.closed_jacobian` computes it.
 
@@ -59,10 +60,11 @@ class ClosedJacobian:
         matrix: (6, inputs), world velocity (linear, angular) of the tool per input velocity.
         transmission: (nv, inputs), velocities of all dofs per input velocity; idle motions are zero, except those of
             the tool.
-        dependent: inputs that cannot move on their own here: at a dead point, or because earlier inputs determine them.
-            Impossible input velocities are left out of `matrix` and `transmission`.
-        undetermined: dofs that can move while all inputs are at rest, without idle motions; `transmission` has the
-            motion of least norm.
+        dependent: inputs that cannot move independently in this configuration: they are at a dead point, or earlier
+            inputs determine them. `matrix` and `transmission` ignore the part of the input velocities that the loops
+            do not allow.
+        undetermined: dofs that can move while all inputs are at rest, idle motions excluded; `transmission` contains
+            the motion of least norm.
         characteristic_length: m, the unit of length of `condition` and `singular_directions`: the longest fixed length
             between two joints of a link, or the extent of the closure points if that is larger.
 
@@ -79,7 +81,7 @@ class ClosedJacobian:
     dependent: tuple[str, ...]
     undetermined: tuple[str, ...]
     characteristic_length: float
-    _scaled: Array
+    _scaled_matrix: Array
 
     def __repr__(self) -> str:
         text = f"{', '.join(self.inputs) or 'no input'} to {self.link!r}, condition {self.condition:.3g}"
@@ -91,24 +93,26 @@ class ClosedJacobian:
     def condition(self) -> float:
         """The condition number of `matrix`, with lengths in characteristic lengths; infinite if it is singular.
 
-        It is the ratio of the largest to the smallest of min(6, inputs) singular values. It is infinite if inputs can
-        move while the tool is at rest, and if an input is dependent.
+        The condition number is the ratio of the largest to the smallest of the min(6, inputs) singular values. It is
+        also infinite if inputs can move while the tool is at rest, or if an input is dependent.
         """
-        sizes = np.linalg.svd(self._scaled, compute_uv=False)
-        if not len(sizes):
+        singular_values = np.linalg.svd(self._scaled_matrix, compute_uv=False)
+        if not len(singular_values):
             return 1.0
         return (
-            float(sizes[0] / sizes[-1]) if sizes[-1] > MIN_PARTICIPATION * sizes[0] and not self.dependent else np.inf
+            float(singular_values[0] / singular_values[-1])
+            if singular_values[-1] > MIN_PARTICIPATION * singular_values[0] and not self.dependent
+            else np.inf
         )
 
     @property
     def singular_directions(self) -> SingularDirections:
         """The tool twists that no input produces, and the input velocities that do not move the tool.
 
-        A planar tool always has the three twists out of its plane.
+        For a tool that moves in a plane they always include the three twists out of this plane.
         """
-        u, sizes, vt = np.linalg.svd(self._scaled)
-        rank = int((sizes > MIN_PARTICIPATION * max(float(sizes.max(initial=0.0)), 1e-12)).sum())
+        u, singular_values, vt = np.linalg.svd(self._scaled_matrix)
+        rank = int((singular_values > MIN_PARTICIPATION * max(float(singular_values.max(initial=0.0)), 1e-12)).sum())
         return SingularDirections(read_only(u[:, rank:].T.copy()), read_only(vt[rank:].copy()))
 
 
@@ -119,7 +123,7 @@ def closed_jacobian(
     q: ArrayLike | None = None,
     point: ArrayLike | None = None,
 ) -> ClosedJacobian:
-    """Compute `Mechanism.closed_jacobian`; arguments and errors as there."""
+    """Compute the closed Jacobian; see `Mechanism.closed_jacobian` for arguments and errors."""
     p_link = np.zeros(3) if point is None else as_vector(point, 3, "point")
     motions = closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q))
     check_loops_closed(mechanism, motions)
@@ -130,42 +134,41 @@ def closed_jacobian(
     if inputs is None:
         analysis = analyse_structure(mechanism, motions.q, tool=link)
         names = [mechanism.space.v_names[k] for k in analysis.inputs]
-        rows, units = np.eye(mechanism.nv)[analysis.inputs], motions.unit[analysis.inputs]
+        input_rows, units = np.eye(mechanism.nv)[analysis.inputs], motions.unit[analysis.inputs]
         basis = remove_directions(basis, analysis.idle_basis(motions))
     else:
-        names, rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), motions)
-    input_rates = rows * motions.unit / units[:, None] @ basis
-    undriven = null_space(input_rates, _rank_of_inputs(input_rates))
-    if inputs is not None and undriven.shape[1]:  # the undetermined motions may be idle motions, which are removed
+        names, input_rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), motions)
+    input_rates = input_rows * motions.unit / units[:, None] @ basis
+    undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
+    if inputs is not None and undriven_motions.shape[1]:  # idle motions do not count as undetermined
         idle_basis = analyse_structure(mechanism, motions.q, tool=link).idle_basis(motions)
-        idle_input_rates = (
-            rows * motions.unit / units[:, None] @ idle_basis
-        )  # an idle motion that moves an input is not idle here
+        # an idle motion that moves an input is not removed
+        idle_input_rates = input_rows * motions.unit / units[:, None] @ idle_basis
         basis = remove_directions(basis, idle_basis @ null_space(idle_input_rates, _rank_of_inputs(idle_input_rates)))
-        input_rates = rows * motions.unit / units[:, None] @ basis
-        undriven = null_space(input_rates, _rank_of_inputs(input_rates))
-    is_undetermined = np.abs(basis @ undriven).max(axis=1, initial=0.0) > MIN_PARTICIPATION
+        input_rates = input_rows * motions.unit / units[:, None] @ basis
+        undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
+    is_undetermined = np.abs(basis @ undriven_motions).max(axis=1, initial=0.0) > MIN_PARTICIPATION
     independent = independent_rows(input_rates, range(len(names)), MIN_PARTICIPATION, 1.0)
-    scaled = basis @ _truncated_inverse(input_rates)
-    lengths = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
+    scaled_transmission = basis @ _truncated_inverse(input_rates)
+    twist_units = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
     return ClosedJacobian(
         link=link,
         inputs=tuple(names),
-        matrix=read_only(J_tree @ (motions.unit[:, None] * scaled / units)),
-        transmission=read_only(motions.unit[:, None] * scaled / units),
+        matrix=read_only(J_tree @ (motions.unit[:, None] * scaled_transmission / units)),
+        transmission=read_only(motions.unit[:, None] * scaled_transmission / units),
         dependent=tuple(name for k, name in enumerate(names) if k not in independent),
         undetermined=tuple(
-            name for name, is_free in zip(mechanism.space.v_names, is_undetermined, strict=True) if is_free
+            name for name, can_move in zip(mechanism.space.v_names, is_undetermined, strict=True) if can_move
         ),
         characteristic_length=motions.characteristic_length,
-        _scaled=read_only(J_tree / lengths[:, None] @ (motions.unit[:, None] * scaled)),
+        _scaled_matrix=read_only(J_tree / twist_units[:, None] @ (motions.unit[:, None] * scaled_transmission)),
     )
 
 
 def _input_rows(
     mechanism: Mechanism, kinematics: NumpyKinematics, inputs: list[str], motions: FirstOrderMotions
 ) -> tuple[list[str], Array, Array]:
-    """Return the names of single dofs, the map from v to the velocity of each (inputs, nv), and the unit of each."""
+    """Return for each input dof its name, its velocity as a function of v, (inputs, nv), and its unit, (inputs,)."""
     names: list[str] = []
     rows: list[Array] = []
     units: list[float] = []
@@ -207,21 +210,20 @@ def _input_names(inputs: Iterable[str] | str) -> list[str]:
 
 
 def dof_column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float]:
-    """Return the index in v that moves a dof, and its ratio."""
+    """Return the index in v of the independent dof that moves a dof, and the ratio of their velocities."""
     joint_indices = mechanism.kinematics.joint_indices
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
         return joint_indices[leader].v[leader_dof], ratio
     indices = joint_indices[joint]
-    if (
-        indices.quaternion_v is not None and dof.is_rotation
-    ):  # v of a spherical joint is the rotation about its own axes
+    # the entries of v of a spherical joint are rotations about its axes of motion
+    if indices.quaternion_v is not None and dof.is_rotation:
         return indices.quaternion_v + dof.axis_index, 1.0
     return indices.v[dof], 1.0
 
 
 def _closure_input_row(mechanism: Mechanism, closure: Closure, dof: DoF, kinematics: NumpyKinematics) -> Array:
-    """Return the rate of a value of a closing joint per unit of v, (nv,)."""
+    """Return the rate of change of a dof of a closing joint per unit of v, (nv,)."""
     if dof.is_rotation and sum(free_dof.is_rotation for free_dof in closure.free_dof) > 1:
         raise DoFError(
             f"{closure.joint} closes a loop and has several rotations; only a single rotation can be an input"
@@ -231,14 +233,17 @@ def _closure_input_row(mechanism: Mechanism, closure: Closure, dof: DoF, kinemat
 
 
 def _rank_of_inputs(input_rates: Array) -> int:
-    """Return the rank of the input velocities on the basis of motions, which have unit norm."""
+    """Return the rank of the map from coefficients of the basis of motions to input velocities.
+
+    The tolerance is absolute, since the basis is orthonormal.
+    """
     return int((np.linalg.svd(input_rates, compute_uv=False) > MIN_PARTICIPATION).sum()) if input_rates.size else 0
 
 
 def _truncated_inverse(input_rates: Array) -> Array:
-    """Return the pseudo-inverse without the singular values up to `MIN_PARTICIPATION`."""
+    """Return the pseudo-inverse; singular values up to `MIN_PARTICIPATION` count as zero."""
     if not input_rates.size:
         return np.zeros(input_rates.shape[::-1])
-    u, sizes, vt = np.linalg.svd(input_rates, full_matrices=False)
-    is_significant = sizes > MIN_PARTICIPATION
-    return (vt[is_significant].T / sizes[is_significant]) @ u[:, is_significant].T
+    u, singular_values, vt = np.linalg.svd(input_rates, full_matrices=False)
+    is_significant = singular_values > MIN_PARTICIPATION
+    return (vt[is_significant].T / singular_values[is_significant]) @ u[:, is_significant].T

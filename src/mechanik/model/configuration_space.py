@@ -1,14 +1,15 @@
 """Configuration vectors q and velocity vectors v: layout, limits, integration, sampling and named configurations.
 
-q has an entry for each revolute or prismatic dof and four (wxyz) for a spherical joint; v has one and three. A step v
-is added to scalars, and rotates a spherical joint about its own axes: quaternion * exp(v).
+q has one entry for each revolute or prismatic dof and four entries (wxyz) for a spherical joint; v has one entry and
+three entries. A step v is added to the scalar entries of q; for a spherical joint it is a rotation about the axes of
+the rotated joint: quaternion * exp(v).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 
 import numpy as np
@@ -32,6 +33,7 @@ class ConfigurationSpace:
         quaternions_q, quaternions_v: first index of each quaternion in q (4 entries) and in v (3 entries).
         rotates: (nv,), whether a dof is a rotation.
         lower, upper: (nq,), limits, m or rad; infinite where there are none, and for quaternions.
+        nq, nv: lengths of q and v.
     """
 
     q_names: tuple[str, ...]
@@ -43,25 +45,22 @@ class ConfigurationSpace:
     rotates: np.ndarray[tuple[int], np.dtype[np.bool_]]
     lower: Array
     upper: Array
+    nq: int = field(init=False)
+    nv: int = field(init=False)
 
-    @property
-    def nq(self) -> int:
-        """Length of q."""
-        return len(self.q_names)
-
-    @property
-    def nv(self) -> int:
-        """Length of v."""
-        return len(self.v_names)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nq", len(self.q_names))
+        object.__setattr__(self, "nv", len(self.v_names))
 
     def neutral(self) -> Array:
-        """Return (nq,) with every value at zero, or at the limit nearest to zero, and identity quaternions."""
+        """Return (nq,) with identity quaternions and all other values at zero or at the limit nearest to zero."""
         return self.clamp(self._zero_configuration())
 
     def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
         """Sample configurations (*size, nq) uniformly inside the limits.
 
-        The range of a dof without limits is +-pi or +-1 m. With a single limit it is 2 pi or 2 m from that limit.
+        A dof without limits is sampled in +-pi rad or +-1 m, a dof with a single limit within 2 pi rad or 2 m of this
+        limit.
         """
         as_rng(rng)
         try:
@@ -70,10 +69,14 @@ class ConfigurationSpace:
             raise ShapeError(f"size must be an integer or a sequence of integers, not {size!r}") from None
         if any(length < 0 for length in shape):
             raise ShapeError(f"size cannot be negative, but is {size!r}")
-        reach = np.where(self.rotates[self.scalars_v], math.pi, 1.0)
+        default_half_range = np.where(self.rotates[self.scalars_v], math.pi, 1.0)
         lower, upper = self.lower[self.scalars_q], self.upper[self.scalars_q]
-        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
-        high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
+        low = np.where(
+            np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * default_half_range, -default_half_range)
+        )
+        high = np.where(
+            np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * default_half_range, default_half_range)
+        )
         q = np.empty((*shape, self.nq))
         q[..., self.scalars_q] = low + (high - low) * rng.random((*shape, len(low)))
         for k in self.quaternions_q:
@@ -94,7 +97,7 @@ class ConfigurationSpace:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """Return the step v (..., nv) with integrate(q0, v) = q1.
 
-        For quaternions it is the shortest step. For scalars full turns count.
+        For quaternions it is the shortest rotation. Differences of angles include full turns.
         """
         start, end = self.check_q(q0), self.check_q(q1)
         shape = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
@@ -107,13 +110,13 @@ class ConfigurationSpace:
 
     def clamp(self, q: ArrayLike) -> Array:
         """Return q (..., nq) with every value inside its limits and every quaternion normalized."""
-        inside = np.clip(self.check_q(q), self.lower, self.upper)
+        clamped = np.clip(self.check_q(q), self.lower, self.upper)
         for k in self.quaternions_q:
-            inside[..., k : k + 4] = quaternion.normalize(inside[..., k : k + 4])
-        return inside
+            clamped[..., k : k + 4] = quaternion.normalize(clamped[..., k : k + 4])
+        return clamped
 
     def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> np.bool | npt.NDArray[np.bool]:
-        """Return (...), whether every value of q is inside its limits, within `tolerance` (m or rad)."""
+        """Return whether all values of q (..., nq) are inside their limits within `tolerance` (m or rad), (...)."""
         values = self.check_q(q)
         return ((values >= self.lower - tolerance) & (values <= self.upper + tolerance)).all(axis=-1)
 
@@ -139,8 +142,8 @@ class ConfigurationSpace:
         if values.ndim < 1 or values.shape[-1] != size:
             raise ShapeError(f"{label} must have {size} numbers along its last axis, but its shape is {values.shape}")
         if not np.isfinite(values).all():
-            bad = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise NotFinite(f"{label} is not finite at {names[bad]!r} (index {bad})")
+            k = int(np.argwhere(~np.isfinite(values))[0][-1])
+            raise NotFinite(f"{label} is not finite at {names[k]!r} (index {k})")
         return values
 
     def _zero_configuration(self) -> Array:

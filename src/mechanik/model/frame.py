@@ -1,6 +1,6 @@
 """Frames of the kinematic graph: `Frame`, the rigid body `Link` and the pose target `Goal`.
 
-A frame has a pose in its parent and forms a tree with its children. World poses are cached and computed on demand.
+A frame has a pose in its parent frame; frames form a tree. World poses are computed on demand and cached.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _serials = itertools.count()
 class Frame:
     """A coordinate frame: a pose in its parent frame, with children.
 
-    World poses are computed on demand. Arrays that are read from a frame are read-only; assign a new value to move it.
+    World poses are computed on demand. The arrays of a frame are read-only; assign a new array to move the frame.
 
     Args:
         name: name of the frame; may be empty.
         position: (3,), in the parent frame, m.
-        wxyz: quaternion (4,), in the parent frame; any length but zero.
+        wxyz: quaternion (4,), in the parent frame; of any norm except zero.
 
     Raises:
         InvalidArgument: the name is not a string.
@@ -80,9 +80,13 @@ class Frame:
         return f"<{self.kind} {self.name!r}{parent}, at {position}>"
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Reject unknown attributes, such as `joint.value = 1`, which would only hide a method."""
-        known = getattr(type(self), name, None)
-        if not name.startswith("_") and name not in self.settable_attributes and not isinstance(known, property):
+        """Raise for attributes that cannot be set: `joint.value = 1` would replace a method and move nothing."""
+        class_attribute = getattr(type(self), name, None)
+        if (
+            not name.startswith("_")
+            and name not in self.settable_attributes
+            and not isinstance(class_attribute, property)
+        ):
             hint = f"; call set_{name}(...)" if hasattr(self, f"set_{name}") else ""
             raise AttributeError(f"the attribute {name!r} of {self} cannot be set{hint}")
         super().__setattr__(name, value)
@@ -94,7 +98,7 @@ class Frame:
     @name.setter
     def name(self, name: str) -> None:
         self._name = self._checked_name(name)
-        self._touch_structure()
+        self._mark_structure_changed()
 
     # ---- pose -------------------------------------------------------------------------------
 
@@ -128,12 +132,14 @@ class Frame:
 
     @property
     def world_matrix(self) -> Array:
-        """Pose in the world, X_world_frame, (4, 4); for a joint without its own motion."""
+        """Pose in the world, X_world_frame, (4, 4); for a joint, its pose without the joint motion."""
         if self._X_world is None:
-            stale: list[Frame] = [self]  # no recursion: an arm of a thousand frames is deeper than Python's stack
-            while (parent_frame := stale[-1]._parent) is not None and parent_frame._X_world is None:
-                stale.append(parent_frame)
-            for frame in reversed(stale):
+            stale_frames: list[Frame] = [
+                self
+            ]  # a recursion would overflow Python's stack for an arm of a thousand frames
+            while (parent_frame := stale_frames[-1]._parent) is not None and parent_frame._X_world is None:
+                stale_frames.append(parent_frame)
+            for frame in reversed(stale_frames):
                 parent = frame._parent
                 X_world = frame._X_parent if parent is None else parent._X_world_children() @ frame._X_parent
                 frame._X_world = read_only(X_world)
@@ -142,7 +148,7 @@ class Frame:
     @world_matrix.setter
     def world_matrix(self, X_world_frame: ArrayLike | Pose) -> None:
         X_world = as_pose_matrix(X_world_frame, f"world matrix of {self}")
-        self.matrix = X_world if self._parent is None else inverse(self._parent._X_world_children_fresh()) @ X_world
+        self.matrix = X_world if self._parent is None else inverse(self._parent._updated_X_world_children()) @ X_world
 
     @property
     def world_position(self) -> Array:
@@ -155,7 +161,7 @@ class Frame:
         if self._parent is None:
             self.position = p_world
         else:
-            X_parent_world = inverse(self._parent._X_world_children_fresh())
+            X_parent_world = inverse(self._parent._updated_X_world_children())
             self.position = X_parent_world[:3, :3] @ p_world + X_parent_world[:3, 3]
 
     @property
@@ -167,7 +173,7 @@ class Frame:
     def world_wxyz(self, wxyz: ArrayLike) -> None:
         rotation = self._unit_quaternion(wxyz)
         if self._parent is not None:
-            parent_rotation = quaternion.from_matrix(self._parent._X_world_children_fresh()[:3, :3])
+            parent_rotation = quaternion.from_matrix(self._parent._updated_X_world_children()[:3, :3])
             rotation = quaternion.multiply(quaternion.conjugate(parent_rotation), rotation)
         self.wxyz = rotation
 
@@ -190,38 +196,38 @@ class Frame:
         return frame
 
     def add_child(self, child: Frame) -> None:
-        """Add a child; its pose in its parent stays, so its world pose changes.
+        """Add a child; it keeps its local pose, so its world pose changes.
 
         Raises:
-            InvalidArgument: this frame cannot hold a frame of that kind.
-            StructureError: the child has a parent, or is this frame or above it.
+            InvalidArgument: a frame of that kind cannot be a child of this frame.
+            StructureError: the child has a parent, or is this frame or an ancestor of this frame.
         """
         self._check_child(child)
         self._children.append(child)
         child._parent = self
         child._invalidate()
-        child._revision += 1  # it is no longer a root, and mechanisms that hold it as a root must notice
-        child._touch_structure()
+        child._revision += 1  # the child is no longer a root; mechanisms with this root must be updated
+        child._mark_structure_changed()
 
     def remove_child(self, child: Frame) -> None:
-        """Remove a child; its pose in its parent stays, so its world pose changes.
+        """Remove a child; it keeps its local pose, so its world pose changes.
 
         Raises:
             StructureError: the frame is not a child of this frame.
         """
         self._check_is_child(child)
-        child._touch_structure()
+        child._mark_structure_changed()
         self._children.remove(child)
         child._parent = None
         child._invalidate()
-        child._touch_structure()
+        child._mark_structure_changed()
 
     def attach_child(self, child: Frame) -> None:
-        """Add a child and keep its world pose; it is removed from its present parent.
+        """Add a child and keep its world pose; the child is removed from its present parent.
 
         Raises:
-            InvalidArgument: this frame cannot hold a frame of that kind.
-            StructureError: the child is this frame or above it.
+            InvalidArgument: a frame of that kind cannot be a child of this frame.
+            StructureError: the child is this frame or an ancestor of this frame.
         """
         self._check_child(child, may_have_parent=True)
         X_world = child.world_matrix
@@ -257,16 +263,16 @@ class Frame:
             frame = frame._parent
 
     def find(self, name_or_predicate: str | Callable[[Frame], bool]) -> Frame | None:
-        """Return the first frame, breadth first, with this name or that satisfies the predicate; None without match."""
+        """Find the first frame, breadth first, that has this name or satisfies the predicate; None if there is none."""
         for frame in self.traverse():
             if frame.name == name_or_predicate if isinstance(name_or_predicate, str) else name_or_predicate(frame):
                 return frame
         return None
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- private helpers --------------------------------------------------------------------
 
-    def _why_not_child(self, child: Frame) -> str:
-        """Return why a frame of that kind may not be a child here; empty if it may."""
+    def _child_rejection_reason(self, child: Frame) -> str:
+        """Return the reason why `child` cannot be a child of this frame; empty if it can."""
         return ""
 
     def _check_child(self, child: object, may_have_parent: bool = False) -> None:
@@ -274,13 +280,14 @@ class Frame:
             raise InvalidArgument(f"a child of {self} must be a frame, not a {type(child).__name__}")
         if child is self:
             raise StructureError(f"{self} cannot be its own child", code="cycle")
-        if reason := self._why_not_child(child):
+        if reason := self._child_rejection_reason(child):
             raise InvalidArgument(f"{child} cannot be a child of {self}: {reason}")
         if child._parent is not None and not may_have_parent:
             raise StructureError(
-                f"{child} already has the parent {child._parent}; remove it there first", code="second-parent"
+                f"{child} already has the parent {child._parent}; first remove it from that parent",
+                code="second-parent",
             )
-        if any(above is child for above in self.traverse_parents()):
+        if any(ancestor is child for ancestor in self.traverse_parents()):
             raise StructureError(f"{child} is an ancestor of {self}, so it cannot become its child", code="cycle")
 
     def _checked_name(self, name: object) -> str:
@@ -307,31 +314,31 @@ class Frame:
     def _move(self, position: Array, wxyz: Array) -> None:
         self._set_local_pose(position, wxyz)
         self._invalidate()
-        self._touch()
+        self._mark_changed()
 
     def _X_world_children(self) -> Array:
-        """Return the world pose in which children are defined; this frame's cached world pose must be valid."""
+        """Return the world pose that the local poses of children refer to; the cached world pose must be valid."""
         assert self._X_world is not None
         return self._X_world
 
-    def _X_world_children_fresh(self) -> Array:
+    def _updated_X_world_children(self) -> Array:
         _ = self.world_matrix
         return self._X_world_children()
 
     def _invalidate(self) -> None:
         """Drop the cached world poses of this frame and all frames below it."""
-        stale: list[Frame] = [self]
-        while stale:
-            frame = stale.pop()
+        stale_frames: list[Frame] = [self]
+        while stale_frames:
+            frame = stale_frames.pop()
             frame._X_world = None
-            stale.extend(child for child in frame._children if child._X_world is not None)
+            stale_frames.extend(child for child in frame._children if child._X_world is not None)
 
-    def _touch(self) -> None:
+    def _mark_changed(self) -> None:
         """Record that the pose or the dofs of this frame changed."""
-        self._touch_structure()
+        self._mark_structure_changed()
 
-    def _touch_structure(self) -> None:
-        """Record that the tree changed, so that derived data is compiled again."""
+    def _mark_structure_changed(self) -> None:
+        """Record that the tree changed: mechanisms compile their derived data again on the next use."""
         self.root._revision += 1
         Frame.edit_count += 1
 
@@ -401,7 +408,7 @@ class Link(Frame):
         """The closures of joints and goals that end on this link."""
         return tuple(self._closures)
 
-    def _why_not_child(self, child: Frame) -> str:
+    def _child_rejection_reason(self, child: Frame) -> str:
         if child.kind not in ("joint", "goal"):
             return "children of a link are joints and goals"
         closure = getattr(child, "closure", None)
@@ -409,7 +416,7 @@ class Link(Frame):
 
 
 class Goal(Frame):
-    """A target pose for a link, in all or some of six directions; it is fixed in the world or moves with a link.
+    """A target pose for a link in up to six directions; the goal is fixed in the world or attached to another link.
 
     Args:
         name: name of the goal; may be empty.
@@ -450,7 +457,7 @@ class Goal(Frame):
 
     def set_goal_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
         self._dof = as_dofs(dof)
-        self._touch_structure()
+        self._mark_structure_changed()
 
     @property
     def free_dof(self) -> tuple[DoF, ...]:
@@ -458,20 +465,20 @@ class Goal(Frame):
         return tuple(dof for dof in ALL_DOFS if dof not in self._dof)
 
     def set_free_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
-        free = as_dofs(dof)
-        self.set_goal_dof([dof for dof in ALL_DOFS if dof not in free])
+        free_dofs = as_dofs(dof)
+        self.set_goal_dof([dof for dof in ALL_DOFS if dof not in free_dofs])
 
     @property
     def axes(self) -> Literal["goal", "world"]:
         """The frame of the directions: "goal" or "world"."""
-        return self._axes_of
+        return self._axes_frame
 
     @axes.setter
     def axes(self, axes: Literal["goal", "world"]) -> None:
         if axes not in ("goal", "world"):
             raise DoFError(f"axes of {self} must be 'goal' or 'world', not {axes!r}")
-        self._axes_of: Literal["goal", "world"] = axes
-        self._touch_structure()
+        self._axes_frame: Literal["goal", "world"] = axes
+        self._mark_structure_changed()
 
     @property
     def axes_wxyz(self) -> Array:
@@ -479,7 +486,7 @@ class Goal(Frame):
 
     @property
     def child(self) -> Link | None:
-        """The link that this goal positions; None if there is none."""
+        """The link to bring to this goal; None if there is none."""
         return self._closure.link if self._closure is not None else None
 
     @property
@@ -490,15 +497,15 @@ class Goal(Frame):
         """Make this goal the target of a link.
 
         Args:
-            link: the link to position.
-            at: X_link_end, the frame on the link that comes to the goal; default: the link's own frame.
+            link: the link to bring to the goal.
+            at: X_link_end, the frame on the link to bring to the goal; default: the link frame.
 
         Returns:
             The closure; `Closure.undo` removes it.
 
         Raises:
             InvalidArgument: `link` is not a link.
-            StructureError: the goal has a link, or is a child of this link.
+            StructureError: the goal already has a link, or is a child of `link`.
         """
         from mechanik.model.loop_closure import Closure
 
@@ -518,10 +525,10 @@ class Goal(Frame):
         """Do nothing: a goal has no joint values."""
 
     def _is_in_world_axes(self) -> bool:
-        return self._axes_of == "world"
+        return self._axes_frame == "world"
 
-    def _why_not_child(self, child: Frame) -> str:
+    def _child_rejection_reason(self, child: Frame) -> str:
         return "a goal has no children"
 
-    def _touch(self) -> None:
-        """Do nothing: a goal that moves changes a target, not the mechanism, so nothing is compiled again."""
+    def _mark_changed(self) -> None:
+        """Do nothing: the pose of a goal is a target and not part of the compiled mechanism."""

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class MovableFrame(Frame):
     """A frame with any ascending subset of the dofs X Y Z EX EY EZ, which moves its child by A T(x, y, z) Rz Ry Rx A'.
 
-    A is the rotation from the frame to the axes of motion, the identity unless `axis` or `axes_wxyz` is set. A frame
-    with three rotations without limits is spherical: it stores a quaternion, and its Euler angles are derived from it
-    and stay continuous.
+    A is the rotation from the frame to the axes of motion; it is the identity unless `axis` or `axes_wxyz` is set. A
+    frame with three rotations without limits is spherical: it stores a quaternion, from which continuous Euler angles
+    are derived.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MovableFrame(Frame):
         self._rotation_wxyz = read_only(quaternion.identity())
         self._lower, self._upper = np.full(6, -np.inf), np.full(6, np.inf)
         self._invalidate()
-        self._touch()
+        self._mark_changed()
 
     def clear_dof(self) -> None:
         """Remove all dofs: the joint becomes fixed."""
@@ -88,7 +88,7 @@ class MovableFrame(Frame):
     def axes_wxyz(self, wxyz: ArrayLike) -> None:
         self._axes = read_only(self._unit_quaternion(wxyz))
         self._invalidate()
-        self._touch()
+        self._mark_changed()
 
     @property
     def axis(self) -> Array:
@@ -100,7 +100,7 @@ class MovableFrame(Frame):
         dof = self._only_dof("axis")
         direction = as_vector(axis, 3, f"axis of {self}")
         if np.linalg.norm(direction) < 1e-12:
-            raise NotARotation(f"axis of {self} is zero; give a vector with a direction")
+            raise NotARotation(f"axis of {self} is zero; it must be a vector of any length except zero")
         self.axes_wxyz = quaternion.from_matrix(rotation.between(np.eye(3)[dof.axis_index], direction))
 
     # ---- values -----------------------------------------------------------------------------
@@ -122,16 +122,16 @@ class MovableFrame(Frame):
 
     def set_values(self, *values: ArrayLike) -> bool:
         """Set the values of all dofs, clamped to the limits; returns whether a value was outside."""
-        requested = self._value_of_each(values, "values")
+        requested_values = self._values_by_dof(values, "values")
         self._check_not_mimic(self._dof)
-        return self._assign(requested)
+        return self._assign(requested_values)
 
     def set_value(self, dof: DoFLike, value: float) -> bool:
         """Set the value of a dof, clamped to its limits; returns whether the value was outside."""
-        own_dof = self._check_dof(dof)
-        requested = as_number(value, f"value of {self}")
-        self._check_not_mimic((own_dof,))
-        return self._assign({own_dof: requested})
+        valid_dof = self._check_dof(dof)
+        requested_values = as_number(value, f"value of {self}")
+        self._check_not_mimic((valid_dof,))
+        return self._assign({valid_dof: requested_values})
 
     @property
     def rotation_wxyz(self) -> Array:
@@ -153,14 +153,14 @@ class MovableFrame(Frame):
 
     @property
     def motion(self) -> Array:
-        """The pose, (4, 4), of the child frame in this frame, as the values define it."""
+        """The pose of the child frame in this frame at the present values, (4, 4)."""
         A = quaternion.to_matrix(self._axes)
         return make_pose(A @ quaternion.to_matrix(self.rotation_wxyz) @ A.T, A @ self._values[:3])
 
     @property
     def child_world_matrix(self) -> Array:
         """The world pose of the child frame, (4, 4): the frame's world pose times its motion."""
-        return self._X_world_children_fresh()
+        return self._updated_X_world_children()
 
     # ---- limits -----------------------------------------------------------------------------
 
@@ -176,75 +176,75 @@ class MovableFrame(Frame):
 
     def limits(self, dof: DoFLike) -> tuple[float, float]:
         """Return the lower and upper limit of a dof, m or rad."""
-        own_dof = self._check_dof(dof)
-        return float(self._lower[own_dof]), float(self._upper[own_dof])
+        valid_dof = self._check_dof(dof)
+        return float(self._lower[valid_dof]), float(self._upper[valid_dof])
 
     def set_limits(self, lower: ArrayLike, upper: ArrayLike) -> bool:
         """Set all limits, m or rad, and clamp the values; returns whether a value changed."""
-        low, high = (self._value_of_each((side,), "limits", allow_infinite=True) for side in (lower, upper))
+        low, high = (self._values_by_dof((side,), "limits", allow_infinite=True) for side in (lower, upper))
         return self._set_bounds(low, high)
 
     def set_lower(self, *lower: ArrayLike) -> bool:
         """Set all lower limits, m or rad, and clamp the values; returns whether a value changed."""
-        return self._set_bounds(self._value_of_each(lower, "lower limits", allow_infinite=True), {})
+        return self._set_bounds(self._values_by_dof(lower, "lower limits", allow_infinite=True), {})
 
     def set_upper(self, *upper: ArrayLike) -> bool:
         """Set all upper limits, m or rad, and clamp the values; returns whether a value changed."""
-        return self._set_bounds({}, self._value_of_each(upper, "upper limits", allow_infinite=True))
+        return self._set_bounds({}, self._values_by_dof(upper, "upper limits", allow_infinite=True))
 
     def set_limit(self, dof: DoFLike, lower: float | None = None, upper: float | None = None) -> bool:
         """Set the limits of a dof; None keeps a limit. Returns whether the value changed."""
-        own_dof = self._check_dof(dof)
+        valid_dof = self._check_dof(dof)
         return self._set_bounds(
-            {} if lower is None else {own_dof: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
-            {} if upper is None else {own_dof: as_number(upper, f"upper limit of {self}", allow_infinite=True)},
+            {} if lower is None else {valid_dof: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
+            {} if upper is None else {valid_dof: as_number(upper, f"upper limit of {self}", allow_infinite=True)},
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits of a dof that its values are clamped to; `Joint` narrows them by its mimic joints."""
+        """Return the limits to which the values of a dof are clamped; in `Joint`, limits of mimic joints count too."""
         return self.limits(dof)
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- private helpers --------------------------------------------------------------------
 
     def _X_world_children(self) -> Array:
         return super()._X_world_children() @ self.motion
 
     def _check_dof(self, dof: DoFLike) -> DoF:
-        which = as_dof(dof)
-        if which not in self._dof:
-            free = " ".join(own_dof.name for own_dof in self._dof) or "none"
-            raise DoFError(f"{self} has no dof {which.name}; its dofs: {free}")
-        return which
+        valid_dof = as_dof(dof)
+        if valid_dof not in self._dof:
+            dof_names = " ".join(joint_dof.name for joint_dof in self._dof) or "none"
+            raise DoFError(f"{self} has no dof {valid_dof.name}; its dofs: {dof_names}")
+        return valid_dof
 
-    def _only_dof(self, what: str) -> DoF:
+    def _only_dof(self, label: str) -> DoF:
         if len(self._dof) != 1:
-            raise DoFError(f"{what}: {self} has {len(self._dof)} dofs, not 1; name the dof")
+            raise DoFError(f"{label}: {self} has {len(self._dof)} dofs, not 1; name the dof")
         return self._dof[0]
 
-    def _value_of_each(
-        self, values: tuple[ArrayLike, ...], what: str, allow_infinite: bool = False
+    def _values_by_dof(
+        self, values: tuple[ArrayLike, ...], label: str, allow_infinite: bool = False
     ) -> dict[DoF, float]:
-        numbers = as_numbers(values, len(self._dof), f"{what} of {self}", allow_infinite)
+        numbers = as_numbers(values, len(self._dof), f"{label} of {self}", allow_infinite)
         return dict(zip(self._dof, numbers, strict=True))
 
     def _update_from_closure(self) -> None:
-        """Update values that another object determines."""
+        """Update the values if a loop closure determines them; overridden in `Joint`."""
 
     def _check_not_mimic(self, dofs: Iterable[DoF]) -> None:
-        """Raise for dofs that another joint determines."""
+        """Raise for dofs that are coupled to a leader; overridden in `Joint`."""
 
     def _clamp(self, dof: DoF, value: float) -> float:
         lower, upper = self.effective_limits(dof)
         return min(max(value, lower), upper)
 
-    def _assign(self, requested: dict[DoF, float]) -> bool:
-        clamped = {dof: self._clamp(dof, value) for dof, value in requested.items()}
+    def _assign(self, requested_values: dict[DoF, float]) -> bool:
+        clamped = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
         for dof, value in clamped.items():
             self._values[dof] = value
         if any(dof.is_rotation for dof in clamped):
             self._rotation_wxyz = read_only(quaternion.from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
         self._invalidate()
-        return clamped != requested
+        return clamped != requested_values
 
     def _set_bounds(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
         for dof in {*lower, *upper}:
@@ -257,7 +257,7 @@ class MovableFrame(Frame):
             self._lower[dof] = value
         for dof, value in upper.items():
             self._upper[dof] = value
-        self._touch()
+        self._mark_changed()
         return self._assign({dof: float(self._values[dof]) for dof in self._dof})
 
 
@@ -313,13 +313,14 @@ class ConeLimitedFrame(MovableFrame):
     def set_cone(self, angle: float | None, axes: str = "z") -> None:
         """Limit the tilt of a spherical or universal joint, in the tree or in a closure; None removes the limit.
 
-        Solvers satisfy it like a loop closure. Values that are set directly may violate it, as they may violate a
-        closure.
+        Solvers satisfy the limit like a loop closure. Values that are set directly may violate the limit, just as they
+        may violate a closure.
 
         Args:
             angle: rad, above 0 and below pi.
-            axes: axes of motion that stay within `angle` of their direction at zero. "z": rotation about z is not
-                limited. "xyz": rotation is limited to `angle` about each axis, and to little more in total.
+            axes: the limited axes of motion, which stay within `angle` of their direction at zero. "z": rotation about
+                z is not limited. "xyz": rotation is limited to `angle` about each axis, and to little more about other
+                axes (see `Cone`).
 
         Raises:
             DoFError: the joint has fewer than two rotations.
@@ -329,11 +330,13 @@ class ConeLimitedFrame(MovableFrame):
         if angle is None:
             self._cone = None
         else:
-            rotations = sum(dof.is_rotation for dof in self._dof)
-            if rotations < 2:
-                raise DoFError(f"{self} has {rotations} rotations, but a cone limit needs two or three; use set_limits")
+            rotation_count = sum(dof.is_rotation for dof in self._dof)
+            if rotation_count < 2:
+                raise DoFError(
+                    f"{self} has {rotation_count} rotations, but a cone limit needs two or three; use set_limits"
+                )
             self._cone = Cone(angle, axes)
-        self._touch()
+        self._mark_changed()
 
 
 class Joint(ConeLimitedFrame):
@@ -429,11 +432,13 @@ class Joint(ConeLimitedFrame):
 
     def set_targets(self, *targets: ArrayLike) -> bool:
         """Set the targets of all dofs, clamped to the limits; returns whether a target was outside."""
-        return self._set_clamped(self._targets, self._value_of_each(targets, "targets"))
+        return self._store_clamped_targets(self._targets, self._values_by_dof(targets, "targets"))
 
     def set_target(self, dof: DoFLike, target: float) -> bool:
         """Set the target of a dof, clamped to its limits; returns whether the target was outside."""
-        return self._set_clamped(self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")})
+        return self._store_clamped_targets(
+            self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")}
+        )
 
     def clear_targets(self) -> None:
         self._targets.clear()
@@ -447,13 +452,15 @@ class Joint(ConeLimitedFrame):
         return self._rest_pose.get(self._check_dof(dof))
 
     def set_rest_pose(self, *values: ArrayLike) -> bool:
-        return self._set_clamped(self._rest_pose, self._value_of_each(values, "rest pose"))
+        return self._store_clamped_targets(self._rest_pose, self._values_by_dof(values, "rest pose"))
 
     def set_rest_value(self, dof: DoFLike, value: float) -> bool:
-        return self._set_clamped(self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")})
+        return self._store_clamped_targets(
+            self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")}
+        )
 
     def save_rest_pose(self) -> None:
-        """Make the present values the rest pose; mimic dofs are left out."""
+        """Store the present values as the rest pose, except those of mimic dofs."""
         self._update_from_closure()
         self._rest_pose = {dof: float(self._values[dof]) for dof in self._dof if dof not in self._couplings}
 
@@ -461,12 +468,12 @@ class Joint(ConeLimitedFrame):
         self._rest_pose.clear()
 
     def nearest_target(self, dof: DoFLike) -> float | None:
-        """Return the target as the solver approaches it from the present value: see `track_turns`."""
-        return self._nearest(self._check_dof(dof), self._targets)
+        """Return the angle equivalent to the target that is nearest to the present value: see `track_turns`."""
+        return self._nearest_equivalent(self._check_dof(dof), self._targets)
 
     def nearest_rest_value(self, dof: DoFLike) -> float | None:
-        """Return the rest value as the solver approaches it from the present value: see `track_turns`."""
-        return self._nearest(self._check_dof(dof), self._rest_pose)
+        """Return the angle equivalent to the rest value that is nearest to the present value: see `track_turns`."""
+        return self._nearest_equivalent(self._check_dof(dof), self._rest_pose)
 
     # ---- child and closure ------------------------------------------------------------------
 
@@ -490,7 +497,7 @@ class Joint(ConeLimitedFrame):
 
         Args:
             link: the link.
-            at: X_link_end, the end of the joint on the link; default: the link's own frame.
+            at: X_link_end, the end of the joint on the link; default: the link frame.
 
         Returns:
             The closure; `Closure.undo` removes it.
@@ -537,8 +544,9 @@ class Joint(ConeLimitedFrame):
 
         Raises:
             InvalidArgument: `leader` is not a joint.
-            DoFError: a dof is not free, or is missing for a joint of several dofs.
-            CouplingError: the dof has a leader, follows itself, closes a loop or is part of a spherical joint.
+            DoFError: a joint does not have the dof, or the dof of a joint of several dofs is not specified.
+            CouplingError: the dof already has a leader or would be its own leader, or a joint closes a loop or is
+                spherical.
 
         Example:
             >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")
@@ -562,17 +570,17 @@ class Joint(ConeLimitedFrame):
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
         """Return the limits of a dof, narrowed by the limits of its mimic joints."""
-        own_dof = self._check_dof(dof)
-        lower, upper = self.limits(own_dof)
+        valid_dof = self._check_dof(dof)
+        lower, upper = self.limits(valid_dof)
         for coupling in self._mimic_couplings:
-            if coupling.leader_dof is own_dof:
+            if coupling.leader_dof is valid_dof:
                 low, high = coupling.limits_for_leader()
-                # inconsistent files have mimic limits that leave no range for the leader; these are ignored
+                # some files have limits of a mimic joint that leave no range for the leader; these limits are ignored
                 if max(lower, low) < min(upper, high):
                     lower, upper = max(lower, low), min(upper, high)
         return lower, upper
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- private helpers --------------------------------------------------------------------
 
     def _update_from_closure(self) -> None:
         if self._closure is not None:
@@ -582,7 +590,7 @@ class Joint(ConeLimitedFrame):
         return self._dof
 
     def _values_and_limits(self) -> tuple[Array, Array, Array]:
-        """Return the values that a closure measurement stays near, and their limits, each (6,)."""
+        """Return the stored values, near which a closure selects equivalent angles, and their limits, (6,) each."""
         return self._values, self._lower, self._upper
 
     def _store_values(self, values: dict[DoF, float]) -> None:
@@ -591,7 +599,7 @@ class Joint(ConeLimitedFrame):
     def _is_in_world_axes(self) -> bool:
         return False
 
-    def _why_not_child(self, child: Frame) -> str:
+    def _child_rejection_reason(self, child: Frame) -> str:
         if child.kind != "link":
             return "the child of a joint is a link"
         if self._closure is not None:
@@ -619,8 +627,8 @@ class Joint(ConeLimitedFrame):
                     f"{dof.name} of {self} is coupled to {self._couplings[dof].leader}; set the value of the leader"
                 )
 
-    def _assign(self, requested: dict[DoF, float]) -> bool:
-        was_outside = super()._assign(requested)
+    def _assign(self, requested_values: dict[DoF, float]) -> bool:
+        was_outside = super()._assign(requested_values)
         for coupling in self._mimic_couplings:
             coupling.update_mimic()
         return was_outside
@@ -638,20 +646,20 @@ class Joint(ConeLimitedFrame):
         for targets in (self._targets, self._rest_pose):
             targets.update({dof: self._clamp(dof, value) for dof, value in targets.items()})
 
-    def _set_clamped(self, targets: dict[DoF, float], requested: dict[DoF, float]) -> bool:
-        self._check_not_mimic(requested)
-        clamped = {dof: self._clamp(dof, value) for dof, value in requested.items()}
+    def _store_clamped_targets(self, targets: dict[DoF, float], requested_values: dict[DoF, float]) -> bool:
+        self._check_not_mimic(requested_values)
+        clamped = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
         targets.update(clamped)
-        return clamped != requested
+        return clamped != requested_values
 
-    def _nearest(self, dof: DoF, targets: dict[DoF, float]) -> float | None:
+    def _nearest_equivalent(self, dof: DoF, targets: dict[DoF, float]) -> float | None:
         target = targets.get(dof)
         if target is None or self.track_turns or not dof.is_rotation:
             return target
         self._update_from_closure()
         lower, upper = self.effective_limits(dof)
         turns = round((self._values[dof] - target) / (2 * math.pi))
-        # the nearest equivalent angle may be outside the limits; then take the nearest inside, at worst `aim` itself
+        # if the nearest equivalent angle is outside the limits, the nearest one inside is used, at worst `target`
         while turns > 0 and target + 2 * math.pi * turns > upper:
             turns -= 1
         while turns < 0 and target + 2 * math.pi * turns < lower:

@@ -1,7 +1,8 @@
 """Relations between joint values: `Coupling` (mimic joints, gears) and `JointConstraint` (sums of polynomials).
 
-A coupling removes an entry from q. A joint constraint, sum of p_k(q_k) = constant, is a residual that solvers keep at
-zero; it is divided by the largest change of the sum per unit of a joint, estimated over the joint limits.
+A coupling removes an entry from q. A joint constraint requires that a sum of polynomials p_k(q_k) equals a constant;
+solvers keep its residual at zero. The residual is divided by the largest change of the sum per unit of a joint value,
+estimated over the joint limits.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Coupling:
     Args:
         mimic: the mimic joint.
         dof: coupled dof of the mimic joint.
-        leader: the joint that determines its value.
+        leader: the joint that determines the value of the mimic joint.
         leader_dof: the leader's coupled dof.
         ratio: coefficient of the leader's value.
         offset: m or rad.
@@ -69,7 +70,7 @@ class Coupling:
         leader._mimic_couplings.append(self)
         mimic._targets.pop(dof, None)
         mimic._rest_pose.pop(dof, None)
-        self._changed()
+        self._mark_joints_changed()
         root_leader._clamp_targets()
         root_leader._assign({root_dof: float(root_leader._values[root_dof])})
 
@@ -83,7 +84,7 @@ class Coupling:
             raise CouplingError(f"{self} is already undone")
         del self.mimic._couplings[self.dof]
         self.leader._mimic_couplings.remove(self)
-        self._changed()
+        self._mark_joints_changed()
         if self.dof in self.mimic.dof:
             self.mimic._assign({self.dof: float(self.mimic._values[self.dof])})
 
@@ -103,10 +104,10 @@ class Coupling:
         if abs(self.ratio) < MIN_RATIO:
             return -math.inf, math.inf
         bounds = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio
-        return min(bounds) + 0.0, max(bounds) + 0.0  # adding zero turns -0 to 0
+        return min(bounds) + 0.0, max(bounds) + 0.0  # adding zero converts -0 to 0
 
     def update_mimic(self) -> None:
-        """Set the mimic's value from the leader's value, and then all dofs that mimic this one."""
+        """Set the mimic's value from the leader's value, then the values of all dofs that follow the mimic."""
         mimic = self.mimic
         mimic._values[self.dof] = self.ratio * float(self.leader._values[self.leader_dof]) + self.offset
         mimic._invalidate()
@@ -114,25 +115,25 @@ class Coupling:
             if coupling.leader_dof is self.dof:
                 coupling.update_mimic()
 
-    def _changed(self) -> None:
-        self.mimic._touch()
-        self.leader._touch()
+    def _mark_joints_changed(self) -> None:
+        self.mimic._mark_changed()
+        self.leader._mark_changed()
 
 
 MIN_RANGE = 1e-6
-"""Lower bound, m or rad, of the range that `term_scales` takes from joint limits. Without it the scale of high powers
-could be zero."""
+"""Lower bound, m or rad, of the range that `term_scales` computes from joint limits. Without this bound the scale of
+high powers could be zero."""
 MIN_BALANCED_RANGE = 1e-3
-"""Lower bound, m or rad, of the range that `term_scales` derives from the other terms; larger than `MIN_RANGE`, since
-that estimate is less accurate."""
+"""Lower bound, m or rad, of the range that `term_scales` computes from the other terms; larger than `MIN_RANGE`, since
+the estimate from other terms is less accurate."""
 
 
 def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: float) -> list[float]:
     """Estimate, for each dof of a joint constraint, how much a unit of the dof changes the sum of the terms.
 
-    The coefficient of a high power does not show its effect: for |q| up to 0.02 m, 1e9 q^5 changes the sum as much as
-    160 q. So the coefficient of power n is multiplied by range^(n - 1). The range of a dof is bounded by its limits, by
-    the largest value at which the other terms can cancel its term, and by 1 (m or rad).
+    The coefficient of a high power is no measure of its effect: for |q| up to 0.02 m, 1e9 q^5 changes the sum as much
+    as 160 q. So the coefficient of power n is multiplied by range^(n - 1). The range of a dof is bounded by its limits,
+    by the largest value at which the other terms can cancel its term, and by 1 (m or rad).
 
     Args:
         terms: for each dof the coefficients of its powers 1 to n, and its limits.
@@ -159,12 +160,12 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
     return scales
 
 
-def add_coefficients(coefficients: Array | None, summand: Array) -> Array:
+def add_coefficients(coefficients: Array | None, second_summand: Array) -> Array:
     """Add two arrays of coefficients of the powers 1 to n, which may differ in length; None is zero."""
-    first_coefficients = np.zeros(0) if coefficients is None else coefficients
-    total = np.zeros(max(len(first_coefficients), len(summand)))
-    total[: len(first_coefficients)] += first_coefficients
-    total[: len(summand)] += summand
+    first_summand = np.zeros(0) if coefficients is None else coefficients
+    total = np.zeros(max(len(first_summand), len(second_summand)))
+    total[: len(first_summand)] += first_summand
+    total[: len(second_summand)] += second_summand
     return total
 
 
@@ -174,8 +175,8 @@ def _power_slopes(coefficients: Array, dof_range: float) -> Array:
 
 
 CANCELLATION_TOLERANCE = 1e-14
-"""Ratio to the sum of magnitudes; a smaller coefficient after substitution of couplings is rounding and counts as
-zero."""
+"""Ratio of a coefficient to the sum of the magnitudes that were added, after couplings are substituted; a coefficient
+up to this ratio is a rounding error and counts as zero."""
 
 JointDof = Joint | tuple[Joint, DoFLike]
 Coefficients = float | Sequence[float] | Array
@@ -251,7 +252,7 @@ class JointConstraint:
         self._is_active = True
         for joint in self.joints:
             joint._joint_constraints.append(self)
-        self._changed()
+        self._mark_joints_changed()
 
     def __str__(self) -> str:
         return f"<joint constraint {self._name!r}>" if self._name else "<unnamed joint constraint>"
@@ -293,7 +294,7 @@ class JointConstraint:
     def scale(self) -> float:
         """Largest change of the sum per unit of a dof, with mimic dofs replaced by their leaders.
 
-        Residuals are measured relative to it.
+        Residuals are divided by this scale.
         """
         resolved_coefficients, constant = self.resolve_couplings()
         coefficients_by_dof = resolved_coefficients or {
@@ -324,14 +325,14 @@ class JointConstraint:
         self._is_active = False
         for joint in self.joints:
             joint._joint_constraints.remove(self)
-        self._changed()
+        self._mark_joints_changed()
 
     def resolve_couplings(self) -> tuple[dict[tuple[Joint, DoF], Array], float]:
         """Express the constraint in dofs that are not mimic dofs.
 
         Returns:
             The coefficients of the powers 1 to n of each dof, and the constant. The mapping is empty if all
-            coefficients cancel: then the couplings alone decide whether the constraint holds.
+            coefficients cancel: then the couplings alone determine whether the constraint is satisfied.
         """
         coefficients_by_dof: dict[tuple[Joint, DoF], Array] = {}
         magnitudes_by_dof: dict[tuple[Joint, DoF], Array] = {}  # sums of absolute values, to detect cancellation
@@ -389,6 +390,6 @@ class JointConstraint:
             numbers.pop()
         return tuple(numbers)
 
-    def _changed(self) -> None:
+    def _mark_joints_changed(self) -> None:
         for joint in self.joints:
-            joint._touch()
+            joint._mark_changed()

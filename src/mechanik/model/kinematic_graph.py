@@ -1,7 +1,7 @@
-"""The kinematic graph: its independent chains, and its flat form for copies and pickles.
+"""Functions on the kinematic graph: independent chains, and conversion to and from a flat form for copies and pickles.
 
-The flat form has no references from frame to frame. Pickling the graph itself would recurse as deep as an arm has
-joints, which is deeper than Python's stack.
+In the flat form frames refer to each other by index. Pickling the graph itself would recurse once per joint, and long
+arms would overflow Python's stack.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mechanik.validation import read_only
 
 
 def save_rest_pose(frames: Frame | Iterable[Frame]) -> None:
-    """Make the present values the rest pose of every joint in the trees of `frames`.
+    """Store the present values as the rest pose of every joint in the trees of `frames`.
 
     Args:
-        frames: a frame, or several; trees that are reachable from them are included.
+        frames: a frame, or several; trees that are reachable by closures, couplings and joint constraints are included.
 
     Raises:
         InvalidArgument: an entry is not a frame.
@@ -65,12 +65,13 @@ class IndependentChain:
 def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     """Return the joints whose motion changes the gap of a closure, in the order of creation.
 
-    These are the moving joints above exactly one of its two ends; a joint above both moves both alike. A mimic joint is
-    replaced by the leader at the head of its couplings.
+    These are the moving joints above exactly one of the two ends; a joint above both ends does not change their
+    relative pose. A mimic joint is replaced by its leader, or by the leader's leader if the leader is a mimic joint
+    too.
     """
     start_dofs, end_dofs = _dofs_above(closure.joint.parent), _dofs_above(closure.link)
-    # a joint above both ends rotates both, but not the world axes in which a goal's directions may be defined
-    relative_dofs = start_dofs | end_dofs if _is_partial_in_world(closure) else start_dofs ^ end_dofs
+    # a joint above both ends rotates them relative to the world axes, in which a goal's directions may be defined
+    relative_dofs = start_dofs | end_dofs if _has_partial_world_axes(closure) else start_dofs ^ end_dofs
     joints = {
         joint if (coupling := joint._couplings.get(dof)) is None else coupling.resolve()[0]
         for joint, dof in relative_dofs
@@ -88,39 +89,39 @@ def independent_chains(
         joint_constraints: joint constraints.
 
     Returns:
-        The groups; the members of each group are in the given order.
+        The groups; each group lists its closures and joint constraints in the order of the arguments.
 
     Example:
         >>> linkage = mk.gallery.four_bar()
         >>> len(mk.independent_chains(linkage.closures.values()))
         1
     """
-    loops, constraints = list(closures), list(joint_constraints)
+    closure_list, constraint_list = list(closures), list(joint_constraints)
     joint_sets = [
-        *(set(moving_joints(closure)) for closure in loops),
-        *({joint for joint, _ in constraint.resolve_couplings()[0]} for constraint in constraints),
+        *(set(moving_joints(closure)) for closure in closure_list),
+        *({joint for joint, _ in constraint.resolve_couplings()[0]} for constraint in constraint_list),
     ]
     groups: list[tuple[set[int], set[Joint]]] = []
-    for i, moving in enumerate(joint_sets):
-        members, joints = {i}, moving
-        separate: list[tuple[set[int], set[Joint]]] = []
+    for i, joint_set in enumerate(joint_sets):
+        members, joints = {i}, joint_set
+        separate_groups: list[tuple[set[int], set[Joint]]] = []
         for group in groups:
             if group[1] & joints:
                 members, joints = members | group[0], joints | group[1]
             else:
-                separate.append(group)
-        groups = [*separate, (members, joints)]
+                separate_groups.append(group)
+        groups = [*separate_groups, (members, joints)]
     return tuple(
         IndependentChain(
-            tuple(loops[i] for i in sorted(members) if i < len(loops)),
+            tuple(closure_list[i] for i in sorted(members) if i < len(closure_list)),
             tuple(sorted(joints, key=lambda joint: joint._serial)),
-            tuple(constraints[i - len(loops)] for i in sorted(members) if i >= len(loops)),
+            tuple(constraint_list[i - len(closure_list)] for i in sorted(members) if i >= len(closure_list)),
         )
         for members, joints in sorted(groups, key=lambda group: min(group[0]))
     )
 
 
-def _is_partial_in_world(closure: Closure) -> bool:
+def _has_partial_world_axes(closure: Closure) -> bool:
     if not isinstance(closure.joint, Goal) or closure.joint.axes != "world":
         return False
     return any(0 < len([dof for dof in block if dof in closure.free_dof]) < 3 for block in (TRANSLATIONS, ROTATIONS))
@@ -137,7 +138,9 @@ def _dofs_above(frame: Frame | None) -> set[tuple[Joint, DoF]]:
 
 
 READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent", "_axes", "_rotation_wxyz"}
+"""Attributes of frames whose arrays are read-only; pickling loses this flag."""
 COPIED_TYPES: tuple[type, ...] = (np.ndarray, dict, list)
+"""Types of attributes that `restore_graph` copies, since a frame may change them."""
 REFERENCE_ATTRIBUTES = {
     "_parent",
     "_children",
@@ -150,6 +153,7 @@ REFERENCE_ATTRIBUTES = {
     "_X_world",
     "_serial",
 }
+"""Attributes that the flat form omits: references to other objects, and values that `restore_graph` creates again."""
 
 
 def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str, Any]:
@@ -169,13 +173,26 @@ def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str
     )
     return {
         "returned": [index_of[frame] for frame in returned],
-        "frames": [(type(f), {k: v for k, v in vars(f).items() if k not in REFERENCE_ATTRIBUTES}) for f in frames],
+        "frames": [
+            (
+                type(frame),
+                {attribute: value for attribute, value in vars(frame).items() if attribute not in REFERENCE_ATTRIBUTES},
+            )
+            for frame in frames
+        ],
         "children": [[index_of[child] for child in frame.children] for frame in frames],
         "closures": [(index_of[closure.joint], index_of[closure.link], closure.at) for closure in closures],
         "couplings": [
-            (index_of[c.mimic], c.dof, index_of[c.leader], c.leader_dof, c.ratio, c.offset)
+            (
+                index_of[coupling.mimic],
+                coupling.dof,
+                index_of[coupling.leader],
+                coupling.leader_dof,
+                coupling.ratio,
+                coupling.offset,
+            )
             for joint in joints
-            for c in joint.couplings
+            for coupling in joint.couplings
         ],
         "joint_constraints": [
             (
@@ -189,13 +206,22 @@ def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str
 
 
 def restore_graph(flat: dict[str, Any]) -> list[Frame]:
-    """Create the frames of `flatten_graph` again, in their order of creation; returns the frames `returned`."""
+    """Create the frames of a flat form again, in their order of creation.
+
+    Returns:
+        The frames that were passed to `flatten_graph` as `returned`.
+    """
     frames: list[Frame] = []
     for kind, fields in flat["frames"]:
         restored_frame: Frame = kind()
-        # shapes and masses are immutable and shared; a copy owns all that it may write to
-        vars(restored_frame).update({k: deepcopy(v) if isinstance(v, COPIED_TYPES) else v for k, v in fields.items()})
-        for key in READ_ONLY_ATTRIBUTES & vars(restored_frame).keys():  # pickling loses the read-only flag
+        # shapes and masses are immutable and need no copy
+        vars(restored_frame).update(
+            {
+                attribute: deepcopy(value) if isinstance(value, COPIED_TYPES) else value
+                for attribute, value in fields.items()
+            }
+        )
+        for key in READ_ONLY_ATTRIBUTES & vars(restored_frame).keys():
             read_only(vars(restored_frame)[key])
         frames.append(restored_frame)
     for frame, children in zip(frames, flat["children"], strict=True):

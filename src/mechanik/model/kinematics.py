@@ -1,7 +1,8 @@
 """Kinematics as flat arrays: elementary motions in topological order, compiled from the graph for the kernels.
 
-Fixed joints are folded into the next node and couplings into ratio and offset. The module also converts configurations
-to values by joint name and back.
+A node of the arrays is a fixed pose followed by an elementary motion. Fixed joints are merged into the fixed pose of
+the next node; a coupling becomes the ratio and offset of a node. The module also converts configurations to values by
+joint name and back.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class JointIndices:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kinematics:
-    """A mechanism as flat arrays; `compile_kinematics` creates it and it is never changed.
+    """A mechanism as flat arrays, created by `compile_kinematics` and immutable.
 
     Attributes:
         space: the layout of q and v.
@@ -67,7 +68,7 @@ class Kinematics:
         links: names of the links, in the order of `link_nodes`.
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
         link_nodes: (L, 18), a fixed node for each link.
-        paths: for each link the nodes from the world to the link, its fixed node included.
+        paths: for each link the nodes from the world to the link; the fixed node of the link is the last.
         cone_joints: names of the joints in the tree that have a cone limit.
     """
 
@@ -85,11 +86,11 @@ class Kinematics:
     def pose(self, link: str, q: ArrayLike, out: Array | None = None) -> Array:
         """Compute X_world_link (..., 4, 4) at q (..., nq); see `Mechanism.pose`."""
         path = self.path(link)
-        batch, leading = self._as_batch(q)
+        batch, batch_shape = self._as_batch(q)
         X = np.empty((len(batch), 4, 4))
         if not forward.chain_poses(path, batch, X):
             self._raise_not_finite(batch)
-        X = X.reshape(*leading, 4, 4)
+        X = X.reshape(*batch_shape, 4, 4)
         if out is None:
             return X
         if not (isinstance(out, np.ndarray) and out.shape == X.shape and out.dtype == X.dtype and out.flags.writeable):
@@ -99,21 +100,21 @@ class Kinematics:
 
     def poses(self, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
         """Compute X_world_link (..., L, 4, 4) of all or of the named links at q (..., nq)."""
-        ends = self.link_nodes if links is None else self.link_nodes[[self._index(link) for link in links]]
-        batch, leading = self._as_batch(q)
-        X = np.empty((len(batch), len(ends), 4, 4))
-        if not forward.tree_poses(self.nodes, ends, batch, X):
+        link_nodes = self.link_nodes if links is None else self.link_nodes[[self._index(link) for link in links]]
+        batch, batch_shape = self._as_batch(q)
+        X = np.empty((len(batch), len(link_nodes), 4, 4))
+        if not forward.tree_poses(self.nodes, link_nodes, batch, X):
             self._raise_not_finite(batch)
-        return X.reshape(*leading, len(ends), 4, 4)
+        return X.reshape(*batch_shape, len(link_nodes), 4, 4)
 
     def jacobian(self, link: str, q: ArrayLike, p_link: Array) -> Array:
         """Compute the world twist (linear, angular) of a point p_link of the link per entry of v, (..., 6, nv)."""
         path = self.path(link)
-        batch, leading = self._as_batch(q)
+        batch, batch_shape = self._as_batch(q)
         J = np.empty((len(batch), 6, self.space.nv))
         if not forward.chain_jacobians(path, p_link, batch, J):
             self._raise_not_finite(batch)
-        return J.reshape(*leading, 6, self.space.nv)
+        return J.reshape(*batch_shape, 6, self.space.nv)
 
     def path(self, link: str) -> Array:
         """Return the nodes from the world to a link; raises `UnknownName`."""
@@ -138,11 +139,11 @@ class Kinematics:
             values = values.copy()
         if np.ndim(q) < 1 or values.shape[-1] != self.space.nq:
             raise ShapeError(f"q must have {self.space.nq} numbers along its last axis, but its shape is {np.shape(q)}")
-        leading = values.shape[:-1]
-        return values.reshape(math.prod(leading), self.space.nq), leading
+        batch_shape = values.shape[:-1]
+        return values.reshape(math.prod(batch_shape), self.space.nq), batch_shape
 
     def _raise_not_finite(self, values: Array) -> None:
-        """Raise for a pose that is not finite, and name the entry of q that causes it."""
+        """Raise `NotFinite` for a pose that is not finite; the message names the entry of q that is not finite."""
         self.space.check_q(values)
         raise NotFinite("a pose is not finite although q is finite: a length or offset of the mechanism is too large")
 
@@ -154,30 +155,35 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
     """
     frames = [frame for root in roots for frame in root.traverse()]
     # a joint without a child moves nothing
-    joints = sorted((f for f in frames if isinstance(f, Joint) and f.children), key=lambda f: f._serial)
-    links = sorted((f for f in frames if isinstance(f, Link)), key=lambda f: f._serial)
+    joints = sorted(
+        (frame for frame in frames if isinstance(frame, Joint) and frame.children), key=lambda frame: frame._serial
+    )
+    links = sorted((frame for frame in frames if isinstance(frame, Link)), key=lambda frame: frame._serial)
     space, joint_indices = _configuration_layout(joints, names)
 
     nodes = _Nodes(joint_indices)
-    ends: dict[Frame, tuple[int, Array]] = {}  # node and fixed pose below it, for the children of the frame
-    poses: dict[Frame, tuple[int, Array]] = {}
+    # a location is a node and a fixed pose relative to this node
+    child_locations: dict[Frame, tuple[int, Array]] = {}  # of the frame that the children are attached to
+    locations: dict[Frame, tuple[int, Array]] = {}
     for frame in frames:
         if isinstance(frame, Goal):
             continue
-        node, X = ends[frame.parent] if frame.parent is not None else (-1, np.eye(4))
-        poses[frame] = node, X @ frame.matrix
-        ends[frame] = nodes.move(frame, *poses[frame]) if isinstance(frame, Joint) else poses[frame]
+        node, X = child_locations[frame.parent] if frame.parent is not None else (-1, np.eye(4))
+        locations[frame] = node, X @ frame.matrix
+        child_locations[frame] = (
+            nodes.add_joint(frame, *locations[frame]) if isinstance(frame, Joint) else locations[frame]
+        )
 
-    rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
-    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (poses[link] for link in links)]
-    link_ends = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    node_rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)]
+    link_rows = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
     return Kinematics(
         space=space,
         joint_indices=joint_indices,
         links=tuple(names[link] for link in links),
-        nodes=rows,
-        link_nodes=link_ends,
-        paths={names[link]: _path(rows, end) for link, end in zip(links, link_ends, strict=True)},
+        nodes=node_rows,
+        link_nodes=link_rows,
+        paths={names[link]: _path(node_rows, end) for link, end in zip(links, link_rows, strict=True)},
         cone_joints=tuple(names[joint] for joint in joints if joint.cone is not None),
     )
 
@@ -189,26 +195,26 @@ class _Nodes:
         self.joint_indices = joint_indices
         self.rows: list[list[float]] = []
 
-    def move(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
-        """Add the motion of `joint`, which is at pose X below `node`; returns node and pose of its child."""
+    def add_joint(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
+        """Add the nodes of a joint at pose X relative to `node`; returns the node and pose of the joint's child."""
         if joint not in self.joint_indices or not joint.dof:
             return node, X
         A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
         X = X @ A
         indices = self.joint_indices[joint]
         if all(dof in indices.q for dof in TRANSLATIONS):
-            node, X = self.add(node, X, TRANSLATION, indices.q[DoF.X], indices.v[DoF.X])
+            node, X = self.add_node(node, X, TRANSLATION, indices.q[DoF.X], indices.v[DoF.X])
         else:
             for dof in TRANSLATIONS:
-                node, X = self.move_one(joint, dof, node, X)
+                node, X = self.add_dof(joint, dof, node, X)
         if indices.quaternion_q is not None and indices.quaternion_v is not None:
-            node, X = self.add(node, X, SPHERICAL, indices.quaternion_q, indices.quaternion_v)
+            node, X = self.add_node(node, X, SPHERICAL, indices.quaternion_q, indices.quaternion_v)
         else:
             for dof in reversed(ROTATIONS):
-                node, X = self.move_one(joint, dof, node, X)
+                node, X = self.add_dof(joint, dof, node, X)
         return node, X @ A.T
 
-    def move_one(self, joint: Joint, dof: DoF, node: int, X: Array) -> tuple[int, Array]:
+    def add_dof(self, joint: Joint, dof: DoF, node: int, X: Array) -> tuple[int, Array]:
         if dof not in joint.dof:
             return node, X
         leader, leader_dof, ratio, offset = joint, dof, 1.0, 0.0
@@ -217,10 +223,10 @@ class _Nodes:
         X_axis = Z_TO_AXIS[dof.axis_index]
         indices = self.joint_indices[leader]
         kind = REVOLUTE if dof.is_rotation else PRISMATIC
-        node, X = self.add(node, X @ X_axis, kind, indices.q[leader_dof], indices.v[leader_dof], ratio, offset)
+        node, X = self.add_node(node, X @ X_axis, kind, indices.q[leader_dof], indices.v[leader_dof], ratio, offset)
         return node, X @ X_axis.T
 
-    def add(
+    def add_node(
         self, node: int, X: Array, kind: int, q: int, v: int, ratio: float = 1.0, offset: float = 0.0
     ) -> tuple[int, Array]:
         self.rows.append(_row(X, kind, q, v, node, ratio, offset))
@@ -240,20 +246,20 @@ def _configuration_layout(
     joint_indices: dict[Joint, JointIndices] = {}
     for joint in joints:
         name, has_quaternion = names[joint], joint.has_quaternion
-        q_of: dict[DoF, int] = {}
-        v_of: dict[DoF, int] = {}
+        q_indices: dict[DoF, int] = {}
+        v_indices: dict[DoF, int] = {}
         for dof in joint.dof:
             if dof in joint._couplings or (has_quaternion and dof.is_rotation):
                 continue
-            q_of[dof], v_of[dof] = len(q_names), len(v_names)
-            scalars.append((q_of[dof], v_of[dof]))
+            q_indices[dof], v_indices[dof] = len(q_names), len(v_names)
+            scalars.append((q_indices[dof], v_indices[dof]))
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             q_names.append(label)
             v_names.append(label)
             rotates.append(dof.is_rotation)
             limits.append(joint.effective_limits(dof))
         joint_indices[joint] = JointIndices(
-            q_of, v_of, len(q_names) if has_quaternion else None, len(v_names) if has_quaternion else None
+            q_indices, v_indices, len(q_names) if has_quaternion else None, len(v_names) if has_quaternion else None
         )
         if has_quaternion:
             quaternions.append((len(q_names), len(v_names)))
@@ -298,18 +304,18 @@ JointValueMap = Mapping[str, float | Sequence[float] | Array]
 
 def values_by_name(kinematics: Kinematics, names: Mapping[Frame, str], q: Array) -> dict[str, float | Array]:
     """Return the values of each moving joint at q: a number for a single dof, an array for several; m or rad."""
-    values_of: dict[str, float | Array] = {}
+    values_by_joint: dict[str, float | Array] = {}
     for joint in kinematics.joint_indices:
         if joint.dof:
             values = _values(kinematics, joint, q)
-            values_of[names[joint]] = float(values[0]) if len(values) == 1 else values
-    return values_of
+            values_by_joint[names[joint]] = float(values[0]) if len(values) == 1 else values
+    return values_by_joint
 
 
 def configuration_by_name(
     kinematics: Kinematics, joints: Mapping[str, Joint], values: JointValueMap, start: Array
 ) -> Array:
-    """Write values by joint or dof into `start` (nq,), in place; see `Mechanism.configuration`."""
+    """Write values by joint or dof into `start` (nq,), in place, and return it; see `Mechanism.configuration`."""
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping such as {{'elbow': 0.5}}, not {values!r}")
     mimic_values: list[tuple[Joint, DoF, float]] = []
@@ -317,12 +323,12 @@ def configuration_by_name(
         joint, dofs = joint_and_dofs(name, joints)
         indices = kinematics.joint_indices.get(joint)
         if indices is None:
-            why = (
+            reason = (
                 "closes a loop, so the poses of its links determine its values"
                 if joint.is_closure
                 else "has no child link"
             )
-            raise CouplingError(f"{joint} {why}; it cannot be set")
+            raise CouplingError(f"{joint} {reason}; it cannot be set")
         if not dofs:
             raise DoFError(f"{joint} is fixed, so it has no value")
         numbers = dict(zip(dofs, as_numbers((value,), len(dofs), f"values of {joint}"), strict=True))
@@ -332,7 +338,7 @@ def configuration_by_name(
             elif dof in joint._couplings:
                 mimic_values.append((joint, dof, number))
         if indices.quaternion_q is not None and any(dof.is_rotation for dof in dofs):
-            # angles that are not named keep their values at `start`
+            # angles without a new value keep their value in `start`
             angles = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
             zyx = [angles[dof] for dof in reversed(ROTATIONS)]
             start[indices.quaternion_q : indices.quaternion_q + 4] = quaternion.from_euler(

@@ -1,7 +1,7 @@
-"""Closures and joint constraints linearized at q: residuals, Jacobians, rank, null space, closed configurations near q.
+"""Linearization of closures and joint constraints at q: residuals, Jacobians, rank, null space, closed neighbours of q.
 
-Constraints are scaled by a characteristic length so that singular values have no unit. Rank decisions are made on the
-scaled matrix.
+Lengths are divided by a characteristic length, so that singular values have no unit. Ranks are computed from the scaled
+matrix.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def joint_constraint_residual(mechanism: Mechanism, constraint: JointConstraint,
     """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), divided by its scale."""
     factors, constant = constraint.resolve_couplings()
     joint_indices, scale = mechanism.kinematics.joint_indices, constraint.scale
-    total, rates = -constant, np.zeros(mechanism.nv)
+    total, gradient = -constant, np.zeros(mechanism.nv)
     for (joint, dof), dof_factors in factors.items():
         value, v = float(q[joint_indices[joint].q[dof]]), joint_indices[joint].v[dof]
         for power, factor in enumerate(dof_factors.tolist(), start=1):
             total += factor * value**power
-            rates[v] += factor * power * value ** (power - 1)
-    return total / scale, rates / scale
+            gradient[v] += factor * power * value ** (power - 1)
+    return total / scale, gradient / scale
 
 
 def joint_constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
@@ -54,19 +54,19 @@ class LinearizedConstraint:
     Attributes:
         kind: "closure" or "joint_constraint".
         name: name of the closure or joint constraint.
-        directions: for each row the constrained dof in the axes of the closing joint, `X`, `EY`; for a joint constraint
-            `value`.
-        in_metres: (rows,), whether a row is a length; otherwise it is an angle.
-        residual: (rows,), the violation, m and rad; of a joint constraint a share of its scale.
-        J: (rows, nv), derivative of the residual; exact where it is zero.
-        dof_indices: indices in v that can change the residual, at this q or another.
-        points: (k, 3), where the constraint acts, in the world, m; for the characteristic length.
+        directions: for each row the constrained dof in the axes of the closing joint, such as `X` or `EY`; `value` for
+            a joint constraint.
+        is_length: (rows,), whether the residual of a row is a length; otherwise it is an angle.
+        residual: (rows,), the violation, m and rad; for a joint constraint divided by its scale.
+        J: (rows, nv), derivative of the residual; exact only where the residual is zero.
+        dof_indices: indices in v that can change the residual at any q.
+        points: (k, 3), world positions where the constraint acts, m; used for the characteristic length.
     """
 
     kind: Literal["closure", "joint_constraint"]
     name: str
     directions: tuple[str, ...]
-    in_metres: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    is_length: np.ndarray[tuple[int], np.dtype[np.bool_]]
     residual: Array
     J: Array
     dof_indices: frozenset[int]
@@ -88,24 +88,24 @@ def linearize_constraints(mechanism: Mechanism, q: Array) -> list[LinearizedCons
 def linearize_joint_constraint(
     mechanism: Mechanism, name: str, constraint: JointConstraint, q: Array
 ) -> LinearizedConstraint:
-    """Linearize a joint constraint, divided by its scale; the row is zero if a coupling implies the constraint."""
+    """Linearize a joint constraint, divided by its scale; the row is zero if couplings imply the constraint."""
     joint_indices = mechanism.kinematics.joint_indices
     dofs = [(joint_indices[joint].v[dof], dof) for joint, dof in constraint.resolve_couplings()[0]]
-    residual, rates = joint_constraint_residual(mechanism, constraint, q)
+    residual, gradient = joint_constraint_residual(mechanism, constraint, q)
     return LinearizedConstraint(
         kind="joint_constraint",
         name=name,
         directions=("value",),
-        in_metres=np.array([all(not dof.is_rotation for _, dof in dofs)], dtype=np.bool_),
+        is_length=np.array([all(not dof.is_rotation for _, dof in dofs)], dtype=np.bool_),
         residual=np.array([residual]),
-        J=rates[None],
+        J=gradient[None],
         dof_indices=frozenset(k for k, _ in dofs),
         points=np.zeros((0, 3)),
     )
 
 
 def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> LinearizedConstraint:
-    """Linearize a closure: translations along and rotations about the axes of its joint; limits are not included."""
+    """Linearize a closure: translations along, and rotations about, the axes of its joint; limits are ignored."""
     joint, free_dof = closure.joint, closure.free_dof
     ends = _ClosureEnds(mechanism, closure, kinematics)
     X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
@@ -115,14 +115,14 @@ def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyK
     R = X_world_axes[:3, :3]
     position_error, rotation_error = E[:3, 3] - values[:3], R @ rotation.log(E[:3, :3] @ R_values.T)
 
-    relative_twists, dof_indices = ends.apart, ends.dof_indices
+    relative_twists, dof_indices = ends.relative_twists, ends.dof_indices
     translations = [dof for dof in TRANSLATIONS if dof not in free_dof]
     rotations = _constrained_rotations(free_dof, values, R)
     return LinearizedConstraint(
         kind="closure",
         name=mechanism.name_of(joint),
         directions=(*(dof.name for dof in translations), *(dof.name for dof, _ in rotations)),
-        in_metres=np.array([True] * len(translations) + [False] * len(rotations), dtype=np.bool_),
+        is_length=np.array([True] * len(translations) + [False] * len(rotations), dtype=np.bool_),
         residual=np.array(
             [
                 *(position_error[dof.axis_index] for dof in translations),
@@ -141,9 +141,9 @@ def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyK
 
 
 def closure_axes_and_twists(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> tuple[Array, Array]:
-    """Return the world axes (3, 3) of a closing joint, and the twist (6, nv) of its end relative to it."""
+    """Return the world axes (3, 3) of a closing joint, and the twist (6, nv) of its end relative to its start."""
     ends = _ClosureEnds(mechanism, closure, kinematics)
-    return ends.X_world_axes[:3, :3], ends.apart
+    return ends.X_world_axes[:3, :3], ends.relative_twists
 
 
 class _ClosureEnds:
@@ -161,38 +161,40 @@ class _ClosureEnds:
         self.X_world_end = end.X @ closure.at.matrix @ axes
         point = self.X_world_end[:3, 3]
         self.dof_indices = kinematics.relative_dofs(start, end)
-        self.apart = end.jacobian_at(point) - start.jacobian_at(point)
-        unrelated = [k for k in range(self.apart.shape[1]) if k not in self.dof_indices]
-        self.apart[:, unrelated] = 0.0  # otherwise joints above both ends would contribute rounding errors
+        self.relative_twists = end.jacobian_at(point) - start.jacobian_at(point)
+        unrelated_columns = [k for k in range(self.relative_twists.shape[1]) if k not in self.dof_indices]
+        self.relative_twists[:, unrelated_columns] = (
+            0.0  # the difference for joints above both ends is only a rounding error
+        )
 
 
 def _constrained_rotations(free_dof: tuple[DoF, ...], values: Array, R_world_axes: Array) -> list[tuple[DoF, Array]]:
-    """Return the world directions about which a closure allows no rotation, each with its constrained angle."""
+    """Return the world directions about which a closure allows no rotation, each with its constrained dof."""
     axes: list[Array] = []
     R = R_world_axes
     for dof in reversed(ROTATIONS):
         if dof in free_dof:
             axes.append(R[:, dof.axis_index])
             R = R @ rotation.exp(np.eye(3)[dof.axis_index] * values[dof])
-    constrained = [dof for dof in ROTATIONS if dof not in free_dof]
+    constrained_dofs = [dof for dof in ROTATIONS if dof not in free_dof]
     if len(axes) == 2:  # always orthogonal, since the third angle is zero
-        return [(constrained[0], np.cross(axes[0], axes[1]))]
-    return [(dof, R_world_axes[:, dof.axis_index]) for dof in constrained]
+        return [(constrained_dofs[0], np.cross(axes[0], axes[1]))]
+    return [(dof, R_world_axes[:, dof.axis_index]) for dof in constrained_dofs]
 
 
 Mask = npt.NDArray[np.bool_]
 
 RANK_TOLERANCE = 1e-8
-"""Share of the largest singular value below which values count as zero; lengths in characteristic lengths."""
+"""Ratio to the largest singular value up to which a singular value counts as zero."""
 MIN_PARTICIPATION = 1e-6
-"""Smallest entry of a unit motion at which a dof counts as moved, and can be an input of that motion."""
+"""Smallest entry of a unit motion at which a dof counts as moving and can be an input of this motion."""
 CLOSURE_ROUNDING = 1e-12
-"""Gap, in characteristic lengths, at which a loop is closed as well as rounding allows."""
+"""Gap, in characteristic lengths, that is only a rounding error; smaller gaps are not reduced further."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstOrderMotions:
-    """All constraints at a configuration, scaled so that rows and columns have no unit.
+    """All constraints linearized at a configuration and scaled, so that rows and columns have no unit.
 
     Attributes:
         q: (nq,).
@@ -200,8 +202,8 @@ class FirstOrderMotions:
         characteristic_length: m, the unit of length.
         unit: (nv,), the unit of each dof: 1 rad, or `characteristic_length`.
         can_move: (nv,), False for dofs whose limits are equal.
-        A: (rows, nv), without units: maps v / unit to the residual, lengths in characteristic lengths; columns of dofs
-            that cannot move are zero.
+        A: (rows, nv), without units: derivative of the scaled residual with respect to v / unit; columns of dofs that
+            cannot move are zero.
         residual: (rows,), without units.
     """
 
@@ -220,7 +222,10 @@ class FirstOrderMotions:
 
     @property
     def tolerance(self) -> float:
-        """Share of the largest singular value that counts as zero: rounding, or the effect of the residual."""
+        """Ratio to the largest singular value up to which a singular value counts as zero.
+
+        It allows for rounding errors and for the effect of the residual.
+        """
         return max(RANK_TOLERANCE, 10.0 * self.max_residual)
 
     @property
@@ -259,16 +264,16 @@ def first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = No
 def stack_constraints(
     mechanism: Mechanism, q: Array, constraints: Sequence[LinearizedConstraint], active: Mask | None = None
 ) -> FirstOrderMotions:
-    """Stack given constraints to a scaled system; `active` as in `first_order_motions`."""
+    """Combine linearized constraints to a scaled system; `active` as in `first_order_motions`."""
     space = mechanism.space
-    size = characteristic_length(mechanism, constraints)
-    unit = np.where(space.rotates, 1.0, size)
+    length = characteristic_length(mechanism, constraints)
+    unit = np.where(space.rotates, 1.0, length)
     can_move = np.ones(space.nv, dtype=np.bool_)
     can_move[space.scalars_v] = space.lower[space.scalars_q] < space.upper[space.scalars_q]
     if active is not None:
         can_move &= active
     scale = np.concatenate(
-        [np.ones(0), *(np.where(constraint.in_metres, 1.0 / size, 1.0) for constraint in constraints)]
+        [np.ones(0), *(np.where(constraint.is_length, 1.0 / length, 1.0) for constraint in constraints)]
     )
     A = (
         np.concatenate([np.zeros((0, space.nv)), *(constraint.J for constraint in constraints)])
@@ -277,33 +282,33 @@ def stack_constraints(
         * can_move
     )
     residual = np.concatenate([np.zeros(0), *(constraint.residual for constraint in constraints)]) * scale
-    return FirstOrderMotions(q, tuple(constraints), size, unit, can_move, A, residual)
+    return FirstOrderMotions(q, tuple(constraints), length, unit, can_move, A, residual)
 
 
 def characteristic_length(mechanism: Mechanism, constraints: Iterable[LinearizedConstraint]) -> float:
     """Return the characteristic length of a mechanism, m.
 
-    It is the longest fixed length between joints, or the extent of the closure points if that is larger; 1 if both are
+    This is the longest fixed length between joints, or the extent of the closure points if it is larger; 1 if both are
     zero.
     """
-    fixed = np.concatenate([mechanism.kinematics.nodes[:, 9:12], mechanism.kinematics.link_nodes[:, 9:12]])
-    size = float(np.linalg.norm(fixed, axis=1).max(initial=0.0))
+    fixed_translations = np.concatenate([mechanism.kinematics.nodes[:, 9:12], mechanism.kinematics.link_nodes[:, 9:12]])
+    length = float(np.linalg.norm(fixed_translations, axis=1).max(initial=0.0))
     points = np.concatenate([np.zeros((0, 3)), *(constraint.points for constraint in constraints)])
     if len(points):
-        size = max(size, float(np.ptp(points, axis=0).max()))
-    return size if size > 1e-9 else 1.0
+        length = max(length, float(np.ptp(points, axis=0).max()))
+    return length if length > 1e-9 else 1.0
 
 
 def numerical_rank(A: Array, tolerance: float = RANK_TOLERANCE) -> int:
     """Return the number of singular values above `tolerance` times the largest."""
     if not A.size:
         return 0
-    sizes = np.linalg.svd(A, compute_uv=False)
-    return int((sizes > tolerance * max(float(sizes[0]), 1e-12)).sum())
+    singular_values = np.linalg.svd(A, compute_uv=False)
+    return int((singular_values > tolerance * max(float(singular_values[0]), 1e-12)).sum())
 
 
 def null_space(A: Array, rank: int) -> Array:
-    """Return orthonormal columns (n, n - rank) that A (m, n) of this rank maps to zero."""
+    """Return an orthonormal basis (n, n - rank) of the null space of A (m, n), which has this rank."""
     if not A.size:
         return np.eye(A.shape[1])[:, rank:]
     return np.linalg.svd(A)[2][rank:].T
@@ -313,17 +318,19 @@ def remove_directions(basis: Array, removed: Array) -> Array:
     """Return the part of an orthonormal basis (nv, k) that is orthogonal to the directions `removed` (nv, j)."""
     if not removed.shape[1]:
         return basis
-    inside = basis.T @ removed
-    return basis @ null_space(inside.T, numerical_rank(inside, MIN_PARTICIPATION))
+    removed_components = basis.T @ removed
+    return basis @ null_space(removed_components.T, numerical_rank(removed_components, MIN_PARTICIPATION))
 
 
-def independent_rows(vectors: Array, order: Iterable[int], tolerance: float, largest: float | None = None) -> list[int]:
+def independent_rows(
+    vectors: Array, order: Iterable[int], tolerance: float, reference_norm: float | None = None
+) -> list[int]:
     """Select vectors in a given order that are not linear combinations of the vectors selected before.
 
     Args:
         vectors: (n, m).
         order: indices of vectors.
-        tolerance: norm of a zero vector, as a share of `largest`.
+        tolerance: ratio to `reference_norm` up to which the norm of a vector counts as zero.
         largest: reference norm; default: the norm of the longest vector.
 
     Returns:
@@ -331,38 +338,38 @@ def independent_rows(vectors: Array, order: Iterable[int], tolerance: float, lar
     """
     selected: list[int] = []
     basis = np.zeros((0, vectors.shape[1]))
-    if largest is None:
-        largest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    if reference_norm is None:
+        reference_norm = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     for k in order:
         if len(basis) == vectors.shape[1]:
             break
         remainder = vectors[k].copy()
         for _ in range(2):  # the second pass removes rounding errors
             remainder -= basis.T @ (basis @ remainder)
-        length = float(np.linalg.norm(remainder))
-        if length > tolerance * max(largest, 1e-12):
+        remainder_norm = float(np.linalg.norm(remainder))
+        if remainder_norm > tolerance * max(reference_norm, 1e-12):
             selected.append(k)
-            basis = np.vstack([basis, remainder / length])
+            basis = np.vstack([basis, remainder / remainder_norm])
     return selected
 
 
 PERTURBATION_STEPS = (0.05, 0.005)
-"""Step sizes of the samples, rad or characteristic lengths; the second is used if the first finds nothing."""
+"""Step sizes of the samples, rad or characteristic lengths; the second is used if the first yields no neighbour."""
 CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
-"""Gap, in characteristic lengths, below which a loop counts as intended to be closed; and steps to close it."""
+"""Gap, in characteristic lengths, below which a loop is meant to be closed; and the number of steps to close it."""
 MAX_NEWTON_STEPS = 40
-"""Newton's method needs 3 to 5 steps; where loops lose rank each step only halves the gap."""
+"""Newton's method needs 3 to 5 steps; where the constraints lose rank, each step only halves the gap."""
 MIN_STEP_SHARE = 0.2
-"""Share of a perturbation that must remain after the loops are closed; below it the motion is infinitesimal."""
+"""Share of a perturbation that must remain after the loops are closed; otherwise the motion is only infinitesimal."""
 
 
 def closed_first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
-    """Linearize at q, or, if loops have a small gap, at the nearest q with closed loops."""
+    """Linearize at q; if loops have a small gap, linearize at the nearest configuration with closed loops."""
     motions = first_order_motions(mechanism, q, active)
     for _ in range(MAX_CLOSING_STEPS):
         if not CLOSURE_ROUNDING < motions.max_residual < CLOSABLE_RESIDUAL:
             break
-        # rcond leaves out directions with little effect on the gap, which would need long steps
+        # rcond excludes directions with little effect on the gap, since they would cause long steps
         step = np.linalg.pinv(motions.A, rcond=1e-6) @ -motions.residual
         next_motions = first_order_motions(
             mechanism, mechanism.integrate(motions.q, step * motions.unit), motions.can_move
@@ -378,7 +385,7 @@ def sample_closed_neighbours(
 ) -> list[FirstOrderMotions]:
     """Sample up to `count` closed configurations near this one by random small motions, with a fixed seed.
 
-    The list is empty if the mechanism cannot move, or if its first-order motions are infinitesimal only.
+    The list is empty if the mechanism cannot move, or if all its first-order motions are only infinitesimal.
     """
     basis = motions.basis()
     if not basis.shape[1]:
@@ -406,15 +413,15 @@ def sample_closed_neighbours(
 
 
 def _close_loops(mechanism: Mechanism, motions: FirstOrderMotions) -> FirstOrderMotions | None:
-    """Close the loops by Newton's method; damping limits the step near configurations without full rank."""
+    """Close the loops by Newton's method; damping limits the step near singular configurations. None if it fails."""
     damping = 1e-3
     for _ in range(MAX_NEWTON_STEPS):
         if motions.max_residual < CLOSURE_ROUNDING:
             return motions
-        u, sizes, vt = np.linalg.svd(motions.A, full_matrices=False)
-        is_significant = sizes > 1e-9 * sizes[0]
-        damped_inverse = sizes[is_significant] / (
-            sizes[is_significant] ** 2 + damping * float(motions.residual @ motions.residual)
+        u, singular_values, vt = np.linalg.svd(motions.A, full_matrices=False)
+        is_significant = singular_values > 1e-9 * singular_values[0]
+        damped_inverse = singular_values[is_significant] / (
+            singular_values[is_significant] ** 2 + damping * float(motions.residual @ motions.residual)
         )
         step = -vt[is_significant].T @ (damped_inverse * (u[:, is_significant].T @ motions.residual))
         next_motions = first_order_motions(

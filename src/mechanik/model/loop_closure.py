@@ -56,18 +56,18 @@ class ClosureGap:
 class Closure:
     """A loop closure: the end of `joint` (a joint or a goal) coincides with a frame on `link`, up to the joint's dofs.
 
-    `make_closure` creates it and `undo` removes it. The dofs of the joint are the dofs that the closure leaves free.
-    They are not part of q: they are computed from the poses of the two links when they are read
+    `make_closure` creates a closure and `undo` removes it. The dofs of the joint are the dofs that the closure leaves
+    free. Their values are not part of q: they are computed from the poses of the two links when they are read
     (`joint_values_from_pose`).
 
     Args:
         joint: the joint or goal.
-        link: the link that it ends on.
-        at: X_link_end, the end of the joint on the link; default: the link's own frame.
+        link: the link on which the joint or goal ends.
+        at: X_link_end, the end of the joint on the link; default: the link frame.
 
     Attributes:
         joint: the joint or goal.
-        link: the link that it ends on.
+        link: the link on which the joint or goal ends.
 
     Raises:
         InvalidArgument: `link` is not a link.
@@ -94,15 +94,15 @@ class Closure:
             self._at = Pose.from_matrix(as_pose_matrix(at, f"end of {joint} on {link}"))
         joint._closure = self
         link._closures.append(self)
-        self._changed()
+        self._mark_ends_changed()
 
     def __str__(self) -> str:
         return f"<closure of {self.joint} onto {self.link}>"
 
     def __repr__(self) -> str:
         start = self.joint.parent.name if self.joint.parent is not None else None
-        free = " ".join(dof.name for dof in self.free_dof) or "none"
-        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free}, {self.gap()!r}"
+        free_names = " ".join(dof.name for dof in self.free_dof) or "none"
+        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free_names}, {self.gap()!r}"
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class Closure:
 
     @property
     def is_goal(self) -> bool:
-        """Whether it is the closure of a goal."""
+        """Whether this is the closure of a goal."""
         return self.joint.kind == "goal"
 
     @property
@@ -130,15 +130,19 @@ class Closure:
         return tuple(dof for dof in ALL_DOFS if dof not in self.free_dof)
 
     def undo(self) -> None:
-        """Remove the closure; joint and link may be closed again elsewhere. Raises `StructureError` the second time."""
+        """Remove the closure; the joint and the link can then be part of other closures.
+
+        Raises:
+            StructureError: the closure is already removed.
+        """
         if self.joint._closure is not self:
             raise StructureError(f"{self} is already undone")
-        self._changed()
+        self._mark_ends_changed()
         self.joint._closure = None
         self.link._closures.remove(self)
 
     def gap(self) -> ClosureGap:
-        """Return the violation that remains after the best use of the free dofs."""
+        """Return the violation that remains with the best values of the free dofs."""
         E, values = self._relative_pose(), self._all_joint_values()
         R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
         return ClosureGap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ R_values.T))
@@ -147,7 +151,7 @@ class Closure:
         """Compute the values of the closing joint from the poses of the two links.
 
         Returns:
-            A value for each free dof, m or rad; equivalent angles are chosen nearest to the joint's stored values.
+            A value for each free dof, m or rad; of several equivalent angles, the nearest to the joint's stored value.
         """
         return self._all_joint_values()[list(self.free_dof)]
 
@@ -160,14 +164,14 @@ class Closure:
         return joint_values_from_pose(self._relative_pose(), self.free_dof, *self.joint._values_and_limits())
 
     def _relative_pose(self) -> Array:
-        """Return the pose of the end on the link in the joint's axes of motion, (4, 4)."""
+        """Return E, the pose of the end on the link in the joint's axes of motion, (4, 4)."""
         X_world_joint = self.joint.world_matrix
         E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
-        in_world = self.joint._is_in_world_axes()
-        A = X_world_joint[:3, :3].T if in_world else quaternion.to_matrix(self.joint.axes_wxyz)
+        uses_world_axes = self.joint._is_in_world_axes()
+        A = X_world_joint[:3, :3].T if uses_world_axes else quaternion.to_matrix(self.joint.axes_wxyz)
         # a change of axes is a conjugation, so the identity stays the identity
         return make_pose(A.T @ E[:3, :3] @ A, A.T @ E[:3, 3])
 
-    def _changed(self) -> None:
-        self.joint._touch_structure()
-        self.link._touch()
+    def _mark_ends_changed(self) -> None:
+        self.joint._mark_structure_changed()
+        self.link._mark_changed()

@@ -1,7 +1,7 @@
 """The `Mechanism`: a graph of links and joints with names, configurations, poses and Jacobians.
 
-The mechanism compiles its graph to flat arrays on first use and again after an edit. Loop closure (`assemble`) belongs
-to the higher package `mechanik.closure`, which is imported on the first call: imports go down only.
+The mechanism compiles its graph to flat arrays on first use and again after an edit. `assemble` and similar methods
+call functions of `mechanik.closure`. That package is imported on the first call, since it imports this package.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CLOSURE_FUNCTIONS = {
     "assembly_path": "mechanik.closure.assemble_loops:assembly_path",
     "assembly_modes": "mechanik.closure.assembly_modes:assembly_modes",
 }
-"""Method name to `module:function`."""
+"""`module:function` by the name of the method that calls it."""
 
 
 def closure_function(name: str) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def closure_function(name: str) -> Callable[..., Any]:
 class LoopKinematics:
     """The methods of `Mechanism` for closed loops: assembly and the Jacobian of the closed mechanism.
 
-    The functions of `mechanik.closure` do the assembly.
+    The assembly is implemented in `mechanik.closure`.
     """
 
     def assemble(
@@ -83,13 +83,13 @@ class LoopKinematics:
 
         Args:
             inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full turns counted. A joint with a
-                quaternion is an input as a whole (`base`). A joint that closes a loop may be an input. It is not part
-                of q, so its turns count from `Closure.joint_values` at `q0`, or from the previous assembly. None: only
-                close the loops.
-            q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also knows the
-                direction of motion. Default: the present configuration.
+                quaternion can be an input only with all its dofs (`base`). A joint that closes a loop may be an input.
+                Its value is not part of q, so its turns are counted from `Closure.joint_values` at `q0`, or from the
+                previous assembly. None: only close the loops.
+            q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also contains
+                the direction of motion. Default: the present configuration.
             steps: minimum number of steps.
-            weights: by joint or dof, the cost of its motion where there is a choice; default 1.
+            weights: by joint or dof, the cost of its motion if several motions are possible; default 1.
 
         Returns:
             The assembly: `assembly.q` and its status. Failure is a status, not an exception.
@@ -153,8 +153,8 @@ class LoopKinematics:
             q0: reference configuration, (nq,); default: the present configuration.
             limit: maximum number of modes to return, the nearest first; None: all.
             tries: maximum number of start configurations; None: until the search finds no new mode for a long time.
-            max_seconds: s, after which no further start is tried.
-            rng: generator of the starts; without it the starts are the same on each call.
+            max_seconds: time after which no further start is tried, s.
+            rng: random generator of the starts; default: the starts are the same on each call.
 
         Returns:
             The modes, with the evidence that they are complete.
@@ -181,7 +181,7 @@ class LoopKinematics:
     ) -> ClosedJacobian:
         """Return the Jacobian of a link with respect to the input velocities while all loops stay closed.
 
-        It is exact, also for overconstrained mechanisms.
+        The Jacobian is exact, also for overconstrained mechanisms.
 
         Args:
             link: the tool link.
@@ -220,55 +220,55 @@ class AllowedCollisions:
     def allowed_collisions(self) -> Mapping[tuple[str, str], str] | None:
         """Pairs of links that collision checks skip, each with the reason, such as "adjacent" or "always".
 
-        None: not known. A `Collider` then skips adjacent links and pairs that touch in every configuration of a sample.
-        `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a mapping to set them; an empty
-        mapping means that every pair is checked.
+        None: the pairs are unknown. A `Collider` then skips adjacent links and pairs that touch in every configuration
+        of a sample. `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a mapping to set the
+        pairs; with an empty mapping every pair is checked.
         """
         mechanism = cast("Mechanism", self)
         if self._allowed_pairs is None:
             return None
         index_and_name = {link: (k, name) for k, (name, link) in enumerate(mechanism.links.items())}
         pairs = [
-            (index_and_name[a], index_and_name[b], why)
-            for (a, b), why in self._allowed_pairs.items()
+            (index_and_name[a], index_and_name[b], reason)
+            for (a, b), reason in self._allowed_pairs.items()
             if a in index_and_name and b in index_and_name
         ]
-        ordered = sorted((min(a, b), max(a, b), why) for a, b, why in pairs)
-        return MappingProxyType({(a, b): why for (_, a), (_, b), why in ordered})
+        ordered = sorted((min(a, b), max(a, b), reason) for a, b, reason in pairs)
+        return MappingProxyType({(a, b): reason for (_, a), (_, b), reason in ordered})
 
     @allowed_collisions.setter
     def allowed_collisions(self, pairs: Mapping[tuple[str, str], str] | None) -> None:
-        self._allowed_pairs = None if pairs is None else self._checked_pairs(pairs)
+        self._allowed_pairs = None if pairs is None else self._validate_pairs(pairs)
 
-    def _checked_pairs(self, pairs: Mapping[tuple[str, str], str]) -> dict[tuple[Link, Link], str]:
+    def _validate_pairs(self, pairs: Mapping[tuple[str, str], str]) -> dict[tuple[Link, Link], str]:
         mechanism = cast("Mechanism", self)
         if not isinstance(pairs, Mapping):
             raise InvalidArgument(
                 f"allowed_collisions must map pairs of links to reasons, {{('hand', 'cup'): 'held'}}, not {pairs!r}"
             )
-        checked: dict[tuple[Link, Link], str] = {}
-        for pair, why in pairs.items():
+        valid_pairs: dict[tuple[Link, Link], str] = {}
+        for pair, reason in pairs.items():
             if not (isinstance(pair, tuple) and len(pair) == 2):
                 raise InvalidArgument(f"allowed_collisions must map pairs of links to reasons; {pair!r} is not a pair")
-            if not isinstance(why, str):
+            if not isinstance(reason, str):
                 raise InvalidArgument(
-                    f"allowed_collisions must map pairs of links to reasons; the reason of {pair!r} is {why!r}"
+                    f"allowed_collisions must map pairs of links to reasons; the reason of {pair!r} is {reason!r}"
                 )
             a, b = mechanism.link(pair[0]), mechanism.link(pair[1])
             if a is b:
                 raise StructureError(f"allowed_collisions: link {pair[0]!r} is paired with itself")
-            checked[(a, b) if (b, a) not in checked else (b, a)] = why
-        return checked
+            valid_pairs[(a, b) if (b, a) not in valid_pairs else (b, a)] = reason
+        return valid_pairs
 
 
 ORIGIN = np.zeros(3)
 KERNEL_ARGUMENT_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
-"""Exceptions that a kernel, compiled or plain Python, raises for arguments outside its fast case."""
+"""Exceptions of the fast path, with compiled or plain Python kernels, for arguments that need the general path."""
 T = TypeVar("T")
 
 
 class HasConfiguration(Protocol):
-    """Protocol of solutions, as far as `Mechanism.apply` needs it."""
+    """An object with a configuration `q`, such as a solution or an assembly."""
 
     @property
     def q(self) -> Array: ...
@@ -327,7 +327,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         name: name of the mechanism.
         warnings: messages of a reader, for the user.
         configurations: named configurations, such as the key frames of a file; name to q (nq,).
-        extras: data of a file that the graph cannot represent, by subject and joint; kept for writers.
+        extras: data of a file that the graph cannot represent, by subject and joint; stored for writers.
 
     Raises:
         InvalidArgument: a root is not a frame.
@@ -347,11 +347,13 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self.configurations = NamedConfigurations(lambda: self.space)
         """Named configurations, such as the key frames of a file."""
         self.extras: dict[str, Any] = {}
-        """Data of a file that the graph cannot represent, by subject and joint; kept for writers."""
+        """Data of a file that the graph cannot represent, by subject and joint; stored for writers."""
         frames = find_roots(roots)
-        # goals are reached through their links, so a goal that is undone disappears
-        self._given_roots = tuple(f for f in frames if not (isinstance(f, Goal) and f.closure is not None)) or frames
-        self._refresh()
+        # goals with a closure are found through their links, so that a goal is removed when its closure is undone
+        self._initial_roots = (
+            tuple(frame for frame in frames if not (isinstance(frame, Goal) and frame.closure is not None)) or frames
+        )
+        self._rebuild_index()
 
     def __repr__(self) -> str:
         parts = [
@@ -368,43 +370,43 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     @property
     def roots(self) -> tuple[Frame, ...]:
         """The root frames of all trees."""
-        self._fresh()
+        self._update_if_edited()
         return self._roots
 
     @property
     def revision(self) -> tuple[int, ...]:
-        """Version numbers that change with every edit of the graph; caches compare them."""
-        self._fresh()
-        return self._revision_read
+        """Version numbers that change with every edit of the graph; caches compare them to detect edits."""
+        self._update_if_edited()
+        return self._indexed_revision
 
     @property
     def links(self) -> Mapping[str, Link]:
         """All links by name, in the order of creation."""
-        self._fresh()
+        self._update_if_edited()
         return self._links
 
     @property
     def joints(self) -> Mapping[str, Joint]:
         """All joints by name, in the order of creation; joints that close a loop are included."""
-        self._fresh()
+        self._update_if_edited()
         return self._joints
 
     @property
     def closures(self) -> Mapping[str, Closure]:
         """The loop closures, by the name of the joint that closes the loop."""
-        self._fresh()
+        self._update_if_edited()
         return self._closures
 
     @property
     def joint_constraints(self) -> Mapping[str, JointConstraint]:
         """The joint constraints by name, in the order of creation."""
-        self._fresh()
+        self._update_if_edited()
         return self._joint_constraints
 
     @property
     def goals(self) -> Mapping[str, Goal]:
         """All goals by name."""
-        self._fresh()
+        self._update_if_edited()
         return self._goals
 
     def link(self, name: str) -> Link:
@@ -433,7 +435,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         Raises:
             StructureError: the frame is not part of this mechanism.
         """
-        self._fresh()
+        self._update_if_edited()
         if frame not in self._names:
             raise StructureError(f"{frame!r} is not part of this mechanism")
         return self._names[frame]
@@ -444,7 +446,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         return independent_chains([*self.closures.values(), *goals], self.joint_constraints.values())
 
     def explain(self, link: str | Link | None = None) -> str:
-        """Describe the mechanism as text: its loops, its mobility, and which chains have a closed form and why.
+        """Describe the mechanism as text: its loops, its mobility, and for each chain why it has a closed form or not.
 
         Args:
             link: the tip link of one chain; default: every link without child links.
@@ -579,8 +581,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         """Return a configuration with the values of given joints replaced.
 
         Args:
-            values: value by joint (`elbow`) or by dof (`base.X`); m or rad. A joint of several dofs takes an array as
-                in `Joint.values`. A mimic joint is allowed if its value agrees with its leader.
+            values: value by joint (`elbow`) or by dof (`base.X`); m or rad. The value of a joint of several dofs is an
+                array as in `Joint.values`. A mimic joint is allowed if its value agrees with its leader.
             q: (nq,), source of all other values; default: the present configuration.
 
         Returns:
@@ -605,8 +607,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     @property
     def kinematics(self) -> Kinematics:
         """The mechanism as flat arrays; compiled again after an edit of the graph."""
-        if Frame.edit_count != self._edits:
-            self._fresh()
+        if Frame.edit_count != self._indexed_edit_count:
+            self._update_if_edited()
         if self._kinematics is None:
             self._kinematics = compile_kinematics(self._roots, self._names)
             self._paths, self._nv = self._kinematics.paths, self._kinematics.space.nv
@@ -618,7 +620,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         Args:
             link: name or link.
             q: configurations, (..., nq); default: the present configuration.
-            out: result array, (..., 4, 4), float64; it saves the allocation in a fast loop.
+            out: array for the result, (..., 4, 4), float64; it avoids an allocation in a fast loop.
 
         Returns:
             X_world_link, (..., 4, 4).
@@ -636,7 +638,11 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         try:  # fast path for Python loops; the kernel returns False unless q is a finite float64 (nq,)
             X = empty((4, 4)) if out is None else out
             is_single = q.ndim == 1  # type: ignore[union-attr]
-            if is_single and Frame.edit_count == self._edits and forward.chain_pose(self._paths[link], q, X):
+            if (
+                is_single
+                and Frame.edit_count == self._indexed_edit_count
+                and forward.chain_pose(self._paths[link], q, X)
+            ):
                 return X
         except KERNEL_ARGUMENT_ERRORS:
             pass
@@ -667,7 +673,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         return self.kinematics.poses(self.q if q is None else q, names)
 
     def jacobian(self, link: str | Link, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
-        """Compute the geometric Jacobian of a point that is fixed in a link; loops are not taken into account.
+        """Compute the geometric Jacobian of a point that is fixed in a link; loop closures are ignored.
 
         Args:
             link: name or link.
@@ -693,7 +699,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             is_single = q.ndim == 1  # type: ignore[union-attr]
             if (
                 is_single
-                and Frame.edit_count == self._edits
+                and Frame.edit_count == self._indexed_edit_count
                 and forward.chain_jacobian(self._paths[link], p_link, q, J)
             ):
                 return J
@@ -706,7 +712,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         return deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling and copies: the graph and user data, without computed data."""
+        """Return the state for pickling and copies: the graph and user data, but no derived data."""
         configurations = {name: dict(values) for name, values in self.configurations._values.items()}
         pairs = None if self.allowed_collisions is None else dict(self.allowed_collisions)
         state = {
@@ -716,7 +722,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             "configurations": configurations,
             "allowed_collisions": pairs,
         }
-        return {**state, "flat": flatten_graph(self.roots, self._given_roots)}
+        return {**state, "flat": flatten_graph(self.roots, self._initial_roots)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(restore_graph(state["flat"]), name=state["name"], warnings=state["warnings"])
@@ -724,7 +730,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self.configurations._values.update(state["configurations"])
         self.allowed_collisions = state["allowed_collisions"]
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- private helpers --------------------------------------------------------------------
 
     def _link_name(self, link: str | Link) -> str:
         return self.name_of(link) if isinstance(link, Link) else link
@@ -735,21 +741,22 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             raise ShapeError(f"q must be a single configuration ({self.nq},), not an array of shape {values.shape}")
         return values
 
-    def _fresh(self) -> None:
-        """Update the names and parts if the graph was edited."""
-        if Frame.edit_count == self._edits:
+    def _update_if_edited(self) -> None:
+        """Update the mappings of names and parts if the graph was edited."""
+        if Frame.edit_count == self._indexed_edit_count:
             return
-        if self._revision_read != tuple(root._revision for root in self._roots):
-            self._refresh()
-        self._edits = Frame.edit_count
+        if self._indexed_revision != tuple(root._revision for root in self._roots):
+            self._rebuild_index()
+        self._indexed_edit_count = Frame.edit_count
 
-    def _refresh(self) -> None:
-        self._roots = find_roots(self._given_roots)
-        frames = sorted((f for root in self._roots for f in root.traverse()), key=lambda f: f._serial)
+    def _rebuild_index(self) -> None:
+        """Rebuild the mappings of names and parts, and discard compiled data."""
+        self._roots = find_roots(self._initial_roots)
+        frames = sorted((frame for root in self._roots for frame in root.traverse()), key=lambda frame: frame._serial)
         self._names = _name_all(frames)
-        links = {self._names[f]: f for f in frames if isinstance(f, Link)}
-        joints = {self._names[f]: f for f in frames if isinstance(f, Joint)}
-        goals = {self._names[f]: f for f in frames if isinstance(f, Goal)}
+        links = {self._names[frame]: frame for frame in frames if isinstance(frame, Link)}
+        joints = {self._names[frame]: frame for frame in frames if isinstance(frame, Joint)}
+        goals = {self._names[frame]: frame for frame in frames if isinstance(frame, Goal)}
         closures = {name: joint.closure for name, joint in joints.items() if joint.closure is not None}
         self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
         self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
@@ -758,8 +765,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self._paths: Mapping[Any, Array] = {}
         self._nv = 0
         self._cache: dict[str, object] = {}  # valid for the present revision only
-        self._revision_read = tuple(root._revision for root in self._roots)
-        self._edits = Frame.edit_count
+        self._indexed_revision = tuple(root._revision for root in self._roots)
+        self._indexed_edit_count = Frame.edit_count
 
 
 def _find_by_name(kind: str, name: str, known: Mapping[str, T]) -> T:
@@ -770,7 +777,7 @@ def _find_by_name(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
-    """Assign names, unique among links and among joints and goals; unnamed frames get a number."""
+    """Assign a name to each frame, unique among links and among joints and goals; unnamed frames are numbered."""
     names: dict[Frame, str] = {}
     for kinds in (("link",), ("joint", "goal"), ("frame",)):
         group = [frame for frame in frames if frame.kind in kinds]
@@ -794,7 +801,7 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
 
 
 def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstraint]:
-    """Return the joint constraints by name, in the order of creation; unnamed ones get a number."""
+    """Return the joint constraints by name, in the order of creation; unnamed constraints are numbered."""
     constraints = sorted(
         {constraint for joint in joints for constraint in joint.joint_constraints},
         key=lambda constraint: constraint._serial,

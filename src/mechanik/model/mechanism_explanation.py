@@ -26,13 +26,17 @@ def explain_mechanism(mechanism: Mechanism, link: str | None = None) -> str:
     """
     if link is not None and link not in mechanism.links:
         raise UnknownName("link", link, mechanism.links)
-    ends = [link] if link is not None else [name for name, end_link in mechanism.links.items() if _is_tip(end_link)]
+    tip_names = (
+        [link] if link is not None else [name for name, tip_link in mechanism.links.items() if _is_tip_link(tip_link)]
+    )
     paragraphs = [_describe_mechanism(mechanism)]
     chains: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for end in ends:
-        chains.setdefault((_describe_chain(mechanism, end), tuple(_joints(mechanism, end))), []).append(end)
+    for tip_name in tip_names:
+        chains.setdefault(
+            (_describe_chain(mechanism, tip_name), tuple(_moving_joint_names(mechanism, tip_name))), []
+        ).append(tip_name)
     for (text, _), names in chains.items():
-        paragraphs.append(f"Chain to {_list(names)}: {text}")
+        paragraphs.append(f"Chain to {_join_names(names)}: {text}")
     return "\n\n".join(paragraphs)
 
 
@@ -44,18 +48,18 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
         return f"{parts}, and no closed loops."
     constraints = format_count(counts.constraints, "scalar constraint")
     loops = "closes a loop" if len(closures) == 1 else f"close {len(closures)} loops"
-    sources = [f"{_list(list(closures))} {loops}"] if closures else []
+    sources = [f"{_join_names(list(closures))} {loops}"] if closures else []
     if mechanism.joint_constraints:
         sources.append(
-            f"{_short_list(list(mechanism.joint_constraints))} "
+            f"{_join_shortened(list(mechanism.joint_constraints))} "
             f"constrain{'s' if len(mechanism.joint_constraints) == 1 else ''} joints"
         )
-    text = f"{parts}. {_list(sources)}: {constraints}."
+    text = f"{parts}. {_join_names(sources)}: {constraints}."
     if counts.dof is None:
-        problem = "A loop is open"
+        problem = "A loop is not closed"
         if mechanism.joint_constraints:
             problem += " or a joint constraint is violated"
-        return f"{text} {problem} in this configuration, so it has no mobility; the count gives {counts.gruebler}."
+        return f"{text} {problem} in this configuration, so its mobility is unknown; the count gives {counts.gruebler}."
     text += f" Its mobility in this configuration is {format_count(counts.dof, 'dof')}"
     analysis = structure(mechanism)
     if counts.redundant:
@@ -77,26 +81,29 @@ def describe_structure(analysis: Structure) -> list[str]:
             f"It is at a change point: near it the mobility is {format_count(analysis.generic_dof, 'dof')}."
         )
     elif analysis.is_change_point:
-        sentences.append("But it is shaky: the motions are infinitesimal only.")
+        sentences.append("But it is shaky: its motions are only infinitesimal.")
     if inputs:
-        rest = f"; {_short_list(passive)} {'is' if len(passive) == 1 else 'are'} passive" if passive else ""
-        sentences.append(f"It can be driven by {_short_list(inputs)}{rest}.")
+        passive_clause = (
+            f"; {_join_shortened(passive)} {'is' if len(passive) == 1 else 'are'} passive" if passive else ""
+        )
+        sentences.append(f"It can be driven by {_join_shortened(inputs)}{passive_clause}.")
     if analysis.idle_motions:
         joints = [" with ".join(motion) for motion in analysis.idle_motions]
-        sentences.append(f"{_short_list(joints)} can move without effect on other links.")
+        sentences.append(f"{_join_shortened(joints)} can move without effect on other links.")
     if immobile:
-        sentences.append(f"{_short_list(immobile)} cannot move.")
+        sentences.append(f"{_join_shortened(immobile)} cannot move.")
     if len(analysis.loops) > 1:
         parts = [
-            f"{_short_list([*loop.closures, *loop.joint_constraints])} ({format_count(loop.mobility.dof or 0, 'dof')})"
+            f"{_join_shortened([*loop.closures, *loop.joint_constraints])} "
+            f"({format_count(loop.mobility.dof or 0, 'dof')})"
             for loop in analysis.loops
         ]
-        sentences.append(f"It has {len(analysis.loops)} groups of loops that share no joint: {_short_list(parts)}.")
+        sentences.append(f"It has {len(analysis.loops)} groups of loops that share no joint: {_join_shortened(parts)}.")
     return sentences
 
 
 def _joint_labels(names: Sequence[str], analysis: Structure) -> list[str]:
-    """Replace the dofs of a joint by the name of the joint if all of them are listed."""
+    """Replace the dofs of a joint by the name of the joint if all its dofs are listed."""
     labels: dict[str, None] = {}
     for name in names:
         joint, _, dof = name.rpartition(".")
@@ -114,23 +121,25 @@ def _describe_redundant_rows(analysis: Structure) -> str:
     by_closure: dict[str, list[str]] = {}
     for closure, direction in analysis.redundant_rows:
         by_closure.setdefault(closure, []).append(direction)
-    return _short_list([f"{_list(directions)} of {closure}" for closure, directions in by_closure.items()])
+    return _join_shortened([f"{_join_names(directions)} of {closure}" for closure, directions in by_closure.items()])
 
 
-def _describe_chain(mechanism: Mechanism, end: str) -> str:
-    joints = _joints(mechanism, end)
+def _describe_chain(mechanism: Mechanism, tip: str) -> str:
+    joints = _moving_joint_names(mechanism, tip)
     if not joints:
         return "it cannot move."
-    match = match_closed_form(mechanism, end)
+    match = match_closed_form(mechanism, tip)
     names = ", ".join(match.axes.names if match.axes is not None else joints)
     if match:
         return f"{names}. {_describe_match(match)}"
     text = f"{names}. {_sentences(match.reasons)} So it has no known closed form, and the general solver is used."
-    for base in _links_above(mechanism, end):
-        part_match = match_closed_form(mechanism, end, base)
+    for base in _links_above(mechanism, tip):
+        part_match = match_closed_form(mechanism, tip, base)
         if part_match and part_match.axes is not None:
             part_joints = f"{part_match.axes.names[0]} to {part_match.axes.names[-1]}"
-            return f"{text} The part from base {base!r} ({part_joints}) has one. {_describe_match(part_match)}"
+            return (
+                f"{text} The part from base {base!r} ({part_joints}) has a closed form. {_describe_match(part_match)}"
+            )
     return text
 
 
@@ -138,18 +147,18 @@ def _describe_match(match: ClosedFormMatch) -> str:
     return f"{_sentences(match.reasons)} So it has a closed form: {match.family}."
 
 
-def _joints(mechanism: Mechanism, end: str) -> list[str]:
-    above = [f for f in mechanism.link(end).traverse_parents() if isinstance(f, Joint) and f.dof]
-    return [mechanism.name_of(joint) for joint in reversed(above)]
+def _moving_joint_names(mechanism: Mechanism, tip: str) -> list[str]:
+    ancestors = [frame for frame in mechanism.link(tip).traverse_parents() if isinstance(frame, Joint) and frame.dof]
+    return [mechanism.name_of(joint) for joint in reversed(ancestors)]
 
 
-def _links_above(mechanism: Mechanism, end: str) -> list[str]:
-    """Return the names of the links above, from the root down."""
-    above = [f for f in mechanism.link(end).traverse_parents() if isinstance(f, Link)]
-    return [mechanism.name_of(link) for link in reversed(above)]
+def _links_above(mechanism: Mechanism, tip: str) -> list[str]:
+    """Return the names of the links above a link, from the root down."""
+    ancestors = [frame for frame in mechanism.link(tip).traverse_parents() if isinstance(frame, Link)]
+    return [mechanism.name_of(link) for link in reversed(ancestors)]
 
 
-def _is_tip(link: Link) -> bool:
+def _is_tip_link(link: Link) -> bool:
     return not any(isinstance(joint, Joint) and joint.children for joint in link.children)
 
 
@@ -157,12 +166,12 @@ def _sentences(texts: tuple[str, ...]) -> str:
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
-def _short_list(names: Sequence[str], max_count: int = 8) -> str:
-    """Format a list of names; a long list is cut."""
-    return _list(
+def _join_shortened(names: Sequence[str], max_count: int = 8) -> str:
+    """Format a list of names; the end of a long list is replaced by the number of omitted names."""
+    return _join_names(
         list(names) if len(names) <= max_count else [*names[: max_count - 2], f"{len(names) - max_count + 2} more"]
     )
 
 
-def _list(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,8 +1,8 @@
-"""Mesh files: triangles of STL and OBJ, colours of MTL, and the files that a mesh references.
+"""Reading of mesh files: triangles of STL and OBJ, colours of MTL, and the files that a mesh references.
 
-All bytes are untrusted. A mesh references files (materials, buffers, images) by relative paths. Only file types that
-meshes need are accepted, up to a size limit, and images only if their header is that of an image. The caller decides
-where a name is resolved.
+The content of a file is not trusted. A mesh references files (materials, buffers, images) by relative paths. Only file
+types that meshes need are accepted, up to a size limit, and images only with a valid image header. A function of the
+caller opens the referenced files.
 """
 
 from __future__ import annotations
@@ -46,53 +46,54 @@ def invalid_vertex_error(where: str, triangle: int, vertex: tuple[float, float, 
 
 
 def check_vertices(name: str, triangles: Array) -> None:
-    """Raise `FormatError` for the first of the triangles (T, 3, 3) with an invalid vertex."""
-    bad = np.argwhere(~(np.abs(triangles) <= MAX_COORDINATE).all(axis=2))
-    if len(bad):
-        number, corner = bad[0].tolist()
+    """Raise `FormatError` if one of the triangles (T, 3, 3) has an invalid vertex; the message names the first."""
+    invalid_indices = np.argwhere(~(np.abs(triangles) <= MAX_COORDINATE).all(axis=2))
+    if len(invalid_indices):
+        number, corner = invalid_indices[0].tolist()
         x, y, z = triangles[number, corner].tolist()
         raise invalid_vertex_error(name, number + 1, (x, y, z))
 
 
 MAX_REFERENCED_FILES = 64
-"""Largest number of files that a mesh references; robots have up to about ten."""
+"""Largest number of files that a mesh may reference; meshes of robots reference up to about ten."""
 SEARCHED_BYTES_PER_END = 2**19
-"""Bytes searched for names at the start and at the end of a file; names are before or after the numbers."""
+"""Bytes searched for names at the start and at the end of a file; names are before or after the numerical data."""
 MAX_SEARCHED_BYTES = 2**29
-"""Bytes searched in total; a model may reference the same file thousands of times."""
+"""Bytes searched in total; limits the time for models that reference the same file thousands of times."""
 MAX_NAME_LENGTH = 400
+"""Largest length of the name of a referenced file, bytes."""
 MAX_BYTES = {"mtl": 2**20, "png": 16 * 2**20, "jpg": 16 * 2**20, "bin": 64 * 2**20}
-"""Largest size of a referenced file by type, bytes; larger files are not shown."""
+"""Largest size of a referenced file by type, bytes; larger files are ignored."""
 MAX_IMAGE_PIXELS = 4096
-"""Largest width and height of an image, pixels; a decoded pixel takes four bytes."""
+"""Largest width and height of an image, pixels; a decoded pixel needs four bytes."""
 
-_LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
+_MATERIAL_LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE_MAP = re.compile(rb"^[ \t]*map_Kd[ \t]+([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
-_IMAGE = re.compile(rb"<init_from>([^<>]*)</init_from>")
-_URI = re.compile(rb'"uri"\s*:\s*"([^"\\]*)"')
+_IMAGE_REFERENCE = re.compile(rb"<init_from>([^<>]*)</init_from>")
+_URI_REFERENCE = re.compile(rb'"uri"\s*:\s*"([^"\\]*)"')
 _EXTENSION_KINDS = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
 _REFERENCE_PATTERNS = {
-    "obj": (_LIBRARY, ("mtl",)),
+    "obj": (_MATERIAL_LIBRARY, ("mtl",)),
     "mtl": (_TEXTURE_MAP, ("png", "jpg")),
-    "dae": (_IMAGE, ("png", "jpg")),
-    "gltf": (_URI, ("bin", "png", "jpg")),
+    "dae": (_IMAGE_REFERENCE, ("png", "jpg")),
+    "gltf": (_URI_REFERENCE, ("bin", "png", "jpg")),
 }
 FORMATS_WITH_REFERENCES = ("obj", "dae", "gltf")
 """Extensions of meshes that reference other files."""
 _TEXTURE_OPTION = re.compile(r"-[A-Za-z]+|on|off|[-+]?[\d.]+(?:e[-+]?\d+)?")
-"""Options before the name of an image in an .mtl: `-s 2 2 1 wood.png`."""
+"""An option, or a value of an option, before the name of an image in an .mtl file: `-s 2 2 1 wood.png`."""
 
 
 class MeshDependencies:
-    """Finder of the files that meshes reference, also through their materials.
+    """Finds the files that meshes reference, directly or through their materials.
 
     Args:
-        read_file: returns the bytes for a name made by `resolve_relative_uri`, or None.
+        read_file: returns the content of the file with a name from `resolve_relative_uri`; None if there is no file.
     """
 
     def __init__(self, read_file: Callable[[str], bytes | None]) -> None:
-        self._find = read_file
-        self._left = MAX_SEARCHED_BYTES
+        self._read_file = read_file
+        self._remaining_bytes = MAX_SEARCHED_BYTES
 
     def files_of(self, uri: str, data: bytes) -> dict[str, str]:
         """Find the files that a mesh and its materials reference.
@@ -102,18 +103,18 @@ class MeshDependencies:
             data: content of the mesh.
 
         Returns:
-            Name as in the mesh or its materials, to the name that `read_file` accepts.
+            Mapping from the name in the mesh or its materials to the name for `read_file`.
         """
         resolved: dict[str, str] = {}
         pending = [(uri, data)]
-        while pending and self._left > 0:
+        while pending and self._remaining_bytes > 0:
             source, content = pending.pop()
-            self._left -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
+            self._remaining_bytes -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
             for name, kind in referenced_files(source, content):
                 if name in resolved or len(resolved) >= MAX_REFERENCED_FILES:
                     continue
                 resolved_name = resolve_relative_uri(source, name)
-                referenced = self._find(resolved_name)
+                referenced = self._read_file(resolved_name)
                 if referenced is not None and is_safe_to_show(kind, referenced):
                     resolved[name] = resolved_name
                     if kind == "mtl":
@@ -122,7 +123,7 @@ class MeshDependencies:
 
 
 def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
-    """Return the names and types of the files that a file references, without repetition; other types are ignored."""
+    """Return names and types of the files that a file references, without repetition; unknown types are ignored."""
     extension = file_extension(uri)
     if extension not in _REFERENCE_PATTERNS:
         return []
@@ -137,7 +138,13 @@ def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
         if len(text) > MAX_NAME_LENGTH:
             continue
         name = text.decode("utf-8", errors="replace").strip()
-        name = html.unescape(name) if extension == "dae" else _without_options(name) if extension == "mtl" else name
+        name = (
+            html.unescape(name)
+            if extension == "dae"
+            else _without_texture_options(name)
+            if extension == "mtl"
+            else name
+        )
         kind = _EXTENSION_KINDS.get(file_extension(name))
         if kind is not None and kind in kinds and unquote(name).isprintable():
             kinds_by_name.setdefault(name, kind)
@@ -145,25 +152,27 @@ def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
 
 
 def resolve_relative_uri(uri: str, name: str) -> str:
-    """Resolve `name`, as the file `uri` writes it, relative to the folder of `uri`."""
-    plain = unquote(name).replace("\\", "/")
-    if "://" in plain or plain.startswith(("/", "file:")) or re.match("[A-Za-z]:", plain):
-        return plain
+    """Resolve `name`, as it is written in the file `uri`, relative to the folder of `uri`."""
+    decoded_name = unquote(name).replace("\\", "/")
+    if "://" in decoded_name or decoded_name.startswith(("/", "file:")) or re.match("[A-Za-z]:", decoded_name):
+        return decoded_name
     folder = uri.replace("\\", "/").split("/")[:-1]
-    steps = [step for step in plain.split("/") if step not in ("", ".")]
-    while steps and steps[0] == ".." and folder and folder[-1] not in ("", ".", "..") and folder[-1][-1] != ":":
-        folder, steps = folder[:-1], steps[1:]
-    return "/".join([*folder, *steps])
+    name_parts = [name_part for name_part in decoded_name.split("/") if name_part not in ("", ".")]
+    while (
+        name_parts and name_parts[0] == ".." and folder and folder[-1] not in ("", ".", "..") and folder[-1][-1] != ":"
+    ):
+        folder, name_parts = folder[:-1], name_parts[1:]
+    return "/".join([*folder, *name_parts])
 
 
 def file_extension(uri: str) -> str:
     """Return the extension in lower case, without the dot."""
-    last = re.split(r"[/\\]", uri)[-1]
-    return last.rpartition(".")[2].lower() if "." in last else ""
+    file_name = re.split(r"[/\\]", uri)[-1]
+    return file_name.rpartition(".")[2].lower() if "." in file_name else ""
 
 
 def is_safe_to_show(kind: str, data: bytes) -> bool:
-    """Return whether the bytes are of this type and small enough for a web page to decode."""
+    """Return whether the content is small enough for a web page to decode, and, for images, has a valid header."""
     if not 0 < len(data) <= MAX_BYTES[kind]:
         return False
     if kind not in ("png", "jpg"):
@@ -179,17 +188,17 @@ def image_size(data: bytes) -> tuple[int, int] | None:
         return width, height
     if not data.startswith(b"\xff\xd8\xff"):
         return None
-    position = 2
-    while position + 9 <= len(data) and data[position] == 0xFF:
-        marker, size = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        marker, size = data[offset + 1], int.from_bytes(data[offset + 2 : offset + 4], "big")
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
+            height, width = struct.unpack(">HH", data[offset + 5 : offset + 9])
             return width, height
-        position += 2 + max(size, 2)
+        offset += 2 + max(size, 2)
     return None
 
 
-def _without_options(text: str) -> str:
+def _without_texture_options(text: str) -> str:
     tokens = text.split(" ")
     first = 0
     if tokens[0].startswith("-"):
@@ -201,7 +210,7 @@ def _without_options(text: str) -> str:
 STL_HEADER_BYTES, STL_FACET_BYTES = 84, 50
 """Bytes before the first triangle of a binary STL file, and bytes of a triangle."""
 MAX_STL_TEXT_BYTES = 32 * 2**20
-"""Largest size of a text STL file, bytes; a triangle takes about 250."""
+"""Largest size of a text STL file, bytes; a triangle needs about 250 bytes."""
 _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})")
 
 
@@ -214,37 +223,36 @@ def read_stl(name: str, data: bytes, max_triangles: int) -> Array:
         max_triangles: largest number of triangles.
 
     Returns:
-        Vertices, (T, 3, 3), in the file's unit; unchecked, they may be NaN.
+        Vertices, (T, 3, 3), in the file's unit; they are not checked and may be NaN.
 
     Raises:
         FormatError: the file is damaged.
-        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+        InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
     count = int.from_bytes(data[80:STL_HEADER_BYTES], "little")
-    if (
-        len(data) >= STL_HEADER_BYTES and len(data) == STL_HEADER_BYTES + STL_FACET_BYTES * count
-    ):  # no text file has this size, while some binary files begin with "solid"
+    # the size is checked before the word "solid", since some binary files begin with "solid"
+    if len(data) >= STL_HEADER_BYTES and len(data) == STL_HEADER_BYTES + STL_FACET_BYTES * count:
         return _read_binary_stl(name, data, count, max_triangles)
     if data[:512].lstrip()[:5].lower() == b"solid":
         return _read_text_stl(name, data, max_triangles)
-    if (
-        len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * count
-    ):  # data may follow the last triangle
+    # other data may follow the last triangle
+    if len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * count:
         return _read_binary_stl(name, data, count, max_triangles)
     raise FormatError(f"{name}: the file is truncated, or is not an STL file; export it again")
 
 
 def _read_binary_stl(name: str, data: bytes, count: int, max_triangles: int) -> Array:
     _check_triangle_count(name, count, max_triangles)
-    facet_type = np.dtype([("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
+    facet_type = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
     facets = np.frombuffer(data, facet_type, count, STL_HEADER_BYTES)
-    return facets["at"].astype(np.float64)
+    return facets["vertices"].astype(np.float64)
 
 
 def _read_text_stl(name: str, data: bytes, max_triangles: int) -> Array:
     if len(data) > MAX_STL_TEXT_BYTES:
         raise InvalidOperation(
-            f"{name}: a text STL file of {len(data) / 2**20:.0f} MB is too large; export it as binary STL (a fifth)"
+            f"{name}: a text STL file of {len(data) / 2**20:.0f} MB is too large; export it as binary STL, which has "
+            "a fifth of the size"
         )
     coordinates = _VERTEX.findall(data)
     _check_triangle_count(name, len(coordinates) // 3, max_triangles)
@@ -262,7 +270,7 @@ def _check_triangle_count(name: str, count: int, max_triangles: int) -> None:
 
 
 MAX_OBJ_BYTES = 32 * 2**20
-"""Largest size of an OBJ file, bytes; a triangle takes about 60."""
+"""Largest size of an OBJ file, bytes; a triangle needs about 60 bytes."""
 MAX_FACE_VERTICES = 1000
 """Largest number of vertices of a face."""
 
@@ -277,12 +285,12 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
         reject_invalid: whether an invalid vertex in a face is an error.
 
     Returns:
-        Name of the material ("" before the first), to the vertices of its triangles, (T, 3, 3), in the file's unit.
-        Unless `reject_invalid` is set they are unchecked and may be NaN.
+        Mapping from the name of a material ("" before the first material) to the vertices of its triangles, (T, 3, 3),
+        in the file's unit. Unless `reject_invalid` is set, the vertices are not checked and may be NaN.
 
     Raises:
         FormatError: a line cannot be read, or `reject_invalid` is set and a vertex is invalid.
-        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+        InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
     if len(data) > MAX_OBJ_BYTES:
         raise InvalidOperation(
@@ -292,7 +300,7 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
     faces: dict[str, list[int]] = {"": []}
     corners, count = faces[""], 0
     invalid: set[int] = set()
-    for number, line in enumerate(data.splitlines(), start=1):
+    for line_number, line in enumerate(data.splitlines(), start=1):
         fields = line.split(None, MAX_FACE_VERTICES + 1)
         try:
             if not fields:
@@ -304,9 +312,9 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             elif fields[0] == b"f":
                 face = [_vertex_index(field, len(vertices)) for field in fields[1:]]
                 if invalid and len(face) > 2 and not invalid.isdisjoint(face):
-                    first = next(k for k, corner in enumerate(face) if corner in invalid)
+                    first_invalid = next(k for k, corner in enumerate(face) if corner in invalid)
                     raise invalid_vertex_error(
-                        f"{name}, line {number}", count + max(1, first - 1), vertices[face[first]]
+                        f"{name}, line {line_number}", count + max(1, first_invalid - 1), vertices[face[first_invalid]]
                     )
                 count += max(0, len(face) - 2)
                 for second, third in pairwise(face[1:]):
@@ -317,10 +325,12 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             raise
         except (ValueError, IndexError):
             raise FormatError(
-                f"{name}, line {number}: {_decode(line[:60])!r} is not a valid line of an OBJ file"
+                f"{name}, line {line_number}: {_decode(line[:60])!r} is not a valid line of an OBJ file"
             ) from None
         if count > max_triangles:
-            raise InvalidOperation(f"{name}: the OBJ file has more than {max_triangles:,} triangles, the limit")
+            raise InvalidOperation(
+                f"{name}: the OBJ file has more than {max_triangles:,} triangles, which is the limit"
+            )
     points = np.array(vertices, dtype=np.float64).reshape(-1, 3)
     return {
         material: points[np.array(indices, dtype=np.int64)].reshape(-1, 3, 3) for material, indices in faces.items()
@@ -380,12 +390,12 @@ Colour = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshSurface:
-    """Triangles of a colour.
+    """The triangles of a mesh that have the same colour.
 
     Attributes:
         vertices: (V, 3), in the file's frame and unit, without duplicates.
         triangles: (T, 3), indices of vertices, T > 0; counter-clockwise as seen from outside.
-        rgba: colour of the file, each 0 to 1; None if there is none.
+        rgba: colour from the file, each value 0 to 1; None if the file has none.
     """
 
     vertices: Array
@@ -405,7 +415,7 @@ def read_surfaces(
     Args:
         uri: name of the file; its extension is the format.
         data: content of the file.
-        read_file: returns the bytes of a referenced file, for the materials of an .obj; see `MeshDependencies`.
+        read_file: returns the content of a referenced file, for the materials of an .obj; see `MeshDependencies`.
         max_triangles: largest number of triangles.
         reject_invalid: whether an invalid triangle (see `MAX_COORDINATE`) is an error, since it leaves a hole;
             otherwise it is dropped.
@@ -415,18 +425,18 @@ def read_surfaces(
 
     Raises:
         FormatError: the format is unknown, the file is damaged, or `reject_invalid` is set and a triangle is invalid.
-        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+        InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
     extension, name = file_extension(uri), uri.replace("\\", "/").split("/")[-1][:80]
     if data.startswith(GIT_LFS_POINTER):
         raise FormatError(f"{name}: this is a Git LFS pointer instead of the file; run `git lfs pull`")
     if extension == "stl":
-        parts: dict[str, Array] = {"": read_stl(name, data, max_triangles)}
+        triangles_by_material: dict[str, Array] = {"": read_stl(name, data, max_triangles)}
         if reject_invalid:
-            check_vertices(name, parts[""])
+            check_vertices(name, triangles_by_material[""])
         colours: dict[str, Colour] = {}
     elif extension == "obj":
-        parts = read_obj(name, data, max_triangles, reject_invalid)
+        triangles_by_material = read_obj(name, data, max_triangles, reject_invalid)
         dependencies = MeshDependencies(read_file).files_of(uri, data)
         colours = {}
         for written_name, resolved_name in dependencies.items():
@@ -436,7 +446,7 @@ def read_surfaces(
         raise FormatError(
             f"{name}: meshes of type '{extension}' cannot be read, only {' and '.join(READABLE_EXTENSIONS)}"
         )
-    surfaces = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
+    surfaces = [_surface(corners, colours.get(material)) for material, corners in triangles_by_material.items()]
     return [surface for surface in surfaces if surface is not None]
 
 
@@ -447,9 +457,9 @@ def _surface(triangles: Array, rgba: Colour | None) -> MeshSurface | None:
     if len(vertices) == 0:
         return None
     # a vertex as a single 24-byte value sorts much faster than a row
-    rows = np.ascontiguousarray(vertices).view(np.dtype((np.void, 24))).reshape(-1)
-    _, first, corners = np.unique(rows, return_index=True, return_inverse=True)
-    indices = corners.reshape(-1, 3).astype(np.uint32)
+    vertex_bytes = np.ascontiguousarray(vertices).view(np.dtype((np.void, 24))).reshape(-1)
+    _, first_indices, vertex_indices = np.unique(vertex_bytes, return_index=True, return_inverse=True)
+    indices = vertex_indices.reshape(-1, 3).astype(np.uint32)
     a, b, c = indices.T
     is_degenerate = (a == b) | (b == c) | (c == a)
-    return None if is_degenerate.all() else MeshSurface(vertices[first], indices[~is_degenerate], rgba)
+    return None if is_degenerate.all() else MeshSurface(vertices[first_indices], indices[~is_degenerate], rgba)

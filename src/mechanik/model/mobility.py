@@ -1,7 +1,7 @@
 """Mobility and structure of mechanisms with loops: dofs, inputs, passive dofs, idle motions, redundant constraints.
 
-The Grübler-Kutzbach count is compared with the rank of the constraint Jacobian. A structure is read at q and at generic
-configurations near q, because q itself may be singular.
+The Grübler-Kutzbach count is compared with the rank of the constraint Jacobian. The structure is determined at q and at
+random configurations near q, because q itself may be singular.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Mobility:
         tree_dof: dofs of the tree without its closures; dofs whose limits are equal do not count.
         constraints: number of scalar constraints of all closures and joint constraints.
         gruebler: tree_dof - constraints, the Grübler-Kutzbach count; wrong for special geometry.
-        dof: the mobility at q; None if a closure or joint constraint is violated.
-        redundant: number of dependent constraints at q; None if a closure or joint constraint is violated.
+        dof: the mobility at q; None if a closure or joint constraint is violated at q.
+        redundant: number of dependent constraints at q; None if a closure or joint constraint is violated at q.
 
     Example:
         >>> mk.mobility(mk.gallery.four_bar())
@@ -62,7 +62,7 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None 
 
     Args:
         mechanism: the mechanism.
-        tolerance: largest gap of a closed loop, m and rad; for a joint constraint, a share of its scale.
+        tolerance: largest gap of a closed loop, m and rad; largest error of a joint constraint, relative to its scale.
         q: (nq,); default: the present configuration.
 
     Returns:
@@ -91,7 +91,7 @@ def count_mobility(motions: FirstOrderMotions, tolerance: float = 1e-6) -> Mobil
 
 
 def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
-    """Return the rate of each constrained direction of a closed closure, (constrained, nv); m and rad per unit of v."""
+    """Return the Jacobian of a satisfied closure, (constrained directions, nv); m and rad per unit of v."""
     return linearize_closure(mechanism, closure, NumpyKinematics(mechanism.kinematics, mechanism.q)).J
 
 
@@ -99,14 +99,14 @@ def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
 class IdleMotion:
     """An idle motion: a rigid part of a loop moves between two bodies that stay at rest.
 
-    Examples are the spin of a rod between two spherical joints, and of a roller between two bearings.
+    Examples are the rotation of a rod between two spherical joints, and of a roller between two bearings.
 
     Attributes:
         joints: names of the joints that move, one or two; joints that close a loop are not included.
         links: names of the links that move.
-        columns: the indices in v of these joints.
-        v: (nv,), such a motion, with unit norm in the units of `FirstOrderMotions`.
-        ends: see `_links_moving_together`.
+        columns: the indices in v of `joints`.
+        v: (nv,), the motion, with unit norm in the units of `FirstOrderMotions`.
+        ends: names of two links that have the same velocity; see `_links_moving_together`.
     """
 
     joints: tuple[str, ...]
@@ -116,7 +116,7 @@ class IdleMotion:
     ends: tuple[str | None, str | None]
 
     def evaluate_at(self, motions: FirstOrderMotions, kinematics: NumpyKinematics) -> Array:
-        """Return the same motion at a configuration nearby, (nv,)."""
+        """Return the idle motion at the configuration of `motions`, near the original one, (nv,)."""
         columns = list(self.columns)
         basis = _idle_basis_of(motions, columns, kinematics, self.ends, _zero_singular_value(motions))
         v = np.zeros(len(self.v))
@@ -127,34 +127,37 @@ class IdleMotion:
 def find_idle_motions(mechanism: Mechanism, motions: FirstOrderMotions) -> list[IdleMotion]:
     """Find all idle motions at a generic configuration.
 
-    Only the joints at the two ends of such a part move, so the motion is a null vector of their columns alone.
+    Only the joints at the two ends of the idle part move. So the motion is in the null space of the columns of these
+    joints.
     """
     if motions.dof == 0 or not len(motions.A):
         return []
     columns_of = _loop_columns(mechanism, motions)
     bodies = _body_of_links(mechanism, motions)
-    kinematics, least = NumpyKinematics(mechanism.kinematics, motions.q), _zero_singular_value(motions)
+    kinematics, zero_tolerance = NumpyKinematics(mechanism.kinematics, motions.q), _zero_singular_value(motions)
     idle_motions: list[IdleMotion] = []
-    known = np.zeros((0, motions.A.shape[1]))
+    known_motions = np.zeros((0, motions.A.shape[1]))
     dof_groups = [constraint.dof_indices for constraint in motions.constraints]
     pairs = (
-        pair for pair in combinations(columns_of, 2) if any(all(m & {*columns_of[j]} for j in pair) for m in dof_groups)
+        pair
+        for pair in combinations(columns_of, 2)
+        if any(all(dof_group & {*columns_of[joint]} for joint in pair) for dof_group in dof_groups)
     )
-    for joints in [*((constraint,) for constraint in columns_of), *pairs]:
+    for joints in [*((joint,) for joint in columns_of), *pairs]:
         columns = [k for joint in joints for k in columns_of[joint]]
-        if not _null_space_basis(motions.A[:, columns], least).shape[1]:
+        if not _null_space_basis(motions.A[:, columns], zero_tolerance).shape[1]:
             continue
         ends = _links_moving_together(mechanism, joints)
-        for part in _idle_basis_of(motions, columns, kinematics, ends, least).T:
+        for joint_velocities in _idle_basis_of(motions, columns, kinematics, ends, zero_tolerance).T:
             v = np.zeros(motions.A.shape[1])
-            v[columns] = part
-            v -= known.T @ (known @ v)
+            v[columns] = joint_velocities
+            v -= known_motions.T @ (known_motions @ v)
             if np.linalg.norm(v) < 1e-6 or any(np.abs(v[columns_of[joint]]).max() < 1e-6 for joint in joints):
                 continue
             links = _links_between(mechanism, joints, bodies)
             if links:
                 v /= np.linalg.norm(v)
-                known = np.vstack([known, v])
+                known_motions = np.vstack([known_motions, v])
                 names = tuple(mechanism.name_of(joint) for joint in joints)
                 idle_motions.append(IdleMotion(names, links, tuple(columns), v, ends))
     return idle_motions
@@ -163,15 +166,18 @@ def find_idle_motions(mechanism: Mechanism, motions: FirstOrderMotions) -> list[
 def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> tuple[str | None, str | None]:
     """Return two links (None is the world) that have the same velocity if the two joints move a single rigid part.
 
-    If a joint is below the other, the part ends above the lower joint, and the links below that joint rest like the
-    world. Otherwise each joint carries a piece of the part. A closure that lets links slide guarantees neither.
+    If a joint is below the other joint, the part is between the two joints, and the links below the lower joint are at
+    rest. Otherwise each joint moves a piece of the part, and both pieces have the same velocity. The velocities must be
+    compared because a closure with free translations ensures neither.
     """
     if len(joints) < 2:
         return None, None
     first_links, second_links = ({frame for frame in joint.traverse() if isinstance(frame, Link)} for joint in joints)
-    pieces = (first_links & second_links,) if first_links & second_links else (first_links, second_links)
-    first, *rest = (next(name for name, link in mechanism.links.items() if link in piece) for piece in pieces)
-    return first, rest[0] if rest else None
+    part_pieces = (first_links & second_links,) if first_links & second_links else (first_links, second_links)
+    first_name, *second_names = (
+        next(name for name, link in mechanism.links.items() if link in part_piece) for part_piece in part_pieces
+    )
+    return first_name, second_names[0] if second_names else None
 
 
 def _idle_basis_of(
@@ -179,19 +185,25 @@ def _idle_basis_of(
     columns: list[int],
     kinematics: NumpyKinematics,
     ends: tuple[str | None, str | None],
-    least: float,
+    zero_tolerance: float,
 ) -> Array:
-    """Return a basis (columns, k) of the motions of these columns that keep all constraints and the ends together."""
+    """Return a basis (columns, k) of the motions of these columns that keep all constraints and the ends together.
+
+    Together means that the two ends have the same velocity.
+    """
     relative_jacobian = (
         kinematics.link_kinematics(ends[0]).spatial_jacobian - kinematics.link_kinematics(ends[1]).spatial_jacobian
     )
     lengths = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
     rows = (relative_jacobian * motions.unit * motions.can_move / lengths[:, None])[:, columns]
-    return _null_space_basis(np.vstack([motions.A[:, columns], rows]), least)
+    return _null_space_basis(np.vstack([motions.A[:, columns], rows]), zero_tolerance)
 
 
 def _zero_singular_value(motions: FirstOrderMotions) -> float:
-    """Return the singular value up to which values count as zero, also for a few columns, which may all be rounding."""
+    """Return the singular value up to which a singular value of any selection of columns of A counts as zero.
+
+    It is relative to all of A, since a few columns may contain only rounding errors.
+    """
     return motions.tolerance * max(float(np.linalg.norm(motions.A, 2)), 1e-12)
 
 
@@ -201,8 +213,8 @@ def _null_space_basis(A: Array, tolerance: float) -> Array:
 
 
 def _loop_columns(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Joint, list[int]]:
-    """Return the joints of loops with their indices in v; leaders are left out, since they move other joints too."""
-    shared = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
+    """Return the joints of loops with their indices in v; leaders are excluded, since they move other joints too."""
+    node_counts = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
     in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
     columns_of: dict[Joint, list[int]] = {}
     for joint, indices in mechanism.kinematics.joint_indices.items():
@@ -210,7 +222,7 @@ def _loop_columns(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Join
         columns = [
             k
             for k in (*indices.v.values(), *quaternion_columns)
-            if k in in_loops and motions.can_move[k] and shared[k] <= 1
+            if k in in_loops and motions.can_move[k] and node_counts[k] <= 1
         ]
         if columns:
             columns_of[joint] = columns
@@ -218,7 +230,7 @@ def _loop_columns(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Join
 
 
 def _body_of_links(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Link, Link]:
-    """Map each link to the first link of its body; links that hang on a loop but are not part of it belong to it."""
+    """Map each link to the first link of its body; branches that are not part of a loop belong to their parent body."""
     in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
     bodies: dict[Link, Link] = {}
     for root in mechanism.roots:
@@ -231,29 +243,29 @@ def _body_of_links(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Lin
                     if indices is None
                     else [*indices.v.values(), *([] if indices.quaternion_v is None else [indices.quaternion_v])]
                 )
-                above = _link_above(frame)
-                is_rigid = above is not None and not any(k in in_loops for k in columns)
-                bodies[frame] = bodies[above] if is_rigid and above is not None else frame
+                parent_link = _link_above(frame)
+                is_rigid = parent_link is not None and not any(k in in_loops for k in columns)
+                bodies[frame] = bodies[parent_link] if is_rigid and parent_link is not None else frame
     return bodies
 
 
 def _links_between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link, Link]) -> tuple[str, ...]:
-    """Return the links that move with these joints alone if two different resting bodies hold them; else none."""
-    moved: set[Link] = set()
-    for (
-        joint
-    ) in joints:  # with two joints, links below exactly one move; links below both rest (see `_links_moving_together`)
-        moved ^= {frame for frame in joint.traverse() if isinstance(frame, Link)}
-    holders: set[Link | None] = set()
+    """Return the links that only these joints move, if two different bodies at rest support them; otherwise none."""
+    moved_links: set[Link] = set()
+    for joint in joints:  # links below both joints are at rest (see `_links_moving_together`)
+        moved_links ^= {frame for frame in joint.traverse() if isinstance(frame, Link)}
+    resting_bodies: set[Link | None] = set()
     for joint in joints:
         ends = (_link_above(joint), joint.child)
-        holders |= {bodies[end] for end in ends if end is not None and end not in moved}
+        resting_bodies |= {bodies[end] for end in ends if end is not None and end not in moved_links}
     for closure in mechanism.closures.values():
         start = _link_above(closure.joint)
-        for inner, opposite_end in ((start, closure.link), (closure.link, start)):
-            if inner in moved and opposite_end not in moved:
-                holders.add(None if opposite_end is None else bodies[opposite_end])
-    return tuple(name for name, link in mechanism.links.items() if link in moved) if len(holders) > 1 else ()
+        for near_end, far_end in ((start, closure.link), (closure.link, start)):
+            if near_end in moved_links and far_end not in moved_links:
+                resting_bodies.add(None if far_end is None else bodies[far_end])
+    return (
+        tuple(name for name, link in mechanism.links.items() if link in moved_links) if len(resting_bodies) > 1 else ()
+    )
 
 
 def _link_above(frame: Frame) -> Link | None:
@@ -289,18 +301,18 @@ class Structure:
 
     Attributes:
         mobility: the counts, and the mobility at q.
-        generic_dof: the mobility near q. If it is less than at q, q is a change point, where several branches meet. It
-            is also zero if the dofs at q are infinitesimal only (a shaky mechanism).
-        inputs: dofs that determine all others except the idle motions. Preferred are joints of a single dof, then
-            joints of several dofs, floating bodies last; near the root first, then in order of v. They are chosen at a
-            generic configuration near q. `closed_jacobian` and `assemble` accept these names. A joint with a quaternion
-            that is an input as a whole has the name of the joint (`base`), since its angles have no values of their
-            own. If only a part of it is an input, the rotations about its own axes are named (`base.EX`); these have
-            velocities but no values.
+        generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point, where several
+            branches meet. It is zero if all motions at q are only infinitesimal (a shaky mechanism).
+        inputs: dofs that determine all other dofs except idle motions. Joints of a single dof are preferred, then
+            joints of several dofs, then floating bodies; among these, joints near the root, then the order of v. The
+            inputs are chosen at a random configuration near q. `closed_jacobian` and `assemble` accept these names. If
+            all dofs of a joint with a quaternion are inputs, the name is that of the joint (`base`), since its angles
+            are not entries of q. If only some of its dofs are inputs, the names are rotations about the axes of the
+            joint (`base.EX`), which have velocities but no values.
         passive_dofs: dofs that the inputs move.
-        immobile_dofs: dofs that loops or limits hold fixed.
-        idle_motions: motions of a part that move nothing else, each by the names of its joints.
-        redundant_rows: (closure or joint constraint, direction) of each constraint that depends on earlier ones at q.
+        immobile_dofs: dofs that loops or limits keep at rest.
+        idle_motions: motions of a part that move nothing else, each as the names of its joints.
+        redundant_rows: (closure or joint constraint, direction) of each constraint that depends on previous ones at q.
         loops: groups that share no dof.
 
     Example:
@@ -335,16 +347,16 @@ class StructureAnalysis:
 
     Attributes:
         mechanism: the mechanism.
-        here: the constraints at q.
-        generic: the constraints at a generic configuration near q; `here` if there is none.
-        neighbours: the constraints at several configurations near q.
-        rank: rank of the constraints at a generic configuration.
-        idle_motions: motions that move nothing else.
+        here: the linearized constraints at q.
+        generic: the linearized constraints at the configuration of largest rank near q; at q if there is none.
+        neighbours: the linearized constraints at several configurations near q.
+        rank: rank of the constraints near q.
+        idle_motions: motions of a part that move nothing else.
         inputs: indices in v.
     """
 
     mechanism: Mechanism
-    here: FirstOrderMotions
+    motions_at_q: FirstOrderMotions
     generic: FirstOrderMotions
     neighbours: tuple[FirstOrderMotions, ...]
     rank: int
@@ -352,7 +364,7 @@ class StructureAnalysis:
     inputs: list[int]
 
     def idle_basis(self, motions: FirstOrderMotions) -> Array:
-        """Return the idle motions at a configuration nearby, (nv, k)."""
+        """Return the idle motions at the configuration of `motions`, which is q or near q, (nv, k)."""
         kinematics = NumpyKinematics(self.mechanism.kinematics, motions.q)
         return (
             np.array([motion.evaluate_at(motions, kinematics) for motion in self.idle_motions])
@@ -382,7 +394,7 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"structure needs a mechanism, not {mechanism!r}")
     analysis = analyse_structure(mechanism, mechanism.q if q is None else mechanism._single_q(q))
-    motions, generic, names = analysis.here, analysis.generic, mechanism.space.v_names
+    motions, generic, names = analysis.motions_at_q, analysis.generic, mechanism.space.v_names
     idle_basis = analysis.idle_basis(generic)
     basis = remove_directions(generic.basis(), idle_basis) if analysis.inputs else idle_basis[:, :0]
     input_names = _input_labels(mechanism, analysis.inputs)
@@ -422,7 +434,7 @@ def analyse_structure(
     generic = max(neighbours, key=lambda candidate: candidate.rank, default=motions)
     rank = max(motions.rank, generic.rank)
     if not neighbours and motions.dof:
-        rank = int(motions.can_move.sum())  # the first-order motions are infinitesimal only
+        rank = int(motions.can_move.sum())  # all first-order motions are only infinitesimal
     idle_motions = (
         [candidate for candidate in find_idle_motions(mechanism, generic) if tool not in candidate.links]
         if neighbours
@@ -433,7 +445,10 @@ def analyse_structure(
 
 
 def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, tolerance: float = 1e-6) -> None:
-    """Raise `StructureError` if a closure (m and rad) or a joint constraint (share of its scale) is violated."""
+    """Raise `StructureError` if a closure or a joint constraint is violated by more than `tolerance`.
+
+    The tolerance is in m and rad for a closure, and relative to its scale for a joint constraint.
+    """
     for constraint in motions.constraints:
         if np.abs(constraint.residual).max(initial=0.0) <= tolerance:
             continue
@@ -443,7 +458,7 @@ def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, toleran
         else:
             metres, radians = (
                 float(np.linalg.norm(constraint.residual[mask]))
-                for mask in (constraint.in_metres, ~constraint.in_metres)
+                for mask in (constraint.is_length, ~constraint.is_length)
             )
             gap = f"{metres:.3g} m" if metres >= radians else f"{radians:.3g} rad"
             problem = f"loop {constraint.name!r} has a gap of {gap}"
@@ -454,7 +469,7 @@ def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, toleran
 
 
 def _input_labels(mechanism: Mechanism, inputs: list[int]) -> dict[int, str]:
-    """Return the name of each input; a joint with a quaternion whose dofs are all inputs is named as a whole."""
+    """Return the name of each input; if all dofs of a joint with a quaternion are inputs, the name is the joint's."""
     names = {k: mechanism.space.v_names[k] for k in inputs}
     for joint, indices in mechanism.kinematics.joint_indices.items():
         if indices.quaternion_v is not None:
@@ -465,7 +480,10 @@ def _input_labels(mechanism: Mechanism, inputs: list[int]) -> dict[int, str]:
 
 
 def _choose_inputs(mechanism: Mechanism, motions: FirstOrderMotions, idle_motions: list[IdleMotion]) -> list[int]:
-    """Choose the inputs: take passive dofs from the least preferred input on until they span all constraints."""
+    """Choose the inputs: the dofs that remain after enough passive dofs are selected to span all constraints.
+
+    Passive dofs are selected in the reverse order of preference as inputs.
+    """
     A = np.vstack([motions.A, *(motion.v[None] for motion in idle_motions)])
     order = [k for k in reversed(_input_preference(mechanism)) if motions.can_move[k]]
     passive = independent_rows(A.T, order, MIN_PARTICIPATION)
@@ -473,9 +491,9 @@ def _choose_inputs(mechanism: Mechanism, motions: FirstOrderMotions, idle_motion
 
 
 def _input_preference(mechanism: Mechanism) -> list[int]:
-    """Sort the indices of v by preference as inputs: single dofs, translations, rotations; near the root first.
+    """Sort the indices of v by preference as inputs: joints of one dof, then translations, then rotations.
 
-    Floating bodies come last, since they are rarely actuated.
+    Floating bodies are last, since they are rarely actuated. Within each class joints near the root are first.
     """
     keys: dict[int, tuple[int, int, int]] = {}
     for joint, indices in mechanism.kinematics.joint_indices.items():
@@ -509,8 +527,8 @@ def _independent_loops(mechanism: Mechanism, motions: FirstOrderMotions, input_n
         groups.append((constraints, columns))
     names, loops = mechanism.space.v_names, list[Loop]()
     for constraints, columns in groups:
-        members = motions.can_move & np.isin(np.arange(mechanism.nv), list(columns))
-        counts = count_mobility(stack_constraints(mechanism, motions.q, constraints, members))
+        group_can_move = motions.can_move & np.isin(np.arange(mechanism.nv), list(columns))
+        counts = count_mobility(stack_constraints(mechanism, motions.q, constraints, group_can_move))
         dof_columns, inputs = sorted(columns), [name for k, name in input_names.items() if k in columns]
         loops.append(
             Loop(

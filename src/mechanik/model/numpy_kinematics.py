@@ -1,7 +1,7 @@
 """Reference kinematics in NumPy: link poses and Jacobians at any q, without compiled kernels.
 
-It is slow and simple. Tests compare the kernels with it, and rare computations (mobility, lint) use it, since it needs
-no compilation and moves no joint.
+The code is simple and slow. Tests compare the kernels with it. Computations that are rarely needed (mobility, lint) use
+it, since it needs no compilation and does not move the joints of the mechanism.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class LinkKinematics:
 
     Attributes:
         X: X_world_link, (4, 4).
-        spatial_jacobian: (6, nv), per entry of v the world velocity (linear) of the link's point at the world origin,
-            and the angular velocity.
+        spatial_jacobian: (6, nv), per entry of v the twist (linear, angular) in the world, where the linear velocity is
+            that of the point of the link at the world origin.
         nodes: indices of the elementary motions above the link.
     """
 
@@ -50,14 +50,14 @@ class LinkKinematics:
     nodes: frozenset[int]
 
     def jacobian_at(self, point: Array) -> Array:
-        """Return the world twists (linear, angular) of the link's point at `point` (3,) in the world, (6, nv)."""
+        """Return the world twist (linear, angular) at the world position `point` (3,) per entry of v, (6, nv)."""
         J = self.spatial_jacobian.copy()
         J[:3] += np.cross(J[3:], point[:, None], axis=0)
         return J
 
 
 class NumpyKinematics:
-    """All moving frames of a mechanism at q.
+    """Poses and twists of all nodes of a mechanism at q.
 
     Args:
         kinematics: the compiled mechanism.
@@ -66,7 +66,7 @@ class NumpyKinematics:
     Attributes:
         kinematics: the compiled mechanism.
         X: world pose of each node, (4, 4).
-        node_twists: for each node, its indices in v with the twist (6,) at the world origin.
+        node_twists: for each node, its indices in v, each with the twist (6,) at the world origin.
     """
 
     def __init__(self, kinematics: Kinematics, q: Array) -> None:
@@ -76,15 +76,15 @@ class NumpyKinematics:
         for node in kinematics.nodes:
             parent = int(node[PARENT])
             X = make_pose(node[:9].reshape(3, 3), node[9:12])
-            X, columns = _moved_node(X if parent < 0 else self.X[parent] @ X, node, q)
+            X, columns = _move_node(X if parent < 0 else self.X[parent] @ X, node, q)
             self.X.append(X)
             self.node_twists.append(columns)
 
     def link_kinematics(self, link: str | None) -> LinkKinematics:
         """Return pose and Jacobian of a link by name; None is the world."""
-        twist = np.zeros((6, self.kinematics.space.nv))
+        jacobian = np.zeros((6, self.kinematics.space.nv))
         if link is None:
-            return LinkKinematics(np.eye(4), twist, frozenset())
+            return LinkKinematics(np.eye(4), jacobian, frozenset())
         if link not in self.kinematics.links:
             raise UnknownName("link", link, self.kinematics.links)
         end = self.kinematics.link_nodes[self.kinematics.links.index(link)]
@@ -94,18 +94,18 @@ class NumpyKinematics:
         nodes: list[int] = []
         while node >= 0:
             nodes.append(node)
-            for column, screw in self.node_twists[node]:
-                twist[:, column] += screw
+            for column, twist in self.node_twists[node]:
+                jacobian[:, column] += twist
             node = int(self.kinematics.nodes[node][PARENT])
-        return LinkKinematics(X, twist, frozenset(nodes))
+        return LinkKinematics(X, jacobian, frozenset(nodes))
 
     def relative_dofs(self, link: LinkKinematics, other_link: LinkKinematics) -> frozenset[int]:
-        """Return the indices in v that move two links relative to each other; joints above both do not."""
+        """Return the indices in v that move two links relative to each other; joints above both links are excluded."""
         return frozenset(column for node in link.nodes ^ other_link.nodes for column, _ in self.node_twists[node])
 
 
-def _moved_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
-    """Return the pose of a node that is at X (4, 4) without its motion, and the twist (6,) of each index in v."""
+def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
+    """Move a node from its pose X (4, 4) at zero; returns its pose, and its indices in v, each with the twist (6,)."""
     kind, k, v = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
     if kind == TRANSLATION:
         moved = make_pose(X[:3, :3], apply(X, q[k : k + 3]))
@@ -125,7 +125,7 @@ def _twist_at_origin(axis: Array, point: Array) -> Array:
 
 
 def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -> Array:
-    """Compute the Jacobian of a point that moves with `frame`, straight from the graph at its present configuration.
+    """Compute the Jacobian of a point that moves with `frame`, directly from the graph in its present configuration.
 
     Args:
         mechanism: the mechanism.
@@ -142,24 +142,29 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
             continue
         X = joint.world_matrix
         R_world_axes = X[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
-        p_moved = joint.child_world_matrix[:3, 3]
+        p_joint = joint.child_world_matrix[:3, 3]
         indices = joint_indices[joint]
         columns: list[tuple[int, float, Array]] = []
         for dof in TRANSLATIONS:
             if dof in joint.dof:
-                columns.append((*_column(joint, dof, joint_indices), np.r_[R_world_axes[:, dof.axis_index], 0, 0, 0]))
+                columns.append(
+                    (*_column_and_ratio(joint, dof, joint_indices), np.r_[R_world_axes[:, dof.axis_index], 0, 0, 0])
+                )
         R = R_world_axes
         if indices.quaternion_v is not None:
             R = R_world_axes @ quaternion.to_matrix(joint.rotation_wxyz)
             columns += [
-                (indices.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_moved)) for k in range(3)
+                (indices.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_joint)) for k in range(3)
             ]
         else:
             for dof in reversed(ROTATIONS):
                 if dof in joint.dof:
                     axis = np.eye(3)[dof.axis_index]
                     columns.append(
-                        (*_column(joint, dof, joint_indices), _twist_at_point(R @ axis, point_world - p_moved))
+                        (
+                            *_column_and_ratio(joint, dof, joint_indices),
+                            _twist_at_point(R @ axis, point_world - p_joint),
+                        )
                     )
                     R = R @ rotation.exp(axis * joint.value(dof))
         for column, ratio, twist in columns:
@@ -167,12 +172,12 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
     return J
 
 
-def _column(joint: Joint, dof: DoF, joint_indices: Mapping[Joint, JointIndices]) -> tuple[int, float]:
+def _column_and_ratio(joint: Joint, dof: DoF, joint_indices: Mapping[Joint, JointIndices]) -> tuple[int, float]:
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
         return joint_indices[leader].v[leader_dof], ratio
     return joint_indices[joint].v[dof], 1.0
 
 
-def _twist_at_point(axis: Array, arm: Array) -> Array:
-    return np.concatenate([np.cross(axis, arm), axis])
+def _twist_at_point(axis: Array, lever: Array) -> Array:
+    return np.concatenate([np.cross(axis, lever), axis])

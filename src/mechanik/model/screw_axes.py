@@ -1,6 +1,6 @@
 """Screw axes of a serial chain of revolute joints, and the geometry of lines in space.
 
-A line is a point and a unit direction. With the axes at zero angles, the pose of the last link is a product of
+A line is given by a point and a unit direction. With the axes at zero angles, the pose of the tip link is a product of
 exponentials:
 
     X_base_link(q) = rotation(axis 1, q1) ... rotation(axis n, qn) @ home
@@ -39,15 +39,15 @@ def angle_between_lines(a: Array, b: Array) -> float:
     return math.atan2(float(length(cross(a, b))), abs(float(a @ b)))
 
 
-def closest_point_on_line(point: Array, on: Array, direction: Array) -> Array:
+def closest_point_on_line(point: Array, point_on_line: Array, direction: Array) -> Array:
     """Return the point of the line (on, direction) that is nearest to `point`, (3,)."""
-    return on + direction * (direction @ (point - on))
+    return point_on_line + direction * (direction @ (point - point_on_line))
 
 
 def common_normal(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]:
-    """Return the nearest points of the lines (p, a) and (q, b); for parallel lines, one such pair.
+    """Return the nearest points of the lines (p, a) and (q, b), each a point and a unit direction.
 
-    Lines at less than 1e-5 rad count as parallel.
+    For parallel lines the first point is p. Lines with an angle below 1e-5 rad count as parallel.
     """
     normal = cross(a, b)
     squared = float(normal @ normal)
@@ -66,21 +66,21 @@ def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
 def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, float]:
     """Return the least-squares intersection point of m lines, and its largest distance from a line.
 
-    For parallel lines it is the mean of their nearest points, and the distance is at least half of their spread.
+    For parallel lines the point is the mean of nearest points of the lines, and the distance is at least half of the
+    largest distance between two lines.
 
     Args:
         points: (m, 3), a point on each line.
         directions: (m, 3), unit directions.
     """
-    projections = (
-        np.eye(3) - directions[:, :, None] * directions[:, None, :]
-    )  # projects onto the plane normal to each line
-    # relative to the mean point, so that lines far from the origin lose no digits
+    # projections onto the plane normal to each line
+    projections = np.eye(3) - directions[:, :, None] * directions[:, None, :]
+    # relative to the mean point, so that lines far from the origin do not lose accuracy
     centre = points.mean(axis=0)
     projected = np.einsum("kij,kj->ki", projections, points - centre)
-    sizes, eigenvectors = np.linalg.eigh(projections.sum(axis=0))
-    inverse = np.where(sizes > 1e-10, 1.0 / np.maximum(sizes, 1e-10), 0.0)
-    point = centre + eigenvectors @ (inverse * (eigenvectors.T @ projected.sum(axis=0)))
+    eigenvalues, eigenvectors = np.linalg.eigh(projections.sum(axis=0))
+    inverse_eigenvalues = np.where(eigenvalues > 1e-10, 1.0 / np.maximum(eigenvalues, 1e-10), 0.0)
+    point = centre + eigenvectors @ (inverse_eigenvalues * (eigenvectors.T @ projected.sum(axis=0)))
     distances = length(np.einsum("kij,kj->ki", projections, point - points))
     return point, float(distances.max())
 
@@ -96,7 +96,7 @@ class ScrewAxes:
         points: (n, 3), a point on each axis in the base frame, m.
         home: (4, 4), X_base_link at zero angles.
         lower, upper: (n,), limits, rad.
-        nodes: the chain for the kernels of `forward.py`, with q of n entries.
+        nodes: the chain as nodes for the kernels of `forward.py`, with n entries of q.
     """
 
     names: tuple[str, ...]
@@ -115,12 +115,12 @@ class ScrewAxes:
 
     @property
     def size(self) -> float:
-        """Approximate reach of the arm, m, the reference for lengths."""
+        """Approximate reach of the arm, m; the unit for tolerances of lengths."""
         tip = self.home[:3, 3] - self.points
-        apart = float(length(cross(self.directions, tip)).max(initial=0.0))
+        reach = float(length(cross(self.directions, tip)).max(initial=0.0))
         for k in range(self.n - 1):
-            apart = max(apart, float(length(cross(self.directions[k], self.points[k + 1] - self.points[k]))))
-        return apart or 1.0
+            reach = max(reach, float(length(cross(self.directions[k], self.points[k + 1] - self.points[k]))))
+        return reach or 1.0
 
     def poses(self, q: Array) -> Array:
         """Compute X_base_link (m, 4, 4) at q (m, n)."""
@@ -141,7 +141,7 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     Args:
         kinematics: the compiled mechanism.
         link: name of the tip link.
-        base: name of a link above it; default: the world.
+        base: name of a link above `link`; default: the world.
 
     Raises:
         StructureError: `base` is not above `link`.
@@ -151,11 +151,12 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     rows: list[Array] = []
     names: list[str] = []
     columns: list[int] = []
-    X_world, X_fixed = np.eye(4), np.eye(4)  # world pose of the node; fixed pose since the last row of the result
+    # poses relative to the base, and relative to the previous axis
+    X_base, X_fixed = np.eye(4), np.eye(4)
     directions: list[Array] = []
     points: list[Array] = []
     for row in _nodes_between(kinematics, link, base):
-        X_world = X_world @ _fixed_pose(row)
+        X_base = X_base @ _fixed_pose(row)
         X_fixed = X_fixed @ _fixed_pose(row)
         if row[NODE_KIND] == FIXED:
             break
@@ -168,10 +169,10 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:
             X_joint = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
-            X_world, X_fixed = X_world @ X_joint, X_fixed @ X_joint
+            X_base, X_fixed = X_base @ X_joint, X_fixed @ X_joint
             continue
-        directions.append(X_world[:3, 2])
-        points.append(X_world[:3, 3])
+        directions.append(X_base[:3, 2])
+        points.append(X_base[:3, 3])
         rows.append(_row(X_fixed, REVOLUTE, len(names), len(names)))
         names.append(name)
         columns.append(column)
@@ -183,7 +184,7 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
         columns=np.array(columns, dtype=np.int64),
         directions=read_only(np.array(directions).reshape(-1, 3)),
         points=read_only(np.array(points).reshape(-1, 3)),
-        home=read_only(X_world),
+        home=read_only(X_base),
         lower=read_only(space.lower[columns]),
         upper=read_only(space.upper[columns]),
         nodes=np.array([*rows, end]),
@@ -191,7 +192,7 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
 
 
 def _nodes_between(kinematics: Kinematics, link: str, base: str | None) -> Array:
-    """Return the nodes from the base to the link; the fixed part of the first is relative to the base."""
+    """Return the nodes from the base to the link; the fixed pose of the first node is relative to the base."""
     path = kinematics.path(link).copy()
     if base is None:
         return path

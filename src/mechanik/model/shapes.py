@@ -121,7 +121,7 @@ class Mesh:
     Attributes:
         uri: name of the file as in the model.
         scale: factors along x, y and z.
-        path: the file on disk; None if it was not found. It does not count for equality.
+        path: the file on disk; None if it was not found. The path is ignored in comparisons.
 
     Raises:
         InvalidArgument: `uri` or `path` is not a string.
@@ -139,8 +139,8 @@ class Mesh:
     def __post_init__(self) -> None:
         if not isinstance(self.uri, str) or not isinstance(self.path, str | os.PathLike | None):
             raise InvalidArgument(f"Mesh: uri and path must be strings, not {self.uri!r} and {self.path!r}")
-        numbers = np.shape(self.scale) == (3,) and np.asarray(self.scale).dtype.kind in "iuf"
-        if not numbers:  # `mk.check` reports implausible factors
+        is_three_numbers = np.shape(self.scale) == (3,) and np.asarray(self.scale).dtype.kind in "iuf"
+        if not is_three_numbers:  # `mk.check` reports implausible factors
             raise ShapeError(f"Mesh: scale must be three factors along x, y and z, not {self.scale!r}")
         x, y, z = self.scale
         object.__setattr__(self, "scale", (float(x), float(y), float(z)))  # a list or an array is not hashable
@@ -161,11 +161,11 @@ class HalfSpace:
 class HeightField:
     """A terrain as a grid of heights, centred at its frame and solid down to `bottom`.
 
-    Each cell is two triangles; the diagonal runs from the corner at lower x and y to the corner at higher x and y, as
-    in MuJoCo.
+    Each cell consists of two triangles; their common edge is the diagonal from the corner with lower x and y to the
+    corner with higher x and y, as in MuJoCo.
 
     Args:
-        heights: (rows, columns), m; rows run along y, columns along x, both in ascending order; at least 2 of each.
+        heights: (rows, columns), m; the row index increases with y, the column index with x; at least 2 of each.
         size: full lengths along x and y, m.
         bottom: z of the bottom, m, not above the lowest height; default: 1 m below the lowest height.
 
@@ -229,7 +229,8 @@ class ConvexMesh:
     """The convex hull of points.
 
     Args:
-        points: (n, 3), in its frame, m; at least 4 and not all in one plane; any order, points inside are allowed.
+        points: (n, 3), in the frame of the shape, m; at least 4 and not all in one plane; in any order. Points inside
+            the hull are allowed.
 
     Attributes:
         points: (n, 3), m, read-only.

@@ -22,18 +22,18 @@ from mechanik.spatial import make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_point, read_only
 
-COLLINEAR_SHARE = 1e-9
-"""Distance of points to each other or to a line, as a share of the polygon's size, below which they coincide."""
+COLLINEAR_RATIO = 1e-9
+"""Points coincide, or a point is on a line, if their distance is below this fraction of the polygon's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolygonEdge:
-    """Edge of a polygon, with the band in which inward . (p - start) must lie.
+    """Edge of a polygon, with the band in which inward . (p - start) must lie for a point p.
 
     Attributes:
         start: (3,), m, a point of the edge, at z = 0.
         inward: (2,), unit normal towards the inside.
-        band: m, lower and upper bound; None: zero.
+        band: m, lower and upper bound; None: the value must be zero.
     """
 
     start: Array
@@ -63,7 +63,7 @@ def as_polygon(points: ArrayLike, label: str) -> Array:
 
 
 def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge, ...]:
-    """Return the edges of a convex polygon (n, 2) with a distance of `margin` (m) to keep from each.
+    """Return the edges of a convex polygon (n, 2), with bands that keep a distance of `margin` (m) from each edge.
 
     Args:
         label: label of the objective, for messages.
@@ -76,7 +76,7 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
     if len(corners) < 3:
         if margin > 0.0:
             raise ObjectiveError(
-                f"{label}: a support polygon without area allows no margin, and margin is {margin:g} m"
+                f"{label}: a support polygon without area needs margin 0, not {margin:g} m; add points or set margin 0"
             )
         return _segment_edges(corners[0], corners[-1])
     edges: list[PolygonEdge] = []
@@ -87,12 +87,12 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
     for edge in edges:
         remaining = _clip(remaining, edge)
     if not len(remaining):
-        raise ObjectiveError(f"{label}: a margin of {margin:g} m leaves no area inside the polygon; reduce it")
+        raise ObjectiveError(f"{label}: a margin of {margin:g} m leaves no area inside the polygon; reduce the margin")
     return tuple(edges)
 
 
 def _segment_edges(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
-    """Return the edges of a degenerate polygon: on a line segment and between its ends, or at a point."""
+    """Return edges that keep a point on the line segment from `start` to `end`, or at `start` if both are equal."""
     length = float(np.linalg.norm(end - start))
     direction = (end - start) / length if length > 0.0 else np.array([1.0, 0.0])
     p = np.array([*start, 0.0])
@@ -101,29 +101,32 @@ def _segment_edges(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
 
 
 def _convex_hull(points: Array) -> Array:
-    """Andrew's monotone chain; points on an edge are dropped."""
+    """Return the corners (k, 2) of the convex hull of points (n, 2), without points on an edge.
+
+    The method is Andrew's monotone chain.
+    """
     scale = float(np.abs(points - points[0]).max())
     sorted_points = points[np.lexsort((points[:, 1], points[:, 0]))]
 
-    def half(ordered: Array) -> list[Array]:
+    def half_hull(points_in_order: Array) -> list[Array]:
         corners: list[Array] = []
-        for point in ordered:
+        for point in points_in_order:
             while (
                 len(corners) > 1
-                and _signed_area_doubled(corners[-2], corners[-1], point) <= COLLINEAR_SHARE * scale * scale
+                and _doubled_signed_area(corners[-2], corners[-1], point) <= COLLINEAR_RATIO * scale * scale
             ):
                 corners.pop()
-            if not corners or np.abs(point - corners[-1]).max() > COLLINEAR_SHARE * scale:
+            if not corners or np.abs(point - corners[-1]).max() > COLLINEAR_RATIO * scale:
                 corners.append(point)
         return corners
 
-    lower, upper = half(sorted_points), half(sorted_points[::-1])
+    lower, upper = half_hull(sorted_points), half_hull(sorted_points[::-1])
     if len(lower) < 2:
         return np.array(lower)
     return np.array(lower[:-1] + upper[:-1])
 
 
-def _signed_area_doubled(a: Array, b: Array, c: Array) -> float:
+def _doubled_signed_area(a: Array, b: Array, c: Array) -> float:
     """Twice the signed area of a triangle; positive if a, b, c are counter-clockwise."""
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
@@ -134,15 +137,16 @@ def _clip(corners: Array, edge: PolygonEdge) -> Array:
     depths = (corners - edge.start[:2]) @ edge.inward - edge.band[0]
     clipped: list[Array] = []
     for k, (corner, depth) in enumerate(zip(corners, depths.tolist(), strict=True)):
-        following = (k + 1) % len(corners)
+        next_index = (k + 1) % len(corners)
         if depth >= 0.0:
             clipped.append(corner)
-        if depth * depths[following] < 0.0:
-            clipped.append(corner + depth / (depth - depths[following]) * (corners[following] - corner))
+        if depth * depths[next_index] < 0.0:
+            clipped.append(corner + depth / (depth - depths[next_index]) * (corners[next_index] - corner))
     return np.array(clipped).reshape(-1, 2)
 
 
 LinkMass = tuple[str, float, Array]
+"""Name of a link, its mass (kg), and its centre of mass (3,) in the link (m)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -151,9 +155,9 @@ class CentreOfMass(Objective):
 
     Args:
         target: (3,), m, in the world, or in the link `relative_to`.
-        support: instead of a target, points (n, 2) or (n, 3), m, in the same frame: seen along z, the centre of mass is
-            inside their convex hull. Its height is free.
-        margin: m, smallest distance to the edges of the hull, inside it.
+        support: instead of a target, points (n, 2) or (n, 3), m, in the same frame. The centre of mass, projected along
+            z, must be inside the convex hull of the points; its height is free.
+        margin: m, smallest allowed distance from the inside to the edges of the hull.
         relative_to: link in whose frame target and support are given; None: the world.
         links: links whose masses count, by name or as `Link`; None: all links with a mass.
         dof: constrained coordinates of the target, of X Y Z.
@@ -218,7 +222,7 @@ class CentreOfMass(Objective):
         masses = self._masses(mechanism)
 
         def relation(rows: Sequence[int], X_a: Array, band: tuple[float, float] | None) -> Relation:
-            lower, upper = (None, None) if band is None else (read_only(np.array([edge])) for edge in band)
+            lower, upper = (None, None) if band is None else (read_only(np.array([bound])) for bound in band)
             X_a = read_only(X_a)
             return Relation(
                 RelationKind.CENTRE_OF_MASS,
@@ -234,22 +238,22 @@ class CentreOfMass(Objective):
         if self.target is not None:
             return (relation(self.dof, translation(self.target), None),)
         assert self.support is not None
-        # one relation for each edge; a support without area has equalities instead of bounds
+
         return tuple(
             relation((0,), make_pose(_edge_axes(edge.inward), edge.start), edge.band)
             for edge in inset_edges(self.support, self.margin, self._label)
         )
 
     def with_target(self, target: ArrayLike) -> Self:
-        """Return the same goal with another target point (3,), or with another support polygon if it has one."""
-        changed = copy(self)
+        """Return the same goal with another target point (3,), or another support polygon if the goal has a polygon."""
+        goal = copy(self)
         if self.support is None:
-            object.__setattr__(changed, "target", as_point(target, f"target of {self._label}"))
+            object.__setattr__(goal, "target", as_point(target, f"target of {self._label}"))
         else:
             polygon = as_polygon(target, f"polygon of {self._label}")
             inset_edges(polygon, self.margin, self._label)
-            object.__setattr__(changed, "support", polygon)
-        return changed
+            object.__setattr__(goal, "support", polygon)
+        return goal
 
     def _masses(self, mechanism: Mechanism) -> tuple[LinkMass, ...]:
         names = mechanism.links if self.links is None else [check_link(mechanism, name) for name in self.links]
@@ -265,6 +269,6 @@ class CentreOfMass(Objective):
 
 
 def _edge_axes(inward: Array) -> Array:
-    """Return axes (3, 3) whose x is `inward` (2,), and whose z is up."""
+    """Return axes (3, 3) with x along `inward` (2,) and z up."""
     (x, y) = inward.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

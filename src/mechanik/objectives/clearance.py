@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 CLEARANCE_TOLERANCE = 1e-9
 """m; a distance up to this much below the clearance still meets the objective."""
 ACTIVATION_DISTANCE = 0.2
-"""m beyond the clearance; pairs farther apart have a constant residual. Larger: earlier reaction, more distance
-queries."""
+"""m beyond the clearance; pairs farther apart have a constant residual. With a larger value a solver reacts earlier
+and needs more distance queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clearance(Objective):
     """Goal: links keep a clearance from each other and from obstacles; the residual rows are distances in m.
 
-    At level 0, the default, lower levels cannot violate it: a goal behind a wall is approached as far as the wall
-    allows. At the same level as other goals it is weighed against them. The number of rows is constant;
-    `Collider.distances_and_jacobian` says which pairs they measure.
+    At level 0, the default, goals of lower levels cannot violate the clearance: a goal behind a wall is approached as
+    far as the wall allows. At the same level as other goals, the weights decide. The number of rows is constant;
+    `Collider.distances_and_jacobian` describes which pairs the rows measure.
 
     Args:
         avoid: a `Collider` of the mechanism, which may be shared and whose obstacles may move; or the argument `avoid`
             of a `Collider`: "self" and obstacles.
-        clearance: m; 0: no collision. A negative value allows that penetration depth.
+        clearance: m; 0 allows contact without penetration, a negative value allows penetration up to this depth.
         allow, forbid: as for `Collider`, if `avoid` is not a `Collider`.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -73,8 +73,8 @@ class Clearance(Objective):
             raise InvalidArgument(
                 "allow and forbid cannot be combined with a Collider; pass them to the Collider instead"
             )
-        source = avoid if isinstance(avoid, Collider) else (_as_tuple(avoid), *pair_rules)
-        object.__setattr__(self, "avoid", source)
+        stored_avoid = avoid if isinstance(avoid, Collider) else (_as_tuple(avoid), *pair_rules)
+        object.__setattr__(self, "avoid", stored_avoid)
         object.__setattr__(self, "clearance", as_number(clearance, f"clearance of {self._label}"))
         object.__setattr__(self, "_collider_cache", [avoid] if isinstance(avoid, Collider) else [])
 
@@ -82,7 +82,7 @@ class Clearance(Objective):
         return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """Return the collider of the mechanism, created at the first call; it follows edits of the mechanism.
+        """Return the collider of the mechanism, created at the first call; the collider follows edits of the mechanism.
 
         Raises:
             StructureError: the given collider belongs to another mechanism.
@@ -91,7 +91,9 @@ class Clearance(Objective):
 
         if isinstance(self.avoid, Collider):
             if self.avoid.mechanism is not mechanism:
-                raise StructureError(f"{self._label}: its Collider belongs to another mechanism")
+                raise StructureError(
+                    f"{self._label}: its Collider belongs to another mechanism; create a Collider of this mechanism"
+                )
             return self.avoid
         avoid, allow, forbid = cast("tuple[Any, Any, Any]", self.avoid)
         cache = self._collider_cache
@@ -107,7 +109,7 @@ class Clearance(Objective):
         return (Relation(RelationKind.FUNCTION, rows, function=residual, lower=lower, upper=upper, weight=self.weight),)
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
-        """Return how far the smallest distance at q (nq,) is below the clearance, m."""
+        """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance."""
         distance = self.collider(mechanism).distance(q)
         return ErrorNorms(max(0.0, self.clearance - float(distance)), 0.0)
 

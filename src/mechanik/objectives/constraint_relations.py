@@ -1,6 +1,6 @@
 """Relations of the constraints of a mechanism: swing cones, loop closures, and polynomial joint constraints.
 
-A loop is closed, or a goal frame reached, where the residuals of its closure are zero. Limits and cones are residuals
+A loop is closed, or a goal frame is reached, where the residual of its closure is zero. Limits and cones are relations
 with a band.
 """
 
@@ -24,9 +24,9 @@ from mechanik.validation import read_only
 
 
 def cone_relations(mechanism: Mechanism) -> dict[str, tuple[Relation, ...]]:
-    """Return the relations of all swing cones of joints in the tree, by joint name.
+    """Return the relations of the swing cones of all joints in the kinematic tree, by joint name.
 
-    `closure_cone_relations` has those of joints that close a loop.
+    For joints that close a loop see `closure_cone_relations`.
     """
     relations: dict[str, tuple[Relation, ...]] = {}
     for name, joint in mechanism.joints.items():
@@ -46,11 +46,11 @@ def make_cone_relations(
     """Return one COSINE relation for each axis of a cone; z of A and z of B coincide where the joint is at zero.
 
     Args:
-        a, b: links before and behind the joint; `a` None is the world.
+        a, b: parent and child link of the joint; `a` None is the world.
         X_a, X_b: (4, 4), the joint's motion axes in these links.
         weight: factor of the residual inside the solver.
     """
-    # rounding may take the cosine of an aligned axis above 1, so there is no upper bound
+    # rounding may make the cosine of an aligned axis larger than 1, so there is no upper bound
     lower, upper = read_only(np.array([math.cos(cone.angle)])), read_only(np.array([math.inf]))
     return tuple(
         Relation(
@@ -62,7 +62,12 @@ def make_cone_relations(
 
 
 def joint_base_frame(mechanism: Mechanism, joint: Joint | Goal) -> tuple[str | None, Array, Array]:
-    """Return a joint's parent link (None: the world), its motion axes there, and its axes rotation; both (4, 4)."""
+    """Return the parent link of a joint (None: the world) and the joint's motion axes in two frames.
+
+    Returns:
+        Name of the link; pose of the motion axes in this link, (4, 4); their pose in the joint frame, (4, 4), which is
+        a pure rotation.
+    """
     X_a, parent = joint.matrix, joint.parent
     while parent is not None and not isinstance(parent, Link):
         X_a, parent = parent.matrix @ X_a, parent.parent
@@ -80,8 +85,9 @@ def closure_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.
 def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
     """Return the limits and the cone of a joint that closes a loop, as relations with bands.
 
-    They hold at closed loops only. Included are the limits of translations, and of a rotation if it is the only one. No
-    relation can express limits on one of two or three rotations.
+    The relations measure the joint correctly only where the loop is closed. They contain the limits of translations,
+    and the limits of a rotation if the joint has one rotation only: no relation can express limits of one among two or
+    three rotations.
     """
     limits = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
     return (*limits, *closure_cone_relations(mechanism, closure, weight))
@@ -90,9 +96,10 @@ def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: floa
 def closing_joint_limits(
     mechanism: Mechanism, closure: Closure, weight: float = 1.0
 ) -> list[tuple[tuple[DoF, ...], Relation]]:
-    """Return the relations of `closure_limit_relations` without the cone, each with the dofs that it measures.
+    """Return the limits of a joint that closes a loop as relations, each with the dofs that it measures.
 
-    A rotation is measured from the middle of its limits.
+    These are the relations of `closure_limit_relations` without the cone. A rotation is measured from the middle of its
+    limits.
     """
     joint = closure.joint
     if not isinstance(joint, Joint):
@@ -101,39 +108,40 @@ def closing_joint_limits(
     limits = {dof: joint.limits(dof) for dof in joint.dof if np.isfinite(joint.limits(dof)).any()}
     relations: list[tuple[tuple[DoF, ...], Relation]] = []
 
-    def add(
+    def add_relation(
         dofs: list[DoF], rows: tuple[int, ...], X_a: Array, X_b: Array, lower: list[float], upper: list[float]
     ) -> None:
-        lowest, highest = read_only(np.array(lower)), read_only(np.array(upper))
-        ends = read_only(X_a), read_only(X_b)
-        relations.append(
-            (tuple(dofs), Relation(RelationKind.POSE, rows, a, b, *ends, lower=lowest, upper=highest, weight=weight))
-        )
+        lower_array, upper_array = read_only(np.array(lower)), read_only(np.array(upper))
+        frames = read_only(X_a), read_only(X_b)
+        relation = Relation(RelationKind.POSE, rows, a, b, *frames, lower=lower_array, upper=upper_array, weight=weight)
+        relations.append((tuple(dofs), relation))
 
     translations = [dof for dof in TRANSLATIONS if dof in limits]
     if translations:
-        lowest, highest = zip(*(limits[dof] for dof in translations), strict=True)
-        add(
+        lower, upper = zip(*(limits[dof] for dof in translations), strict=True)
+        add_relation(
             translations,
             tuple(dof.axis_index for dof in translations),
             X_a.copy(),
             X_b.copy(),
-            list(lowest),
-            list(highest),
+            list(lower),
+            list(upper),
         )
     rotations = [dof for dof in ROTATIONS if dof in joint.dof]
     if len(rotations) == 1 and rotations[0] in limits:
-        k, (lowest, highest) = rotations[0].axis_index, limits[rotations[0]]
-        if highest - lowest < 2 * math.pi:  # a wider range does not limit the angle
+        k, (lower, upper) = rotations[0].axis_index, limits[rotations[0]]
+        if upper - lower < 2 * math.pi:  # a wider range does not limit the angle
             # a rotation vector covers half a revolution to each side, so the angle is measured from the middle
-            middle = make_pose(rotation.exp(0.5 * (lowest + highest) * np.eye(3)[k]), np.zeros(3))
-            half = 0.5 * (highest - lowest)
-            add(rotations, (5,), X_a @ middle @ Z_TO_AXIS[k], X_b @ Z_TO_AXIS[k], [-half], [half])
+            X_middle = make_pose(rotation.exp(0.5 * (lower + upper) * np.eye(3)[k]), np.zeros(3))
+            half_range = 0.5 * (upper - lower)
+            add_relation(
+                rotations, (5,), X_a @ X_middle @ Z_TO_AXIS[k], X_b @ Z_TO_AXIS[k], [-half_range], [half_range]
+            )
     return relations
 
 
-def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, str]:
-    """Return the dofs of closing joints that are within `within` (m or rad) of a limit at q (nq,), by name.
+def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, str]:
+    """Return the dofs of closing joints that are at most `margin` (m or rad) away from a limit at q (nq,).
 
     Returns:
         "lower" or "upper" by joint or dof name.
@@ -146,15 +154,15 @@ def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, s
             assert upper is not None
             for dof, value, low, high in zip(dofs, values, lower, upper, strict=True):
                 label = name if len(closure.free_dof) == 1 else f"{name}.{dof.name}"
-                if low < high and value <= low + within:
+                if low < high and value <= low + margin:
                     sides[label] = "lower"
-                elif low < high and value >= high - within:
+                elif low < high and value >= high - margin:
                     sides[label] = "upper"
     return sides
 
 
 def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
-    """Return the cone of a joint that closes a loop, as relations with bands; empty if it has none."""
+    """Return the cone of a joint that closes a loop, as relations with bands; empty if the joint has no cone."""
     joint = closure.joint
     if not isinstance(joint, Joint) or joint.cone is None:
         return ()
@@ -162,7 +170,7 @@ def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float
 
 
 def swing_angles(mechanism: Mechanism, q: Array) -> dict[str, float]:
-    """Return the swing angle (rad) of each joint with a cone at q (nq,), by name: the largest among its axes."""
+    """Return the swing angle (rad) at q (nq,) of each joint with a cone, by name: the largest among the cone's axes."""
     relations = {**cone_relations(mechanism)}
     for name, closure in mechanism.closures.items():
         if cone := closure_cone_relations(mechanism, closure):
@@ -180,15 +188,15 @@ def closure_value_relations(
     """Return the relations that are zero where the closing joint has the given values (m, rad) and the loop is closed.
 
     Raises:
-        DoFError: only some of several rotations are given; no relation can express a single one of them.
+        DoFError: only some of several rotations are given; no relation can express a single rotation among several.
     """
     a, X_a, b, X_b = _ends(mechanism, closure)
     relations: list[Relation] = []
     targets = np.array([values.get(dof, 0.0) for dof in DoF])
-    rows_of_translations = tuple(dof.axis_index for dof in TRANSLATIONS if dof in values)
-    if rows_of_translations:
-        ends = read_only(X_a @ translation(targets[:3])), read_only(X_b.copy())
-        relations.append(Relation(RelationKind.POSE, rows_of_translations, a, b, *ends, weight=weight))
+    translation_rows = tuple(dof.axis_index for dof in TRANSLATIONS if dof in values)
+    if translation_rows:
+        frames = read_only(X_a @ translation(targets[:3])), read_only(X_b.copy())
+        relations.append(Relation(RelationKind.POSE, translation_rows, a, b, *frames, weight=weight))
     rotations = [dof for dof in ROTATIONS if dof in closure.free_dof]
     targeted_rotations = [dof for dof in ROTATIONS if dof in values]
     if targeted_rotations and targeted_rotations != rotations:
@@ -197,13 +205,13 @@ def closure_value_relations(
     if targeted_rotations:
         X_rotation = make_pose(euler.matrix_from_euler(targets[[5, 4, 3]], order="zyx", axes="moving"), np.zeros(3))
         X_z, rows = (Z_TO_AXIS[rotations[0].axis_index], (5,)) if len(rotations) == 1 else (np.eye(4), (3, 4, 5))
-        ends = read_only(X_a @ X_rotation @ X_z), read_only(X_b @ X_z)
-        relations.append(Relation(RelationKind.POSE, rows, a, b, *ends, weight=weight))
+        frames = read_only(X_a @ X_rotation @ X_z), read_only(X_b @ X_z)
+        relations.append(Relation(RelationKind.POSE, rows, a, b, *frames, weight=weight))
     return tuple(relations)
 
 
 def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
-    """Return parent link and end link of the closing joint, with its motion axes (4, 4) in each."""
+    """Return the two links that a closing joint connects, each with the joint's motion axes in it (4, 4)."""
     a, X_a, X_axes = joint_base_frame(mechanism, closure.joint)
     return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ X_axes
 
@@ -214,15 +222,15 @@ def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint,
     Raises:
         StructureError: the constraint contains a joint without a link.
     """
-    factors, constant = constraint.resolve_couplings()
+    coefficients_by_dof, constant = constraint.resolve_couplings()
     space, slots = mechanism.space, mechanism.kinematics.joint_indices
     polynomials: list[tuple[str, Array]] = []
-    for (joint, dof), coefficients in factors.items():
+    for (joint, dof), coefficients in coefficients_by_dof.items():
         slot = slots.get(joint)
         if slot is None or dof not in slot.q:
             raise StructureError(
-                f"{constraint} contains {joint}, which carries no link and so has no value: attach a link "
-                f"to it, or remove the constraint"
+                f"{constraint} contains {joint}, which has no child link and therefore no value: attach a link "
+                f"to this joint, or remove the constraint"
             )
         polynomials.append((space.q_names[slot.q[dof]], read_only(coefficients.copy())))
     target = read_only(np.array([constant]))
@@ -238,10 +246,10 @@ def joint_constraint_relations(mechanism: Mechanism) -> dict[str, Relation]:
 
 
 def joint_constraint_residuals(mechanism: Mechanism, relation: Relation, q: Array) -> Array:
-    """Evaluate a JOINT_CONSTRAINT relation at many configurations: (...) for q (..., nq)."""
+    """Return the residual (...) of a JOINT_CONSTRAINT relation at configurations q (..., nq)."""
     total = np.full(q.shape[:-1], -float(relation.target[0]))
-    for dof_name, factors in relation.polynomials:
+    for dof_name, coefficients in relation.polynomials:
         values = q[..., mechanism.space.q_names.index(dof_name)]
-        for power, factor in enumerate(factors.tolist(), start=1):
-            total = total + factor * values**power
+        for power, coefficient in enumerate(coefficients.tolist(), start=1):
+            total = total + coefficient * values**power
     return total

@@ -25,15 +25,15 @@ ConfigurationFunction = Callable[[Mechanism, Array], ArrayLike]
 class Custom(Objective):
     """Goal: a Python function of the configuration is zero, or inside a band.
 
-    Its residual rows count as angles: `angle_tolerance` applies to them.
+    The residual rows count as angles: `angle_tolerance` applies to them.
 
     Args:
         function: (mechanism, q) -> residual (m,), or a number; smooth, and always of the same length.
-        jacobian: (mechanism, q) -> (m, nv), its derivative by a step v of `mechanism.integrate`; None: central
-            differences with 2 nv calls of the function.
+        jacobian: (mechanism, q) -> (m, nv), derivative of the function by a step v of `mechanism.integrate`; None:
+            central differences with 2 nv calls of the function.
         residual_size: m; None: determined by a call at the mechanism's present configuration.
         lower, upper: the band, a number for all rows or (m,); both None: zero.
-        step: step of the differences, m and rad.
+        step: step of the central differences, m and rad.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
@@ -76,8 +76,8 @@ class Custom(Objective):
             "function": function,
             "derivative": jacobian,
             "residual_size": size,
-            "lower": self._bound(lower, "lower"),
-            "upper": self._bound(upper, "upper"),
+            "lower": self._as_bound(lower, "lower"),
+            "upper": self._as_bound(upper, "upper"),
             "step": step_size,
         }
         for field, value in fields.items():
@@ -119,10 +119,10 @@ class Custom(Objective):
             return J
         J = np.empty((size, mechanism.nv))
         for k, unit in enumerate(np.eye(mechanism.nv)):
-            ahead, behind = (
-                self._value_at(mechanism, mechanism.integrate(q, side * self.step * unit), size) for side in (1.0, -1.0)
+            value_after, value_before = (
+                self._value_at(mechanism, mechanism.integrate(q, sign * self.step * unit), size) for sign in (1.0, -1.0)
             )
-            J[:, k] = (ahead - behind) / (2.0 * self.step)
+            J[:, k] = (value_after - value_before) / (2.0 * self.step)
         return J
 
     def _call(self, function: ConfigurationFunction, role: str, mechanism: Mechanism, q: Array) -> Array:
@@ -141,7 +141,7 @@ class Custom(Objective):
             )
         return array
 
-    def _bound(self, bound: ArrayLike | None, side: str) -> Array | None:
+    def _as_bound(self, bound: ArrayLike | None, side: str) -> Array | None:
         if bound is None:
             return None
         try:
@@ -161,7 +161,9 @@ class Custom(Objective):
                 for bound, unbounded in ((self.lower, -np.inf), (self.upper, np.inf))
             )
         except ValueError:
-            raise ObjectiveError(f"lower or upper of {self._label} does not have the size of its {size} rows") from None
+            raise ObjectiveError(
+                f"lower and upper of {self._label} must be numbers or arrays ({size},), one entry for each residual row"
+            ) from None
         if (lower > upper).any():
             raise LimitsError(f"{self._label}: lower {lower.tolist()} is above upper {upper.tolist()}")
         return lower, upper
@@ -169,7 +171,7 @@ class Custom(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CustomResidual:
-    """Residual function of the relation; a class, since closures cannot be pickled for other processes."""
+    """Residual function of a `Custom` relation; a class, since nested functions cannot be pickled."""
 
     objective: Custom
     size: int
@@ -190,7 +192,7 @@ def _as_size(residual_size: object, label: str) -> int:
 
 
 REFERENCE_SAMPLES = 32
-"""Number of random configurations whose median measure is the default reference."""
+"""Number of random configurations; the median of their manipulability is the default reference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -198,17 +200,17 @@ class Manipulability(Objective):
     """Goal: large manipulability w = sqrt(det(J J')) of a point of a link, after Yoshikawa.
 
     w is the volume of the ellipsoid of possible velocities, up to a constant. The single residual row has no unit:
-    reference / (w + reference). It is 1 at a singular configuration and decreases as w grows. By default at level 50,
-    below the goals, and not required for success.
+    reference / (w + reference). It is 1 at a singular configuration and decreases as w grows. By default the objective
+    has level 50, below the goals, and is not required for success.
 
     T. Yoshikawa, "Manipulability of Robotic Mechanisms", International Journal of Robotics Research 4(2), 1985.
 
     Args:
         link: name of the link, or a `Link`.
-        dof: velocities that count, along and about the axes of the world: X Y Z EX EY EZ.
-        at: (3,), m, in the link.
+        dof: components of the velocity that count, along and about the axes of the world: X Y Z EX EY EZ.
+        at: point of the link, (3,), m, in the link.
         joints: joints or dofs whose motion counts, by name; None: all.
-        reference: value to which w is compared; None: the median over random configurations.
+        reference: value with which w is compared; None: the median over random configurations.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
@@ -269,10 +271,11 @@ class Manipulability(Objective):
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         check_link(mechanism, self.link)
-        columns = len(self._columns(mechanism))
-        if columns < len(self.dof):
+        column_count = len(self._columns(mechanism))
+        if column_count < len(self.dof):
             raise ObjectiveError(
-                f"{self._label}: {columns} dofs cannot give {len(self.dof)} independent velocities; give fewer in `dof`"
+                f"{self._label}: {column_count} dofs cannot produce {len(self.dof)} independent velocities; name fewer "
+                "velocities in `dof`"
             )
         reference = self.reference
         if reference is None:
@@ -280,7 +283,7 @@ class Manipulability(Objective):
             reference = float(np.median(self.measure(mechanism, samples)))
             if reference < 1e-12:
                 raise ObjectiveError(
-                    f"{self._label}: link {self.link!r} is singular everywhere; give fewer velocities in `dof`"
+                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer velocities in `dof`"
                 )
         return (
             Relation(
@@ -289,7 +292,7 @@ class Manipulability(Objective):
         )
 
     def _reduced_jacobian(self, mechanism: Mechanism, q: Array) -> Array:
-        """Return the rows and columns of the Jacobian that count, (..., dof, columns)."""
+        """Return the Jacobian with the rows of `dof` and the columns of `joints` only."""
         J = mechanism.jacobian(self.link, q, self.point)
         return J[..., list(self.dof), :][..., self._columns(mechanism)]
 
@@ -310,7 +313,7 @@ class Manipulability(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ManipulabilityResidual:
-    """Residual function of the relation: reference / (w + reference), and its derivative."""
+    """Residual function of a `Manipulability` relation: reference / (w + reference), and its derivative."""
 
     objective: Manipulability
     reference: float
@@ -319,7 +322,7 @@ class _ManipulabilityResidual:
         reduced_jacobian = self.objective._reduced_jacobian
         U, singular_values, Vt = np.linalg.svd(reduced_jacobian(mechanism, q), full_matrices=False)
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
-        # derivative exists at a singular configuration too: it is one of the two directions along which w grows.
+        # formula works at a singular configuration too: there it gives one of the two directions along which w grows.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
         step, units = 1e-5, np.eye(mechanism.nv)
         difference_1, difference_2 = (
@@ -329,5 +332,5 @@ class _ManipulabilityResidual:
         )
         dJ = (8.0 * difference_1 - difference_2) / (12.0 * step)
         dw = np.einsum("k,ik,nij,kj->n", products_of_others, U, dJ, Vt)
-        total = float(singular_values.prod()) + self.reference
-        return np.array([self.reference / total]), (-self.reference / total**2 * dw)[None]
+        denominator = float(singular_values.prod()) + self.reference
+        return np.array([self.reference / denominator]), (-self.reference / denominator**2 * dw)[None]

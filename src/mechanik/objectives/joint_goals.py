@@ -1,7 +1,8 @@
 """Objectives for joint values: `JointValues` for given joints, `RestPose` as a soft preference.
 
-Values are given by joint or dof name and become `JOINT_VALUE` and `SPHERICAL_JOINT` relations. An angle may mean the
-equivalent angle nearest to the current configuration, so the relations depend on q.
+Values are given by joint or dof name and become `JOINT_VALUE` and `SPHERICAL_JOINT` relations. A target angle may stand
+for all angles that differ from it by full revolutions. Then the equivalent angle nearest to the current configuration
+is used, so the relations depend on q.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class JointTarget:
 
     Attributes:
         relation: residual of the target.
-        period: m or rad; targets of a scalar dof that differ by multiples of it are equivalent. Infinite: no others
-            are.
+        period: m or rad; targets of a scalar dof that differ by multiples of the period are equivalent. Infinite: the
+            target has no equivalent values.
     """
 
     relation: Relation
@@ -49,7 +50,7 @@ def as_values_by_name(values: Mapping[str, ArrayLike], label: str) -> dict[str, 
         label: label of the mapping, for messages.
 
     Raises:
-        ShapeError: it is not a mapping, or a value is not a number or a list of numbers.
+        ShapeError: `values` is not a mapping, or a value is not a number or a list of numbers.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"{label} must be given by name, as in {{'elbow': 0.5}}, not {values!r}")
@@ -89,7 +90,7 @@ def joint_targets_by_name(
         if not dofs:
             raise DoFError(f"{joint} is fixed and has no value")
         for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight):
-            if dof_name in targets and not _agree(targets[dof_name], target):
+            if dof_name in targets and not _have_same_value(targets[dof_name], target):
                 earlier_name, earlier_value, value = (
                     sources[dof_name],
                     targets[dof_name].relation.target,
@@ -177,7 +178,10 @@ def spherical_joint_target(joint: str, wxyz: ArrayLike, weight: float) -> JointT
 def _targets_of_joint(
     mechanism: Mechanism, joint: Joint, dofs: tuple[DoF, ...], numbers: Array, weight: float
 ) -> list[tuple[str, JointTarget]]:
-    """Return the targets of a joint's dofs, each with the name of the dof in q that moves for it."""
+    """Return the targets of a joint's dofs, each with a key under which contradictory targets are found.
+
+    The key is the name of the dof in q that the target constrains, or the name of the spherical joint.
+    """
     name, space = mechanism.name_of(joint), mechanism.space
     if joint.closure is not None:
         values = dict(zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True))
@@ -185,12 +189,12 @@ def _targets_of_joint(
         return [(f"{name}.{dofs}.{k}", JointTarget(relation)) for k, relation in enumerate(relations)]
     slot = mechanism.kinematics.joint_indices.get(joint)
     if slot is None:
-        raise DoFError(f"{joint} carries no link and so has no value")
+        raise DoFError(f"{joint} has no child link and therefore no value; attach a link to it")
     targets: list[tuple[str, JointTarget]] = []
     rotations = [dof for dof in dofs if dof.is_rotation]
     if slot.quaternion_q is not None and rotations:
         if len(rotations) < 3:
-            raise DoFError(f"{joint} is spherical: a single angle has no target; give all three angles, or wxyz")
+            raise DoFError(f"{joint} is spherical: one angle alone cannot be a target; give all three angles, or wxyz")
         translation_count = len(dofs) - 3
         if numbers.size == translation_count + 4:
             wxyz = numbers[translation_count:]
@@ -203,7 +207,9 @@ def _targets_of_joint(
         if dof in joint._couplings:
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
             if abs(ratio) < MIN_RATIO:
-                raise CouplingError(f"{joint} mimics {leader} with ratio 0 and stays at {offset:g}; it has no target")
+                raise CouplingError(
+                    f"{joint} mimics {leader} with ratio 0 and stays at {offset:g}, so it cannot have a target"
+                )
             dof_name = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
             leader_target = dof_target(dof_name, (number - offset) / ratio, dof, weight * abs(ratio))
             targets.append((dof_name, JointTarget(leader_target.relation, leader_target.period / abs(ratio))))
@@ -215,17 +221,17 @@ def _targets_of_joint(
 
 def _check_size(numbers: Array, size: int, joint: Joint) -> Array:
     if numbers.size != size:
-        raise ShapeError(f"values of {joint}: {numbers.size} given, but it has {size} dofs")
+        raise ShapeError(f"{numbers.size} values are given for {joint}, but the joint has {size} dofs")
     return numbers
 
 
-def _agree(target: JointTarget, other_target: JointTarget) -> bool:
+def _have_same_value(target: JointTarget, other_target: JointTarget) -> bool:
     a, b = target.relation.target, other_target.relation.target
     return a.shape == b.shape and bool(np.abs(a - b).max() < 1e-9)
 
 
 def _mimic_note(earlier_name: str, name: str, dof_name: str) -> str:
-    """Explain which of two names belong to mimic joints of `dof_name`, for a message."""
+    """Return a note for a message: which of two names are mimic joints of `dof_name`; empty if none is."""
     mimic_names = [
         repr(candidate) for candidate in (earlier_name, name) if candidate.split(".")[0] != dof_name.split(".")[0]
     ]
@@ -240,7 +246,7 @@ AngleMode = Literal["nearest", "exact"]
 class JointObjective(Objective):
     """Base class of objectives for joint values, whose relations depend on the current configuration.
 
-    `nearest_relations` gives the relations to solve for; `residual`, `jacobian` and `error` use them.
+    Solvers, `residual`, `jacobian` and `error` use the relations of `nearest_relations`.
 
     Attributes:
         angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions
@@ -264,13 +270,13 @@ class JointObjective(Objective):
         """
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        """Return the relations with every angle as it was given; compare `nearest_relations`."""
+        """Return the relations with the given angles, without full revolutions added; compare `nearest_relations`."""
         return tuple(target.relation for target in self.joint_targets(mechanism))
 
     def nearest_relations(
         self, mechanism: Mechanism, q: ArrayLike, lower: Array | None = None, upper: Array | None = None
     ) -> tuple[Relation, ...]:
-        """Return the relations to solve for from q (nq,), with angles chosen by `angle_mode`.
+        """Return the relations for a solve that starts at q (nq,), with angles chosen by `angle_mode`.
 
         Args:
             lower, upper: (nq,); default: the limits of the mechanism.
@@ -292,7 +298,7 @@ class JointObjective(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FixedRelations(Objective):
-    """Objective made of given relations, to evaluate them."""
+    """Objective that consists of given relations and evaluates them."""
 
     fixed_relations: tuple[Relation, ...]
 
@@ -307,7 +313,7 @@ class JointValues(JointObjective):
     Args:
         values: by joint (`elbow`) or by dof (`base.X`): a number, or one for each dof of the joint, m and rad. A
             spherical joint takes three angles (EX EY EZ) or a quaternion wxyz. The value of a mimic joint becomes a
-            target of its leader. A joint that closes a loop may be named too; of its rotations all values are needed.
+            target of its leader. For a joint that closes a loop, give the values of all of its rotations or of none.
         angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions
             count.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -344,11 +350,12 @@ class JointValues(JointObjective):
         """Return the same goal with other values.
 
         Args:
-            target: values by name, the others stay; or the value itself, if the goal has one name.
+            target: new values by name, while the other values stay; or one value without a name, if the goal has one
+                name.
 
         Raises:
             UnknownName: the goal has no such name.
-            ObjectiveError: a bare value is given, and the goal has several names.
+            ObjectiveError: a value without a name is given, and the goal has several names.
         """
         if not isinstance(target, Mapping):
             if len(self.values) > 1:
@@ -356,13 +363,13 @@ class JointValues(JointObjective):
                     f"{self._label} has values for {len(self.values)} names; give the new values by name"
                 )
             target = {next(iter(self.values)): target}
-        changes = as_values_by_name(target, f"values of {self._label}")
-        for name in changes:
+        new_values = as_values_by_name(target, f"values of {self._label}")
+        for name in new_values:
             if name not in self.values:
                 raise UnknownName(f"value of {self._label}", name, self.values)
-        changed = copy(self)
-        object.__setattr__(changed, "values", {**self.values, **changes})
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, "values", {**self.values, **new_values})
+        return goal
 
 
 def _values_text(numbers: Array) -> str:
@@ -377,8 +384,7 @@ class RestPose(JointObjective):
         q: a configuration (nq,); or values by name, as for `JointValues`; or None: the `rest_pose` of the joints at the
             time of the solve.
         weights: by joint or dof, factor of the residual; default 1. A dof with weight 0 is ignored.
-        angle_mode: as for `JointValues`. With q=None, full revolutions count in a joint with `track_turns` all the
-            same.
+        angle_mode: as for `JointValues`. With q=None, full revolutions always count in a joint with `track_turns`.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
@@ -420,18 +426,18 @@ class RestPose(JointObjective):
         else:
             targets = joint_targets_from_q(mechanism, mechanism._single_q(self.q))
         weights = self._weight_by_dof(mechanism)
-        weighted: list[JointTarget] = []
+        weighted_targets: list[JointTarget] = []
         for target in targets:
             weight = weights.get(target.relation.dof_name, 1.0) * target.relation.weight * self.weight
             if weight > 0.0:
-                weighted.append(JointTarget(replace(target.relation, weight=weight), target.period))
-        return tuple(weighted)
+                weighted_targets.append(JointTarget(replace(target.relation, weight=weight), target.period))
+        return tuple(weighted_targets)
 
     def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """Return the same preference for another configuration (nq,), or for values by name."""
-        changed = copy(self)
-        object.__setattr__(changed, "q", self._check_configuration(target))
-        return changed
+        objective = copy(self)
+        object.__setattr__(objective, "q", self._check_configuration(target))
+        return objective
 
     def _check_configuration(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
         if q is None:
@@ -455,11 +461,11 @@ class RestPose(JointObjective):
             return {}
         if not isinstance(weights, Mapping):
             raise ShapeError(f"weights of {self._label} must be given by name, as in {{'elbow': 0.1}}, not {weights!r}")
-        checked = {str(name): as_number(weight, f"weight of {name!r}") for name, weight in weights.items()}
-        for name, weight in checked.items():
+        weight_by_name = {str(name): as_number(weight, f"weight of {name!r}") for name, weight in weights.items()}
+        for name, weight in weight_by_name.items():
             if weight < 0.0:
                 raise ObjectiveError(f"weight of {name!r} in {self._label} is {weight:g}; it must not be negative")
-        return checked
+        return weight_by_name
 
     def _weight_by_dof(self, mechanism: Mechanism) -> dict[str, float]:
         """Return the weights by dof name in q, or by joint name for a spherical joint."""
@@ -473,28 +479,30 @@ class RestPose(JointObjective):
             if slot.quaternion_q is not None and any(dof in ROTATIONS for dof in dofs):
                 if not all(dof in dofs for dof in ROTATIONS):
                     raise DoFError(
-                        f"{joint} is spherical: a single angle has no weight; give the weight of the whole joint"
+                        f"{joint} is spherical: a single angle cannot have a weight; give one weight for the joint"
                     )
                 weights[mechanism.name_of(joint)] = weight
         return weights
 
 
 def _rest_pose_targets(mechanism: Mechanism) -> tuple[JointTarget, ...]:
-    """Return the targets given by the joints' own rest poses."""
+    """Return the targets given by `rest_pose` of each joint."""
     targets: list[JointTarget] = []
     for name, joint in mechanism.joints.items():
-        rest = _rest_values(joint)
+        rest_values = _rest_values(joint)
         slot = mechanism.kinematics.joint_indices.get(joint)
         if joint.closure is not None:
-            targets += [JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest)]
+            targets += [
+                JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest_values)
+            ]
         elif slot is not None:
-            scalar_dofs = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest]
-            scalar_targets = [dof_target(dof_name, rest[dof], dof, 1.0) for dof_name, dof in scalar_dofs]
+            scalar_dofs = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest_values]
+            scalar_targets = [dof_target(dof_name, rest_values[dof], dof, 1.0) for dof_name, dof in scalar_dofs]
             targets += (
                 [JointTarget(target.relation) for target in scalar_targets] if joint.track_turns else scalar_targets
             )
-            if slot.quaternion_q is not None and DoF.EX in rest:
-                zyx = [rest[dof] for dof in reversed(ROTATIONS)]
+            if slot.quaternion_q is not None and DoF.EX in rest_values:
+                zyx = [rest_values[dof] for dof in reversed(ROTATIONS)]
                 targets.append(
                     spherical_joint_target(name, quaternion.from_euler(zyx, order="zyx", axes="moving"), 1.0)
                 )
@@ -504,10 +512,11 @@ def _rest_pose_targets(mechanism: Mechanism) -> tuple[JointTarget, ...]:
 def _rest_values(joint: Joint) -> dict[DoF, float]:
     """Return a joint's rest values by dof.
 
-    If only some rotations have one, and they can only be constrained together, the others keep their present value.
+    The rotations of a quaternion or of a closing joint can only be constrained together. If some of them have a rest
+    value, the others get their present value.
     """
-    rest = {dof: value for dof, value in zip(joint.dof, joint.rest_pose, strict=True) if value is not None}
+    values = {dof: value for dof, value in zip(joint.dof, joint.rest_pose, strict=True) if value is not None}
     rotations = [dof for dof in joint.dof if dof.is_rotation]
-    if (joint.has_quaternion or joint.is_closure) and any(dof in rest for dof in rotations):
-        return {dof: joint.value(dof) for dof in rotations} | rest
-    return rest
+    if (joint.has_quaternion or joint.is_closure) and any(dof in values for dof in rotations):
+        return {dof: joint.value(dof) for dof in rotations} | values
+    return values

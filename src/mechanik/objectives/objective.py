@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mechanik.spatial import Pose
 
 ResidualDefinition = Literal["mechanik", "klampt"]
-"""Definition of the residual: that of Mechanik, or that of Klampt's IK functions."""
+"""Definition of the residual: as in Mechanik, or as in Klampt's IK functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ErrorNorms:
     rotation: float
 
     def __str__(self) -> str:
-        parts = ((self.position, "m"), (self.rotation, "rad"))  # many objectives have no length or no angle
+        parts = ((self.position, "m"), (self.rotation, "rad"))
         return ", ".join(f"{value:.3g} {unit}" for value, unit in parts if value) or "0 m"
 
 
@@ -63,7 +63,8 @@ class Objective(ABC):
     """Base class of all objectives.
 
     Attributes:
-        weight: factor of the residual inside the solver, above zero. It does not change `residual` and `error`.
+        weight: factor of the residual inside the solver, above zero. The results of `residual` and `error` do not
+            depend on it.
         level: priority; 0 is the highest. A level moves only in the null space of the levels above it.
         tolerance: m; the objective counts as met up to this position error.
         angle_tolerance: rad; the same for rotation errors.
@@ -121,7 +122,7 @@ class Objective(ABC):
     def residual(self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition = "mechanik") -> Array:
         """Return the unweighted residual (m,), in m and rad.
 
-        It is zero where the objective is met, and inside a band.
+        A row is zero where it meets its target value or lies inside its band.
 
         Args:
             q: one configuration, (nq,).
@@ -151,9 +152,9 @@ class Objective(ABC):
         position = rotation = 0.0
         for relation in self.relations(mechanism):
             violation = band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
-            in_metres = length_row_mask(mechanism, relation, len(violation))
-            position = max(position, float(np.linalg.norm(violation[in_metres])))
-            rotation = max(rotation, float(np.linalg.norm(violation[~in_metres])))
+            is_length = length_row_mask(mechanism, relation, len(violation))
+            position = max(position, float(np.linalg.norm(violation[is_length])))
+            rotation = max(rotation, float(np.linalg.norm(violation[~is_length])))
         return ErrorNorms(position, rotation)
 
     @property
@@ -262,13 +263,13 @@ def length_row_mask(
     return np.array(relation.is_length, dtype=np.bool_)
 
 
-def link_name(link: str | Link, what: str = "link") -> str:
+def link_name(link: str | Link, role: str = "link") -> str:
     """Return the name of a link that is given by name or as a `Link`; objectives store names."""
     name = link.name if isinstance(link, Link) else link
     if not isinstance(name, str):
-        raise InvalidArgument(f"{what} must be the name of a link or a Link, not {link!r}")
+        raise InvalidArgument(f"{role} must be the name of a link or a Link, not {link!r}")
     if not name:
-        raise ObjectiveError(f"{what} has no name; name the link first, since objectives store the names of links")
+        raise ObjectiveError(f"{role} has no name; name the link first, since objectives store the names of links")
     return name
 
 

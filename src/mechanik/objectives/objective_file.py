@@ -87,7 +87,7 @@ def on_terrain_from_dict(
     """Convert a dict of `on_terrain_to_dict` back to an `OnTerrain` goal.
 
     Args:
-        table: dict made by `on_terrain_to_dict`, whose terrain may be an index into `terrains`.
+        table: dict made by `on_terrain_to_dict`; its terrain may be an index into `terrains`.
         options: arguments that every objective takes.
         terrains: terrains of the file.
         where: path of the value in the file, such as `objectives[0]`, for messages.
@@ -140,7 +140,7 @@ CONSTRAINT_CLASSES = {
     constraint.__name__: constraint
     for constraint in (PointConstraint, LineConstraint, PlaneConstraint, FixedRotation, AlignedAxes, PerpendicularAxes)
 }
-KINDS: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
+LINK_GOAL_CLASSES: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
     kind.__name__: (kind, position, rotation)
     for kind, position, rotation in (
         (PositionGoal, PointConstraint, None),
@@ -153,11 +153,11 @@ KINDS: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
         (PoseGoal, PointConstraint, FixedRotation),
     )
 }
-"""Subclasses of `LinkGoal` by name, with the classes of their position and rotation constraints; a plain `LinkGoal`
-takes any constraint."""
+"""Subclasses of `LinkGoal` by name, with the classes of their position and rotation constraints. `LinkGoal` itself is
+not included, since it accepts any constraint."""
 
 OPTION_KEYS = tuple(field.name for field in fields(Objective))
-POSE_CONSTRAINT_KEYS = ("kind", "link", "relative_to", "position", "rotation", *OPTION_KEYS)
+LINK_GOAL_KEYS = ("kind", "link", "relative_to", "position", "rotation", *OPTION_KEYS)
 
 
 def objective_to_dict(objective: Objective) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
             f"{objective!r} cannot be saved; only OnTerrain and goals of links, such as PositionGoal and PoseGoal, can"
         )
     data: dict[str, Any] = {"kind": type(objective).__name__}
-    for key in POSE_CONSTRAINT_KEYS[1:]:
+    for key in LINK_GOAL_KEYS[1:]:
         value = getattr(objective, key)
         data[key] = _constraint_to_dict(value) if type(value).__name__ in CONSTRAINT_CLASSES else value
     if isinstance(objective, PoseGoal):
@@ -197,27 +197,31 @@ def objective_from_dict(
     """
     table = _as_table(data, where)
     kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *KINDS):
-        raise FormatError(f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *KINDS])}")
+    if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *LINK_GOAL_CLASSES):
+        raise FormatError(
+            f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *LINK_GOAL_CLASSES])}"
+        )
     keys_by_kind = {
-        "PoseGoal": (*POSE_CONSTRAINT_KEYS, "dof", "axes"),
+        "PoseGoal": (*LINK_GOAL_KEYS, "dof", "axes"),
         "OnTerrain": ("kind", *ON_TERRAIN_KEYS, *OPTION_KEYS),
     }
-    _check_keys(table, keys_by_kind.get(kind, POSE_CONSTRAINT_KEYS), where)
+    _check_keys(table, keys_by_kind.get(kind, LINK_GOAL_KEYS), where)
     if "link" not in table:
         raise FormatError(f"{where}: the key 'link' is missing")
     options = {key: table[key] for key in OPTION_KEYS if key in table}
     if kind == "OnTerrain":
         return on_terrain_from_dict(table, options, terrains, where)
     constraints = [_constraint_from_dict(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
-    links: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
+    link_arguments: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
     try:
         if kind == "LinkGoal":
-            return LinkGoal(**links, position=constraints[0], rotation=constraints[1], **options)
-        goal_class, *expected = KINDS[kind]
-        if [type(constraint) if constraint is not None else None for constraint in constraints] != expected:
-            names = [None if constraint is None else constraint.__name__ for constraint in expected]
-            raise FormatError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
+            return LinkGoal(**link_arguments, position=constraints[0], rotation=constraints[1], **options)
+        goal_class, *expected_classes = LINK_GOAL_CLASSES[kind]
+        if [type(constraint) if constraint is not None else None for constraint in constraints] != expected_classes:
+            expected_names = [None if constraint is None else constraint.__name__ for constraint in expected_classes]
+            raise FormatError(
+                f"{where}: a {kind} has the position {expected_names[0]} and the rotation {expected_names[1]}"
+            )
         if goal_class is PoseGoal:
             target, tool_offset = (
                 make_pose(constraints[1].target, constraints[0].target),
@@ -225,11 +229,16 @@ def objective_from_dict(
             )
             pose_options = {key: table[key] for key in ("dof", "axes") if key in table}
             return PoseGoal(
-                links["link"], target, at=tool_offset, relative_to=links["relative_to"], **pose_options, **options
+                link_arguments["link"],
+                target,
+                at=tool_offset,
+                relative_to=link_arguments["relative_to"],
+                **pose_options,
+                **options,
             )
-        # the constructors of the subclasses take targets instead of constraints, so they are bypassed
+        # the constructors of the subclasses take targets instead of constraints, so they are not called here
         goal = object.__new__(goal_class)
-        LinkGoal.__init__(goal, **links, position=constraints[0], rotation=constraints[1], **options)
+        LinkGoal.__init__(goal, **link_arguments, position=constraints[0], rotation=constraints[1], **options)
         return goal
     except FormatError:
         raise
@@ -268,7 +277,7 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
     data = {"format": FORMAT, "version": VERSION, **terrain_section, "objectives": objective_dicts}
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
     try:
-        target_path = Path(path).expanduser().resolve()  # a symbolic link stays; its file is replaced
+        target_path = Path(path).expanduser().resolve()  # a symbolic link stays; the file it points to is replaced
         temporary_path = target_path.with_name(f".{secrets.token_hex(8)}.part")
         try:
             with open(temporary_path, "x", encoding="utf-8") as stream:

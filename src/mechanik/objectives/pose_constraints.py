@@ -5,14 +5,14 @@ or in the link that the goal is relative to). A rotation constraint fixes the ro
 axes perpendicular.
 
 Relations: frame A is at the target, frame B at the constrained frame of the link. The direction of a constraint is z of
-A. A rotation vector or an axis is zero in any axes when both frames agree, so A may be rotated as the position
-constraint needs it, if B is rotated alike. Thus most goals need one relation.
+A. Two frames that agree still agree if both are rotated alike. So A can have the axes that the position constraint
+needs, and B is rotated by the same rotation. Therefore most goals need one relation only.
 
-Partial poses: unconstrained dofs move as those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained
-dofs. Three constrained rotations give the rows of a pose. Two leave one axis on which both frames agree. One leaves two
-axes perpendicular:
+Partial poses: the free dofs move like those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained dofs.
+Three constrained rotations give the rotation rows of a pose. Two constrained rotations align one axis of A with the
+same axis of B. One constrained rotation makes an axis of A perpendicular to an axis of B:
 
-| free | rotation of B | perpendicular axes |
+| free rotations | rotation of B | perpendicular axes |
 |---|---|---|
 | EX EY | Ry Rx | y of A and x of B |
 | EY EZ | Rz Ry | z of A and y of B |
@@ -23,13 +23,14 @@ Klampt's residuals (`klampt_residual`), determined by comparison with Klampt 0.1
 | constraint | residual |
 |---|---|
 | PointConstraint | point of the link minus target, along the axes of the world (m) |
-| LineConstraint | the same along y and z, after the smallest rotation that maps x to the direction (m) |
-| PlaneConstraint | the same along the direction (m) |
+| LineConstraint | the same difference along y and z, after the smallest rotation that maps x to the direction (m) |
+| PlaneConstraint | the same difference along the direction (m) |
 | FixedRotation | rotation vector from the target to the link, along the axes of the world (rad) |
 | AlignedAxes | 1 - cosine of the angle + abs(y or z) of the link's axis, y and z as for LineConstraint |
 
-The residual of `AlignedAxes` has a kink where the axes agree; the derivative there is that for positive values. Between
-two links Klampt knows `PointConstraint` and `FixedRotation` only; here the others move with the link of the target.
+The residual of `AlignedAxes` has a kink where the axes agree; the derivative there is the one for positive values.
+Between two links Klampt supports `PointConstraint` and `FixedRotation` only. Here the other constraints are possible
+too; they move with the link of the target.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class LineConstraint(_DirectedConstraint):
 
     Args:
         target: (3,), m, in the world, or in the link that the goal is relative to.
-        direction: (3,), of any length but zero, in the frame of the target.
+        direction: (3,), of any nonzero length, in the frame of the target.
         local: (3,), m, in the link.
 
     Example:
@@ -159,7 +160,7 @@ class PlaneConstraint(_DirectedConstraint):
 
     Args:
         target: (3,), m, in the world, or in the link that the goal is relative to.
-        direction: (3,), of any length but zero, in the frame of the target.
+        direction: (3,), of any nonzero length, in the frame of the target.
         local: (3,), m, in the link.
 
     Example:
@@ -222,7 +223,7 @@ class FixedRotation:
         return FixedRotation(self.target, X[:3, :3] @ self.local)
 
     def match(self, R: Array) -> FixedRotation:
-        """Return the constraint that a link with rotation R (3, 3) meets."""
+        """Return the constraint with its target changed such that a link with rotation R (3, 3) meets it."""
         return FixedRotation(R @ self.local, self.local)
 
     def nearest(self, R: Array) -> Array:
@@ -239,8 +240,8 @@ class AlignedAxes:
     """Rotation constraint: the direction `local` of the link points along `target`; rotation about it is free.
 
     Args:
-        target: (3,), of any length but zero, in the world or in the link that the goal is relative to.
-        local: (3,), of any length but zero, in the link; default: its z.
+        target: (3,), of any nonzero length, in the world or in the link that the goal is relative to.
+        local: (3,), of any nonzero length, in the link; default: its z.
 
     Example:
         >>> constraint = mk.objectives.AlignedAxes((1.0, 0.0, 0.0))
@@ -268,8 +269,8 @@ class AlignedAxes:
         return rotation.between(R @ self.local, self.target) @ R
 
     def sample(self, rng: np.random.Generator) -> Array:
-        spin = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
-        return spin @ rotation.between(self.local, self.target)
+        rotation_about_target = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
+        return rotation_about_target @ rotation.between(self.local, self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,8 +280,8 @@ class PerpendicularAxes:
     A `PoseGoal` with one constrained rotation uses it.
 
     Args:
-        target: (3,), of any length but zero, in the world or in the link that the goal is relative to.
-        local: (3,), of any length but zero, in the link.
+        target: (3,), of any nonzero length, in the world or in the link that the goal is relative to.
+        local: (3,), of any nonzero length, in the link.
 
     Example:
         >>> constraint = mk.objectives.PerpendicularAxes((0.0, 0.0, 1.0), (0.0, 1.0, 1.0))
@@ -303,7 +304,7 @@ class PerpendicularAxes:
         return PerpendicularAxes(self.target, rotate(X, self.local))
 
     def match(self, R: Array) -> PerpendicularAxes:
-        """Return the constraint with its target rotated as little as a link with rotation R (3, 3) needs to meet it."""
+        """Return the constraint with its target rotated as little as possible such that a link at R (3, 3) meets it."""
         axis = R @ self.local
         return PerpendicularAxes(_perpendicular_to(self.target, axis), self.local)
 
@@ -323,19 +324,20 @@ def random_rotation(rng: np.random.Generator) -> Array:
     return quaternion.to_matrix(quaternion.normalize(rng.standard_normal(4)))
 
 
-def _perpendicular_to(v: Array, axis: Array) -> Array:
-    """Return the unit vector perpendicular to `axis` that is nearest to the direction `v`."""
-    perpendicular = v - (v @ axis) * axis
+def _perpendicular_to(vector: Array, axis: Array) -> Array:
+    """Return the unit vector perpendicular to `axis` that is nearest to the direction `vector`."""
+    perpendicular = vector - (vector @ axis) * axis
     if length(perpendicular) < 1e-9:  # all perpendicular directions are equally near
         perpendicular = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     perpendicular = unit(perpendicular, "side")
-    return unit(
-        perpendicular - (perpendicular @ axis) * axis, "side"
-    )  # repeated, since the first projection loses digits
+    # the projection is repeated, since the first one loses digits
+    return unit(perpendicular - (perpendicular @ axis) * axis, "side")
 
 
 PARALLEL_SINE = 1e-14
-"""Sine below which two directions count as parallel: it covers rounding and moves no point noticeably."""
+"""Sine below which two directions count as parallel, and cosine below which they count as perpendicular.
+
+It is above rounding errors and too small to move a point noticeably."""
 
 Z_AXIS = np.array([0.0, 0.0, 1.0])
 FRAME_ORIGIN = np.zeros(3)
@@ -401,16 +403,19 @@ def axes_from_z(z: Array, x: Array | None = None) -> Array:
 
 
 def _axes_from_unit_z(x: float, y: float, z: float) -> Array:
-    """Rotation from z to one unit vector, as `rotation.between`; scalar code takes a tenth of its time."""
-    k = 1.0 / (1.0 + abs(z))
-    xx, xy, yy = x * x * k, x * y * k, y * y * k
+    """Return the smallest rotation (3, 3) that maps z to the unit vector (x, y, z), as `rotation.between` does.
+
+    This scalar code takes a tenth of the time of `rotation.between`.
+    """
+    scale = 1.0 / (1.0 + abs(z))
+    xx, xy, yy = x * x * scale, x * y * scale, y * y * scale
     if z >= 0.0:
         return np.array([[1.0 - xx, -xy, x], [-xy, 1.0 - yy, y], [-x, -y, z]])
-    s = x * x + y * y
-    if s < 1e-20:
+    sine_squared = x * x + y * y
+    if sine_squared < 1e-20:
         return rotation.between(Z_AXIS, np.array([x, y, z]))
     # obtuse angle: the rotation to the opposite vector, then half a revolution about an axis in the xy plane
-    a, b, c = 2.0 * y * y / s - 1.0, -2.0 * x * y / s, 2.0 * x * x / s - 1.0
+    a, b, c = 2.0 * y * y / sine_squared - 1.0, -2.0 * x * y / sine_squared, 2.0 * x * x / sine_squared - 1.0
     return np.array(
         [
             [a * (1.0 - xx) - b * xy, b * (1.0 - yy) - a * xy, -a * x - b * y],
@@ -425,7 +430,11 @@ def _constraint_axes(position: PositionConstraint) -> Array:
 
 
 def _common_axes(axis: Array, position: PositionConstraint) -> tuple[Array, tuple[int, ...]] | None:
-    """Return axes whose z is `axis` and along which the position's rows lie too, with those rows; else None."""
+    """Return axes for both an aligned axis and a position constraint, or None if there are no common axes.
+
+    Returns:
+        Axes (3, 3) with z along `axis`, and the indices of those axes along which the position is constrained.
+    """
     if isinstance(position, PointConstraint):
         return axes_from_z(axis), position.ROWS
     if np.linalg.norm(np.cross(axis, position.direction)) < PARALLEL_SINE:
@@ -453,7 +462,7 @@ def partial_pose_relations(
     """Return the relations that are zero where frame B is at frame A in the `constrained` dofs.
 
     Args:
-        constrained: dofs of X Y Z EX EY EZ; none gives no relation.
+        constrained: dofs of X Y Z EX EY EZ; without any dof there is no relation.
         a, X_a: link of the goal (None: the world), and the goal frame A in it, (4, 4).
         b, X_b: link that should reach the goal, and the frame B in it, (4, 4).
         axes: whether the dofs are along the axes of A ("goal") or of the world ("world").
@@ -466,7 +475,7 @@ def partial_pose_relations(
         raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
     dofs = as_dofs(constrained)
     if axes == "world" and a is None:
-        # a goal in the world does not move: give A the axes of the world, and rotate B back
+        # a goal in the world does not move: A gets the axes of the world, and B is rotated by the inverse rotation
         X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
     translations = [dof.axis_index for dof in dofs if not dof.is_rotation]
     rotations = [dof for dof in dofs if dof.is_rotation]
@@ -478,11 +487,11 @@ def partial_pose_relations(
     def relation(
         k: int, kind: RelationKind, translations: list[int], rotation_rows: list[int], in_world: bool
     ) -> Relation:
-        """Make a relation in the chosen axes, permuted so that axis k is z."""
+        """Make a relation with the axes of A or of the world, permuted such that axis k becomes z."""
         rows = tuple(sorted((i - k - 1) % 3 for i in translations) + rotation_rows)
-        X_permuted = np.eye(4) if in_world else Z_TO_AXIS[k]
+        X_permutation = np.eye(4) if in_world else Z_TO_AXIS[k]
         C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if in_world else None
-        frames = read_only(X_a @ X_permuted), read_only(X_b @ X_permuted)
+        frames = read_only(X_a @ X_permutation), read_only(X_b @ X_permutation)
         return Relation(kind, rows, a, b, *frames, world_axes=C, weight=weight)
 
     if len(rotations) == 1 and not world_rotations:
@@ -503,7 +512,7 @@ def partial_pose_relations(
             [3, 4],
         )
     elif rotations:
-        # the cosine needs axes that rotate with A; here one component of axis k of B must vanish instead
+        # COSINE needs axes that rotate with A; instead, one component of axis k of B must be zero in world axes
         k, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
         kind, rotation_rows = RelationKind.AXIS, [3 + (axis_a - k - 1) % 3]
     else:
@@ -546,10 +555,10 @@ def klampt_residual(
 
 
 def _klampt_position(
-    m: Mechanism, q: Array, a: str | None, b: str, constraint: PositionConstraint
+    mechanism: Mechanism, q: Array, a: str | None, b: str, constraint: PositionConstraint
 ) -> tuple[Array, Array]:
-    R_a, target, v_target, w_a = _point_motion(m, q, a, constraint.target)
-    _, p, v, _ = _point_motion(m, q, b, constraint.local)
+    R_a, target, v_target, w_a = _point_motion(mechanism, q, a, constraint.target)
+    _, p, v, _ = _point_motion(mechanism, q, b, constraint.local)
     difference = p - target
     if isinstance(constraint, PointConstraint):
         return difference, v - v_target
@@ -559,33 +568,33 @@ def _klampt_position(
 
 
 def _klampt_rotation(
-    m: Mechanism, q: Array, a: str | None, b: str, constraint: RotationConstraint
+    mechanism: Mechanism, q: Array, a: str | None, b: str, constraint: RotationConstraint
 ) -> tuple[Array, Array]:
-    R_a, _, _, w_a = _point_motion(m, q, a, KLAMPT_ORIGIN)
-    R_b, _, _, w_b = _point_motion(m, q, b, KLAMPT_ORIGIN)
+    R_a, _, _, w_a = _point_motion(mechanism, q, a, KLAMPT_ORIGIN)
+    R_b, _, _, w_b = _point_motion(mechanism, q, b, KLAMPT_ORIGIN)
     if isinstance(constraint, FixedRotation):
-        Q = R_b @ constraint.link_rotation.T @ R_a.T
-        rotation_vector = rotation.log(Q)
-        return rotation_vector, rotation.left_jacobian_inverse(rotation_vector) @ (w_b - Q @ w_a)
+        rotation_error = R_b @ constraint.link_rotation.T @ R_a.T
+        rotation_vector = rotation.log(rotation_error)
+        return rotation_vector, rotation.left_jacobian_inverse(rotation_vector) @ (w_b - rotation_error @ w_a)
     if isinstance(constraint, AlignedAxes):
         axis_world = R_b @ constraint.local
         axis = R_a.T @ axis_world
         axis_jacobian = R_a.T @ np.cross(w_b - w_a, axis_world[:, None], axis=0)
         side_axes = _side_axes(constraint.target)
         components = side_axes @ axis
-        sign = np.where(components < 0.0, -1.0, 1.0)
+        signs = np.where(components < 0.0, -1.0, 1.0)
         return 1.0 - constraint.target @ axis + np.abs(components), (
-            sign[:, None] * side_axes - constraint.target
+            signs[:, None] * side_axes - constraint.target
         ) @ axis_jacobian
     raise ObjectiveError("Klampt has no PerpendicularAxes constraint; use definition='mechanik'")
 
 
-def _point_motion(m: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
-    """Return a link's rotation, its point in the world, and their Jacobians: linear and angular, (3, nv)."""
+def _point_motion(mechanism: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the rotation of a link and one of its points in the world, with linear and angular Jacobian (3, nv)."""
     if link is None:
-        no_motion = np.zeros((3, m.nv))
+        no_motion = np.zeros((3, mechanism.nv))
         return np.eye(3), point, no_motion, no_motion
-    X, J = m.pose(link, q), m.jacobian(link, q, point)
+    X, J = mechanism.pose(link, q), mechanism.jacobian(link, q, point)
     return X[:3, :3], X[:3, :3] @ point + X[:3, 3], J[:3], J[3:]
 
 

@@ -48,7 +48,7 @@ class LinkGoal(Objective):
     the common cases.
 
     Args:
-        link: name of the link, or a `Link`, of which the name is stored.
+        link: name of the link, or a `Link`; the name is stored.
         position: `PointConstraint` (3 rows), `LineConstraint` (2), `PlaneConstraint` (1), or None: the position is
             free.
         rotation: `FixedRotation` (3 rows), `AlignedAxes` (2), `PerpendicularAxes` (1), or None: the rotation is free.
@@ -121,8 +121,8 @@ class LinkGoal(Objective):
 
         Args:
             target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if the full
-                rotation is constrained: its position and rotation are the new ones. A rotation (3, 3), a quaternion
-                wxyz (4,) or a direction (3,), if only the rotation is constrained.
+                rotation is constrained: it replaces position and rotation. A rotation (3, 3), a quaternion wxyz (4,) or
+                a direction (3,), if only the rotation is constrained.
 
         Raises:
             ObjectiveError: the target does not fit the constraints.
@@ -130,17 +130,17 @@ class LinkGoal(Objective):
         shape = (4, 4) if isinstance(target, Pose) else np.shape(target)
         position, rotation = self.position, self.rotation
         if position is not None and shape == (3,):
-            return self._with(position=position.with_target(target))
+            return self._copy_with(position=position.with_target(target))
         if shape == (4, 4) and isinstance(rotation, FixedRotation):
             X = as_single_pose(target, f"target of {self._label}")
             new_rotation = FixedRotation(X[:3, :3], rotation.local)
-            return self._with(
+            return self._copy_with(
                 position=None if position is None else position.with_target(X[:3, 3]), rotation=new_rotation
             )
         if position is None and isinstance(rotation, FixedRotation):
-            return self._with(rotation=FixedRotation(target, rotation.local))
+            return self._copy_with(rotation=FixedRotation(target, rotation.local))
         if position is None and rotation is not None and shape == (3,):
-            return self._with(rotation=type(rotation)(target, rotation.local))
+            return self._copy_with(rotation=type(rotation)(target, rotation.local))
         expected = "a pose, or a point" if isinstance(rotation, FixedRotation) else "a point"
         if position is None:
             expected = "a direction"
@@ -151,53 +151,55 @@ class LinkGoal(Objective):
     def transform(self, X: ArrayLike | Pose) -> Self:
         """Return the goal with targets moved by X (4, 4).
 
-        The error of the new goal with the link at X @ X_world_link equals that of the old goal with the link at
-        X_world_link.
+        The error of the new goal with the link at X @ X_world_link equals the error of the original goal with the link
+        at X_world_link.
         """
-        M = as_single_pose(X, "transform")
+        X_matrix = as_single_pose(X, "transform")
         position, rotation = self.position, self.rotation
-        return self._with(
-            position=None if position is None else position.transform(M),
-            rotation=None if rotation is None else rotation.transform(M),
+        return self._copy_with(
+            position=None if position is None else position.transform(X_matrix),
+            rotation=None if rotation is None else rotation.transform(X_matrix),
         )
 
     def transform_local(self, X: ArrayLike | Pose) -> Self:
         """Return the goal with its points, axes and rotations in the link moved by X (4, 4), given in the link's frame.
 
-        The error of the new goal with the link at X_world_link @ inverse(X) equals that of the old goal at
-        X_world_link.
+        The error of the new goal with the link at X_world_link @ inverse(X) equals the error of the original goal with
+        the link at X_world_link.
         """
-        M = as_single_pose(X, "local transform")
+        X_matrix = as_single_pose(X, "local transform")
         position, rotation = self.position, self.rotation
-        return self._with(
-            position=None if position is None else position.transform_local(M),
-            rotation=None if rotation is None else rotation.transform_local(M),
+        return self._copy_with(
+            position=None if position is None else position.transform_local(X_matrix),
+            rotation=None if rotation is None else rotation.transform_local(X_matrix),
         )
 
     def match_destination(self, X: ArrayLike | Pose) -> Self:
-        """Return the goal that a link at X (4, 4) meets.
+        """Return the goal with its targets changed such that a link at X (4, 4) meets it.
 
         Target points, axes and rotations are taken from X; the directions of lines and planes stay.
 
         Args:
             X: pose of the link in the world, or in the link `relative_to`.
         """
-        M = as_single_pose(X, "pose to match")
+        X_matrix = as_single_pose(X, "pose to match")
         position, rotation = self.position, self.rotation
-        return self._with(
-            position=None if position is None else position.with_target(M[:3, :3] @ position.local + M[:3, 3]),
-            rotation=None if rotation is None else rotation.match(M[:3, :3]),
+        return self._copy_with(
+            position=None
+            if position is None
+            else position.with_target(X_matrix[:3, :3] @ position.local + X_matrix[:3, 3]),
+            rotation=None if rotation is None else rotation.match(X_matrix[:3, :3]),
         )
 
     def closest_match(self, X: ArrayLike | Pose) -> Array:
         """Return the pose (4, 4) of the link that meets the goal and is closest to X (4, 4).
 
-        The smallest rotation comes first, then the shortest translation. Both poses are in the world, or in the link
-        `relative_to`.
+        First the rotation is chosen as small as possible, then the translation. Both poses are in the world, or in the
+        link `relative_to`.
         """
-        M = as_single_pose(X, "pose to start from")
+        X_matrix = as_single_pose(X, "pose to start from")
         position, rotation = self._effective_constraints()
-        R, p = M[:3, :3], M[:3, 3]
+        R, p = X_matrix[:3, :3], X_matrix[:3, 3]
         if rotation is not None:
             R = rotation.nearest(R)
         if position is not None:
@@ -209,7 +211,7 @@ class LinkGoal(Objective):
 
         Args:
             rng: a NumPy generator.
-            radius: m; largest distance of the link's point from its target where it is free. Without a position
+            radius: m; largest distance of the link's point from its target along free directions. Without a position
                 constraint, largest distance of the link from the origin.
 
         Raises:
@@ -234,11 +236,15 @@ class LinkGoal(Objective):
         )
 
     def _effective_constraints(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
-        """Return the position and rotation constraint that hold; `PoseGoal` derives them from its dofs."""
+        """Return the position and the rotation constraint of the goal; `PoseGoal` derives them from its dofs."""
         return self.position, self.rotation
 
     def _ends(self, mechanism: Mechanism) -> tuple[str | None, str]:
-        """Return the names of the target's link (None: the world) and of the goal's link; unknown names raise."""
+        """Return the names of the target's link (None: the world) and of the goal's link.
+
+        Raises:
+            UnknownName: the mechanism has no link of this name.
+        """
         link = check_link(mechanism, self.link)
         return None if self.relative_to is None else check_link(mechanism, self.relative_to), link
 
@@ -251,8 +257,11 @@ class LinkGoal(Objective):
             return klampt_residual(mechanism, q, *self._ends(mechanism), *self._effective_constraints())
         return Objective._residual_and_jacobian(self, mechanism, q, definition)
 
-    def _with(self, **changes: object) -> Self:
-        """Return a copy with changed fields; `replace` fails, since subclasses have other arguments than fields."""
+    def _copy_with(self, **changes: object) -> Self:
+        """Return a copy with changed fields.
+
+        `dataclasses.replace` calls the constructor, whose arguments are not the fields in most subclasses.
+        """
         copy = object.__new__(type(self))
         for field in fields(self):
             object.__setattr__(copy, field.name, changes.get(field.name, getattr(self, field.name)))
@@ -333,8 +342,8 @@ class AxisGoal(LinkGoal):
 
     Args:
         link: name of the link, or a `Link`.
-        target: direction (3,), of any length but zero, in the world, or in the link `relative_to`.
-        local: direction (3,), of any length but zero, in the link; default: its z.
+        target: direction (3,), of any nonzero length, in the world, or in the link `relative_to`.
+        local: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -365,9 +374,9 @@ class HingeGoal(LinkGoal):
     Args:
         link: name of the link, or a `Link`.
         target: (3,), m, in the world, or in the link `relative_to`.
-        axis: direction (3,), of any length but zero, in the frame of the target.
+        axis: direction (3,), of any nonzero length, in the frame of the target.
         at: (3,), m, in the link.
-        local_axis: direction (3,), of any length but zero, in the link; default: its z.
+        local_axis: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -404,9 +413,9 @@ class SurfaceGoal(LinkGoal):
     Args:
         link: name of the link, or a `Link`.
         target: (3,), m, a point of the plane, in the world, or in the link `relative_to`.
-        normal: direction (3,), of any length but zero, in the frame of the target.
+        normal: direction (3,), of any nonzero length, in the frame of the target.
         at: (3,), m, in the link.
-        local_normal: direction (3,), of any length but zero, in the link; default: its z.
+        local_normal: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -445,7 +454,7 @@ class OnLine(LinkGoal):
     Args:
         link: name of the link, or a `Link`.
         target: (3,), m, a point of the line, in the world, or in the link `relative_to`.
-        direction: (3,), of any length but zero, in the frame of the target.
+        direction: (3,), of any nonzero length, in the frame of the target.
         at: (3,), m, in the link.
         relative_to: link in whose frame the line is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -478,7 +487,7 @@ class OnPlane(LinkGoal):
     Args:
         link: name of the link, or a `Link`.
         target: (3,), m, a point of the plane, in the world, or in the link `relative_to`.
-        normal: (3,), of any length but zero, in the frame of the target.
+        normal: (3,), of any nonzero length, in the frame of the target.
         at: (3,), m, in the link.
         relative_to: link in whose frame the plane is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -514,15 +523,15 @@ class PoseGoal(LinkGoal):
         target: a `Pose` or (4, 4), in the world, or in the link `relative_to`.
         position, wxyz: the target as a point (3,), m, and a quaternion (4,), instead of `target`. A missing part is the
             origin or the identity.
-        at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the link's own frame.
-        dof: constrained dofs, of X Y Z EX EY EZ. The others are free, as those of a joint at the target with the motion
-            T(x, y, z) Rz Ry Rx.
+        at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the frame of the link.
+        dof: constrained dofs, of X Y Z EX EY EZ. The other dofs are free, like those of a joint at the target with the
+            motion T(x, y, z) Rz Ry Rx.
         axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: no target is given, or both forms of it.
+        ObjectiveError: no target is given, or the target is given in both forms.
         DoFError: no dof is constrained, or `axes` is unknown.
 
     Example:
@@ -576,28 +585,28 @@ class PoseGoal(LinkGoal):
         if self.dof == ALL_DOFS:
             return LinkGoal.relations(self, mechanism)
         a, b = self._ends(mechanism)
-        ends = {"X_a": self.target, "X_b": self.tool}
-        return partial_pose_relations(self.dof, a=a, b=b, **ends, axes=self.axes, weight=self.weight)
+        frames = {"X_a": self.target, "X_b": self.tool}
+        return partial_pose_relations(self.dof, a=a, b=b, **frames, axes=self.axes, weight=self.weight)
 
     def transform(self, X: ArrayLike | Pose) -> Self:
-        """Return the goal with its target moved by X (4, 4), as `LinkGoal.transform`.
+        """Return the goal with its target moved by X (4, 4), as `LinkGoal.transform` does.
 
         Raises:
             ObjectiveError: X rotates, and the goal constrains some dofs along the axes of the world.
         """
-        M = as_single_pose(X, "transform")
-        if self._needs_world_axes() and np.abs(M[:3, :3] - np.eye(3)).max() > 1e-12:
+        X_matrix = as_single_pose(X, "transform")
+        if self._needs_world_axes() and np.abs(X_matrix[:3, :3] - np.eye(3)).max() > 1e-12:
             raise ObjectiveError(
                 f"{self._label} constrains dofs along the axes of the world, which do not rotate with its target; "
                 "use axes='goal', or a transform without rotation"
             )
-        return super(PoseGoal, self).transform(M)
+        return super(PoseGoal, self).transform(X_matrix)
 
     def _summary(self) -> str:
         return " ".join(dof.name for dof in self.dof) + (" in world axes" if self.axes == "world" else "")
 
     def _full_constraints(self) -> tuple[PointConstraint, FixedRotation]:
-        """Return the constraints on all six dofs, whichever of them count."""
+        """Return the constraints on all six dofs, also if `dof` names only some of them."""
         position, rotation = self.position, self.rotation
         assert isinstance(position, PointConstraint)
         assert isinstance(rotation, FixedRotation)
@@ -610,14 +619,15 @@ class PoseGoal(LinkGoal):
 
     def _effective_constraints(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
         position, rotation = self._full_constraints()
-        in_world = self._needs_world_axes()
-        if in_world and self.relative_to is not None:
+        uses_world_axes = self._needs_world_axes()
+        if uses_world_axes and self.relative_to is not None:
             raise ObjectiveError(
                 f"{self._label} constrains dofs along the axes of the world, but is relative to link "
-                f"{self.relative_to!r}, which rotates: no pose relative to that link meets it always; use axes='goal'"
+                f"{self.relative_to!r}, which rotates: no constant pose relative to that link meets the goal; "
+                "use axes='goal'"
             )
         # columns: axes of X Y Z EX EY EZ, at the target (A) and in the link (B)
-        A = np.eye(3) if in_world else rotation.target
+        A = np.eye(3) if uses_world_axes else rotation.target
         B = rotation.link_rotation.T @ A
         axes = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
         free_axes = [k for k in range(3) if k not in axes]
@@ -636,8 +646,8 @@ class PoseGoal(LinkGoal):
             case 3:
                 return partial_position, rotation
             case 2:
-                free = next(dof.axis_index for dof in ROTATIONS if dof not in rotations)
-                return partial_position, AlignedAxes(A[:, free], B[:, free])
+                free_axis = next(dof.axis_index for dof in ROTATIONS if dof not in rotations)
+                return partial_position, AlignedAxes(A[:, free_axis], B[:, free_axis])
             case 1:
                 axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
                 return partial_position, PerpendicularAxes(A[:, axis_a], B[:, axis_b])
@@ -664,8 +674,8 @@ def _tool_pose(at: ArrayLike | Pose | None) -> Array:
     return as_single_pose(at, "tool of a PoseGoal")
 
 
-COINCIDENT_SHARE = 1e-12
-"""Points closer to each other than this share of their distance to the origin differ by rounding only."""
+COINCIDENT_RATIO = 1e-12
+"""Points closer to each other than this fraction of their distance to the origin differ by rounding only."""
 
 
 def from_points(
@@ -680,7 +690,7 @@ def from_points(
     """Make the goal that moves points of a link onto target points, in the sense of least squares.
 
     One point, or coincident points, give a `PositionGoal`; collinear points a `HingeGoal` about their line; other
-    points a `PoseGoal`. Points that only a reflection could match give the best rotation.
+    points a `PoseGoal`. If only a reflection could match the points, the best rotation is used instead.
 
     Args:
         link: name of the link, or a `Link`.
@@ -705,20 +715,20 @@ def from_points(
     max_width_ratio = as_number(collinear, "collinear")
     local, target = _as_points(local_points, "local points"), _as_points(target_points, "target points")
     if len(local) != len(target):
-        raise ShapeError(f"{len(local)} local points but {len(target)} target points are given; give as many of both")
+        raise ShapeError(f"{len(local)} local points but {len(target)} target points are given; the counts must agree")
     if not len(local):
         raise ObjectiveError("no points are given; give at least one")
     p_local, p_target = local.mean(axis=0), target.mean(axis=0)
     centred_local, centred_target = local - p_local, target - p_target
-    if _coincide(local, centred_local) or _coincide(target, centred_target):
+    if _are_coincident(local, centred_local) or _are_coincident(target, centred_target):
         return PositionGoal(link, p_target, p_local, relative_to=relative_to, **options)
 
     # The rotation R that maximises the sum of target . R local; Kabsch 1976, and Umeyama 1991 for reflections.
-    # Points are scaled before they are squared, so that tiny or huge ones lose no digits.
+    # Points are scaled before they are multiplied, so that tiny or huge coordinates lose no digits.
     U, singular_values, Vt = np.linalg.svd(
         (centred_target / np.abs(centred_target).max()).T @ (centred_local / np.abs(centred_local).max())
     )
-    if singular_values[0] <= COINCIDENT_SHARE:  # the two lists are uncorrelated
+    if singular_values[0] <= COINCIDENT_RATIO:  # the two lists are uncorrelated, so no rotation is better than another
         return PositionGoal(link, p_target, p_local, relative_to=relative_to, **options)
     if singular_values[1] <= max_width_ratio**2 * singular_values[0]:
         return HingeGoal(link, p_target, U[:, 0], p_local, Vt[0], relative_to=relative_to, **options)
@@ -726,8 +736,8 @@ def from_points(
     return PoseGoal(link, make_pose((U * signs) @ Vt, p_target), at=p_local, relative_to=relative_to, **options)
 
 
-def _coincide(points: Array, centred: Array) -> bool:
-    return bool(np.abs(centred).max() <= COINCIDENT_SHARE * np.abs(points).max())
+def _are_coincident(points: Array, centred_points: Array) -> bool:
+    return bool(np.abs(centred_points).max() <= COINCIDENT_RATIO * np.abs(points).max())
 
 
 def _as_points(points: ArrayLike, label: str) -> Array:

@@ -1,6 +1,6 @@
 """Objectives for regions and directions: box, band, cone, distance, line of sight and terrain.
 
-Regions are relations with a band: the residual is zero inside.
+A region becomes a relation with a band: the residual is zero inside the region.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class InBox(Objective):
                 f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
             )
         low, high = (
-            np.array(as_numbers((side,), 3, f"{what} of {self._label}", allow_infinite=True))
-            for side, what in ((lower, "lower"), (upper, "upper"))
+            np.array(as_numbers((bound,), 3, f"{field} of {self._label}", allow_infinite=True))
+            for bound, field in ((lower, "lower"), (upper, "upper"))
         )
         if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
             raise LimitsError(f"{self._label}: the box from {low.tolist()} to {high.tolist()} is empty")
@@ -102,9 +102,9 @@ class InBox(Objective):
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the box at another point (3,), m, or pose."""
-        changed = copy(self)
-        object.__setattr__(changed, "frame", read_only(as_point_or_pose(target, self._label)))
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
+        return goal
 
 
 Coordinate = Literal["x", "y", "z", "rx", "ry", "rz"]
@@ -188,15 +188,15 @@ class InBand(Objective):
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         ends = a, check_link(mechanism, self.link), self.frame, self.tool
-        lower, upper = (read_only(np.array([side])) for side in (self.lower, self.upper))
+        lower, upper = (read_only(np.array([bound])) for bound in (self.lower, self.upper))
         row = COORDINATES.index(self.coordinate)
         return (Relation(RelationKind.POSE, (row,), *ends, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the frame at another point (3,), m, or pose."""
-        changed = copy(self)
-        object.__setattr__(changed, "frame", read_only(as_point_or_pose(target, self._label)))
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
+        return goal
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -205,8 +205,8 @@ class InCone(Objective):
 
     Args:
         link: name of the link, or a `Link`.
-        axis: (3,), of any length but zero, in the link.
-        direction: (3,), of any length but zero, in the world, or in the link `relative_to`.
+        axis: (3,), of any nonzero length, in the link.
+        direction: (3,), of any nonzero length, in the world, or in the link `relative_to`.
         angle: rad, above 0 and below pi; half of the opening angle.
         relative_to: link in whose frame the direction is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -267,26 +267,26 @@ class InCone(Objective):
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         b = check_link(mechanism, self.link)
         X_a, X_b = (read_only(make_pose(axes_from_z(axis), np.zeros(3))) for axis in (self.direction, self.axis))
-        # rounding may take the cosine of an aligned axis above 1, so there is no upper bound
+        # rounding may make the cosine of an aligned axis larger than 1, so there is no upper bound
         lower, upper = read_only(np.array([math.cos(self.angle)])), read_only(np.array([math.inf]))
         return (Relation(RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another direction (3,)."""
-        changed = copy(self)
-        object.__setattr__(changed, "direction", as_direction(target, f"direction of {self._label}"))
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, "direction", as_direction(target, f"direction of {self._label}"))
+        return goal
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Distance(Objective):
-    """Goal: distance between a point of a link and a point of another link or of the world; 1 residual row, m.
+    """Goal: the distance of a point of a link to a point of another link or of the world; 1 residual row, m.
 
     Args:
         link: name of the link, or a `Link`.
         other_link: the other link; None: the world.
         at, other_at: (3,), m, the points in the links.
-        equal: m; 0 gives 3 rows, since the distance of coincident points has no derivative.
+        equal: m; 0 gives 3 residual rows, since the distance of coincident points has no derivative.
         at_least, at_most: m; one or both of them, if `equal` is not given.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -327,9 +327,9 @@ class Distance(Objective):
             "other_link": None if other_link is None else link_name(other_link, "other_link"),
             "point": as_point(at, f"point of {self._label}"),
             "other_point": as_point(other_at, f"other point of {self._label}"),
-            "equal": self._length(equal, "equal"),
-            "at_least": self._length(at_least, "at_least"),
-            "at_most": self._length(at_most, "at_most"),
+            "equal": self._as_distance(equal, "equal"),
+            "at_least": self._as_distance(at_least, "at_least"),
+            "at_most": self._as_distance(at_most, "at_most"),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -337,7 +337,7 @@ class Distance(Objective):
             raise ObjectiveError(f"{self._label}: both points are on link {self.link!r}, so their distance is constant")
         if (self.equal is None) == (self.at_least is None and self.at_most is None):
             raise ObjectiveError(f"{self._label} needs either equal=, or at_least= and at_most= (one or both)")
-        self._check_order()
+        self._check_bounds()
 
     def __repr__(self) -> str:
         bounds = {"=": self.equal, ">=": self.at_least, "<=": self.at_most}
@@ -355,7 +355,7 @@ class Distance(Objective):
         else:
             low = -math.inf if self.at_least is None else self.at_least
             high = math.inf if self.at_most is None else self.at_most
-        lower, upper = (read_only(np.array([side])) for side in (low, high))
+        lower, upper = (read_only(np.array([bound])) for bound in (low, high))
         return (Relation(RelationKind.DISTANCE, (0,), *ends, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
@@ -367,21 +367,21 @@ class Distance(Objective):
         bounds = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
         if len(bounds) > 1:
             raise ObjectiveError(
-                f"{self._label} has two bounds, which one number cannot replace; create a new Distance"
+                f"{self._label} has two bounds, and one number cannot replace both; create a new Distance"
             )
-        changed = copy(self)
-        object.__setattr__(changed, bounds[0], self._length(target, bounds[0]))
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, bounds[0], self._as_distance(target, bounds[0]))
+        return goal
 
-    def _length(self, length: object, label: str) -> float | None:
-        if length is None:
+    def _as_distance(self, distance: object, label: str) -> float | None:
+        if distance is None:
             return None
-        number = as_number(length, f"{label} of {self._label}")
+        number = as_number(distance, f"{label} of {self._label}")
         if number < 0.0:
             raise ObjectiveError(f"{label} of {self._label} is {number:g} m; it must not be negative")
         return number
 
-    def _check_order(self) -> None:
+    def _check_bounds(self) -> None:
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise LimitsError(
                 f"at_least of {self._label} is {self.at_least:g} m, above at_most, which is {self.at_most:g} m"
@@ -390,12 +390,12 @@ class Distance(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LookAt(Objective):
-    """Goal: the direction `axis` of a link, from its point `at`, leads to the target; 2 residual rows, rad.
+    """Goal: the ray from the point `at` of a link along its `axis` passes through the target; 2 residual rows, rad.
 
     Args:
         link: name of the link, or a `Link`.
         target: (3,), m, in the world, or in the link `relative_to`. The residual is zero if the target is at the eye.
-        axis: line of sight (3,), of any length but zero, in the link.
+        axis: line of sight (3,), of any nonzero length, in the link.
         at: (3,), m, the eye, in the link.
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -463,9 +463,9 @@ class LookAt(Objective):
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another target point (3,), m."""
-        changed = copy(self)
-        object.__setattr__(changed, "target", as_point(target, f"target of {self._label}"))
-        return changed
+        goal = copy(self)
+        object.__setattr__(goal, "target", as_point(target, f"target of {self._label}"))
+        return goal
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -478,7 +478,7 @@ class OnTerrain(Objective):
         link: name of the link, or a `Link`.
         terrain: in the world, or in the link `relative_to`; z is up.
         at: (3,), m, in the link; stored as `point`.
-        radius: m, of the sphere about that point. A wheel with a round profile can be modelled so.
+        radius: m, of the sphere about the point, for example a wheel with a round profile.
         relative_to: link in whose frame the terrain is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 

@@ -1,7 +1,7 @@
 """Relations: the few kinds of residuals into which every objective and every loop closure is translated.
 
-A relation describes frame B as seen from frame A. Each frame is fixed to a link or to the world. Each residual row of
-a relation should be zero, or lie in a band. The kernels know these kinds only, not the objectives.
+A relation describes frame B relative to frame A. Each frame is fixed to a link or to the world. Each residual row of a
+relation should be zero, or lie in a band. The kernels implement these kinds and do not depend on the objectives.
 
 | kind | residual rows |
 |---|---|
@@ -14,7 +14,7 @@ a relation should be zero, or lie in a band. The kernels know these kinds only, 
 | JOINT_VALUE | 0: value of one scalar dof minus its target (m or rad) |
 | SPHERICAL_JOINT | 0-2: rotation vector of a spherical joint relative to its target (rad) |
 | FUNCTION | as many rows as a Python function returns |
-| JOINT_CONSTRAINT | 0: sum of polynomials of scalar dofs minus a constant (in its own unit) |
+| JOINT_CONSTRAINT | 0: sum of polynomials of scalar dofs minus a constant (unit of the constraint) |
 | HEIGHT | 0: height of the origin of B above a terrain that is fixed to A, along z of A (m) |
 
 `evaluate_relation` is the reference implementation in plain NumPy. It is slow and easy to verify: the kernels are
@@ -75,17 +75,17 @@ class Relation:
         rows: indices of the kind's rows that count, ascending.
         a, b: links to which the frames are fixed; None is the world.
         X_a, X_b: (4, 4), the frames in those links. CENTRE_OF_MASS does not use X_b.
-        world_axes: axes of the rows for POSE, AXIS and COSINE. None: the axes of A. Else (3, 3) C, whose columns are
-            axes fixed in the world, independent of A: then positions are C' (p_B - p_A), and the rotation of B relative
-            to A is C' R_B R_A' C.
+        world_axes: axes of the rows for POSE, AXIS and COSINE. None: the axes of A. Otherwise C, (3, 3), whose columns
+            are axes fixed in the world, independent of A: then positions are C' (p_B - p_A), and the rotation of B
+            relative to A is C' R_B R_A' C.
         masses: for CENTRE_OF_MASS, link, mass (kg) and centre of mass in the link (3,), m.
         dof_name: for JOINT_VALUE the name in `q_names`; for SPHERICAL_JOINT the name of the joint.
         target: for JOINT_VALUE (1,), for SPHERICAL_JOINT a quaternion wxyz (4,), for JOINT_CONSTRAINT the constant
             (1,).
-        polynomials: for JOINT_CONSTRAINT, names in `q_names` with the coefficients (n,) of the powers 1 to n of that
-            value.
-        terrain: for HEIGHT.
-        function: for FUNCTION.
+        polynomials: for JOINT_CONSTRAINT, names in `q_names`, each with the coefficients (n,) of the powers 1 to n of
+            its value.
+        terrain: for HEIGHT, the terrain in frame A.
+        function: for FUNCTION, the residual and its Jacobian.
         lower, upper: (rows,), the band in which each row may lie; both None: the row should be zero.
         weight: factor of the rows inside the solver; it does not change `Objective.residual`.
 
@@ -116,14 +116,14 @@ class Relation:
     @property
     def is_length(self) -> tuple[bool, ...]:
         """Whether each row is a length; JOINT_VALUE rows need the mechanism, see `length_row_mask`."""
-        lengths = {
+        length_count = {
             RelationKind.POSE: 3,
             RelationKind.AXIS: 3,
             RelationKind.DISTANCE: 1,
             RelationKind.CENTRE_OF_MASS: 3,
             RelationKind.HEIGHT: 1,
         }.get(self.kind, 0)
-        return tuple(row < lengths for row in self.rows)
+        return tuple(row < length_count for row in self.rows)
 
 
 MIN_DIRECTION_LENGTH = 1e-12
@@ -143,7 +143,7 @@ def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) ->
     configuration = mechanism.space.check_q(q)
     if configuration.ndim != 1:
         raise ShapeError(f"q must be one configuration (nq,), not an array of shape {configuration.shape}")
-    residual, J = _EVALUATION_OF_KIND[relation.kind](mechanism, relation, configuration)
+    residual, J = _EVALUATOR_BY_KIND[relation.kind](mechanism, relation, configuration)
     rows = list(relation.rows)
     if any(not 0 <= row < len(residual) for row in rows):
         raise ShapeError(
@@ -159,7 +159,7 @@ def band_violation(relation: Relation, values: Array) -> Array:
 
 
 def is_band_active(relation: Relation, values: Array) -> npt.NDArray[np.bool_]:
-    """Return for values (..., rows) whether `band_violation` varies with them; elsewhere its derivative is zero."""
+    """Return a mask (..., rows): where `band_violation` varies with the values; elsewhere its derivative is zero."""
     lower, upper = _band(relation)
     return (values < lower) | (values > upper) | (lower == upper)
 
@@ -186,7 +186,7 @@ class _Frame:
     w: Array
 
 
-def _frame(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array) -> _Frame:
+def _frame_in_world(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array) -> _Frame:
     if link is None:
         no_motion = np.zeros((3, mechanism.nv))
         return _Frame(X_link_frame[:3, :3], X_link_frame[:3, 3], no_motion, no_motion)
@@ -197,23 +197,31 @@ def _frame(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array
 
 def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
     """Return A, B and the Jacobians of B relative to A in the axes of A: linear and angular, (3, nv)."""
-    A, B = (_frame(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
+    A, B = (_frame_in_world(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
     v_fixed_to_a = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
-    moves = _relative_dof_mask(mechanism, relation.a, relation.b)
-    return A, B, np.where(moves, A.R.T @ (B.v - v_fixed_to_a), 0.0), np.where(moves, A.R.T @ (B.w - A.w), 0.0)
+    moves_relatively = _relative_dof_mask(mechanism, relation.a, relation.b)
+    return (
+        A,
+        B,
+        np.where(moves_relatively, A.R.T @ (B.v - v_fixed_to_a), 0.0),
+        np.where(moves_relatively, A.R.T @ (B.w - A.w), 0.0),
+    )
 
 
 def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
-    """Return the mask (nv,) of dofs that move two links relative to each other; others contribute rounding only."""
+    """Return the mask (nv,) of dofs that move two links relative to each other.
+
+    The Jacobian columns of the other dofs would contain rounding errors instead of zeros.
+    """
     paths = [np.zeros((0, NODE_FLOATS)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
-    shared = 0
-    while shared < min(map(len, paths)) and np.array_equal(paths[0][shared], paths[1][shared]):
-        shared += 1
-    moves = np.zeros(mechanism.nv, dtype=np.bool_)
-    for node in [*paths[0][shared:], *paths[1][shared:]]:
-        first, size = int(node[FIRST_V]), 3 if node[NODE_KIND] in (TRANSLATION, SPHERICAL) else 1
-        moves[first : first + size] = True
-    return moves
+    shared_count = 0
+    while shared_count < min(map(len, paths)) and np.array_equal(paths[0][shared_count], paths[1][shared_count]):
+        shared_count += 1
+    mask = np.zeros(mechanism.nv, dtype=np.bool_)
+    for node in [*paths[0][shared_count:], *paths[1][shared_count:]]:
+        first_v, size = int(node[FIRST_V]), 3 if node[NODE_KIND] in (TRANSLATION, SPHERICAL) else 1
+        mask[first_v : first_v + size] = True
+    return mask
 
 
 def _relative_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array, Array, Array]:
@@ -221,30 +229,30 @@ def _relative_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[
     A, B, v, w = _relative_motion(mechanism, relation, q)
     if relation.world_axes is None:
         return A.R.T @ (B.p - A.p), A.R.T @ B.R, v, w
-    # world axes do not rotate with A, so dofs that move both frames count here
+    # world axes do not rotate with A, so dofs that move both frames matter too: no mask is applied
     C = relation.world_axes
-    Q = C.T @ B.R @ A.R.T @ C
-    return C.T @ (B.p - A.p), Q, C.T @ (B.v - A.v), C.T @ B.w - Q @ (C.T @ A.w)
+    R_relative = C.T @ B.R @ A.R.T @ C
+    return C.T @ (B.p - A.p), R_relative, C.T @ (B.v - A.v), C.T @ B.w - R_relative @ (C.T @ A.w)
 
 
-def _pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     p, R, v, w = _relative_pose(mechanism, relation, q)
     rotation_vector = rotation.log(R)
     return np.concatenate([p, rotation_vector]), np.vstack([v, rotation.left_jacobian_inverse(rotation_vector) @ w])
 
 
-def _axis(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_axis(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     p, R, v, w = _relative_pose(mechanism, relation, q)
     tilt, derivative = _tilt(R[:, 2])
     return np.concatenate([p, tilt]), np.vstack([v, derivative @ _rotated_axis_derivative(w, R[:, 2])])
 
 
-def _cosine(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_cosine(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     _, R, _, w = _relative_pose(mechanism, relation, q)
     return R[2:, 2], _rotated_axis_derivative(w, R[:, 2])[2:]
 
 
-def _look_at(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_look_at(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     A, B, v, _ = _relative_motion(mechanism, relation, q)
     line_of_sight = A.R.T @ (B.p - A.p)
     distance = float(np.linalg.norm(line_of_sight))
@@ -255,7 +263,7 @@ def _look_at(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array,
     return tilt, derivative @ (v - np.outer(u, u @ v)) / distance
 
 
-def _distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     A, B, v, _ = _relative_motion(mechanism, relation, q)
     difference = A.R.T @ (B.p - A.p)
     distance = float(np.linalg.norm(difference))
@@ -265,22 +273,23 @@ def _distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array
 
 
 def _tilt(u: Array) -> tuple[Array, Array]:
-    """Scale (x, y) of a unit vector to the angle to z (2,), and return its derivative by u (2, 3).
+    """Return the tilt (2,) of a unit vector u (3,), rad, and the derivative of the tilt by u, (2, 3).
 
-    Opposite to z the direction of tilt is undefined: it is taken along x, with zero derivative across.
+    The tilt is (x, y) of u, scaled such that its length is the angle between u and z. For u opposite to z the direction
+    of the tilt is undefined: then the tilt is along x, with zero derivative along y.
     """
-    s = math.hypot(u[0], u[1])
-    angle = math.atan2(s, u[2])
-    if s < MIN_AXIS_SINE:
-        t, scale = FALLBACK_DIRECTION[:2], 1.0 if u[2] > 0.0 else 0.0
-        tilt = u[:2] if u[2] > 0.0 else angle * t
+    sine = math.hypot(u[0], u[1])
+    angle = math.atan2(sine, u[2])
+    if sine < MIN_AXIS_SINE:
+        direction, scale = FALLBACK_DIRECTION[:2], 1.0 if u[2] > 0.0 else 0.0
+        tilt = u[:2] if u[2] > 0.0 else angle * direction
     else:
-        t, scale = u[:2] / s, angle / s
-        tilt = angle * t
-    projector = np.outer(t, t)
+        direction, scale = u[:2] / sine, angle / sine
+        tilt = angle * direction
+    projector = np.outer(direction, direction)
     derivative = np.empty((2, 3))
     derivative[:, :2] = u[2] * projector + scale * (np.eye(2) - projector)
-    derivative[:, 2] = -s * t
+    derivative[:, 2] = -sine * direction
     return tilt, derivative
 
 
@@ -292,10 +301,10 @@ def _rotated_axis_derivative(w: Array, u: Array) -> Array:
 # ---- other relations ----------------------------------------------------------------------------
 
 
-def _centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    A = _frame(mechanism, relation.a, relation.X_a, q)
-    total = sum(mass for _, mass, _ in relation.masses)
-    if not total > 0.0:
+def _evaluate_centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    A = _frame_in_world(mechanism, relation.a, relation.X_a, q)
+    total_mass = sum(mass for _, mass, _ in relation.masses)
+    if not total_mass > 0.0:
         raise StructureError("a centre of mass needs links with a mass above zero")
     centre, J = np.zeros(3), np.zeros((3, mechanism.nv))
     for link, mass, p_link in relation.masses:
@@ -303,12 +312,12 @@ def _centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple
         p_A = A.R.T @ (X[:3, :3] @ p_link + X[:3, 3] - A.p)
         v_fixed_to_a = A.v + np.cross(A.w, (A.R @ p_A)[:, None], axis=0)
         v = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - v_fixed_to_a)
-        centre += mass / total * p_A
-        J += mass / total * np.where(_relative_dof_mask(mechanism, relation.a, link), v, 0.0)
+        centre += mass / total_mass * p_A
+        J += mass / total_mass * np.where(_relative_dof_mask(mechanism, relation.a, link), v, 0.0)
     return centre, J
 
 
-def _joint_value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_joint_value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     space = mechanism.space
     if relation.dof_name not in space.q_names:
         raise UnknownName("dof", relation.dof_name, space.q_names)
@@ -320,17 +329,17 @@ def _joint_value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Ar
     return q[k : k + 1] - relation.target, J
 
 
-def _joint_constraint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_joint_constraint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     total, J, space = -float(relation.target[0]), np.zeros((1, mechanism.nv)), mechanism.space
-    for dof_name, factors in relation.polynomials:
+    for dof_name, coefficients in relation.polynomials:
         k, v = space.q_names.index(dof_name), space.v_names.index(dof_name)
-        for power, factor in enumerate(factors, start=1):
-            total += factor * q[k] ** power
-            J[0, v] += factor * power * q[k] ** (power - 1)
+        for power, coefficient in enumerate(coefficients, start=1):
+            total += coefficient * q[k] ** power
+            J[0, v] += coefficient * power * q[k] ** (power - 1)
     return np.array([total]), J
 
 
-def _height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     if relation.terrain is None:
         raise StructureError("a relation of kind HEIGHT has no terrain")
     p, _, v, _ = _relative_pose(mechanism, relation, q)
@@ -338,37 +347,36 @@ def _height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, 
     return np.array([p[2] - height]), (v[2] - dh_dx * v[0] - dh_dy * v[1])[None]
 
 
-def _spherical_joint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_spherical_joint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     slot = mechanism.kinematics.joint_indices.get(mechanism.joint(relation.dof_name))
     if slot is None or slot.quaternion_q is None or slot.quaternion_v is None:
         raise DoFError(f"joint {relation.dof_name!r} is not spherical; set a target for each dof")
     wxyz = quaternion.normalize(q[slot.quaternion_q : slot.quaternion_q + 4])
     rotation_vector = quaternion.log(quaternion.multiply(quaternion.conjugate(relation.target), wxyz))
     J = np.zeros((3, mechanism.nv))
-    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(
-        rotation_vector
-    )  # v is in the body frame
+    # v of a spherical joint is an angular velocity in the body frame, so the right Jacobian applies
+    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(rotation_vector)
     return rotation_vector, J
 
 
-def _function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _evaluate_function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     if relation.function is None:
         raise StructureError("a relation of kind FUNCTION has no function")
     return relation.function(mechanism, q)
 
 
-_Evaluation = Callable[[Mechanism, Relation, Array], tuple[Array, Array]]
-_EVALUATIONS: Sequence[_Evaluation] = (
-    _pose,
-    _axis,
-    _cosine,
-    _look_at,
-    _distance,
-    _centre_of_mass,
-    _joint_value,
-    _spherical_joint,
-    _function,
-    _joint_constraint,
-    _height,
+_Evaluator = Callable[[Mechanism, Relation, Array], tuple[Array, Array]]
+_EVALUATORS: Sequence[_Evaluator] = (
+    _evaluate_pose,
+    _evaluate_axis,
+    _evaluate_cosine,
+    _evaluate_look_at,
+    _evaluate_distance,
+    _evaluate_centre_of_mass,
+    _evaluate_joint_value,
+    _evaluate_spherical_joint,
+    _evaluate_function,
+    _evaluate_joint_constraint,
+    _evaluate_height,
 )
-_EVALUATION_OF_KIND = dict(zip(RelationKind, _EVALUATIONS, strict=True))
+_EVALUATOR_BY_KIND = dict(zip(RelationKind, _EVALUATORS, strict=True))

@@ -2,7 +2,8 @@
 
 Offset surface: the centre of a sphere of radius r that touches the terrain h from above is at the height max over (a,
 b) of h(x + a, y + b) + sqrt(r^2 - a^2 - b^2), with a^2 + b^2 <= r^2. The best shift (a, b) is searched on a lattice and
-refined by Newton's method. Where two shifts are nearly as good, the lattice may choose the slightly lower one.
+refined by Newton's method. Where two shifts are nearly equally good, the lattice search may choose the one with the
+slightly lower height.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_vector, read_only
 
 CATMULL_ROM = 0.5 * np.array([[0, -1, 2, -1], [2, 0, -5, 3], [0, 1, 4, -3], [0, 0, -1, 1]])
-"""(4, 4): for each of four consecutive heights the coefficients of 1, t, t^2, t^3; t runs from the second to the
-third."""
+"""(4, 4): for each of four consecutive heights the coefficients of 1, t, t^2, t^3; t runs from 0 at the second height
+to 1 at the third."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Terrain:
     """Terrain given by heights at the corners of square cells, interpolated by Catmull-Rom cubics (1974).
 
-    The surface has continuous slopes. Beyond the edge the outermost heights continue, so the terrain is flat from one
-    cell behind the edge.
+    The surface has continuous slopes. Beyond the edge the outermost heights are repeated, so the height does not change
+    any more in outward direction from one cell beyond the edge.
 
     Args:
         heights: (ny, nx), m, at least 2 by 2; heights[j, i] is at x = origin[0] + i cell, y = origin[1] + j cell.
@@ -79,15 +80,16 @@ class Terrain:
         return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
 
     def offset_by(self, radius: float, subdivisions: int = 4) -> Terrain:
-        """Return the surface on which the centre of a sphere moves that rolls on the terrain.
+        """Return the offset surface: the surface on which the centre of a sphere moves while it rolls on the terrain.
 
-        Its heights are exact (1e-12 m) at its grid points, also where the sphere touches at two points. Between them it
-        is interpolated as any terrain, so the kink where the contact jumps is rounded within two cells: the error there
-        is about a tenth of a cell's side for a kink of 90 degrees.
+        The heights of the offset surface are exact (1e-12 m) at its grid points, also where the sphere touches the
+        terrain at two points. Between grid points the surface is interpolated as any terrain. So a kink, where the
+        contact jumps, is rounded within two cells: the error there is about a tenth of a cell's side for a kink of 90
+        degrees.
 
         Args:
             radius: m, not below zero.
-            subdivisions: number of cells of the new surface along a cell of the terrain, 1 or more.
+            subdivisions: number of cells of the offset surface along a cell of the terrain, 1 or more.
 
         Raises:
             ObjectiveError: an argument is out of range.
@@ -107,16 +109,15 @@ class Terrain:
         i, weights_x = self._interpolation_weights(px, self.origin[0], nx)
         j, weights_y = self._interpolation_weights(py, self.origin[1], ny)
         neighbours = self.heights[j[..., :, None], i[..., None, :]]  # (..., 4, 4), first axis along y
-        derivatives = (
-            weights_y @ neighbours @ np.swapaxes(weights_x, -1, -2)
-        )  # (..., 3, 3), orders of the derivatives by y and by x
+        # (..., 3, 3), indexed by the order of the derivative along y and along x
+        derivatives = weights_y @ neighbours @ np.swapaxes(weights_x, -1, -2)
         gradient = np.stack([derivatives[..., 0, 1], derivatives[..., 1, 0]], axis=-1) / self.cell
         xx, xy, yy = derivatives[..., 0, 2], derivatives[..., 1, 1], derivatives[..., 2, 0]
         hessian = np.stack([np.stack([xx, xy], axis=-1), np.stack([xy, yy], axis=-1)], axis=-2) / self.cell**2
         return derivatives[..., 0, 0], gradient, hessian
 
     def heights_on_grid(self, x: Array, y: Array) -> Array:
-        """Return heights (b, a), m, on the grid of x (a,) and y (b,); faster than `height`."""
+        """Return heights (ny, nx), m, on the grid of x (nx,) and y (ny,), m; faster than `height`."""
         ny, nx = self.heights.shape
         matrices: list[Array] = []
         for coordinates, origin, count in ((y, self.origin[1], ny), (x, self.origin[0], nx)):
@@ -127,9 +128,9 @@ class Terrain:
         return matrices[0] @ self.heights @ matrices[1].T
 
     def _interpolation_weights(self, coordinates: Array, origin: float, count: int) -> tuple[np.ndarray, Array]:
-        """Return the indices (..., 4) of the heights that count at coordinates (...), and their weights (..., 3, 4).
+        """Return the indices (..., 4) of the heights used at coordinates (...), and their weights (..., 3, 4).
 
-        The three rows of weights are for the value and its first and second derivative, in cells.
+        The three rows of weights give the value and its first and second derivative by a coordinate in cells.
         """
         u = np.clip((coordinates - origin) / self.cell, -2.0, count + 1.0)  # the terrain is constant farther out
         k = np.floor(u)
@@ -141,7 +142,11 @@ class Terrain:
 
 
 def _as_float_array(values: ArrayLike, message: str) -> Array:
-    """Return a float64 copy; text and complex numbers are refused, which NumPy would convert or truncate."""
+    """Return a float64 copy.
+
+    Raises:
+        ShapeError: the values are not real numbers. NumPy alone would convert text and truncate complex numbers.
+    """
     try:
         array = np.asarray(values)
         if array.dtype.kind in "USc":
@@ -159,8 +164,8 @@ def _as_coordinates(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     )
     for name, coordinate in (("x", px), ("y", py)):
         if not np.isfinite(coordinate).all():
-            bad = coordinate[~np.isfinite(coordinate)].flat[0]
-            raise NotFinite(f"{name} of a point on a terrain is {bad}; it must be finite")
+            invalid_value = coordinate[~np.isfinite(coordinate)].flat[0]
+            raise NotFinite(f"{name} of a point on a terrain is {invalid_value}; it must be finite")
     try:
         bx, by = np.broadcast_arrays(px, py)
     except ValueError:
@@ -171,63 +176,64 @@ def _as_coordinates(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 LATTICE_POINTS_PER_CELL = 16, 32
-"""Smallest and largest number of lattice points along a cell of the terrain."""
+"""Minimum and maximum number of lattice points along a cell of the terrain."""
 SHIFTS_PER_RADIUS = 16, 48
-"""Smallest and largest number of shifts along the radius; the smallest does not hold for radii far below a cell."""
-MAX_CONTACT_RADIUS_SHARE = 1.0 - 1e-12
-"""Largest distance of the contact from the sphere's axis, as a share of the radius; there the slope is about a
-million."""
+"""Minimum and maximum number of shifts along the radius; the minimum is not reached for radii far below a cell."""
+MAX_CONTACT_RADIUS_RATIO = 1.0 - 1e-12
+"""Largest distance of the contact from the sphere's vertical axis, as a fraction of the radius. At this distance the
+slope of the sphere is about a million."""
 MAX_NEWTON_STEPS = 30
 """Largest number of Newton steps; four are typical."""
 
 
 def offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terrain:
     """Return the offset surface of a terrain; see `Terrain.offset_by`."""
-    r = as_number(radius, "radius of a sphere on a terrain")
-    if r < 0.0:
-        raise ObjectiveError(f"radius of a sphere on a terrain is {r:g} m; it must not be negative")
+    sphere_radius = as_number(radius, "radius of a sphere on a terrain")
+    if sphere_radius < 0.0:
+        raise ObjectiveError(f"radius of a sphere on a terrain is {sphere_radius:g} m; it must not be negative")
     try:
-        count = index(subdivisions)
+        subdivision_count = index(subdivisions)
     except TypeError:
-        count = 0
-    if count < 1:
+        subdivision_count = 0
+    if subdivision_count < 1:
         raise ObjectiveError(f"subdivisions must be a whole number, 1 or more, not {subdivisions!r}")
-    return terrain if r == 0.0 else _offset_terrain(terrain, r, count)
+    return terrain if sphere_radius == 0.0 else _offset_terrain(terrain, sphere_radius, subdivision_count)
 
 
 @lru_cache(maxsize=16)
 def _offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terrain:
-    """Compute the offset surface; cached, so that equal wheels share one terrain and solvers store its heights once."""
-    margin_cells = math.ceil(radius / terrain.cell) + 1  # farther out the terrain is flat within the sphere's reach
+    """Return the offset surface; cached, so that equal wheels share one terrain and solvers store its heights once."""
+    margin_cells = math.ceil(radius / terrain.cell) + 1  # beyond this margin the sphere touches repeated heights only
     counts = [subdivisions * (count - 1 + 2 * margin_cells) + 1 for count in terrain.heights.shape]
     cell = terrain.cell / subdivisions
     origin: Array = terrain.origin - margin_cells * terrain.cell
-    shift, spacing = _best_on_lattice(terrain, radius, subdivisions, origin, (counts[0], counts[1]))
+    shifts, spacing = _search_lattice(terrain, radius, subdivisions, origin, (counts[0], counts[1]))
     rows, columns = np.indices(counts, dtype=np.float64)
     points = origin + cell * np.stack([columns, rows], axis=-1)
-    heights, contacts = _refine_shifts(terrain, radius, points.reshape(-1, 2), shift, spacing)
+    heights, contacts = _refine_shifts(terrain, radius, points.reshape(-1, 2), shifts, spacing)
     heights, contacts = heights.reshape(counts), contacts.reshape(points.shape)
-    for axis, direction in ((0, 1), (0, -1), (1, 1), (1, -1)):  # the contact of a neighbour may be better here too
+    # the contact of a neighbouring grid point may give a larger height than the contact found here
+    for axis, direction in ((0, 1), (0, -1), (1, 1), (1, -1)):
         neighbour_contacts = np.roll(contacts, direction, axis)
-        cap_squared = radius**2 - ((neighbour_contacts - points) ** 2).sum(axis=-1)
+        rise_squared = radius**2 - ((neighbour_contacts - points) ** 2).sum(axis=-1)
         neighbour_heights = terrain.height(neighbour_contacts[..., 0], neighbour_contacts[..., 1]) + np.sqrt(
-            np.maximum(cap_squared, 0.0)
+            np.maximum(rise_squared, 0.0)
         )
-        better = (cap_squared > 0.0) & (neighbour_heights > heights + 1e-15 * radius)
-        heights[better], contacts[better] = _refine_shifts(
-            terrain, radius, points[better], (neighbour_contacts - points)[better], spacing
+        is_better = (rise_squared > 0.0) & (neighbour_heights > heights + 1e-15 * radius)
+        heights[is_better], contacts[is_better] = _refine_shifts(
+            terrain, radius, points[is_better], (neighbour_contacts - points)[is_better], spacing
         )
     return Terrain(heights, cell, origin)
 
 
-def _best_on_lattice(
+def _search_lattice(
     terrain: Terrain, radius: float, subdivisions: int, origin: Array, counts: tuple[int, int]
 ) -> tuple[Array, float]:
-    """Return the best lattice shifts (n, 2), m, for the new heights row by row, and the spacing of the shifts, m."""
+    """Return the best shifts (n, 2) on the lattice for all points of the offset surface, and the lattice spacing, m."""
     points_per_cell = min(
         max(SHIFTS_PER_RADIUS[0] * terrain.cell / radius, LATTICE_POINTS_PER_CELL[0]), LATTICE_POINTS_PER_CELL[1]
     )
-    steps_per_cell = math.ceil(points_per_cell / subdivisions)  # lattice steps along a cell of the new surface
+    steps_per_cell = math.ceil(points_per_cell / subdivisions)  # lattice steps along a cell of the offset surface
     step = terrain.cell / subdivisions / steps_per_cell
     stride = max(1, math.ceil(radius / step / SHIFTS_PER_RADIUS[1]))
     reach = int(radius / step) // stride * stride
@@ -236,58 +242,66 @@ def _best_on_lattice(
     lattice = terrain.heights_on_grid(x, y)
     shifts = [(i, j) for i in range(-reach, reach + 1, stride) for j in range(-reach, reach + 1, stride)]
     shifts = [(i, j) for i, j in shifts if math.hypot(i, j) * step <= radius]
-    best, best_index = np.full(counts, -np.inf), np.zeros(counts, dtype=np.int64)
+    best_heights, best_index = np.full(counts, -np.inf), np.zeros(counts, dtype=np.int64)
     for k, (i, j) in enumerate(shifts):
         rows = slice(reach + j, reach + j + steps_per_cell * (counts[0] - 1) + 1, steps_per_cell)
         columns = slice(reach + i, reach + i + steps_per_cell * (counts[1] - 1) + 1, steps_per_cell)
-        height = lattice[rows, columns] + math.sqrt(max(radius**2 - (i * i + j * j) * step**2, 0.0))
-        better = height > best
-        np.copyto(best, height, where=better)
-        np.copyto(best_index, k, where=better)
+        heights = lattice[rows, columns] + math.sqrt(max(radius**2 - (i * i + j * j) * step**2, 0.0))
+        is_better = heights > best_heights
+        np.copyto(best_heights, heights, where=is_better)
+        np.copyto(best_index, k, where=is_better)
     return step * np.array(shifts, dtype=np.float64)[best_index.ravel()], stride * step
 
 
-def _refine_shifts(terrain: Terrain, radius: float, points: Array, shift: Array, spacing: float) -> tuple[Array, Array]:
-    """Return the largest heights (n,) above points (n, 2) near the given shifts (n, 2), and the contacts (n, 2).
+def _refine_shifts(
+    terrain: Terrain, radius: float, points: Array, start_shifts: Array, spacing: float
+) -> tuple[Array, Array]:
+    """Return the largest heights (n,) of the sphere's centre above points (n, 2), and the contacts (n, 2).
 
-    Newton's method with a trust region.
+    The search starts at the given shifts (n, 2) and uses Newton's method with a trust region, initially `spacing` (m).
     """
     count = len(points)
-    best, trust = np.full(count, -np.inf), np.full(count, spacing)
-    best_shift, step = shift.copy(), np.zeros((count, 2))
+    best_height, trust_radius = np.full(count, -np.inf), np.full(count, spacing)
+    best_shift, step = start_shifts.copy(), np.zeros((count, 2))
     gradient, hessian = np.zeros((count, 2)), np.zeros((count, 2, 2))
     active = np.arange(count)  # indices that still improve
     for _ in range(MAX_NEWTON_STEPS):
         trial = best_shift[active] + step[active]
         length = np.linalg.norm(trial, axis=-1)
-        trial *= np.minimum(1.0, MAX_CONTACT_RADIUS_SHARE * radius / np.maximum(length, 1e-300))[:, None]
+        trial *= np.minimum(1.0, MAX_CONTACT_RADIUS_RATIO * radius / np.maximum(length, 1e-300))[:, None]
         contacts = points[active] + trial
         height, gradient_terrain, hessian_terrain = terrain.height_gradient_and_hessian(contacts[:, 0], contacts[:, 1])
-        cap = np.sqrt(radius**2 - (trial**2).sum(axis=-1))
-        height = height + cap
-        improved = height > best[active]
-        trust[active[~improved]] *= 0.25
-        improved_indices, trial, cap = active[improved], trial[improved], cap[improved, None]
-        best[improved_indices], best_shift[improved_indices] = height[improved], trial
-        gradient[improved_indices] = gradient_terrain[improved] - trial / cap
-        outer = trial[:, :, None] * trial[:, None, :]
-        hessian[improved_indices] = hessian_terrain[improved] - np.eye(2) / cap[..., None] - outer / cap[..., None] ** 3
-        step[active] = _ascent_step(gradient[active], hessian[active], trust[active])
+        rise = np.sqrt(radius**2 - (trial**2).sum(axis=-1))
+        height = height + rise
+        is_improved = height > best_height[active]
+        trust_radius[active[~is_improved]] *= 0.25
+        indices, trial, rise = active[is_improved], trial[is_improved], rise[is_improved, None]
+        best_height[indices], best_shift[indices] = height[is_improved], trial
+        gradient[indices] = gradient_terrain[is_improved] - trial / rise
+        outer_product = trial[:, :, None] * trial[:, None, :]
+        hessian[indices] = (
+            hessian_terrain[is_improved] - np.eye(2) / rise[..., None] - outer_product / rise[..., None] ** 3
+        )
+        step[active] = _ascent_step(gradient[active], hessian[active], trust_radius[active])
         predicted_gain = (gradient[active] * step[active]).sum(axis=-1)
         active = active[predicted_gain > 1e-15 * radius]
         if not len(active):
             break
-    return best, points + best_shift
+    return best_height, points + best_shift
 
 
-def _ascent_step(gradient: Array, hessian: Array, trust: Array) -> Array:
-    """Return Newton steps (n, 2) where the Hessian is negative definite, else gradient steps; at most `trust` (n,)."""
-    a, b, c = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
-    determinant = a * c - b * b
-    is_concave = (a < 0.0) & (determinant > 0.0)
+def _ascent_step(gradient: Array, hessian: Array, trust_radius: Array) -> Array:
+    """Return Newton steps (n, 2) where the Hessian is negative definite, else steps along the gradient.
+
+    Args:
+        trust_radius: (n,), m; largest length of each step, and the length of steps along the gradient.
+    """
+    xx, xy, yy = hessian[:, 0, 0], hessian[:, 0, 1], hessian[:, 1, 1]
+    determinant = xx * yy - xy * xy
+    is_concave = (xx < 0.0) & (determinant > 0.0)
     determinant = np.where(is_concave, determinant, 1.0)
-    newton = np.stack([b * gradient[:, 1] - c * gradient[:, 0], b * gradient[:, 0] - a * gradient[:, 1]], axis=-1)
+    newton = np.stack([xy * gradient[:, 1] - yy * gradient[:, 0], xy * gradient[:, 0] - xx * gradient[:, 1]], axis=-1)
     step = np.where(is_concave[:, None], newton / determinant[:, None], gradient)
-    scale: Array = trust / np.maximum(np.linalg.norm(step, axis=-1), 1e-300)
+    scale: Array = trust_radius / np.maximum(np.linalg.norm(step, axis=-1), 1e-300)
     scale = np.where(is_concave, np.minimum(1.0, scale), scale)
     return step * scale[:, None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.model import Closure, Joint, JointConstraint, Mechanism
 from mechanik.model.dof import ROTATIONS
 from mechanik.objectives import Objective
@@ -35,7 +35,7 @@ from mechanik.problem.packed_problem import CLOSURE_TOLERANCE, PackedProblem, fl
 from mechanik.problem.residual_block import ResidualBlock, WeightedRelation
 from mechanik.spatial.array import Array
 
-CLOSURE_ROUNDING_SHARE = 1e-13
+CLOSURE_ROUNDING_RATIO = 1e-13
 """Lower bound of the closure tolerance, as a ratio to the length unit; smaller gaps are rounding."""
 LENGTH_UNIT_SHARE = 1 / 3
 """Length unit as a ratio to the reach; larger values give more weight to angles and less to lengths. Tuned on random
@@ -48,8 +48,8 @@ class Subproblem:
 
     Attributes:
         packed: the flat arrays for the kernel.
-        owners: for each block the index of its objective in the problem. Constraints are -1 - index, where closures
-            come first, then joint constraints, then cones.
+        owners: for each block the index of its objective in the problem. For a constraint it is -1 - index, where
+            closures are counted first, then joint constraints, then cones.
         relation_indices: for each block the index among its owner's relations.
         levels: for each stage the level of its objectives; -1 for constraints.
         is_optional: for each stage whether it is optional: success does not depend on it.
@@ -73,10 +73,10 @@ class Subproblem:
     moving_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     passive_spherical_v: tuple[int, ...] = ()
 
-    def columns_moving(
+    def columns_of_dofs(
         self, dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return the mask of the columns of this subproblem that belong to the dofs of the mask `dofs` (nv,)."""
+        """Return the mask of the columns that belong to the dofs of the mask `dofs` (nv,)."""
         columns = self.packed.columns
         is_dof_column = (columns >= 0) & (columns < len(dofs))
         return is_dof_column & np.append(dofs, False)[np.where(is_dof_column, columns, -1)]
@@ -91,7 +91,7 @@ class Problem:
         subproblems: independent parts, each with its packed tables.
         tree: kinematic tree of the mechanism, with nodes of closing joints.
         length_unit: m; residuals of lengths are divided by it.
-        extra_values: start values (m and rad) of the closing joints with their own nodes; in x they follow q.
+        extra_values: start values (m and rad) of the closing joints that have nodes in the tree; in x they follow q.
         joint_constraints: by name, in order.
         cones: names of the joints in the tree with a swing cone.
 
@@ -149,8 +149,8 @@ def compile_problem(
     """Compile a mechanism and its objectives into independent subproblems for the general kernel.
 
     Args:
-        mechanism: its closures, joint constraints and cones become hard constraints.
-        objectives: the order is kept; `write_targets` and `Subproblem.owners` use the index.
+        mechanism: the mechanism; its closures, joint constraints and cones become hard constraints.
+        objectives: the objectives; `write_targets` and `Subproblem.owners` refer to them by index.
         relations: relations of each objective. The caller evaluates them, because angle targets may depend on the
             present configuration (nearest equivalent angle).
         settings: weights, and the dofs that may move.
@@ -180,7 +180,7 @@ def compile_problem(
                     -1 - owner,
                     i,
                     WeightedRelation(
-                        relation, max(CLOSURE_TOLERANCE, CLOSURE_ROUNDING_SHARE * length_unit), CLOSURE_TOLERANCE
+                        relation, max(CLOSURE_TOLERANCE, CLOSURE_ROUNDING_RATIO * length_unit), CLOSURE_TOLERANCE
                     ),
                 )
             )
@@ -192,9 +192,9 @@ def compile_problem(
         for i, relation in enumerate(cone):
             entries.append((-1, False, -1 - owner, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
     for owner, (objective, objective_relations) in enumerate(zip(objectives, relations, strict=True)):
-        factor = settings.objective_weights.get(owner, 1.0)
+        weight = settings.objective_weights.get(owner, 1.0)
         for i, relation in enumerate(objective_relations):
-            weighted_relation = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
+            weighted_relation = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, weight)
             entries.append((objective.level, not objective.required, owner, i, weighted_relation))
     active_dofs = [*settings.active, *[True] * (len(tree.rotates) - tree.nv)]
     dof_weights = [*settings.dof_weights, *[1.0] * (len(tree.rotates) - tree.nv)]
@@ -207,7 +207,7 @@ def compile_problem(
             tree,
             constraint_relations,
             all_relations,
-            [a and w == 1.0 for a, w in zip(active_dofs, dof_weights, strict=True)],
+            [is_active and weight == 1.0 for is_active, weight in zip(active_dofs, dof_weights, strict=True)],
         )
         tree = with_spherical_frames(tree, passive_sphericals)
         for k, joint in passive_sphericals.items():
@@ -220,13 +220,13 @@ def compile_problem(
     subproblems: list[Subproblem] = []
     for group in _group_blocks(blocks):
         stages = sorted({entries[k][:2] for k in group} | {(-1, False)})
-        ordered = sorted(group, key=lambda k: (*entries[k][:2], k))
-        for k in ordered:
+        sorted_group = sorted(group, key=lambda k: (*entries[k][:2], k))
+        for k in sorted_group:
             blocks[k].stage = stages.index(entries[k][:2])
-        group_sphericals = [passive_sphericals[k] for k in ordered if k in passive_sphericals]
+        group_sphericals = [passive_sphericals[k] for k in sorted_group if k in passive_sphericals]
         packed = pack_problem(
             tree,
-            [blocks[k] for k in ordered],
+            [blocks[k] for k in sorted_group],
             [is_optional for _, is_optional in stages],
             length_unit,
             dof_weights,
@@ -239,8 +239,8 @@ def compile_problem(
         subproblems.append(
             Subproblem(
                 packed=packed,
-                owners=tuple(entries[k][2] for k in ordered),
-                relation_indices=tuple(entries[k][3] for k in ordered),
+                owners=tuple(entries[k][2] for k in sorted_group),
+                relation_indices=tuple(entries[k][3] for k in sorted_group),
                 levels=tuple(level for level, _ in stages),
                 is_optional=tuple(is_optional for _, is_optional in stages),
                 moving_dofs=moving_dofs,
@@ -266,7 +266,8 @@ def compile_problem(
 def _needs_nodes(closure: Closure) -> bool:
     """Return whether a closing joint needs nodes in the tree.
 
-    It needs them if it has several rotations and a limit on one of them, which a relation cannot express.
+    This is so if the joint has several rotations and a limit on one of them, since no relation can express such a
+    limit.
     """
     joint = closure.joint
     if not isinstance(joint, Joint):
@@ -295,27 +296,24 @@ def _closing_joint_values(closure: Closure) -> list[float]:
 
 
 def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
-    """Group the indices of blocks that share columns; groups are ascending and ordered by first block."""
+    """Return groups of block indices; blocks that share columns, directly or through others, are in one group."""
     groups: list[tuple[set[int], set[int]]] = []
     for k, block in enumerate(blocks):
-        group_blocks, columns = {k}, set(block.columns)
+        block_indices, columns = {k}, set(block.columns)
         disjoint_groups: list[tuple[set[int], set[int]]] = []
         for group in groups:
             if group[1] & columns:
-                group_blocks, columns = group_blocks | group[0], columns | group[1]
+                block_indices, columns = block_indices | group[0], columns | group[1]
             else:
                 disjoint_groups.append(group)
-        groups = [*disjoint_groups, (group_blocks, columns)]
-    return sorted((sorted(group_blocks) for group_blocks, _ in groups), key=lambda group_blocks: group_blocks[0])
+        groups = [*disjoint_groups, (block_indices, columns)]
+    return sorted((sorted(block_indices) for block_indices, _ in groups), key=lambda block_indices: block_indices[0])
 
 
-def same_structure(old: Relation, new: Relation) -> bool:
+def same_structure(relation: Relation, other_relation: Relation) -> bool:
     """Return whether two relations differ only in poses, targets, bounds or functions.
 
-    Then a compiled problem can be updated in place.
-
-    Args:
-        old, new: relations to compare.
+    Then a problem that was compiled with one of them can be updated to the other in place.
 
     Example:
         >>> from mechanik.problem import same_structure
@@ -325,20 +323,24 @@ def same_structure(old: Relation, new: Relation) -> bool:
         True
     """
     return (
-        old.kind is new.kind
-        and old.rows == new.rows
-        and (old.a, old.b, old.dof_name) == (new.a, new.b, new.dof_name)
-        and (old.world_axes is None) == (new.world_axes is None)
-        and (old.lower is None) == (new.lower is None)
-        and (old.upper is None) == (new.upper is None)
-        and old.weight == new.weight
-        and old.terrain is new.terrain
-        and len(old.polynomials) == len(new.polynomials)
+        relation.kind is other_relation.kind
+        and relation.rows == other_relation.rows
+        and (relation.a, relation.b, relation.dof_name) == (other_relation.a, other_relation.b, other_relation.dof_name)
+        and (relation.world_axes is None) == (other_relation.world_axes is None)
+        and (relation.lower is None) == (other_relation.lower is None)
+        and (relation.upper is None) == (other_relation.upper is None)
+        and relation.weight == other_relation.weight
+        and relation.terrain is other_relation.terrain
+        and len(relation.polynomials) == len(other_relation.polynomials)
         and all(
-            a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(old.polynomials, new.polynomials, strict=True)
+            a[0] == b[0] and np.array_equal(a[1], b[1])
+            for a, b in zip(relation.polynomials, other_relation.polynomials, strict=True)
         )
-        and len(old.masses) == len(new.masses)
-        and all(a[:2] == b[:2] and np.array_equal(a[2], b[2]) for a, b in zip(old.masses, new.masses, strict=True))
+        and len(relation.masses) == len(other_relation.masses)
+        and all(
+            a[:2] == b[:2] and np.array_equal(a[2], b[2])
+            for a, b in zip(relation.masses, other_relation.masses, strict=True)
+        )
     )
 
 
@@ -348,7 +350,8 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
     Args:
         problem: changed in place.
         owner: index of the objective, as in `Subproblem.owners`.
-        relations: all relations of the objective, with the structure of the compiled ones (`same_structure`).
+        relations: all relations of the objective, with the same structure as the compiled relations
+            (`same_structure`).
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem, write_targets
@@ -366,21 +369,30 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
                 _write_block(problem, subproblem, block_index, relations[relation_index])
 
 
-def _write_block(compiled: Problem, subproblem: Subproblem, block_index: int, relation: Relation) -> None:
+def _write_block(problem: Problem, subproblem: Subproblem, block_index: int, relation: Relation) -> None:
+    """Write targets, frames and bounds of a relation into the tables of its block."""
     tables = subproblem.packed.tables
-    block_floats = tables["block_data"][block_index * problem.BLOCK_FLOATS : (block_index + 1) * problem.BLOCK_FLOATS]
+    block_floats = tables["block_data"][
+        block_index * problem_layout.BLOCK_FLOATS : (block_index + 1) * problem_layout.BLOCK_FLOATS
+    ]
     if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
         block_floats[: len(relation.target)] = relation.target
     elif relation.kind is not RelationKind.FUNCTION:
-        block_floats[problem.FRAME_A : problem.FRAME_B] = flat_pose(compiled.tree.frames[relation.a][1] @ relation.X_a)
-        block_floats[problem.FRAME_B : problem.AXES_C] = flat_pose(compiled.tree.frames[relation.b][1] @ relation.X_b)
+        block_floats[problem_layout.FRAME_A : problem_layout.FRAME_B] = flat_pose(
+            problem.tree.frames[relation.a][1] @ relation.X_a
+        )
+        block_floats[problem_layout.FRAME_B : problem_layout.AXES_C] = flat_pose(
+            problem.tree.frames[relation.b][1] @ relation.X_b
+        )
     if relation.world_axes is not None:
-        block_floats[problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
-    block_ints = tables["blocks"][block_index * problem.BLOCK_INTS : (block_index + 1) * problem.BLOCK_INTS]
-    if block_ints[problem.HAS_BANDS]:
-        first, slack = int(block_ints[problem.FIRST_ROW]), tables["slack"].reshape(-1, 2)
-        block_columns = tables["block_columns"][block_ints[problem.FIRST_COLUMN] :]
-        for r in range(len(relation.rows)):
-            column = block_columns[slack[first + r, 1]]
-            tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[r]
-            tables["upper"][column] = np.inf if relation.upper is None else relation.upper[r]
+        block_floats[problem_layout.AXES_C : problem_layout.POSITION_TOLERANCE2] = relation.world_axes.ravel()
+    block_ints = tables["blocks"][
+        block_index * problem_layout.BLOCK_INTS : (block_index + 1) * problem_layout.BLOCK_INTS
+    ]
+    if block_ints[problem_layout.HAS_BANDS]:
+        first_row, slack = int(block_ints[problem_layout.FIRST_ROW]), tables["slack"].reshape(-1, 2)
+        block_columns = tables["block_columns"][block_ints[problem_layout.FIRST_COLUMN] :]
+        for row in range(len(relation.rows)):
+            column = block_columns[slack[first_row + row, 1]]
+            tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[row]
+            tables["upper"][column] = np.inf if relation.upper is None else relation.upper[row]

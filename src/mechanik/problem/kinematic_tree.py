@@ -1,13 +1,13 @@
 """Kinematic tree of a problem, with nodes for some closing joints, and elimination of passive spherical joints.
 
-The dofs of a closing joint are not part of q. Normally, its closure leaves these dofs out of the residual. A closing
-joint with limits that no relation can express has nodes in the tree and values in x after q; a fixed closure (weld)
-connects its last node to the link.
+The dofs of a closing joint are not part of q. Normally the residual of the closure does not constrain these dofs. A
+closing joint with limits that no relation can express has nodes in the tree and values in x after q; a fixed closure
+(weld) connects its last node to the link.
 
-Consider a leg of a parallel mechanism whose last joint is spherical and welded to the platform. It is equivalent to a
-leg whose spherical joint closes the loop. If no other relation depends on this joint, its rotation follows from the
-weld, and the joint is passive: the weld keeps its position rows only, three dofs are eliminated, and the rotation is
-computed after the solve.
+Consider a leg of a parallel mechanism whose last joint is spherical and welded to the platform. Such a leg is
+equivalent to a leg whose spherical joint closes the loop. If no other relation depends on this joint, its rotation
+follows from the weld, and the joint is passive: only the position rows of the weld remain, three dofs are eliminated,
+and the rotation is computed after the solve.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class KinematicTree:
 
     Attributes:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
-        frames: for each link its node and its pose in it (4, 4); also for closing joints with nodes, as "closing NAME".
+        frames: for each link the index of its node and the pose of the link in this node (4, 4); also for closing
+            joints with nodes, as "closing NAME".
         lower, upper: (nx,), limits, m and rad.
         v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 for entries of quaternions.
         spherical_joints: first index of each spherical joint in x and in v.
@@ -59,21 +60,22 @@ class KinematicTree:
 
     @property
     def nx(self) -> int:
+        """Number of entries of x."""
         return len(self.lower)
 
     @property
     def reach(self) -> float:
-        """Largest distance from the world to a frame along the links, m.
+        """Largest sum of link lengths between the origin of the world and a frame, m.
 
         Prismatic joints are at their farthest finite limit.
         """
-        longest = np.zeros(len(self.nodes))
+        node_distances = np.zeros(len(self.nodes))
         for i, node in enumerate(self.nodes):
-            longest[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_travel(node)
+            node_distances[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_travel(node)
             if node[PARENT] >= 0:
-                longest[i] += longest[int(node[PARENT])]
+                node_distances[i] += node_distances[int(node[PARENT])]
         frame_distances = [
-            np.linalg.norm(X[:3, 3]) + (longest[node] if node >= 0 else 0.0) for node, X in self.frames.values()
+            np.linalg.norm(X[:3, 3]) + (node_distances[node] if node >= 0 else 0.0) for node, X in self.frames.values()
         ]
         return float(max([0.0, *frame_distances]))
 
@@ -101,7 +103,7 @@ class KinematicTree:
         return [(v, 2, kind == 0)]
 
     def path(self, frame: str | None) -> list[int]:
-        """Return the indices of the nodes from the world to a frame."""
+        """Return the indices of the nodes on the path from the world to a frame."""
         node = self.frames[frame][0]
         nodes: list[int] = []
         while node >= 0:
@@ -178,30 +180,30 @@ class PassiveSpherical:
     Attributes:
         relation: relation that replaces the weld: the joint centre coincides on both sides.
         node: index of the joint among the nodes of the tree.
-        carrier, weld_node: parent node of the joint, and the node at the other end of the weld; -1 is the world.
-        R_carrier_joint: (3, 3), axes of the joint in its parent node at zero rotation.
+        parent_node, weld_node: parent node of the joint, and the node at the other end of the weld; -1 is the world.
+        R_parent_joint: (3, 3), axes of the joint in its parent node at zero rotation.
         R_weld_joint: (3, 3), axes of the joint in the weld node if the weld is closed.
         x, v: first index of the joint in x and in v.
     """
 
     relation: Relation
     node: int
-    carrier: int
+    parent_node: int
     weld_node: int
-    R_carrier_joint: Array
+    R_parent_joint: Array
     R_weld_joint: Array
     x: int
     v: int
 
 
 def find_passive_sphericals(
-    tree: KinematicTree, welds: Mapping[int, Relation], relations: Sequence[Relation], movable: Sequence[bool]
+    tree: KinematicTree, constraints: Mapping[int, Relation], relations: Sequence[Relation], movable: Sequence[bool]
 ) -> dict[int, PassiveSpherical]:
     """Return the spherical joints whose rotation follows from a weld, by index of the weld in `relations`.
 
     Args:
-        welds: relations of closures, joint constraints and cones, by index in `relations`; relations that are not
-            welds (all six rows of a pose) are skipped.
+        constraints: relations of closures, joint constraints and cones, by index in `relations`. A weld among them has
+            all six rows of a pose; the others are skipped.
         relations: all relations of the problem.
         movable: for each entry of v whether the dof may move and has the default weight.
     """
@@ -216,7 +218,7 @@ def find_passive_sphericals(
         tree.x_of.get(relation.dof_name) for relation in relations if relation.kind is RelationKind.SPHERICAL_JOINT
     }
     passive_sphericals: dict[int, PassiveSpherical] = {}
-    for index, relation in welds.items():
+    for index, relation in constraints.items():
         if relation.kind is not RelationKind.POSE or relation.rows != WELD_ROWS or relation.lower is not None:
             continue
         for side in ("a", "b"):
@@ -237,8 +239,8 @@ def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, 
     frames = dict(tree.frames)
     for joint in passive_sphericals.values():
         frames[_zero_rotation_frame(joint.node)] = (
-            joint.carrier,
-            make_pose(joint.R_carrier_joint, tree.nodes[joint.node, 9:12]),
+            joint.parent_node,
+            make_pose(joint.R_parent_joint, tree.nodes[joint.node, 9:12]),
         )
     return replace(tree, frames=frames)
 

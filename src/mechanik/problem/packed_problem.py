@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.kernels.nodes import PARENT
 from mechanik.model.configuration_space import Indices
 from mechanik.objectives.relation import RelationKind
@@ -25,7 +25,7 @@ from mechanik.spatial.array import Array
 CLOSURE_TOLERANCE = 1e-10
 """m and rad; largest residual of a hard constraint that counts as zero."""
 MAX_HESSIAN_COLUMNS = 128
-"""Number of columns up to which memory for a Hessian is reserved, even if no step needs so large a matrix."""
+"""Largest number of columns for which memory for a Hessian is always reserved; above it, only if a step needs it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class PackedProblem:
         ints, floats: the arrays that the kernel reads and writes.
         tables: views into the arrays, by table name.
         sizes: sizes by name, as in `problem_layout.SIZES`.
-        columns: for each column the index in v that it moves; -1 for slacks.
+        columns: for each column the index in v of the dof that it moves; -1 for slack variables.
     """
 
     ints: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -58,44 +58,49 @@ def pack_problem(
 
     Args:
         blocks: the blocks, sorted by stage.
-        optional_stages: for each stage whether success does not depend on it.
-        length_unit: m.
-        dof_weights: mobility of each entry of v; 1 is the default.
+        optional_stages: for each stage whether it is optional: success does not depend on it.
+        length_unit: m; lengths are divided by it.
+        dof_weights: weight of the motion of each entry of v; 1 is the default.
         passive_sphericals: spherical joints whose rotation is computed after the solve.
     """
     moving_v = sorted({v for block in blocks for v in block.columns})
     column_of = {v: k for k, v in enumerate(moving_v)}
     banded_rows = [(b, r) for b, block in enumerate(blocks) for r in range(block.row_count) if block.is_banded(r)]
     slack_column = {key: len(moving_v) + k for k, key in enumerate(banded_rows)}
-    c, nx = len(moving_v) + len(banded_rows), tree.nx + len(banded_rows)
-    members = [
+    column_count, x_count = len(moving_v) + len(banded_rows), tree.nx + len(banded_rows)
+    columns_by_block = [
         [column_of[v] for v in block.columns]
         + [slack_column[b, r] for r in range(block.row_count) if block.is_banded(r)]
         for b, block in enumerate(blocks)
     ]
-    order = _elimination_order(c, members)
+    order = _elimination_order(column_count, columns_by_block)
     elimination_rank = np.argsort(order)
-    members = [sorted(columns, key=lambda k: elimination_rank[k]) for columns in members]
+    columns_by_block = [sorted(columns, key=lambda k: elimination_rank[k]) for columns in columns_by_block]
     base = _common_base(tree, blocks)
     needed_nodes = sorted({node for block in blocks for node in block.nodes} - set(_ancestors(tree, base)))
     node_of = {node: k for k, node in enumerate(needed_nodes)} | {base: -1, -1: -1}
     row_counts = [block.row_count for block in blocks]
-    stages = len(optional_stages)
-    layouts = [stage_layout(s, blocks, members, elimination_rank.tolist()) for s in range(stages)]
+    stage_count = len(optional_stages)
+    layouts = [stage_layout(stage, blocks, columns_by_block, elimination_rank.tolist()) for stage in range(stage_count)]
     hard_rows = max([0, *(layout.hard_rows for layout in layouts)])
-    dual_rows = max([0, *(layout.use_dual_form * layout.rows for layout in layouts)])
-    square = c * c if c <= MAX_HESSIAN_COLUMNS or any(layout.use_primal_form for layout in layouts) else 0
+    dual_rows = max([0, *(layout.uses_dual_form * layout.rows for layout in layouts)])
+    square_size = (
+        column_count * column_count
+        if column_count <= MAX_HESSIAN_COLUMNS or any(layout.uses_primal_form for layout in layouts)
+        else 0
+    )
     sizes = {
-        "nodes": len(needed_nodes), "columns": c, "x": nx, "blocks": len(blocks), "rows": sum(row_counts),
-        "terms": sum(len(block.terms) for block in blocks), "stages": stages,
+        "nodes": len(needed_nodes), "columns": column_count, "x": x_count, "blocks": len(blocks),
+        "rows": sum(row_counts), "terms": sum(len(block.terms) for block in blocks), "stages": stage_count,
         "sphericals": sum(v in column_of for _, v in tree.spherical_joints),
         "masses": sum(len(block.masses) for block in blocks),
-        "jacobian": sum(h * len(columns) for h, columns in zip(row_counts, members, strict=True)),
-        "block_columns": sum(map(len, members)), "max_block_rows": max([1, *row_counts]), "q": tree.nq,
+        "jacobian": sum(rows * len(columns) for rows, columns in zip(row_counts, columns_by_block, strict=True)),
+        "block_columns": sum(map(len, columns_by_block)), "max_block_rows": max([1, *row_counts]), "q": tree.nq,
         "functions": sum(block.relation.kind is RelationKind.FUNCTION for block in blocks),
         "target_block": 0, "runtime_zero": 0,
-        "hard_rows": hard_rows, "dual_rows": dual_rows, "square": square, "matrix": max(square, dual_rows * dual_rows),
-        "null_space_entries": min(c * c // 4, hard_rows * c) + c,
+        "hard_rows": hard_rows, "dual_rows": dual_rows,
+        "square": square_size, "matrix": max(square_size, dual_rows * dual_rows),
+        "null_space_entries": min(column_count * column_count // 4, hard_rows * column_count) + column_count,
         "chain": max([0, *[len(blocks[layout.chain_block].terms) for layout in layouts if layout.chain_block >= 0]]),
         "coefficients": count_parameters(block.relation for block in blocks), "passive": len(passive_sphericals),
     }  # fmt: skip
@@ -107,26 +112,28 @@ def pack_problem(
     nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
     _fill_columns(packed, tree, moving_v, blocks, banded_rows, length_unit, dof_weights)
     tables["elimination_order"][:] = order
-    for row, joint in zip(tables["passive"].reshape(-1, problem.PASSIVE_FLOATS), passive_sphericals, strict=True):
-        row[: problem.PASSIVE_CARRIER_AXES] = node_of[joint.carrier], node_of[joint.weld_node], joint.x
-        row[problem.PASSIVE_CARRIER_AXES :] = *joint.R_carrier_joint.ravel(), *joint.R_weld_joint.ravel()
-    for s in range(stages):
-        start, end = (sum(block.stage < limit for block in blocks) for limit in (s, s + 1))
-        tables["stages"].reshape(-1, problem.STAGE_INTS)[s] = (
+    for row, joint in zip(
+        tables["passive"].reshape(-1, problem_layout.PASSIVE_FLOATS), passive_sphericals, strict=True
+    ):
+        row[: problem_layout.PASSIVE_CARRIER_AXES] = node_of[joint.parent_node], node_of[joint.weld_node], joint.x
+        row[problem_layout.PASSIVE_CARRIER_AXES :] = *joint.R_parent_joint.ravel(), *joint.R_weld_joint.ravel()
+    for stage in range(stage_count):
+        start, end = (sum(block.stage < stage_limit for block in blocks) for stage_limit in (stage, stage + 1))
+        tables["stages"].reshape(-1, problem_layout.STAGE_INTS)[stage] = (
             start,
             end,
-            optional_stages[s],
-            layouts[s].use_dual_form,
-            layouts[s].chain_block,
+            optional_stages[stage],
+            layouts[stage].uses_dual_form,
+            layouts[stage].chain_block,
         )
         for b in range(start):
-            tables["hard_block_count"].reshape(stages, c)[s, members[b]] += 1
-    _fill_blocks(packed, tree, blocks, members, column_of, node_of, slack_column)
+            tables["hard_block_count"].reshape(stage_count, column_count)[stage, columns_by_block[b]] += 1
+    _fill_blocks(packed, tree, blocks, columns_by_block, column_of, node_of, slack_column)
     return packed
 
 
 def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
-    """Return the last node that carries all frames, whose pose the residuals do not depend on; -1: the world."""
+    """Return the last common ancestor node of all frames, if no residual depends on its pose; -1: the world."""
     paths: list[list[int]] = []
     for block in blocks:
         relation = block.relation
@@ -144,6 +151,7 @@ def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
 
 
 def _ancestors(tree: KinematicTree, node: int) -> list[int]:
+    """Return a node and all of its ancestors."""
     ancestors: list[int] = []
     while node >= 0:
         ancestors.append(node)
@@ -151,45 +159,49 @@ def _ancestors(tree: KinematicTree, node: int) -> list[int]:
     return ancestors
 
 
-def _elimination_order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
-    """Order the columns for elimination: those in few blocks come first, so that the envelope of H stays narrow."""
-    block_counts, first_block = [0] * columns, [len(members)] * columns
-    for b, block_columns in enumerate(members):
+def _elimination_order(column_count: int, columns_by_block: Sequence[Sequence[int]]) -> list[int]:
+    """Return the order in which columns are eliminated.
+
+    Columns that occur in few blocks come first, so that the envelope of the Hessian stays narrow.
+    """
+    block_counts, first_block = [0] * column_count, [len(columns_by_block)] * column_count
+    for b, block_columns in enumerate(columns_by_block):
         for k in block_columns:
             block_counts[k] += 1
             first_block[k] = min(first_block[k], b)
-    return sorted(range(columns), key=lambda k: (block_counts[k], first_block[k], k))
+    return sorted(range(column_count), key=lambda k: (block_counts[k], first_block[k], k))
 
 
 def _allocate(sizes: Mapping[str, int], columns: Indices) -> PackedProblem:
     """Allocate all tables, filled with zeros."""
-    names = [*problem.INT_TABLES, *problem.FLOAT_TABLES]
+    names = [*problem_layout.INT_TABLES, *problem_layout.FLOAT_TABLES]
     lengths = {
-        name: _length(expression, sizes) for name, expression in {**problem.INT_TABLES, **problem.FLOAT_TABLES}.items()
+        name: _table_length(expression, sizes)
+        for name, expression in {**problem_layout.INT_TABLES, **problem_layout.FLOAT_TABLES}.items()
     }
-    header = problem.FIRST_TABLE_OFFSET + len(names)
-    int_count = header + sum(lengths[name] for name in problem.INT_TABLES)
+    header_size = problem_layout.FIRST_TABLE_OFFSET + len(names)
+    int_count = header_size + sum(lengths[name] for name in problem_layout.INT_TABLES)
     ints = np.zeros(int_count, dtype=np.int64)
-    floats = np.zeros(sum(lengths[name] for name in problem.FLOAT_TABLES) + 1)
-    for k, name in enumerate(problem.SIZES):
+    floats = np.zeros(sum(lengths[name] for name in problem_layout.FLOAT_TABLES) + 1)
+    for k, name in enumerate(problem_layout.SIZES):
         ints[k] = sizes[name]
     tables: dict[str, np.ndarray[Any, Any]] = {}
-    int_offset, float_offset = header, 0
+    int_offset, float_offset = header_size, 0
     for k, name in enumerate(names):
         length = lengths[name]
-        if name in problem.INT_TABLES:
-            ints[problem.FIRST_TABLE_OFFSET + k] = int_offset
+        if name in problem_layout.INT_TABLES:
+            ints[problem_layout.FIRST_TABLE_OFFSET + k] = int_offset
             tables[name] = ints[int_offset : int_offset + length]
             int_offset += length
         else:
-            ints[problem.FIRST_TABLE_OFFSET + k] = float_offset
+            ints[problem_layout.FIRST_TABLE_OFFSET + k] = float_offset
             tables[name] = floats[float_offset : float_offset + length]
             float_offset += length
     return PackedProblem(ints, floats, tables, dict(sizes), columns)
 
 
-def _length(expression: str, sizes: Mapping[str, int]) -> int:
-    """Evaluate the size of a table, which `problem_layout.py` gives as an expression of sizes."""
+def _table_length(expression: str, sizes: Mapping[str, int]) -> int:
+    """Evaluate the length of a table, which `problem_layout.py` defines as an expression of sizes."""
     return int(eval(expression, {"__builtins__": {}}, dict(sizes)))
 
 
@@ -202,6 +214,7 @@ def _fill_columns(
     length_unit: float,
     dof_weights: Sequence[float],
 ) -> None:
+    """Write the tables of columns: first the columns of moving dofs, then those of slack variables."""
     tables = packed.tables
     x_of_v = {int(v): x for x, v in enumerate(tree.v_of_x) if v >= 0}
     for k, v in enumerate(moving_v):
@@ -221,33 +234,34 @@ def _fill_blocks(
     packed: PackedProblem,
     tree: KinematicTree,
     blocks: Sequence[ResidualBlock],
-    members: Sequence[Sequence[int]],
+    columns_by_block: Sequence[Sequence[int]],
     column_of: Mapping[int, int],
     node_of: Mapping[int, int],
     slack_column: Mapping[tuple[int, int], int],
 ) -> None:
+    """Write the tables of blocks, with their columns, terms, masses, coefficients and slack variables."""
     tables = packed.tables
-    block_table, data = (
-        tables["blocks"].reshape(-1, problem.BLOCK_INTS),
-        tables["block_data"].reshape(-1, problem.BLOCK_FLOATS),
+    block_table, block_data = (
+        tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS),
+        tables["block_data"].reshape(-1, problem_layout.BLOCK_FLOATS),
     )
-    terms, slack = tables["terms"].reshape(-1, problem.TERM_INTS), tables["slack"].reshape(-1, 2)
-    masses = tables["masses"].reshape(-1, problem.MASS_FLOATS)
-    row = column = first_jacobian = term = mass = slack_count = first_coefficient = 0
+    terms, slack = tables["terms"].reshape(-1, problem_layout.TERM_INTS), tables["slack"].reshape(-1, 2)
+    masses = tables["masses"].reshape(-1, problem_layout.MASS_FLOATS)
+    first_row = first_column = first_jacobian = term_index = mass_index = slack_count = first_coefficient = 0
     first_by_terrain: dict[int, int] = {}  # first parameter of each terrain, by id
     slack[:] = -1
     sizes = packed.sizes
-    for b, (block, columns) in enumerate(zip(blocks, members, strict=True)):
+    for b, (block, columns) in enumerate(zip(blocks, columns_by_block, strict=True)):
         relation = block.relation
-        local = {k: i for i, k in enumerate(columns)}
-        own_column = local[column_of[block.columns[0]]] if block.is_joint_space and block.columns else -1
-        first_entry, entry_count = own_column if block.is_joint_space else mass, len(block.masses)
+        local_column = {k: i for i, k in enumerate(columns)}
+        first_local_column = local_column[column_of[block.columns[0]]] if block.is_joint_space and block.columns else -1
+        first_entry, entry_count = first_local_column if block.is_joint_space else mass_index, len(block.masses)
         coefficients: list[float] = []
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
-            own_columns = {v: local[column_of[v]] for v in block.columns}
+            local_column_of_v = {v: local_column[column_of[v]] for v in block.columns}
             x = [tree.x_of[name] for name, _ in relation.polynomials]
             coefficients = joint_constraint_parameters(
-                relation, x, [own_columns.get(int(tree.v_of_x[k]), -1) for k in x]
+                relation, x, [local_column_of_v.get(int(tree.v_of_x[k]), -1) for k in x]
             )
             first_entry, entry_count = first_coefficient, len(relation.polynomials)
         elif relation.terrain is not None:
@@ -255,41 +269,43 @@ def _fill_blocks(
             first_entry = first_by_terrain.setdefault(id(relation.terrain), first_coefficient)
         has_bands = any(block.is_banded(r) for r in range(block.row_count))
         block_table[b] = (
-            relation.kind, block.mask, block.row_count, row,
+            relation.kind, block.mask, block.row_count, first_row,
             node_of.get(block.node_a, -1), node_of.get(block.node_b, -1),
-            len(columns), column, first_jacobian, len(block.terms), term, block.x_index,
+            len(columns), first_column, first_jacobian, len(block.terms), term_index, block.x_index,
             relation.world_axes is not None, first_entry, entry_count, has_bands,
         )  # fmt: skip
-        data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(block.X_a)
-        data[b, problem.FRAME_B : problem.AXES_C] = flat_pose(block.X_b)
-        data[b, problem.POSITION_TOLERANCE2], data[b, problem.ROTATION_TOLERANCE2] = block.tolerances()
+        block_data[b, problem_layout.FRAME_A : problem_layout.FRAME_B] = flat_pose(block.X_a)
+        block_data[b, problem_layout.FRAME_B : problem_layout.AXES_C] = flat_pose(block.X_b)
+        block_data[b, problem_layout.POSITION_TOLERANCE2], block_data[b, problem_layout.ROTATION_TOLERANCE2] = (
+            block.tolerances()
+        )
         if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
-            data[b, : len(relation.target)] = relation.target
+            block_data[b, : len(relation.target)] = relation.target
         if relation.world_axes is not None:
-            data[b, problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
-        tables["block_columns"][column : column + len(columns)] = columns
-        tables["weight"][row : row + block.row_count] = block.weights
+            block_data[b, problem_layout.AXES_C : problem_layout.POSITION_TOLERANCE2] = relation.world_axes.ravel()
+        tables["block_columns"][first_column : first_column + len(columns)] = columns
+        tables["weight"][first_row : first_row + block.row_count] = block.weights
         for v, node, axis, is_rotation, side, ratio in block.terms:
             k = column_of[v]
-            terms[term] = node_of[node], axis, is_rotation, local[k], side
-            tables["term_factor"][term] = ratio * tables["scale"][k]
-            term += 1
-        total = sum(weight for *_, weight in block.masses)
-        for node, position, weight in block.masses:
-            masses[mass] = node_of.get(node, -1), weight / total, *position
-            mass += 1
+            terms[term_index] = node_of[node], axis, is_rotation, local_column[k], side
+            tables["term_factor"][term_index] = ratio * tables["scale"][k]
+            term_index += 1
+        total_mass = sum(link_mass for *_, link_mass in block.masses)
+        for node, position, link_mass in block.masses:
+            masses[mass_index] = node_of.get(node, -1), link_mass / total_mass, *position
+            mass_index += 1
         tables["coefficients"][first_coefficient : first_coefficient + len(coefficients)] = coefficients
         first_coefficient += len(coefficients)
         for r in range(block.row_count):
             if (b, r) in slack_column:
-                slack[row + r] = tree.nx + slack_count, local[slack_column[b, r]]
+                slack[first_row + r] = tree.nx + slack_count, local_column[slack_column[b, r]]
                 slack_count += 1
-        row, column, first_jacobian = (
-            row + block.row_count,
-            column + len(columns),
+        first_row, first_column, first_jacobian = (
+            first_row + block.row_count,
+            first_column + len(columns),
             first_jacobian + block.row_count * len(columns),
         )
-    assert (row, first_jacobian, term, first_coefficient) == (
+    assert (first_row, first_jacobian, term_index, first_coefficient) == (
         sizes["rows"],
         sizes["jacobian"],
         sizes["terms"],

@@ -1,7 +1,7 @@
-"""Residual blocks of a problem: the nodes and columns that move each relation, before columns are numbered.
+"""Residual blocks of a problem: the nodes and dofs on which each relation depends, before columns are numbered.
 
-Also the parameters of joint constraints and height fields (`kernels/problem_layout.py`), and the choice between the
-primal step (over columns) and the dual step (over rows) of each stage.
+The module also computes the parameters of joint constraints and height fields (`kernels/problem_layout.py`), and
+chooses between the primal step (over columns) and the dual step (over rows) for each stage.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.kernels.nodes import NODE_RATIO
 from mechanik.model.joint_constraint import term_scales
 from mechanik.objectives.relation import Relation, RelationKind
@@ -18,18 +18,22 @@ from mechanik.objectives.terrain import Terrain
 from mechanik.problem.kinematic_tree import KinematicTree
 from mechanik.spatial.array import Array
 
-MIN_COEFFICIENT = 1e-12
+MIN_GRADIENT = 1e-12
 """Smallest gradient of a joint constraint, to avoid division by zero."""
 
 
 def count_parameters(relations: Iterable[Relation]) -> int:
     """Return the number of parameters of all joint constraints and terrains; a shared terrain counts once."""
     all_relations = list(relations)
-    constraint_count = sum(
-        problem.FIRST_FACTOR + len(factors) for relation in all_relations for _, factors in relation.polynomials
+    constraint_parameter_count = sum(
+        problem_layout.FIRST_FACTOR + len(coefficients)
+        for relation in all_relations
+        for _, coefficients in relation.polynomials
     )
-    fields = {id(relation.terrain): relation.terrain for relation in all_relations}.values()
-    return constraint_count + sum(problem.HEIGHTS + field.heights.size for field in fields if field is not None)
+    terrains = {id(relation.terrain): relation.terrain for relation in all_relations}.values()
+    return constraint_parameter_count + sum(
+        problem_layout.HEIGHTS + terrain.heights.size for terrain in terrains if terrain is not None
+    )
 
 
 def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: Sequence[int]) -> list[float]:
@@ -37,11 +41,11 @@ def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: S
 
     Args:
         x: index in x of each dof.
-        columns: column of each dof within the block; -1 if it may not move.
+        columns: column of each dof within the block; -1 if the dof may not move.
     """
     parameters: list[float] = []
-    for (_, factors), k, column in zip(relation.polynomials, x, columns, strict=True):
-        parameters += [k, column, len(factors), *factors.tolist()]
+    for (_, coefficients), k, column in zip(relation.polynomials, x, columns, strict=True):
+        parameters += [k, column, len(coefficients), *coefficients.tolist()]
     return parameters
 
 
@@ -56,16 +60,18 @@ def largest_gradient(
     limits: Callable[[str], tuple[float, float]],
     unit: Callable[[str], float] = lambda dof_name: 1.0,
 ) -> float:
-    """Estimate how much a unit of its most sensitive dof changes a joint constraint, as `JointConstraint.scale`.
+    """Estimate the change of a joint constraint per unit of its most sensitive dof, as `JointConstraint.scale` does.
 
     Args:
         limits: limits of a dof by name, m or rad.
         unit: unit of a dof by name.
     """
     polynomials = relation.polynomials
-    scales = term_scales([(factors, limits(dof_name)) for dof_name, factors in polynomials], float(relation.target[0]))
+    scales = term_scales(
+        [(coefficients, limits(dof_name)) for dof_name, coefficients in polynomials], float(relation.target[0])
+    )
     return max(
-        [MIN_COEFFICIENT, *(unit(dof_name) * scale for (dof_name, _), scale in zip(polynomials, scales, strict=True))]
+        [MIN_GRADIENT, *(unit(dof_name) * scale for (dof_name, _), scale in zip(polynomials, scales, strict=True))]
     )
 
 
@@ -75,8 +81,8 @@ class WeightedRelation:
 
     Attributes:
         relation: the relation.
-        tolerance, angle_tolerance: of lengths (m) and angles (rad).
-        weight: factor in addition to that of the relation.
+        tolerance, angle_tolerance: tolerances of lengths (m) and of angles (rad).
+        weight: factor that multiplies the weight of the relation.
     """
 
     relation: Relation
@@ -86,12 +92,12 @@ class WeightedRelation:
 
 
 class ResidualBlock:
-    """Residual rows of one relation, with the nodes and dofs that move them.
+    """Residual rows of one relation, with the nodes and dofs on which they depend.
 
     Args:
         tree: kinematic tree of the problem.
         weighted_relation: the relation with tolerances.
-        active: for each entry of v whether it may move.
+        active: for each entry of v whether the dof may move.
         length_unit: m; lengths are divided by it.
         weights: factors of lengths and of angles.
     """
@@ -112,33 +118,33 @@ class ResidualBlock:
         self.masses = [(*_mass_in_node(tree, link, position), mass) for link, mass, position in relation.masses]
         self.x_index = 0
         self.constraint_gradient = 1.0
-        direct: set[int] = set()  # entries of v on which the rows depend without a node
-        in_a, in_b = set(tree.path(relation.a)), set(tree.path(relation.b))
+        direct_v: set[int] = set()  # entries of v on which the rows depend without a node
+        nodes_a, nodes_b = set(tree.path(relation.a)), set(tree.path(relation.b))
         match relation.kind:
             case RelationKind.JOINT_VALUE | RelationKind.SPHERICAL_JOINT:
                 self.x_index = tree.x_of[relation.dof_name]
                 is_spherical = relation.kind is RelationKind.SPHERICAL_JOINT
-                first = dict(tree.spherical_joints)[self.x_index] if is_spherical else int(tree.v_of_x[self.x_index])
-                direct = {v for v in range(first, first + (3 if is_spherical else 1)) if active[v]}
+                first_v = dict(tree.spherical_joints)[self.x_index] if is_spherical else int(tree.v_of_x[self.x_index])
+                direct_v = {v for v in range(first_v, first_v + (3 if is_spherical else 1)) if active[v]}
             case RelationKind.JOINT_CONSTRAINT:
                 dofs = {int(tree.v_of_x[tree.x_of[dof_name]]) for dof_name, _ in relation.polynomials}
-                direct = {v for v in dofs if active[v]}
+                direct_v = {v for v in dofs if active[v]}
             case RelationKind.FUNCTION:
-                direct = {v for v in range(tree.nv) if active[v]}
+                direct_v = {v for v in range(tree.nv) if active[v]}
             case RelationKind.CENTRE_OF_MASS:
-                in_b = {node for link, _, _ in relation.masses for node in tree.path(link)}
+                nodes_b = {node for link, _, _ in relation.masses for node in tree.path(link)}
             case _:
                 pass
-        self.nodes = in_a | in_b
-        common_nodes_count = relation.world_axes is not None or relation.kind is RelationKind.CENTRE_OF_MASS
-        moving = in_a | in_b if common_nodes_count else in_a ^ in_b
+        self.nodes = nodes_a | nodes_b
+        depends_on_common_nodes = relation.world_axes is not None or relation.kind is RelationKind.CENTRE_OF_MASS
+        moving_nodes = nodes_a | nodes_b if depends_on_common_nodes else nodes_a ^ nodes_b
         self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, is rotation, side, ratio
-        for node in sorted(moving):
-            side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
+        for node in sorted(moving_nodes):
+            side = problem_layout.MOVES_A * (node in nodes_a) + problem_layout.MOVES_B * (node in nodes_b)
             for v, axis, is_rotation in tree.columns_of(tree.nodes[node]):
                 if active[v]:
                     self.terms.append((v, node, axis, is_rotation, side, float(tree.nodes[node, NODE_RATIO])))
-        self.columns = _with_whole_sphericals(tree, direct | {v for v, *_ in self.terms})
+        self.columns = _complete_sphericals(tree, direct_v | {v for v, *_ in self.terms})
         self.has_spherical_joints = any(v in self.columns for _, v in tree.spherical_joints)
         self.is_length = relation.is_length
         if relation.kind is RelationKind.JOINT_VALUE:
@@ -147,17 +153,19 @@ class ResidualBlock:
         self.length_weight, self.angle_weight = (
             weight * weighted_relation.weight * relation.weight for weight in weights
         )
-        self.weights = [self.length_weight / length_unit if length else self.angle_weight for length in self.is_length]
+        self.weights = [
+            self.length_weight / length_unit if is_length else self.angle_weight for is_length in self.is_length
+        ]
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             self.constraint_gradient = largest_gradient(relation, tree.limits)
-            largest = largest_gradient(
+            scaled_gradient = largest_gradient(
                 relation, tree.limits, lambda dof_name: 1.0 if tree.is_rotational(dof_name) else length_unit
             )
-            self.weights = [self.angle_weight / largest]
+            self.weights = [self.angle_weight / scaled_gradient]
 
     @property
     def is_chain(self) -> bool:
-        """Whether it is a fixed pose goal of a serial chain of scalar dofs, each of which moves one node."""
+        """Whether the block is a pose goal of a serial chain: A is fixed, and each column is a dof of one node."""
         relation = self.relation
         rotation_rows = sum(row >= 3 for row in relation.rows)
         motions = {(v, side) for v, _, _, _, side, _ in self.terms}
@@ -167,21 +175,21 @@ class ResidualBlock:
             and rotation_rows in (0, 3)
             and not self.is_banded(0)
             and not self.has_spherical_joints
-            and motions == {(v, problem.MOVES_B) for v in self.columns}
+            and motions == {(v, problem_layout.MOVES_B) for v in self.columns}
             and len(motions) == len(self.terms)
         )
 
     @property
     def is_joint_space(self) -> bool:
-        """Whether the residual depends on a dof itself and on no frame."""
+        """Whether the residual depends directly on a joint value and not on frames."""
         return self.relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT)
 
     def is_banded(self, row: int) -> bool:
-        """Whether the rows have a band."""
+        """Whether a row has a band; this is the same for all rows of a block."""
         return self.relation.lower is not None or self.relation.upper is not None
 
     def band(self, row: int) -> tuple[float, float]:
-        """Return the lower and upper bound of a row; infinite where there is none."""
+        """Return the lower and upper bound of a row; infinite where there is no bound."""
         lower, upper = self.relation.lower, self.relation.upper
         return (-math.inf if lower is None else float(lower[row])), (math.inf if upper is None else float(upper[row]))
 
@@ -198,17 +206,15 @@ class ResidualBlock:
         relation = self.relation
         length_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
         angle_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
-        if (
-            relation.kind is RelationKind.JOINT_CONSTRAINT
-        ):  # scaled so that the most sensitive dof is within the tolerance
+        if relation.kind is RelationKind.JOINT_CONSTRAINT:
+            # scaled such that the error of the most sensitive dof is within the tolerance
             length_tolerance = self.weighted_relation.angle_tolerance * self.constraint_gradient * self.weights[0]
         if relation.kind in (RelationKind.LOOK_AT, RelationKind.SPHERICAL_JOINT) or (
             relation.kind is RelationKind.JOINT_VALUE and not self.is_length[0]
         ):
             length_tolerance = angle_tolerance
-        if (
-            relation.kind is RelationKind.COSINE and relation.lower is not None
-        ):  # the derivative of a cosine is the sine
+        if relation.kind is RelationKind.COSINE and relation.lower is not None:
+            # the derivative of the cosine by the angle is the negative sine
             sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
             angle_tolerance *= max(sine, self.weighted_relation.angle_tolerance)
         return length_tolerance**2, angle_tolerance**2
@@ -224,18 +230,18 @@ def _mass_in_node(tree: KinematicTree, link: str, position: Array) -> tuple[int,
     return node, X_node_link[:3, :3] @ position + X_node_link[:3, 3]
 
 
-def _with_whole_sphericals(tree: KinematicTree, used: set[int]) -> list[int]:
-    """Add all three columns of each spherical joint of which one is used."""
-    columns = set(used)
+def _complete_sphericals(tree: KinematicTree, used_v: set[int]) -> list[int]:
+    """Return the given entries of v, completed to all three entries of each spherical joint, in ascending order."""
+    columns = set(used_v)
     for _, v in tree.spherical_joints:
-        if used & {v, v + 1, v + 2}:
+        if used_v & {v, v + 1, v + 2}:
             columns |= {v, v + 1, v + 2}
     return sorted(columns)
 
 
 DUAL_MIN_RATIO, DUAL_MIN_COLUMNS = 2, 12
-"""Smallest ratio of columns to rows, and smallest number of columns, for the dual step, which is cheaper from there on.
-Measured on arms of 7 to 30 joints."""
+"""Smallest ratio of columns to rows, and smallest number of columns, at which the dual step is cheaper than the primal
+step. Measured on arms of 7 to 30 joints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,55 +249,56 @@ class StageLayout:
     """Form of the step of a stage.
 
     Attributes:
-        hard_rows: number of rows of the stages before it.
-        rows: number of rows of a dual step: those that depend on several columns, and one for each dependent column.
-        use_dual_form, use_primal_form: which step it takes; neither, if the stage has no rows.
+        hard_rows: number of rows of the earlier stages.
+        rows: number of rows of a dual step: rows that depend on several columns, and one for each dependent column.
+        uses_dual_form, uses_primal_form: form of the step; both are False if the stage has no rows.
         chain_block: block of a dual stage that is a serial chain with known second derivatives; -1 if there is none.
     """
 
     hard_rows: int
     rows: int
-    use_dual_form: bool
-    use_primal_form: bool
+    uses_dual_form: bool
+    uses_primal_form: bool
     chain_block: int
 
 
 def stage_layout(
-    stage: int, blocks: Sequence[ResidualBlock], members: Sequence[Sequence[int]], column_order: Sequence[int]
+    stage: int, blocks: Sequence[ResidualBlock], columns_by_block: Sequence[Sequence[int]], column_order: Sequence[int]
 ) -> StageLayout:
     """Choose the form of the step of a stage.
 
     Args:
-        members: columns of each block.
+        columns_by_block: columns of each block.
         column_order: position of each column in the order of elimination.
     """
-    columns = len(column_order)
+    column_count = len(column_order)
     hard_rows = sum(block.row_count for block in blocks if block.stage < stage)
     soft_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
-    wide_blocks = [b for b in soft_blocks if (blocks[b].row_count, len(members[b])) != (1, 1)]
-    rows = sum(blocks[b].row_count for b in wide_blocks) + min(hard_rows, columns)
-    use_dual_form = bool(soft_blocks) and columns >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
-    if use_dual_form and hard_rows == 0:  # legs that share only a body have a sparse matrix
-        use_dual_form = rows * rows * columns < _primal_work(wide_blocks, blocks, members, column_order)
-    chain = (
+    wide_blocks = [b for b in soft_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
+    rows = sum(blocks[b].row_count for b in wide_blocks) + min(hard_rows, column_count)
+    uses_dual_form = bool(soft_blocks) and column_count >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
+    if uses_dual_form and hard_rows == 0:
+        # the primal matrix may be sparse, for example if legs share nothing but a body
+        uses_dual_form = rows * rows * column_count < _primal_work(wide_blocks, blocks, columns_by_block, column_order)
+    chain_block = (
         wide_blocks[0]
-        if use_dual_form and hard_rows == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
+        if uses_dual_form and hard_rows == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
         else -1
     )
-    return StageLayout(hard_rows, rows, use_dual_form, bool(soft_blocks) and not use_dual_form, chain)
+    return StageLayout(hard_rows, rows, uses_dual_form, bool(soft_blocks) and not uses_dual_form, chain_block)
 
 
 def _primal_work(
-    blocks: Sequence[int],
-    all_blocks: Sequence[ResidualBlock],
-    members: Sequence[Sequence[int]],
+    block_indices: Sequence[int],
+    blocks: Sequence[ResidualBlock],
+    columns_by_block: Sequence[Sequence[int]],
     column_order: Sequence[int],
 ) -> int:
-    """Estimate twice the number of products to sum up the matrix of blocks and to solve with it."""
-    first = list(range(len(column_order)))  # first entry of each row of the matrix, in the order of elimination
-    for b in blocks:
-        smallest = min((column_order[k] for k in members[b]), default=0)
-        for k in members[b]:
-            first[column_order[k]] = min(first[column_order[k]], smallest)
-    sums = sum(all_blocks[b].row_count * len(members[b]) ** 2 for b in blocks)
-    return sums + sum((row - start) ** 2 for row, start in enumerate(first))
+    """Estimate twice the number of multiplications to assemble the matrix of blocks and to solve with it."""
+    first_entries = list(range(len(column_order)))  # column of the first entry of each row, in the order of elimination
+    for b in block_indices:
+        first_column = min((column_order[k] for k in columns_by_block[b]), default=0)
+        for k in columns_by_block[b]:
+            first_entries[column_order[k]] = min(first_entries[column_order[k]], first_column)
+    assembly_products = sum(blocks[b].row_count * len(columns_by_block[b]) ** 2 for b in block_indices)
+    return assembly_products + sum((row - start) ** 2 for row, start in enumerate(first_entries))

@@ -1,8 +1,8 @@
 """Euler angles: three successive rotations about coordinate axes, in all 24 conventions.
 
-`order` names the axes in the order of the angles. With axes="moving" each rotation is about an axis of the rotated body
-(intrinsic), with axes="fixed" about an axis of the outer frame (extrinsic): roll, pitch, yaw of URDF are order="xyz",
-axes="fixed". There is no default, since conventions differ between communities.
+`order` lists the axes in the order of the angles. With axes="moving" each rotation is about an axis of the rotated body
+(intrinsic), with axes="fixed" about an axis of the outer frame (extrinsic). Roll, pitch and yaw of URDF are
+order="xyz", axes="fixed". There is no default, since different communities use different conventions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mechanik.spatial.quaternion import _moving_angles, _moving_order
 
 _ELEMENTARY_ROTATIONS = (rotation.about_x, rotation.about_y, rotation.about_z)
 
-# Below this distance from gimbal lock the matrix does not separate the first and third angle.
-# It is also the largest error of treating the rotation as locked.
+# Below this sine or cosine of the middle angle the matrix does not determine the first and third angle separately.
+# Treating the rotation as locked then causes at most an error of this size.
 _LOCK_TOLERANCE = 1e-13
 
 
@@ -58,7 +58,7 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     full turns.
 
     At gimbal lock only a sum or difference of the outer angles is determined. The first of the moving rotations (the
-    last of the fixed ones) then takes its angle from `near`, or zero.
+    last of the fixed rotations) then has the angle of `near`, or zero without `near`.
 
     Args:
         R: (..., 3, 3).
@@ -80,35 +80,35 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     k = 3 - i - j
     M = np.asarray(R, dtype=np.float64)
     parity = 1.0 if (j - i) % 3 == 1 else -1.0
-    proper = third == i
-    if proper:
+    is_proper = third == i
+    if is_proper:
         sine, cosine = M[..., j, i], -parity * M[..., k, i]
     else:
         sine, cosine = -parity * M[..., j, k], M[..., k, k]
     norm = np.hypot(sine, cosine)
-    locked = norm < _LOCK_TOLERANCE
-    first = np.arctan2(sine, cosine)
+    is_locked = norm < _LOCK_TOLERANCE
+    first_angle = np.arctan2(sine, cosine)
     if near is None:
         preferred = None
-        first = np.where(locked, 0.0, first)
+        first_angle = np.where(is_locked, 0.0, first_angle)
     else:
         preferred = _moving_angles(np.asarray(near, dtype=np.float64), axes)
-        first = np.where(locked, preferred[..., 0], first)
+        first_angle = np.where(is_locked, preferred[..., 0], first_angle)
 
-    # The first rotation is removed before the third angle is read, so that both are consistent
-    # even if the first is badly determined.
-    cosine, sine = np.cos(first)[..., None], (parity * np.sin(first))[..., None]
+    # The first rotation is removed before the third angle is computed, so that both are consistent
+    # even if the first angle is ill-conditioned.
+    cosine, sine = np.cos(first_angle)[..., None], (parity * np.sin(first_angle))[..., None]
     row_j = cosine * M[..., j, :] + sine * M[..., k, :]
-    out = np.empty((*np.shape(first), 3))
-    out[..., 0] = first
-    if proper:
+    out = np.empty((*np.shape(first_angle), 3))
+    out[..., 0] = first_angle
+    if is_proper:
         out[..., 1] = np.arctan2(norm, M[..., i, i])
         out[..., 2] = np.arctan2(-parity * row_j[..., k], row_j[..., j])
     else:
         out[..., 1] = np.arctan2(parity * M[..., i, k], norm)
         out[..., 2] = np.arctan2(parity * row_j[..., i], row_j[..., j])
     if preferred is not None:
-        out = _nearest(out, preferred, np.asarray(locked), proper)
+        out = _nearest_equivalent(out, preferred, np.asarray(is_locked), is_proper)
     return _moving_angles(out, axes)
 
 
@@ -116,7 +116,7 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
     """Convert quaternions to Euler angles.
 
     Args:
-        wxyz: (..., 4), of any length but zero.
+        wxyz: (..., 4), of any norm except zero.
         order, axes, near: as in `euler_from_matrix`.
 
     Returns:
@@ -133,13 +133,13 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
     return euler_from_matrix(quaternion.to_matrix(wxyz), order=order, axes=axes, near=near)
 
 
-def _nearest(angles: Array, preferred: Array, locked: npt.NDArray[np.bool_], proper: bool) -> Array:
-    """Return the triple nearest to `preferred` of the two equivalent ones, shifted by full turns."""
+def _nearest_equivalent(angles: Array, preferred: Array, is_locked: npt.NDArray[np.bool_], is_proper: bool) -> Array:
+    """Return the equivalent triple nearest to `preferred`, over both branches and all full turns."""
     flipped = angles + np.pi
-    flipped[..., 1] = -angles[..., 1] if proper else np.pi - angles[..., 1]
+    flipped[..., 1] = -angles[..., 1] if is_proper else np.pi - angles[..., 1]
     angles, flipped = _add_full_turns(angles, preferred), _add_full_turns(flipped, preferred)
-    closer = ((flipped - preferred) ** 2).sum(axis=-1) < ((angles - preferred) ** 2).sum(axis=-1)
-    return np.where((closer & ~locked)[..., None], flipped, angles)
+    is_flipped_closer = ((flipped - preferred) ** 2).sum(axis=-1) < ((angles - preferred) ** 2).sum(axis=-1)
+    return np.where((is_flipped_closer & ~is_locked)[..., None], flipped, angles)
 
 
 def _add_full_turns(angles: Array, preferred: Array) -> Array:

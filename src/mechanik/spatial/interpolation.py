@@ -1,7 +1,7 @@
 """Interpolation of orientations and poses.
 
-The parameter `t` is 0 at the start and 1 at the end; values outside this range extrapolate. It has shape (...) and
-broadcasts against the batch axes of start and end: one start, one end and (n,) parameters give n results.
+The parameter `t` is 0 at the start and 1 at the end; values outside this range extrapolate. Its shape (...) broadcasts
+against the batch axes of start and end: n parameters between one start and one end give n results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
         t: (...), parameter.
 
     Returns:
-        (..., 4). At t = 0 it equals `wxyz0` bit by bit; at t = 1 it is the nearer of `wxyz1` and -wxyz1.
+        (..., 4). At t = 0 it is exactly `wxyz0`; at t = 1 it is `wxyz1` or -wxyz1, whichever is nearer to `wxyz0`.
 
     Example:
         >>> mk.spatial.interpolation.slerp([1, 0, 0, 0], [0, 1, 0, 0], 0.5).round(4)
@@ -35,12 +35,12 @@ def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
     wxyz0, wxyz1 = np.asarray(wxyz0, dtype=np.float64), np.asarray(wxyz1, dtype=np.float64)
     t = np.asarray(t, dtype=np.float64)
     wxyz1 = np.where((dot(wxyz0, wxyz1) < 0.0)[..., None], -wxyz1, wxyz1)
-    # With this sign the angle is at most pi/2, so the ratios below have no pole. arctan2 of difference and sum is
-    # exact for nearly equal quaternions; arccos of the dot product is not.
+    # With this sign the angle is at most pi/2, so the ratios below have no pole. For nearly equal quaternions,
+    # arctan2 of difference and sum is accurate, while arccos of the dot product is not.
     angle = 2.0 * np.arctan2(length(wxyz1 - wxyz0), length(wxyz1 + wxyz0))
-    ratio_at_angle = series.sine_ratio(angle)
-    start_weight = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / ratio_at_angle
-    end_weight = t * series.sine_ratio(t * angle) / ratio_at_angle
+    angle_ratio = series.sine_ratio(angle)
+    start_weight = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / angle_ratio
+    end_weight = t * series.sine_ratio(t * angle) / angle_ratio
     return start_weight[..., None] * wxyz0 + end_weight[..., None] * wxyz1
 
 
@@ -71,8 +71,8 @@ def poses(X0: ArrayLike, X1: ArrayLike, t: ArrayLike, *, path: Literal["straight
     Args:
         X0, X1: (..., 4, 4), start and end.
         t: (...), parameter.
-        path: "straight" moves the origin along a line and rotates about it; "screw" moves with a constant twist, so the
-            result does not depend on the choice of the origin in the body.
+        path: "straight": the origin moves along a line, and the body rotates about the origin. "screw": the body moves
+            with a constant twist, so the motion does not depend on the choice of the origin in the body.
 
     Returns:
         (..., 4, 4).

@@ -42,10 +42,10 @@ def make_pose(R: ArrayLike, p: ArrayLike) -> Array:
         array([1., 2., 3.])
     """
     M, p = np.asarray(R, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    batch = M.shape[:-2]
-    if batch != p.shape[:-1]:
-        batch = np.broadcast_shapes(batch, p.shape[:-1])
-    out = np.zeros((*batch, 4, 4))
+    batch_shape = M.shape[:-2]
+    if batch_shape != p.shape[:-1]:
+        batch_shape = np.broadcast_shapes(batch_shape, p.shape[:-1])
+    out = np.zeros((*batch_shape, 4, 4))
     out[..., :3, :3] = M
     out[..., :3, 3] = p
     out[..., 3, 3] = 1.0
@@ -74,7 +74,7 @@ def from_position_wxyz(p: ArrayLike, wxyz: ArrayLike) -> Array:
 
     Args:
         p: (..., 3).
-        wxyz: (..., 4), of any length but zero.
+        wxyz: (..., 4), of any norm except zero.
 
     Returns:
         (..., 4, 4).
@@ -145,8 +145,8 @@ def inverse(X: ArrayLike) -> Array:
 def apply(X: ArrayLike, points: ArrayLike) -> Array:
     """Transform points from frame b of X_a_b to frame a.
 
-    Batch axes broadcast: a single pose transforms (n, 3) points; m poses transform (m, 3) points, a point for each
-    pose, and need a new axis, X[:, None], to transform n points each.
+    Batch axes broadcast: a single pose transforms n points, (n, 3); m poses transform m points, (m, 3), one point for
+    each pose. To transform n points by each of m poses, add an axis: X[:, None].
 
     Args:
         X: (..., 4, 4).
@@ -196,19 +196,19 @@ def is_pose(X: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
         False
     """
     M = np.asarray(X, dtype=np.float64)
-    row = np.abs(M[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(axis=-1) <= tolerance
-    return is_rotation(M[..., :3, :3], tolerance) & row & np.isfinite(M).all(axis=(-1, -2))
+    is_last_row_valid = np.abs(M[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(axis=-1) <= tolerance
+    return is_rotation(M[..., :3, :3], tolerance) & is_last_row_valid & np.isfinite(M).all(axis=(-1, -2))
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Pose:
     """A pose as an immutable value: position and orientation, validated and normalized, with read-only arrays.
 
-    Of the quaternions q and -q the one with w >= 0 is stored, so equal orientations compare equal.
+    The quaternion is stored with w >= 0 (q and -q are the same rotation), so equal orientations compare equal.
 
     Args:
         position: (3,), in the unit of the caller.
-        wxyz: quaternion (4,), of any length but zero.
+        wxyz: quaternion (4,), of any norm except zero.
 
     Attributes:
         position: (3,), in the outer frame.
@@ -231,7 +231,7 @@ class Pose:
     def __init__(self, position: ArrayLike = (0.0, 0.0, 0.0), wxyz: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
         p = _as_finite_array(position, (3,), "position of a pose")
         q = quaternion.canonical(quaternion.normalize(_as_finite_array(wxyz, (4,), "wxyz of a pose")))
-        # Adding zero copies, and turns the -0 of a changed sign to 0.
+        # Adding zero copies the arrays and converts -0 to 0.
         p, q = p + 0.0, q + 0.0
         p.flags.writeable = q.flags.writeable = False
         object.__setattr__(self, "position", p)
@@ -244,7 +244,7 @@ class Pose:
 
     @staticmethod
     def from_matrix(X: ArrayLike) -> Pose:
-        """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and as `as_pose_matrix`."""
+        """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and the errors of `as_pose_matrix`."""
         M = as_pose_matrix(X)
         if M.ndim != 2:
             raise ShapeError(f"a Pose is a single pose of shape (4, 4), not a batch of shape {M.shape}")
@@ -265,7 +265,7 @@ class Pose:
         return apply(self.matrix, points)
 
     def isclose(self, other_pose: Pose, tolerance: float = 1e-9) -> bool:
-        """Return whether positions (length) and orientations (rad) differ by at most `tolerance`."""
+        """Return whether positions (in their unit) and orientations (rad) differ by at most `tolerance`."""
         distance = np.linalg.norm(self.position - other_pose.position)
         return bool(distance <= tolerance and quaternion.angle_between(self.wxyz, other_pose.wxyz) <= tolerance)
 
@@ -283,20 +283,20 @@ class Pose:
     def __eq__(self, other_pose: object) -> bool:
         if not isinstance(other_pose, Pose):
             return NotImplemented
-        return self._numbers() == other_pose._numbers()
+        return self._components() == other_pose._components()
 
     def __hash__(self) -> int:
-        return hash(self._numbers())
+        return hash(self._components())
 
     def __repr__(self) -> str:
-        p, q = (", ".join(f"{x:.6g}" for x in part.tolist()) for part in (self.position, self.wxyz))
+        p, q = (", ".join(f"{x:.6g}" for x in array.tolist()) for array in (self.position, self.wxyz))
         return f"Pose(position=[{p}], wxyz=[{q}])"
 
     def __reduce__(self) -> tuple[type[Pose], tuple[Array, Array]]:
-        # Through the constructor, since a pickled array loses its read-only flag.
+        # Unpickling calls the constructor, since a pickled array loses its read-only flag.
         return Pose, (self.position, self.wxyz)
 
-    def _numbers(self) -> tuple[float, ...]:
+    def _components(self) -> tuple[float, ...]:
         return (*self.position.tolist(), *self.wxyz.tolist())
 
 
@@ -306,13 +306,14 @@ def as_pose_matrix(pose: Pose | ArrayLike, what: str = "pose", *, tolerance: flo
     Args:
         pose: a `Pose`, or (..., 4, 4).
         what: subject of error messages.
-        tolerance: largest error of an entry of R^T R; the default accepts matrices that were once float32.
+        tolerance: largest error of an entry of R^T R and of the last row; the default accepts matrices that were
+            converted from float32.
 
     Returns:
         (..., 4, 4), float64.
 
     Raises:
-        ShapeError: it is not an array of shape (..., 4, 4).
+        ShapeError: the argument is not an array of shape (..., 4, 4).
         NotFinite: a number is not finite.
         NotARotation: the rotation or the last row is invalid.
 

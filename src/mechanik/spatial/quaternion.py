@@ -15,9 +15,10 @@ from mechanik.spatial import series
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import components, cross, dot, length, unit
 
-# A smaller w is rounding, and the angle is pi: rounding errors of a matrix are about 2e-15 rad.
-_HALF_TURN = 1e-15
-_NOT_ROUNDING = 3e-8
+# A smaller |w| is a rounding error, and the angle counts as pi: rounding errors of a matrix are about 2e-15 rad.
+_HALF_TURN_TOLERANCE = 1e-15
+# A smaller component of the axis of a rotation by pi counts as zero.
+_ZERO_COMPONENT = 3e-8
 
 
 def identity() -> Array:
@@ -26,7 +27,7 @@ def identity() -> Array:
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the product a b, (..., 4): the rotation `b` followed by `a`, as with matrices.
+    """Return the product a b, (..., 4): the rotation `b` followed by the rotation `a`, as for matrices.
 
     Example:
         >>> mk.spatial.quaternion.multiply([0, 1, 0, 0], [0, 0, 1, 0])
@@ -57,7 +58,7 @@ def conjugate(wxyz: ArrayLike) -> Array:
 
 
 def normalize(wxyz: ArrayLike) -> Array:
-    """Scale quaternions (..., 4) to unit length; unit quaternions are returned bit by bit.
+    """Scale quaternions (..., 4) to unit norm; unit quaternions are returned unchanged.
 
     Raises:
         NotARotation: a quaternion is zero.
@@ -68,13 +69,13 @@ def normalize(wxyz: ArrayLike) -> Array:
     """
     wxyz = np.asarray(wxyz, dtype=np.float64)
     scaled = unit(wxyz, "a quaternion")
-    # Normalizing again would change the last bit, and a stored rotation must be read back unchanged.
+    # Normalizing a unit quaternion could change its last bit, but saving and loading must not change a rotation.
     is_unit = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
     return np.where(is_unit[..., None], wxyz, scaled)
 
 
 def canonical(wxyz: ArrayLike) -> Array:
-    """Return the canonical one of q and -q, (..., 4): w >= 0; at w = 0 the first nonzero component is positive.
+    """Return q or -q, (..., 4), whichever is canonical: w >= 0; at w = 0 the first nonzero component is positive.
 
     Example:
         >>> mk.spatial.quaternion.canonical([-0.6, -0.8, 0, 0]) + 0.0
@@ -82,18 +83,18 @@ def canonical(wxyz: ArrayLike) -> Array:
     """
     wxyz = np.asarray(wxyz, dtype=np.float64)
     w = wxyz[..., 0]
-    if w.ndim == 0 and abs(w) > _HALF_TURN:
+    if w.ndim == 0 and abs(w) > _HALF_TURN_TOLERANCE:
         return wxyz * (1.0 if w > 0.0 else -1.0)
-    flip = w < 0.0
-    half_turn = np.abs(w) <= _HALF_TURN
-    if not half_turn.any():
-        return np.where(flip[..., None], -wxyz, wxyz)
+    must_flip = w < 0.0
+    is_half_turn = np.abs(w) <= _HALF_TURN_TOLERANCE
+    if not is_half_turn.any():
+        return np.where(must_flip[..., None], -wxyz, wxyz)
     vector = wxyz[..., 1:]
-    # A small component may be rounding and must not decide the sign.
-    first_nonzero = np.argmax(np.abs(vector) > _NOT_ROUNDING, axis=-1)
-    negative = np.take_along_axis(vector, first_nonzero[..., None], axis=-1)[..., 0] < 0.0
-    flip = np.where(half_turn, negative, flip)
-    out = np.where(flip[..., None], -wxyz, wxyz)
+    # A small component may be a rounding error and must not determine the sign.
+    first_nonzero = np.argmax(np.abs(vector) > _ZERO_COMPONENT, axis=-1)
+    is_negative = np.take_along_axis(vector, first_nonzero[..., None], axis=-1)[..., 0] < 0.0
+    must_flip = np.where(is_half_turn, is_negative, must_flip)
+    out = np.where(must_flip[..., None], -wxyz, wxyz)
     out[..., 0] = np.maximum(out[..., 0], 0.0)
     return out
 
@@ -120,8 +121,8 @@ def from_matrix(R: ArrayLike) -> Array:
     """
     M = np.asarray(R, dtype=np.float64)
     xx, xy, xz, yx, yy, yz, zx, zy, zz = components(M.reshape(*M.shape[:-2], 9))
-    # 4 q q^T is linear in R. All its rows are parallel to q; the row with the largest
-    # diagonal entry has a norm of at least two, so it does not cancel at any angle.
+    # 4 q q^T is linear in R. All its rows are parallel to q. The row with the largest
+    # diagonal entry has a norm of at least two, so there is no cancellation at any angle.
     outer = np.empty((*M.shape[:-2], 4, 4))
     outer[..., 0, 0] = 1.0 + xx + yy + zz
     outer[..., 1, 1] = 1.0 + xx - yy - zz
@@ -133,13 +134,17 @@ def from_matrix(R: ArrayLike) -> Array:
     outer[..., 1, 2] = outer[..., 2, 1] = yx + xy
     outer[..., 1, 3] = outer[..., 3, 1] = xz + zx
     outer[..., 2, 3] = outer[..., 3, 2] = zy + yz
-    best = np.argmax(np.einsum("...ii->...i", outer), axis=-1)
-    row = outer[best] if M.ndim == 2 else np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
+    largest_row = np.argmax(np.einsum("...ii->...i", outer), axis=-1)
+    row = (
+        outer[largest_row]
+        if M.ndim == 2
+        else np.take_along_axis(outer, largest_row[..., None, None], axis=-2)[..., 0, :]
+    )
     return canonical(row / length(row)[..., None])
 
 
 def to_matrix(wxyz: ArrayLike) -> Array:
-    """Convert quaternions (..., 4), of any length but zero, to rotation matrices (..., 3, 3).
+    """Convert quaternions (..., 4), of any norm except zero, to rotation matrices (..., 3, 3).
 
     Example:
         >>> np.diag(mk.spatial.quaternion.to_matrix([0, 1, 0, 0]))
@@ -166,17 +171,17 @@ def to_matrix(wxyz: ArrayLike) -> Array:
 
 
 def exp(w: ArrayLike) -> Array:
-    """Convert rotation vectors (..., 3), rad, to unit quaternions (..., 4); beyond an angle of pi, w is negative.
+    """Convert rotation vectors (..., 3), rad, to unit quaternions (..., 4); for angles above pi, w is negative.
 
     Example:
         >>> mk.spatial.quaternion.exp([np.pi, 0, 0]).round(6)
         array([0., 1., 0., 0.])
     """
     w = np.asarray(w, dtype=np.float64)
-    half = 0.5 * length(w)
+    half_angle = 0.5 * length(w)
     out = np.empty((*w.shape[:-1], 4))
-    out[..., 0] = np.cos(half)
-    out[..., 1:] = (0.5 * series.sine_ratio(half))[..., None] * w
+    out[..., 0] = np.cos(half_angle)
+    out[..., 1:] = (0.5 * series.sine_ratio(half_angle))[..., None] * w
     return out
 
 
@@ -192,14 +197,14 @@ def log(wxyz: ArrayLike) -> Array:
     wxyz = canonical(wxyz)
     w, vector = wxyz[..., 0], wxyz[..., 1:]
     sine = length(vector)
-    zero = sine == 0.0
-    # If the sine underflows, the vector is below 1e-154 and the angle is 2 |vector| / w.
-    ratio = np.where(zero, 2.0, 2.0 * np.arctan2(sine, w)) / np.where(zero, w, sine)
+    is_zero = sine == 0.0
+    # If the sine underflows, the vector is shorter than 1e-154 and the angle is 2 |vector| / w.
+    ratio = np.where(is_zero, 2.0, 2.0 * np.arctan2(sine, w)) / np.where(is_zero, w, sine)
     return ratio[..., None] * vector
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """Convert axes (..., 3), of any length but zero, and angles (...), rad, to canonical quaternions (..., 4).
+    """Convert axes (..., 3), of any length except zero, and angles (...), rad, to canonical quaternions (..., 4).
 
     Raises:
         NotARotation: an axis is zero.
@@ -209,10 +214,10 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
         array([0.7071, 0.    , 0.    , 0.7071])
     """
     axis = unit(np.asarray(axis, dtype=np.float64), "a rotation axis")
-    half = 0.5 * np.asarray(angle, dtype=np.float64)
-    vector = np.sin(half)[..., None] * axis
+    half_angle = 0.5 * np.asarray(angle, dtype=np.float64)
+    vector = np.sin(half_angle)[..., None] * axis
     out = np.empty((*vector.shape[:-1], 4))
-    out[..., 0] = np.cos(half)
+    out[..., 0] = np.cos(half_angle)
     out[..., 1:] = vector
     return canonical(out)
 
@@ -231,10 +236,10 @@ def to_axis_angle(wxyz: ArrayLike) -> tuple[Array, Array]:
 
 
 def axis_and_angle(w: ArrayLike) -> tuple[Array, Array]:
-    """Split rotation vectors (..., 3) into unit axes (..., 3) and angles (...), rad; zero has axis x."""
+    """Split rotation vectors (..., 3) into unit axes (..., 3) and angles (...), rad; the axis of zero is x."""
     w = np.asarray(w, dtype=np.float64)
-    zero = (w == 0.0).all(axis=-1)
-    axis = unit(np.where(zero[..., None], [1.0, 0.0, 0.0], w), "a rotation vector")
+    is_zero = (w == 0.0).all(axis=-1)
+    axis = unit(np.where(is_zero[..., None], [1.0, 0.0, 0.0], w), "a rotation vector")
     return axis, dot(axis, w)
 
 
@@ -246,8 +251,8 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
         3.1416
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    # Kahan's form: the difference of close quaternions is exact, while arccos of their dot
-    # product loses half of the digits.
+    # Kahan's formula: the difference of nearly equal quaternions is exact, while arccos of their
+    # dot product loses half of the digits.
     difference, total = length(a - b), length(a + b)
     return 4.0 * np.arctan2(np.minimum(difference, total), np.maximum(difference, total))
 
@@ -283,7 +288,7 @@ def from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
 
 
 def _moving_angles(angles: Array, axes: str) -> Array:
-    """Reverse the angles for fixed axes, which are moving axes in reverse order; its own inverse."""
+    """Convert angles about fixed axes to angles about moving axes, and back: the order is reversed."""
     return angles if axes == "moving" else angles[..., ::-1]
 
 

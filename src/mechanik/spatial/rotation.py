@@ -30,7 +30,7 @@ def hat(v: ArrayLike) -> Array:
 
 
 def vee(S: ArrayLike) -> Array:
-    """Convert skew matrices (..., 3, 3) to vectors (..., 3), the inverse of `hat`; only three entries are read.
+    """Convert skew matrices (..., 3, 3) to vectors (..., 3), the inverse of `hat`; only three entries are used.
 
     Example:
         >>> mk.spatial.rotation.vee(mk.spatial.rotation.hat([1, 2, 3]))
@@ -65,7 +65,7 @@ def log(R: ArrayLike) -> Array:
         >>> mk.spatial.rotation.log(mk.spatial.rotation.exp([0.1, 0.2, 0.3])).round(6)
         array([0.1, 0.2, 0.3])
     """
-    # The quaternion is as well conditioned at pi as at zero.
+    # The logarithm of a quaternion is well conditioned at all angles, also near pi.
     return quaternion.log(quaternion.from_matrix(R))
 
 
@@ -78,7 +78,7 @@ def left_jacobian(w: ArrayLike) -> Array:
     """
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
-    return _rodrigues_form(w, series.cosine_ratio(angle), series.cubic_rest(angle))
+    return _rodrigues_form(w, series.cosine_ratio(angle), series.cubic_remainder(angle))
 
 
 def right_jacobian(w: ArrayLike) -> Array:
@@ -90,7 +90,7 @@ def left_jacobian_inverse(w: ArrayLike) -> Array:
     """Return the inverse of `left_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
-    return _rodrigues_form(w, np.full_like(angle, -0.5), series.cotangent_rest(angle))
+    return _rodrigues_form(w, np.full_like(angle, -0.5), series.cotangent_remainder(angle))
 
 
 def right_jacobian_inverse(w: ArrayLike) -> Array:
@@ -99,7 +99,7 @@ def right_jacobian_inverse(w: ArrayLike) -> Array:
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """Convert axes (..., 3), of any length but zero, and angles (...), rad, to rotation matrices (..., 3, 3).
+    """Convert axes (..., 3), of any length except zero, and angles (...), rad, to rotation matrices (..., 3, 3).
 
     Raises:
         NotARotation: an axis is zero.
@@ -110,8 +110,8 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
     """
     axis = unit(np.asarray(axis, dtype=np.float64), "a rotation axis")
     angle = np.asarray(angle, dtype=np.float64)
-    half = np.sin(0.5 * angle)
-    return _rodrigues_form(axis, np.sin(angle), 2.0 * half * half)
+    half_sine = np.sin(0.5 * angle)
+    return _rodrigues_form(axis, np.sin(angle), 2.0 * half_sine * half_sine)
 
 
 def to_axis_angle(R: ArrayLike) -> tuple[Array, Array]:
@@ -130,10 +130,10 @@ def to_axis_angle(R: ArrayLike) -> tuple[Array, Array]:
 def between(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the smallest rotation that rotates direction `a` onto direction `b`.
 
-    For opposite directions the axis is not unique; an axis perpendicular to both is chosen.
+    For opposite directions the axis is not unique; one of the axes perpendicular to both is used.
 
     Args:
-        a, b: (..., 3), of any length but zero.
+        a, b: (..., 3), of any length except zero.
 
     Returns:
         (..., 3, 3).
@@ -148,20 +148,20 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
     a = unit(np.asarray(a, dtype=np.float64), "vector a")
     b = unit(np.asarray(b, dtype=np.float64), "vector b")
     cosine = dot(a, b)
-    obtuse = cosine < 0.0
-    # The closed form divides by 1 + cos. An obtuse angle is therefore composed of the acute
-    # angle from `a` to -b and a rotation by pi about the same axis.
-    target = np.where(obtuse[..., None], -b, b)
-    acute = _rodrigues_form(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
-    if not obtuse.any():
-        return acute
-    # a x (a + b) equals a x b, but for nearly opposite directions the sum is exact, so the axis
-    # is perpendicular to both to the last digit. Below 1e-14 it is rounding, and any axis fits.
+    is_obtuse = cosine < 0.0
+    # The closed form divides by 1 + cos. So a rotation by an obtuse angle is composed of the
+    # acute rotation from `a` to -b and a rotation by pi about the same axis.
+    target = np.where(is_obtuse[..., None], -b, b)
+    R_acute = _rodrigues_form(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
+    if not is_obtuse.any():
+        return R_acute
+    # a x (a + b) equals a x b, but for nearly opposite directions a + b has no rounding error, so the
+    # axis is accurate. Below 1e-14 the axis is only a rounding error, and any perpendicular axis is valid.
     axis = cross(a, a + b)
     axis = np.where((length(axis) < 1e-14)[..., None], _perpendicular(b), axis)
     axis = unit(axis, "the axis between directions")
-    half_turn = 2.0 * axis[..., :, None] * axis[..., None, :] - np.eye(3)
-    return np.where(obtuse[..., None, None], half_turn @ acute, acute)
+    R_half_turn = 2.0 * axis[..., :, None] * axis[..., None, :] - np.eye(3)
+    return np.where(is_obtuse[..., None, None], R_half_turn @ R_acute, R_acute)
 
 
 def about_x(angle: ArrayLike) -> Array:
@@ -192,7 +192,7 @@ def nearest(M: ArrayLike) -> Array:
         array([1., 1., 1.])
     """
     U, _, Vt = np.linalg.svd(np.asarray(M, dtype=np.float64))
-    # A reflection is changed to a rotation at the least cost: along the smallest singular value.
+    # The direction of the smallest singular value is reversed if U Vt is a reflection: the smallest change.
     U[..., :, 2] *= np.where(np.linalg.det(U @ Vt) < 0.0, -1.0, 1.0)[..., None]
     return U @ Vt
 
@@ -210,15 +210,15 @@ def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
     """
     M = np.asarray(R, dtype=np.float64)
     if M.ndim == 2:
-        return np.asarray(_is_one_rotation(M.ravel().tolist(), tolerance))
+        return np.asarray(_is_single_rotation(M.ravel().tolist(), tolerance))
     with np.errstate(invalid="ignore", over="ignore"):
         deviation = np.abs(np.swapaxes(M, -1, -2) @ M - np.eye(3)).max(axis=(-1, -2))
         is_reflection = dot(cross(M[..., 0], M[..., 1]), M[..., 2]) < 0.0
         return np.asarray(deviation <= tolerance) & ~np.asarray(is_reflection)
 
 
-def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
-    """Evaluate `is_rotation` with plain floats, which is much faster for a single matrix; NaN fails every test."""
+def _is_single_rotation(entries: list[float], tolerance: float) -> bool:
+    """Evaluate `is_rotation` with Python floats, which is much faster for a single matrix; False for NaN."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = entries
     products = (
         xx * xx + yx * yx + zx * zx - 1.0,
@@ -233,7 +233,7 @@ def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
 
 
 def _rodrigues_form(w: Array, first: Array, second: Array) -> Array:
-    """Return 1 + first * hat(w) + second * hat(w)^2, the form of all matrices of this module."""
+    """Return I + first * hat(w) + second * hat(w)^2 (Rodrigues' formula), (..., 3, 3)."""
     x, y, z = components(w)
     fx, fy, fz = first * x, first * y, first * z
     sx, sy, sz = second * x, second * y, second * z
@@ -260,11 +260,11 @@ def _elementary_rotation(angle: ArrayLike, i: int, j: int) -> Array:
     out[..., 3 - i - j, 3 - i - j] = 1.0
     out[..., i, i] = out[..., j, j] = cosine
     out[..., j, i] = sine
-    out[..., i, j] = 0.0 - sine  # a plain minus would give -0 in the identity
+    out[..., i, j] = 0.0 - sine  # -sine would be -0 in the identity
     return out
 
 
 def _perpendicular(v: Array) -> Array:
     """Return vectors (..., 3) perpendicular to unit `v`, with a norm well above zero."""
-    smallest = np.argmin(np.abs(v), axis=-1)
-    return cross(v, np.eye(3)[smallest])
+    smallest_axis = np.argmin(np.abs(v), axis=-1)
+    return cross(v, np.eye(3)[smallest_axis])

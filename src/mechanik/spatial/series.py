@@ -1,7 +1,7 @@
-"""Functions of an angle that are smooth at zero although their closed forms cancel there.
+"""Functions of an angle that are smooth at zero, although their closed forms suffer from cancellation near zero.
 
-Below 1 rad the Taylor series is summed; above it the closed form loses at most two of sixteen digits. Every function
-maps angles (...), rad, of either sign, to (...).
+Below 1 rad the Taylor series is summed; above 1 rad the closed form loses at most two of sixteen digits. Every function
+maps angles (...), rad, positive or negative, to (...).
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ def sine_ratio(angle: Array) -> Array:
     """Return sin(t) / t, which is 1 at zero."""
     if angle.ndim == 0:
         return np.sin(angle) / angle if angle else np.ones_like(angle)
-    safe = np.where(angle == 0.0, 1.0, angle)
-    return np.where(angle == 0.0, 1.0, np.sin(safe) / safe)
+    nonzero_angle = np.where(angle == 0.0, 1.0, angle)
+    return np.where(angle == 0.0, 1.0, np.sin(nonzero_angle) / nonzero_angle)
 
 
 def cosine_ratio(angle: Array) -> Array:
     """Return (1 - cos(t)) / t^2, which is 1/2 at zero."""
-    # The half-angle form does not cancel, so it needs no series.
-    half = sine_ratio(0.5 * angle)
-    return 0.5 * half * half
+    # The formula with the half angle has no cancellation, so it needs no series.
+    half_ratio = sine_ratio(0.5 * angle)
+    return 0.5 * half_ratio * half_ratio
 
 
-def _alternating(first: int) -> tuple[float, ...]:
+def _alternating_coefficients(first_factorial: int) -> tuple[float, ...]:
     """Return the coefficients of 1/n! - x/(n+2)! + x^2/(n+4)! - ...; nine terms reach 1e-18 at x = 1."""
-    return tuple((-1) ** k / factorial(2 * k + first) for k in range(9))
+    return tuple((-1) ** k / factorial(2 * k + first_factorial) for k in range(9))
 
 
-_CUBIC = _alternating(3)
-_QUARTIC = _alternating(4)
-_QUINTIC = _alternating(5)
+_CUBIC_COEFFICIENTS = _alternating_coefficients(3)
+_QUARTIC_COEFFICIENTS = _alternating_coefficients(4)
+_QUINTIC_COEFFICIENTS = _alternating_coefficients(5)
 
-# |B_2k| / (2k)! with the Bernoulli numbers B_2 .. B_24; each is a fortieth of its predecessor.
-_BERNOULLI = (
+# Absolute values of the Bernoulli numbers B_2 .. B_24. The coefficients |B_2k| / (2k)! decrease by a factor of 40.
+_BERNOULLI_NUMBERS = (
     1 / 6, 1 / 30, 1 / 42, 1 / 30, 5 / 66, 691 / 2730,
     7 / 6, 3617 / 510, 43867 / 798, 174611 / 330, 854513 / 138, 236364091 / 2730,
 )  # fmt: skip
-_COTANGENT = tuple(b / factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
+_COTANGENT_COEFFICIENTS = tuple(number / factorial(2 * k + 2) for k, number in enumerate(_BERNOULLI_NUMBERS))
 
 
-def cubic_rest(angle: Array) -> Array:
+def cubic_remainder(angle: Array) -> Array:
     """Return (t - sin(t)) / t^3, which is 1/6 at zero."""
-    return _series_or_closed_form(angle, _CUBIC, lambda t: (t - np.sin(t)) / t**3)
+    return _series_or_closed_form(angle, _CUBIC_COEFFICIENTS, lambda t: (t - np.sin(t)) / t**3)
 
 
-def quartic_rest(angle: Array) -> Array:
+def quartic_remainder(angle: Array) -> Array:
     """Return (cos(t) - 1 + t^2/2) / t^4, which is 1/24 at zero."""
-    return _series_or_closed_form(angle, _QUARTIC, lambda t: (np.cos(t) - 1.0 + 0.5 * t * t) / t**4)
+    return _series_or_closed_form(angle, _QUARTIC_COEFFICIENTS, lambda t: (np.cos(t) - 1.0 + 0.5 * t * t) / t**4)
 
 
-def quintic_rest(angle: Array) -> Array:
+def quintic_remainder(angle: Array) -> Array:
     """Return (sin(t) - t + t^3/6) / t^5, which is 1/120 at zero."""
-    return _series_or_closed_form(angle, _QUINTIC, lambda t: (np.sin(t) - t + t**3 / 6.0) / t**5)
+    return _series_or_closed_form(angle, _QUINTIC_COEFFICIENTS, lambda t: (np.sin(t) - t + t**3 / 6.0) / t**5)
 
 
-def cotangent_rest(angle: Array) -> Array:
+def cotangent_remainder(angle: Array) -> Array:
     """Return (1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has a pole at 2 pi."""
-    return _series_or_closed_form(angle, _COTANGENT, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
+    return _series_or_closed_form(angle, _COTANGENT_COEFFICIENTS, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
 
 
 def _series_or_closed_form(
@@ -71,10 +71,10 @@ def _series_or_closed_form(
 ) -> Array:
     if angle.ndim == 0:
         return _evaluate_series(angle, coefficients) if abs(angle) < 1.0 else closed_form(angle)
-    small = np.abs(angle) < 1.0
-    # Each form gets only angles in its range, so neither warns nor overflows.
-    series = _evaluate_series(np.where(small, angle, 0.0), coefficients)
-    return np.where(small, series, closed_form(np.where(small, 1.0, angle)))
+    is_small = np.abs(angle) < 1.0
+    # Each formula is evaluated only for angles in its range, which prevents warnings and overflows.
+    series = _evaluate_series(np.where(is_small, angle, 0.0), coefficients)
+    return np.where(is_small, series, closed_form(np.where(is_small, 1.0, angle)))
 
 
 def _evaluate_series(angle: Array, coefficients: tuple[float, ...]) -> Array:

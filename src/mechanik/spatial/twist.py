@@ -1,4 +1,7 @@
-"""Rigid motions, SE(3), (..., 4, 4), and twists, (..., 6), as (linear, angular)."""
+"""Exponential and logarithm, adjoints and Jacobians of rigid motions, SE(3), (..., 4, 4), and twists, (..., 6).
+
+Twists are (linear, angular).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def hat(twist: ArrayLike) -> Array:
 
 
 def vee(S: ArrayLike) -> Array:
-    """Convert matrices (..., 4, 4) of `hat` back to twists (..., 6).
+    """Convert matrices (..., 4, 4) to twists (..., 6), the inverse of `hat`.
 
     Example:
         >>> mk.spatial.twist.vee(mk.spatial.twist.hat([1, 2, 3, 4, 5, 6]))
@@ -35,7 +38,7 @@ def vee(S: ArrayLike) -> Array:
 
 
 def exp(twist: ArrayLike) -> Array:
-    """Return the motions (..., 4, 4) along constant twists (..., 6) for a unit of time.
+    """Return the motions (..., 4, 4) with constant twists (..., 6) during a unit of time.
 
     Example:
         >>> mk.spatial.twist.exp([1, 2, 3, 0, 0, 0])[:3, 3]
@@ -124,9 +127,9 @@ def _coupling(twist: Array) -> Array:
     """
     angle = length(twist[..., 3:])
     V, W = rotation.hat(twist[..., :3]), rotation.hat(twist[..., 3:])
-    cubic = series.cubic_rest(angle)[..., None, None]
-    quartic = series.quartic_rest(angle)[..., None, None]
-    quintic = series.quintic_rest(angle)[..., None, None]
+    cubic = series.cubic_remainder(angle)[..., None, None]
+    quartic = series.quartic_remainder(angle)[..., None, None]
+    quintic = series.quintic_remainder(angle)[..., None, None]
     WV, VW = W @ V, V @ W
     WVW = WV @ W
     return (

@@ -1,7 +1,7 @@
 """Norms, unit vectors and products of vectors along the last axis.
 
-`np.cross` and `np.linalg.norm` cost several times the arithmetic for a single vector, and plain norms underflow for
-short vectors that `unit` must handle.
+For a single vector `np.cross` and `np.linalg.norm` take several times as long as the arithmetic. The square of a short
+vector underflows, so `unit` scales the vector first.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mechanik.spatial.array import Array
 
 
 def components(v: Array) -> list[Any]:
-    """Return the components along the last axis, (...) each; plain floats for a single vector."""
-    # Arithmetic on plain floats is several times faster than on arrays without axes.
+    """Return the components along the last axis, (...) each; Python floats for a single vector."""
+    # Arithmetic with Python floats is several times faster than with arrays of zero dimensions.
     return v.tolist() if v.ndim == 1 else [v[..., i] for i in range(v.shape[-1])]
 
 
@@ -50,10 +50,10 @@ def rotate_vector(R: Array, v: Array) -> Array:
 
 
 def unit(v: Array, label: str) -> Array:
-    """Scale vectors to unit length; a zero vector raises `NotARotation` with `label` as its subject."""
-    # Dividing by the largest component first avoids that 1e-200 squares to zero.
+    """Scale vectors to unit length; raises `NotARotation` for a zero vector, with `label` as the subject."""
+    # Division by the largest component prevents an underflow of squares, such as that of 1e-200.
     largest = np.abs(v).max(axis=-1, keepdims=True)
     if (largest == 0.0).any():
         raise NotARotation(f"{label} is zero, so it has no direction")
-    scaled = v / largest
-    return scaled / length(scaled)[..., None]
+    scaled_vector = v / largest
+    return scaled_vector / length(scaled_vector)[..., None]

@@ -1,12 +1,12 @@
 """Execution tiers of the kernels: prebuilt machine code, JIT-compiled machine code from a cache, or plain Python.
 
-`kernel_module("forward")` has the functions of a kernel module as attributes. By default each call runs in the best
+`kernel_module("forward")` has the functions of a kernel module as attributes. By default each call runs in the fastest
 tier that is ready, and never waits for a compiler:
 
 - `prebuilt`: machine code from the installed wheel;
 - `jit`: machine code that Numba compiled on this machine, from the cache on disk;
-- `plain`: the sources as Python, a few hundred times slower, but available at once. Meanwhile processes in the
-  background compile into the cache, and the machine code replaces plain Python when it is ready.
+- `plain`: the sources as Python, a few hundred times slower, but available immediately. Meanwhile background processes
+  compile the kernels into the cache. The machine code replaces plain Python when it is ready.
 """
 
 from mechanik.tiers.compile_progress import CompileMonitor

@@ -1,6 +1,6 @@
-"""Availability of compiled kernels: whether Numba can compile here, and the prebuilt kernels of the wheel.
+"""Availability of compiled kernels: whether this process can compile with Numba, and the prebuilt kernels of the wheel.
 
-Prebuilt kernels are the extension module `mechanik._kernels`, which `kernel_build` makes.
+Prebuilt kernels are in the extension module `mechanik._kernels`, which `kernel_build` creates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mechanik.errors import KernelsUnavailable
 from mechanik.tiers.kernel_sources import source_stamp
 
 POLL_SECONDS = 0.1
-"""s; interval at which programs check whether machine code is ready."""
+"""Interval at which a program checks whether machine code is ready, s."""
 SERVICE_ENDED = "the processes that compile kernels were ended"
 NUMBA_MISSING = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
 
@@ -33,18 +33,18 @@ def numba_version() -> str | None:
 
 
 def can_compile() -> bool:
-    """Whether Numba is installed and enabled, and a Python interpreter can run it in the background."""
-    return why_not_compilable() is None
+    """Return whether Numba is installed and enabled, and a Python interpreter can run it in the background."""
+    return reason_not_compilable() is None
 
 
-def why_not_compilable() -> str | None:
+def reason_not_compilable() -> str | None:
     """Return the reason why this process cannot compile kernels; None if it can."""
     if numba_version() is None:
         return NUMBA_MISSING
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return "NUMBA_DISABLE_JIT is set, so Numba compiles nothing: unset it"
-    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program is its own executable, not a Python
-        return "there is no Python interpreter that could compile in the background"
+        return "NUMBA_DISABLE_JIT is set, so Numba does not compile: unset it"
+    if not sys.executable or getattr(sys, "frozen", False):  # sys.executable of a frozen program is no interpreter
+        return "there is no Python interpreter to compile kernels in the background"
     return None
 
 
@@ -54,7 +54,7 @@ def failure_summary(reason: str) -> str:
 
 
 LEVEL_VARIABLE = "MECHANIK_KERNELS_LEVEL"
-"""Environment variable that selects an instruction set level instead of the best one, for tests and comparisons."""
+"""Environment variable that selects another instruction set level than the best, for tests and comparisons."""
 
 
 @functools.cache
@@ -78,13 +78,13 @@ def prebuilt_functions(module: str) -> dict[str, Callable[..., Any]] | None:
 
 
 def prebuilt_level() -> str | None:
-    """Return the instruction set level of the prebuilt kernels in use ("x86-64-v3"); None without prebuilt kernels."""
+    """Return the instruction set level of the prebuilt kernels, such as "x86-64-v3"; None without prebuilt kernels."""
     extension = _extension()
     return None if extension is None else _level(extension)
 
 
 def _level(extension: Any) -> str:
-    chosen = os.environ.get(LEVEL_VARIABLE) or extension.level
-    if chosen not in extension.levels:
-        raise KernelsUnavailable(f"{LEVEL_VARIABLE} is {chosen!r}, but must be one of {', '.join(extension.levels)}")
-    return chosen
+    level = os.environ.get(LEVEL_VARIABLE) or extension.level
+    if level not in extension.levels:
+        raise KernelsUnavailable(f"{LEVEL_VARIABLE} is {level!r}, but must be one of {', '.join(extension.levels)}")
+    return level

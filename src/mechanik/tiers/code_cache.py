@@ -1,8 +1,8 @@
 """Disk cache of JIT-compiled kernels: one file for each kernel module, written atomically.
 
-A file name holds a hash of everything that machine code depends on: the sources, the versions of Python and Numba, the
-settings of Numba, and the processor. So a file is never stale, and machines that share a home folder do not disturb
-each other.
+A file name contains a hash of everything on which machine code depends: the sources, the versions of Python and Numba,
+the settings of Numba, and the processor. So a file is never outdated, and machines with a common home folder use
+different files.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from mechanik.tiers.kernel_sources import source_stamp
 log = logging.getLogger("mechanik")
 
 MAX_VERSIONS = 8
-"""Cached versions per kernel module: enough for a few source branches, Python versions and machines."""
+"""Largest number of files per kernel module: enough for a few source branches, Python versions and machines."""
 MIN_FREE_BYTES = 16 << 20
-"""Bytes of free disk space that the cache needs; the largest file has two million bytes."""
+"""Free disk space that the cache needs, bytes; the largest file has two million bytes."""
 IGNORED_SETTINGS = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
+"""Environment variables of Numba that do not change machine code."""
 FILE_HEADER = b"mechanik kernels 1\n"
 
 
 def cache_folder() -> Path | None:
     """Return the folder of the cache; None if there is no home folder, as in some containers.
 
-    The environment variable MECHANIK_CACHE_DIR selects another folder.
+    The environment variable MECHANIK_CACHE_DIR overrides the default folder.
     """
     try:
         if folder := os.environ.get("MECHANIK_CACHE_DIR"):
             return Path(folder).expanduser().absolute() / "kernels"
         if sys.platform == "win32":
-            home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
+            base_folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
         elif sys.platform == "darwin":
-            home = Path.home() / "Library" / "Caches"
+            base_folder = Path.home() / "Library" / "Caches"
         else:
-            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            base_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
         return None
-    return home / "mechanik" / "kernels"
+    return base_folder / "mechanik" / "kernels"
 
 
 def is_writable(folder: Path | None) -> bool:
-    """Whether the folder exists or can be made, can be written, and has enough free space."""
+    """Return whether the folder exists or can be created, can be written, and has enough free space."""
     if folder is None:
         return False
     try:
@@ -65,7 +66,7 @@ def is_writable(folder: Path | None) -> bool:
 
 
 def cache_file(folder: Path, module: str) -> Path:
-    """Return the cache file of a kernel module for its present sources and this Python, Numba and processor."""
+    """Return the cache file of a kernel module for its present sources and the present Python, Numba and processor."""
     key = _digest(
         source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor_description()
     )
@@ -79,7 +80,7 @@ def numba_settings() -> dict[str, str]:
 
 
 def read_code(file: Path) -> dict[str, bytes] | None:
-    """Read the machine code of a cache file, by kernel name; None if there is none. A damaged file is removed."""
+    """Read the machine code of a cache file, by kernel name; None if it cannot be read. A damaged file is removed."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -111,13 +112,13 @@ def write_code(file: Path, kernels: dict[str, bytes]) -> None:
 
 
 def _remove_old_versions(file: Path) -> None:
-    """Remove all but the newest versions of a kernel module, and the partial files of killed processes."""
+    """Remove all files of a kernel module except the newest `MAX_VERSIONS`, and partial files of killed processes."""
     module = file.name.rsplit("-", 1)[0]
     with suppress(OSError):
         for pattern, limit in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
             versions = sorted(file.parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
-            for outdated in versions[limit:]:
-                outdated.unlink()
+            for outdated_file in versions[limit:]:
+                outdated_file.unlink()
 
 
 @functools.cache
@@ -128,7 +129,7 @@ def _processor_description() -> str:
         description: list[str] = []
         for line in lines:
             if not line.strip():
-                break  # the other cores are the same
+                break  # the other cores have the same description
             if line.split(":")[0].strip() in fields:
                 description.append(line)
         if description:

@@ -1,4 +1,4 @@
-"""Progress of compiling kernels: the monitor protocol and a progress line on stderr."""
+"""Display of the progress while kernels are compiled: the protocol of monitors, and a progress line on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("mechanik")
 
 
 class CompileMonitor(Protocol):
-    """Protocol of objects that show the progress of compiling while a program waits; see `warm_up`.
+    """Protocol of objects that show the progress while a program waits for compiled kernels; see `warm_up`.
 
     Example:
         >>> class Names:
@@ -43,53 +43,54 @@ class CompileMonitor(Protocol):
 
 
 class ProgressLine:
-    """Progress of compiling on stderr: a line that is updated on a terminal, two lines otherwise.
+    """A progress display on stderr: a line that is updated on a terminal; a first and a last line otherwise.
 
     Args:
-        what: the work that waits for the compiler, for the text of the line.
+        work: the work that needs the kernels, for the text of the line.
     """
 
-    def __init__(self, what: str = "") -> None:
+    def __init__(self, work: str = "") -> None:
         self._remaining: dict[str, float] = {}
         self._count = 0
-        self._what = f" for {what}" if what else ""
+        self._work_label = f" for {work}" if work else ""
         self._start_time = time.monotonic()
         self._is_terminal = is_terminal()
-        self._last_shown = 0.0
+        self._last_shown_time = 0.0
 
     def begin(self, seconds: dict[str, float]) -> None:
         self._remaining, self._count, self._start_time = dict(seconds), len(seconds), time.monotonic()
         expected = sum(seconds.values())
         if self._count and not self._is_terminal:
-            _print(f"mechanik: compiling {self._count} kernel modules{self._what}, about {expected:.0f} s of one core")
+            modules = f"{self._count} kernel modules{self._work_label}"
+            _print(f"mechanik: compiling {modules}, about {expected:.0f} s of one core")
 
     def finish(self, module: str) -> None:
         self._remaining.pop(module, None)
-        self.show(is_new=True)
+        self.show(has_finished=True)
 
-    def show(self, is_new: bool = False) -> None:
+    def show(self, has_finished: bool = False) -> None:
         """Update the line, at most five times per second unless a module has just finished."""
         now = time.monotonic()
-        if not self._is_terminal or not self._count or not (is_new or now - self._last_shown > 0.2):
+        if not self._is_terminal or not self._count or not (has_finished or now - self._last_shown_time > 0.2):
             return
-        self._last_shown = now
+        self._last_shown_time = now
         names = ", ".join(list(self._remaining)[:3]) + (", ..." if len(self._remaining) > 3 else "")
-        done, seconds = self._count - len(self._remaining), max(0.0, now - self._start_time)
-        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {seconds:.0f} s: {names}"
+        ready_count, seconds = self._count - len(self._remaining), max(0.0, now - self._start_time)
+        text = f"compiling kernels{self._work_label}, {ready_count} of {self._count} ready, {seconds:.0f} s: {names}"
         write_stderr(f"\r\x1b[Kmechanik: {text}"[:200])
 
     def end(self) -> None:
         if not self._count:
             return
-        end = f"mechanik: {self._count - len(self._remaining)} of {self._count} kernel modules compiled in "
-        end += f"{max(0.0, time.monotonic() - self._start_time):.0f} s"
+        text = f"mechanik: {self._count - len(self._remaining)} of {self._count} kernel modules compiled in "
+        text += f"{max(0.0, time.monotonic() - self._start_time):.0f} s"
         if self._is_terminal:
             write_stderr("\r\x1b[K")
-        _print(end)
+        _print(text)
 
 
 def is_terminal() -> bool:
-    """Whether stderr is a terminal; in a program without a console, stderr may be missing or closed."""
+    """Return whether stderr is a terminal; in a program without a console, stderr may be missing or closed."""
     with suppress(AttributeError, OSError, ValueError):
         return sys.stderr.isatty()
     return False

@@ -1,11 +1,12 @@
 """Compile service: a background process that compiles kernels into the cache for all programs of a machine.
 
 A program writes request files (`write_request`) and starts the service (`start_service`). A lock file ensures that a
-folder has a single service. The operating system releases the lock when the process ends, so a killed service blocks
-nobody: its requests remain, and the next program starts a new service. The service outlives the program that started
-it.
+folder has only one service. The operating system releases the lock when the process ends. After a service is killed,
+its requests remain, and the next program starts a new service. The service continues after the end of the program that
+started it.
 
-`main` with a cache folder serves the requests in this folder; with request files as further arguments it compiles them.
+The process runs `main`. If the only argument is a cache folder, the process is the service of this folder. If request
+files follow, the process compiles these requests.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from typing import IO
 
 from mechanik.tiers.code_cache import numba_settings
 
-POLL_PAUSE = 0.05
-"""s; interval at which the service checks for requests."""
-HEAD_START_SECONDS = 2.0
-"""s; delay before compiling, about the start time of the studio, so that both do not compete for the processor."""
+POLL_SECONDS = 0.05
+"""Interval at which the service checks for requests, s."""
+START_DELAY_SECONDS = 2.0
+"""Delay before compiling, s, about the time in which the studio starts; so both do not compete for the processor."""
 LOW_PRIORITY = 19
+"""Niceness of compiler processes for which no program waits: the lowest priority on Unix."""
 PYTHON_OPTIONS = ("-P", "-c")
-"""Options of the interpreter; -P prevents imports from the working folder."""
+"""Options of the interpreter; -P prevents imports from the working directory."""
 SERVICE_CODE = "from mechanik.tiers.compile_service import main; main()"
-GROUPS = {
+GROUP_BY_MODULE = {
     "dense_evaluation": "descent",
     "write_targets": "descent",
     "lane_kernel": "chain_kernel",
     "methods.ccd_sweep": "methods",
 }
-"""Kernel modules that are compiled in the process of another module; all others go with their package."""
+"""Group by kernel module; a process compiles a group. The default group of a module is the first part of its name."""
 REQUEST_PATTERN, FAILURE_SUFFIX, LOCK_FILE, LOG_FILE = "*.request", ".failed", "service.lock", "compiled.log"
 """File names in a cache folder. The log has a line for each compiled module: name, processor time (s), file."""
 SIGNALED = "the compiler was ended by signal"
@@ -49,24 +51,24 @@ SOURCES_CHANGED = "the sources have changed since the request"
 FOLDER_REMOVED = "the cache folder was removed while kernels were compiled"
 NUMBA_NOT_IMPORTED = "Numba could not be imported"
 TRANSIENT_REASONS = (SIGNALED, NOT_STARTED, NO_SPACE, SOURCES_CHANGED, FOLDER_REMOVED, NUMBA_NOT_IMPORTED)
-"""Prefixes of failure reasons that are not caused by the sources, so that compiling may succeed later."""
-ENDING_SIGNALS = {
+"""Prefixes of failure reasons that are not caused by the sources; compiling may succeed later."""
+TERMINATING_SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM", 24: "SIGXCPU",
 }  # fmt: skip
-"""Signals that end a process from outside, and those with which LLVM ends when memory runs out."""
+"""Signals from other processes that terminate a process, and signals that LLVM raises when memory is exhausted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """Request of a program to compile a kernel module, stored as JSON in the cache folder.
+    """A request to compile a kernel module, stored as JSON in the cache folder.
 
     Attributes:
         module: name of the kernel module.
-        file: name of the cache file for its machine code.
-        python: path of the interpreter of the program.
-        path: folder that contains the package `mechanik` of the program.
-        numba: environment variables of Numba.
-        is_urgent: whether a program waits: compile with normal priority and on all cores.
+        file: name of the cache file for the machine code.
+        python: path of the interpreter of the requesting program.
+        path: folder that contains the package `mechanik` of the requesting program.
+        numba: environment variables of Numba in the requesting program.
+        is_urgent: whether a program waits; then the module is compiled with normal priority and on all cores.
     """
 
     module: str
@@ -86,14 +88,14 @@ class CompileRequest:
         """Whether the interpreter and the sources of the requesting program still exist."""
         return os.access(self.python, os.X_OK) and Path(self.path, "mechanik").is_dir()
 
-    def goes_with(self, other_request: CompileRequest) -> bool:
-        """Whether both requests are compiled in the same process, so that code they share is compiled once."""
+    def shares_process_with(self, other_request: CompileRequest) -> bool:
+        """Return whether both requests are compiled in the same process, which compiles their common code only once."""
         return self._group == other_request._group
 
     @property
     def _group(self) -> tuple[object, ...]:
         return (
-            GROUPS.get(self.module, self.module.partition(".")[0]),
+            GROUP_BY_MODULE.get(self.module, self.module.partition(".")[0]),
             self.python, self.path, self.numba, self.is_urgent,
         )  # fmt: skip
 
@@ -106,8 +108,8 @@ def write_request(module: str, file: Path, is_urgent: bool) -> None:
 
     Args:
         module: name of the kernel module.
-        file: cache file for its machine code.
-        is_urgent: whether a program waits: compile with normal priority and on all cores.
+        file: cache file for the machine code.
+        is_urgent: whether a program waits; then the module is compiled with normal priority and on all cores.
     """
     package = Path(__file__).parents[2]
     request = CompileRequest(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
@@ -122,7 +124,7 @@ def write_request(module: str, file: Path, is_urgent: bool) -> None:
 
 
 def is_requested(file: Path) -> bool:
-    """Whether a cache file has a pending request."""
+    """Return whether there is a pending request for a cache file."""
     with suppress(OSError):  # a folder that cannot be read has no requests of this program
         return _request_file(file).is_file()
     return False
@@ -136,7 +138,7 @@ def read_failure(file: Path) -> str | None:
 
 
 def is_transient(reason: str) -> bool:
-    """Whether compiling may succeed later, after a failure with this reason."""
+    """Return whether compiling may succeed later, after a failure with this reason."""
     return reason.startswith(TRANSIENT_REASONS)
 
 
@@ -146,13 +148,13 @@ def clear_failure(file: Path) -> None:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a service runs for a cache folder."""
+    """Return whether a service runs for a cache folder."""
     with _locked(folder) as is_locked:
         return not is_locked
 
 
 def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
-    """Start the service of a cache folder; None if one already runs or no process can be started."""
+    """Start the service of a cache folder; returns None if a service already runs or no process can be started."""
     if is_running(folder):
         return None
     flags = 0
@@ -172,72 +174,76 @@ def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
 
 
 def main() -> None:
-    """Entry point of the process: serve a cache folder, or compile the request files given as further arguments."""
+    """Run the process: serve a cache folder, or compile the request files in the further arguments."""
     folder, *requests = map(Path, sys.argv[1:])
     if requests:
         compile_modules(folder, requests)
     else:
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
         serve(folder)
 
 
-def _end(number: int, frame: object) -> None:
-    """Signal handler that exits by an exception, so that the service also ends its compiler processes."""
+def _exit_on_signal(number: int, frame: object) -> None:
+    """Handle a signal: exit by an exception, so that the service also terminates its compiler processes."""
     sys.exit(128 + number)
 
 
 def serve(folder: Path) -> None:
-    """Compile the requests of a cache folder, several modules in parallel, until none is left."""
+    """Compile the requests of a cache folder, several modules in parallel, until no request is left."""
     while _read_requests(folder):
         with _locked(folder) as is_locked:
             if not is_locked:
                 return
-            _give_head_start(folder)
+            _delay_start(folder)
             _serve_requests(folder)
 
 
-def _give_head_start(folder: Path) -> None:
+def _delay_start(folder: Path) -> None:
     """Wait while the requesting program starts, unless a request is urgent."""
-    deadline = time.monotonic() + HEAD_START_SECONDS
+    deadline = time.monotonic() + START_DELAY_SECONDS
     while time.monotonic() < deadline and not any(request.is_urgent for request in _read_requests(folder).values()):
-        time.sleep(POLL_PAUSE)
+        time.sleep(POLL_SECONDS)
 
 
 def _serve_requests(folder: Path) -> None:
-    running: dict[subprocess.Popen[bytes], list[Path]] = {}
+    files_by_process: dict[subprocess.Popen[bytes], list[Path]] = {}
     try:
         while True:
             requests = _read_requests(folder)
-            for process in [candidate for candidate in running if candidate.poll() is not None]:
-                for file in running.pop(process):
-                    if file in requests:  # else it is compiled, or its sources no longer exist
-                        _finish(file, _exit_reason(process.returncode))
+            for process in [candidate for candidate in files_by_process if candidate.poll() is not None]:
+                for file in files_by_process.pop(process):
+                    if file in requests:  # otherwise the module is compiled, or its sources no longer exist
+                        _remove_request(file, _exit_reason(process.returncode))
                         del requests[file]
-            in_progress = {file for files in running.values() for file in files}
+            in_progress = {file for files in files_by_process.values() for file in files}
             waiting_files: list[Path] = [file for file in requests if file not in in_progress]
-            if not running and not waiting_files:
+            if not files_by_process and not waiting_files:
                 return
-            cores = _cores()
-            limit = cores if any(candidate.is_urgent for candidate in requests.values()) else max(1, cores - 1)
-            while waiting_files and len(running) < limit:
+            core_count = _core_count()
+            limit = (
+                core_count if any(candidate.is_urgent for candidate in requests.values()) else max(1, core_count - 1)
+            )
+            while waiting_files and len(files_by_process) < limit:
                 request = requests[waiting_files[0]]
-                group: list[Path] = [file for file in waiting_files if requests[file].goes_with(request)]
+                group_files: list[Path] = [
+                    file for file in waiting_files if requests[file].shares_process_with(request)
+                ]
                 try:
-                    running[_start_compiler(folder, group, request)] = group
+                    files_by_process[_start_compiler(folder, group_files, request)] = group_files
                 except OSError as error:
-                    for file in group:
-                        _finish(file, f"{NOT_STARTED}: {error}")
-                waiting_files = [file for file in waiting_files if file not in group]
-            time.sleep(POLL_PAUSE)
+                    for file in group_files:
+                        _remove_request(file, f"{NOT_STARTED}: {error}")
+                waiting_files = [file for file in waiting_files if file not in group_files]
+            time.sleep(POLL_SECONDS)
     finally:
-        for process in running:
+        for process in files_by_process:
             process.kill()
 
 
 def _read_requests(folder: Path) -> dict[Path, CompileRequest]:
-    """Return the pending requests by cache file: urgent ones first, then the oldest.
+    """Return the pending requests by cache file: urgent requests first, then in order of age.
 
-    Fulfilled requests, those of removed installations and invalid request files are deleted.
+    Completed requests, requests of removed installations and invalid request files are deleted.
     """
     requests: list[tuple[bool, float, Path, CompileRequest]] = []
     for path in folder.glob(REQUEST_PATTERN):
@@ -264,18 +270,18 @@ def _start_compiler(folder: Path, files: list[Path], request: CompileRequest) ->
         *(str(_request_file(file)) for file in files),
     ]
     flags = 0
-    if sys.platform == "win32" and not request.is_urgent:  # elsewhere the process lowers its priority by itself
+    if sys.platform == "win32" and not request.is_urgent:  # on other platforms `compile_modules` lowers the priority
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
-    devnull, own_settings = subprocess.DEVNULL, numba_settings()
-    environment = {name: value for name, value in _environment(request.path).items() if name not in own_settings}
+    devnull, service_settings = subprocess.DEVNULL, numba_settings()
+    environment = {name: value for name, value in _environment(request.path).items() if name not in service_settings}
     environment.update(request.numba)
     return subprocess.Popen(
         command, env=environment, stdin=devnull, stdout=devnull, stderr=devnull, creationflags=flags
     )
 
 
-def _finish(file: Path, reason: str) -> None:
-    """Remove a request; if it left neither a cache file nor a failure reason, write `reason`."""
+def _remove_request(file: Path, reason: str) -> None:
+    """Remove a request; if neither a cache file nor a failure reason was written, write `reason`."""
     with suppress(OSError):
         if not file.is_file() and read_failure(file) is None:
             file.with_suffix(FAILURE_SUFFIX).write_text(reason, encoding="utf-8")
@@ -284,15 +290,15 @@ def _finish(file: Path, reason: str) -> None:
 
 
 def _exit_reason(exit_code: int) -> str:
-    """Return the failure reason of a compiler process that left neither machine code nor a reason."""
+    """Return the failure reason for a compiler process that wrote neither machine code nor a reason."""
     if exit_code == 0:
         return FOLDER_REMOVED
-    name = ENDING_SIGNALS.get(-exit_code)
+    name = TERMINATING_SIGNALS.get(-exit_code)
     return f"the compiler ended with exit code {exit_code}" if name is None else f"{SIGNALED} {name}"
 
 
 def compile_modules(folder: Path, requests: list[Path]) -> None:
-    """Compile requested modules into the cache; the reason of a failure is written beside the missing cache file."""
+    """Compile requested modules into the cache; the reason of a failure is written to a file next to the cache file."""
     from mechanik.tiers.numba_kernels import import_numba
 
     for request in map(CompileRequest.read, requests):
@@ -301,26 +307,29 @@ def compile_modules(folder: Path, requests: list[Path]) -> None:
         try:
             import_numba()
         except Exception as error:  # a broken installation can raise any exception
-            _fail(folder, request, f"{NUMBA_NOT_IMPORTED}: {error}")
+            _write_failure(folder, request, f"{NUMBA_NOT_IMPORTED}: {error}")
             continue
         try:
-            if not _compile(folder, request):
-                _fail(folder, request, SOURCES_CHANGED)
+            if not _compile_module(folder, request):
+                _write_failure(folder, request, SOURCES_CHANGED)
         except (OSError, MemoryError) as error:
-            _fail(folder, request, f"{NO_SPACE}: {error}")
+            _write_failure(folder, request, f"{NO_SPACE}: {error}")
         except Exception:  # Numba can raise any exception
-            _fail(folder, request, traceback.format_exc()[-4000:])
+            _write_failure(folder, request, traceback.format_exc()[-4000:])
 
 
-def _fail(folder: Path, request: CompileRequest, reason: str) -> None:
-    """Write a failure reason, unless the sources were removed: another installation may have the same sources."""
+def _write_failure(folder: Path, request: CompileRequest, reason: str) -> None:
+    """Write a failure reason, unless the sources were removed.
+
+    Another installation with the same sources uses the same cache file, and may succeed.
+    """
     if request.is_installed:
         with suppress(OSError):
             (folder / request.file).with_suffix(FAILURE_SUFFIX).write_text(reason, encoding="utf-8")
 
 
-def _compile(folder: Path, request: CompileRequest) -> bool:
-    """Compile a kernel module; False if its sources have changed since the request."""
+def _compile_module(folder: Path, request: CompileRequest) -> bool:
+    """Compile a kernel module into the cache; returns False if its sources have changed since the request."""
     from mechanik.tiers import code_cache as cache
     from mechanik.tiers import numba_kernels
 
@@ -341,26 +350,26 @@ def _request_file(file: Path) -> Path:
     return file.with_suffix(REQUEST_PATTERN[1:])
 
 
-def _cores() -> int:
+def _core_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _environment(path: str | None = None) -> dict[str, str]:
-    """Return the environment of this process, with PYTHONPATH such that `mechanik` is imported from `path`.
+    """Return the environment of this process, with a PYTHONPATH from which `mechanik` is imported from `path`.
 
     Args:
-        path: folder that contains the package. None: that of this module.
+        path: folder that contains the package; None: the folder of the package of this module.
     """
     package_folder = path or str(Path(__file__).parents[2])
     if Path(package_folder).name in ("site-packages", "dist-packages"):
-        return dict(os.environ)  # found anyway; in PYTHONPATH it would shadow the standard library
+        return dict(os.environ)  # already on the path; in PYTHONPATH it could shadow the standard library
     python_path = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *([python_path] if python_path else [])])}
 
 
 @contextmanager
 def _locked(folder: Path) -> Generator[bool]:
-    """Try to hold the lock of the service of a folder; yields whether it is held."""
+    """Try to acquire the service lock of a folder; yields whether the lock was acquired."""
     file: IO[bytes] | None = None
     try:
         file = open(folder / LOCK_FILE, "ab")  # noqa: SIM115

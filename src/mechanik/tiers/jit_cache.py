@@ -1,4 +1,4 @@
-"""JIT-compiled kernels of this process: load them from the cache, request missing ones, and wait for them."""
+"""JIT-compiled kernels of this process: loading from the cache, requests to compile missing kernels, and waiting."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from pathlib import Path
 from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import code_cache as cache
 from mechanik.tiers import compile_service, numba_kernels
-from mechanik.tiers.availability import POLL_SECONDS, SERVICE_ENDED, failure_summary, why_not_compilable
+from mechanik.tiers.availability import POLL_SECONDS, SERVICE_ENDED, failure_summary, reason_not_compilable
 from mechanik.tiers.compile_progress import CompileMonitor, ProgressLine
 from mechanik.tiers.kernel_sources import KernelFunctions, with_callees
 
 log = logging.getLogger("mechanik")
 
 MAX_SERVICE_RESTARTS = 2
-"""How often a program restarts a compile service that was killed."""
+"""Largest number of times that a program restarts a compile service that was killed."""
 FORK_SECONDS = 10.0
-"""s; maximum time that a fork waits for a thread that loads machine code, which takes about 1 s."""
+"""Longest time that a fork waits for a thread that loads machine code, s; loading takes about 1 s."""
 SWITCH_SECONDS = 5e-4
-"""s; switch interval of threads while machine code is loaded.
+"""Switch interval of threads while machine code is loaded, s.
 
-Shorter than the default of Python, 5e-3: other threads react faster, at the cost of slower loading."""
+It is shorter than the default of Python, 5e-3 s: other threads run sooner, but loading takes longer."""
 
 
 class JitCache:
-    """Compiled kernels of this process, their cache files, and the compile service that writes these files.
+    """The compiled kernels of this process, their cache files, and the compile service that writes these files.
 
     Attributes:
         loading: lock that is held while machine code is loaded.
@@ -44,43 +44,43 @@ class JitCache:
     def __init__(self) -> None:
         self._loaded: dict[str, KernelFunctions] = {}
         self.loading = threading.RLock()
-        self._is_held = False
+        self._holds_loading_lock = False
         self._import_error: str | None = None
-        self._private: Path | None = None
+        self._private_folder: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
-        self._restarts = MAX_SERVICE_RESTARTS
-        self._retried: set[str] = set()
+        self._remaining_restarts = MAX_SERVICE_RESTARTS
+        self._retried_modules: set[str] = set()
         atexit.register(self._end)
 
     # ---- forks ----------------------------------------------------------------------------
 
     def prepare_fork(self) -> None:
-        """Wait for a thread that loads machine code, since its import locks would stay locked in the forked process."""
-        self._is_held = self.loading.acquire(timeout=FORK_SECONDS)
+        """Wait for a thread that loads machine code; its import locks would stay locked in the forked process."""
+        self._holds_loading_lock = self.loading.acquire(timeout=FORK_SECONDS)
 
-    def end_fork(self) -> None:
+    def release_after_fork(self) -> None:
         """Release the loading lock in the parent process after a fork."""
-        if self._is_held:
-            self._is_held = False
+        if self._holds_loading_lock:
+            self._holds_loading_lock = False
             self.loading.release()
 
-    def renew_after_fork(self) -> None:
-        """Reset locks and drop the service in a forked process; service and private folder belong to the parent."""
-        self.loading, self._is_held = threading.RLock(), False
+    def reset_after_fork(self) -> None:
+        """Reset locks and forget the service in a forked process; service and private folder belong to the parent."""
+        self.loading, self._holds_loading_lock = threading.RLock(), False
         self._service = None
         atexit.unregister(self._end)
 
     # ---- reading --------------------------------------------------------------------------
 
     def functions(self, name: str) -> KernelFunctions | None:
-        """Return the compiled kernels of a kernel module; None if it, or a module that it calls, is not compiled."""
+        """Return the compiled kernels of a kernel module; None if the module or a module it calls is not compiled."""
         for module in with_callees([name]):
             if module not in self._loaded and not self._load(module):
                 return None
         return numba_kernels.bind_callees(name, self._loaded[name], self._loaded.__getitem__)
 
     def _load(self, name: str) -> bool:
-        """Load a kernel module from the cache and return whether it is loaded; a file that fails to load is removed."""
+        """Load a kernel module from the cache; returns whether it is loaded. An unusable file is removed."""
         with self.loading:
             for file in self._files(name):
                 if name in self._loaded:
@@ -97,7 +97,7 @@ class JitCache:
             return name in self._loaded
 
     def _has_numba(self) -> bool:
-        """Whether Numba can be imported, which machine code needs; a file numba.py of the user may hide it."""
+        """Return whether Numba, which compiled kernels need, can be imported; a user's file numba.py may prevent it."""
         if self._import_error is None:
             try:
                 numba_kernels.import_numba()
@@ -107,7 +107,7 @@ class JitCache:
         return self._import_error is None
 
     def is_compiled(self, name: str) -> bool:
-        """Whether a kernel module, and the modules that it calls, are loaded or in the cache."""
+        """Return whether a kernel module and all modules that it calls are loaded or in the cache."""
         return all(module in self._loaded or self.compiled_file(module) is not None for module in with_callees([name]))
 
     def compiled_file(self, name: str) -> Path | None:
@@ -119,25 +119,26 @@ class JitCache:
         return next(filter(None, map(compile_service.read_failure, self._files(name))), None)
 
     def is_requested(self, name: str) -> bool:
-        """Whether a kernel module waits for the compiler or is being compiled."""
+        """Return whether a kernel module waits for the compiler or is being compiled."""
         return any(map(compile_service.is_requested, self._files(name)))
 
     @property
     def is_private(self) -> bool:
         """Whether kernels are compiled to a private folder, which is removed when this process ends."""
-        return self._private is not None
+        return self._private_folder is not None
 
     def _files(self, name: str) -> list[Path]:
-        folders = (cache.cache_folder(), self._private)
+        folders = (cache.cache_folder(), self._private_folder)
         return [cache.cache_file(folder, name) for folder in folders if folder is not None]
 
     # ---- compiling ------------------------------------------------------------------------
 
     def request(self, names: Iterable[str], is_urgent: bool) -> list[str]:
-        """Request kernel modules and the modules that they call from the compile service.
+        """Request that the compile service compiles kernel modules and the modules that they call.
 
         Args:
-            is_urgent: whether the program waits: failures are tried again, with normal priority and on all cores.
+            is_urgent: whether the program waits; then failed modules are compiled again, and all modules are compiled
+                with normal priority and on all cores.
 
         Returns:
             The modules that are missing and will be compiled.
@@ -152,9 +153,9 @@ class JitCache:
             if is_urgent:
                 compile_service.clear_failure(file)
             elif (reason := compile_service.read_failure(file)) is not None:
-                if name in self._retried or not compile_service.is_transient(reason):
+                if name in self._retried_modules or not compile_service.is_transient(reason):
                     continue
-                self._retried.add(name)
+                self._retried_modules.add(name)
                 compile_service.clear_failure(file)
             try:
                 compile_service.write_request(name, file, is_urgent)
@@ -166,41 +167,41 @@ class JitCache:
             self._start_service(folder)
         return requested
 
-    def keep_service(self) -> bool:
-        """Restart the service if it was killed; False if it was restarted too often or cannot be started."""
+    def ensure_service(self) -> bool:
+        """Restart the service if it was killed; returns False if it was restarted too often or cannot be started."""
         if self._service is not None and self._service.poll() is None:
             return True
-        folder = self._private or cache.cache_folder()
+        folder = self._private_folder or cache.cache_folder()
         if folder is None:
             return False
         if compile_service.is_running(folder):
             return True
-        self._restarts -= 1
-        return self._restarts >= 0 and self._start_service(folder)
+        self._remaining_restarts -= 1
+        return self._remaining_restarts >= 0 and self._start_service(folder)
 
     def wait(
-        self, names: Iterable[str], expected: dict[str, float], what: str = "", progress: CompileMonitor | None = None
+        self, names: Iterable[str], expected: dict[str, float], work: str = "", progress: CompileMonitor | None = None
     ) -> None:
         """Wait until kernel modules, and the modules that they call, are compiled and loaded.
 
         Args:
             expected: expected processor time of each module, s, for the progress display.
-            what: the work that needs them, for the progress line.
+            what: the work that needs the kernels, for the progress line.
             progress: progress display; None: a line on stderr.
 
         Raises:
             KernelsUnavailable: the modules cannot be compiled.
         """
-        if (reason := why_not_compilable()) is not None:
+        if (reason := reason_not_compilable()) is not None:
             raise KernelsUnavailable(reason)
         missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
         if self._import_error is not None:
             raise KernelsUnavailable(self._import_error)
         if len(self.request(missing, is_urgent=True)) < len(missing):
             raise KernelsUnavailable(
-                "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
+                "kernels cannot be compiled: there is no writable cache folder. Set MECHANIK_CACHE_DIR to a folder."
             )
-        progress = ProgressLine(what) if progress is None else progress
+        progress = ProgressLine(work) if progress is None else progress
         progress.begin({name: expected.get(name, 10.0) for name in missing})
         try:
             while missing:
@@ -212,9 +213,9 @@ class JitCache:
                         raise KernelsUnavailable(self._import_error)
                     elif (reason := self.failure(name)) is not None:
                         raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {failure_summary(reason)}")
-                    elif not self.is_requested(name):  # its cache file was damaged or removed
+                    elif not self.is_requested(name):  # the cache file was damaged or removed
                         self.request([name], is_urgent=True)
-                if missing and not self.keep_service():
+                if missing and not self.ensure_service():
                     raise KernelsUnavailable(SERVICE_ENDED)
                 progress.show()
                 if missing:
@@ -224,16 +225,16 @@ class JitCache:
 
     def _writable_folder(self) -> Path | None:
         """Return the cache folder or, if it cannot be written, a private folder; None if neither can be written."""
-        if self._private is None:
+        if self._private_folder is None:
             folder = cache.cache_folder()
             if cache.is_writable(folder):
                 return folder
             try:
-                self._private = Path(tempfile.mkdtemp(prefix="mechanik-kernels-"))
+                self._private_folder = Path(tempfile.mkdtemp(prefix="mechanik-kernels-"))
             except OSError:
                 return None
             log.info("mechanik: %s cannot be written; kernels are compiled for this process alone", folder)
-        return self._private if cache.is_writable(self._private) else None
+        return self._private_folder if cache.is_writable(self._private_folder) else None
 
     def _start_service(self, folder: Path) -> bool:
         service = compile_service.start_service(folder)
@@ -244,25 +245,25 @@ class JitCache:
         return service is not None or compile_service.is_running(folder)
 
     def _end(self) -> None:
-        """At exit, let the service continue, or end it and remove its folder if the folder is private."""
+        """At exit, terminate the service of a private folder and remove the folder; other services continue."""
         if self._service is not None and self._service.poll() is None:
-            if self._private is None:
-                self._service.returncode = 0  # prevents the warning of Python about a process that still runs
+            if self._private_folder is None:
+                self._service.returncode = 0  # prevents a warning of Python that the process still runs
             else:
                 with suppress(OSError, subprocess.TimeoutExpired):
                     self._service.terminate()
                     self._service.wait(5.0)
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
+        if self._private_folder is not None:
+            shutil.rmtree(self._private_folder, ignore_errors=True)
 
 
 @contextmanager
 def short_switches() -> Generator[None]:
-    """Shorten the thread switch interval and pause the garbage collector, while machine code is loaded.
+    """Shorten the thread switch interval and disable the garbage collector while machine code is loaded.
 
-    A collection over all objects that importing Numba makes would hold the interpreter lock for 40 ms; the loaded
-    objects are moved to the oldest generation. Hold `JitCache.loading` during this context, so that no fork happens
-    inside it.
+    The import of Numba creates many objects; a collection of them would hold the interpreter lock for 40 ms. At the end
+    all objects are moved to the oldest generation. `JitCache.loading` must be held during this context, so that no fork
+    happens meanwhile.
     """
     interval, is_gc_enabled = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(interval, SWITCH_SECONDS))

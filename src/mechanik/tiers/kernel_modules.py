@@ -1,7 +1,7 @@
-"""Kernel modules as objects whose functions run in the best tier that is ready, and the choice of the tier.
+"""Kernel modules as objects whose functions run in the fastest tier that is ready, and the choice of the tier.
 
-A module that is not compiled yet runs in plain Python. A background thread replaces its functions when the compile
-service has written the machine code.
+A module that is not compiled yet runs in plain Python. A background thread replaces its functions by compiled functions
+when the compile service has written the machine code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mechanik.tiers.availability import (
     can_compile,
     failure_summary,
     prebuilt_functions,
-    why_not_compilable,
+    reason_not_compilable,
 )
 from mechanik.tiers.kernel_sources import KernelFunctions, plain_functions, with_callees
 
@@ -45,8 +45,9 @@ KERNEL_MODULES: dict[str, float] = {
     "methods.gradient_steps": 2, "methods.least_squares_steps": 3, "methods.difference_gradient": 1,
     "methods.fabrik_sweep": 4,
 }  # fmt: skip
-"""All kernel modules, with the processor time in s to compile each on a 2-core cloud machine."""
+"""All kernel modules, each with the processor time to compile it on a 2-core cloud machine, s."""
 TIER_VARIABLE = "MECHANIK_KERNELS"
+"""Environment variable that selects the tier."""
 NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
 COMPILING_MESSAGE = (
     "mechanik: compiling kernels in the background, once on this machine and also after this program ends; "
@@ -58,7 +59,7 @@ class Tier(StrEnum):
     """Execution tier of kernels.
 
     Attributes:
-        AUTO: the best tier that is ready; missing machine code is compiled in the background.
+        AUTO: the fastest tier that is ready; missing machine code is compiled in the background.
         PREBUILT: machine code of the installed wheel.
         JIT: machine code compiled on this machine; the first use waits for the compiler.
         PLAIN: plain Python.
@@ -80,11 +81,11 @@ class KernelState:
 
     Attributes:
         module: name of the kernel module.
-        tier: tier of the module now, or at its next use.
-        state: "ready", "compiling", "failed", "not compiled", or "missing" if the chosen tier is not available.
-        age: s since its machine code was compiled; None if it is not JIT-compiled.
-        reason: why compiling failed, or is not possible; None otherwise.
-        is_used: whether this process has called the module, or has requested it by `request_kernels`.
+        tier: present tier of the module, or its tier at the next use.
+        state: "ready", "compiling", "failed", "not compiled", or "missing" if the selected tier is not available.
+        age: time since the machine code was compiled, s; None if the module is not JIT-compiled.
+        reason: reason why compiling failed or is not possible; None otherwise.
+        is_used: whether this process has called the module or has requested it by `request_kernels`.
 
     Example:
         >>> mk.tiers.KernelState("forward", mk.tiers.Tier.PLAIN, "compiling").age is None
@@ -100,9 +101,9 @@ class KernelState:
 
 
 class KernelModule:
-    """A kernel module with its kernels as attributes; each runs in the best tier that is ready.
+    """A kernel module with its kernels as attributes; each kernel runs in the fastest tier that is ready.
 
-    Look up the function at each call (`forward.chain_pose(...)`): a stored reference stays in its tier.
+    Access the function as an attribute at each call (`forward.chain_pose(...)`): a stored reference keeps its tier.
 
     Example:
         >>> forward = mk.tiers.kernel_module("forward")
@@ -115,10 +116,10 @@ class KernelModule:
         self._tier: Tier | None = None
 
     def __getattr__(self, function: str) -> Callable[..., Any]:
-        # called only until the module is loaded: then its functions are instance attributes
+        # Python calls this method only before the module is loaded; afterwards its functions are instance attributes
         if function.startswith("_"):
             raise AttributeError(function)
-        with _loader.lock:  # no other thread may choose a tier between the two lines below
+        with _loader.lock:  # no other thread may change the tier between loading and access
             _loader.load(self)
             try:
                 return self.__dict__[function]
@@ -128,7 +129,7 @@ class KernelModule:
     def __repr__(self) -> str:
         return f"<kernels {self._name}, {self._tier or 'not loaded'}>"
 
-    def _install(self, functions: KernelFunctions, tier: Tier) -> None:
+    def _set_functions(self, functions: KernelFunctions, tier: Tier) -> None:
         self.__dict__.update(functions)
         self._tier = tier
 
@@ -139,7 +140,7 @@ class KernelModule:
 
 
 class _Loader:
-    """Loader that chooses a tier for each kernel module and replaces plain Python when machine code is ready.
+    """A loader that selects a tier for each kernel module and replaces plain Python when machine code is ready.
 
     Attributes:
         modules: all kernel modules of this process, by name.
@@ -153,77 +154,77 @@ class _Loader:
     def __init__(self) -> None:
         self.modules: dict[str, KernelModule] = {}
         self.lock = threading.RLock()
-        self._chosen: Tier | None = None
+        self._selected_tier: Tier | None = None
         self.used: dict[str, None] = {}
         self.pending: dict[str, None] = {}
         self.abandoned: set[str] = set()
         self.listeners: tuple[Callable[[], None], ...] = ()
         self._watcher: threading.Thread | None = None
-        self._has_announced = False
+        self._has_shown_message = False
 
     @functools.cached_property
     def jit(self) -> JitCache:
-        """JIT-compiled kernels; imported on first use, since prebuilt kernels do not need them."""
+        """The JIT-compiled kernels; imported on first use, since prebuilt kernels do not need this import."""
         from mechanik.tiers.jit_cache import JitCache
 
         return JitCache()
 
     @property
-    def chosen(self) -> Tier:
-        if self._chosen is None:
+    def selected_tier(self) -> Tier:
+        if self._selected_tier is None:
             text = os.environ.get(TIER_VARIABLE) or Tier.AUTO
             try:
-                self._chosen = Tier(text)
+                self._selected_tier = Tier(text)
             except ValueError:
                 raise KernelsUnavailable(f"{TIER_VARIABLE} is {text!r}, but must be one of {_tier_names()}") from None
-        return self._chosen
+        return self._selected_tier
 
-    def choose(self, tier: Tier) -> None:
+    def select_tier(self, tier: Tier) -> None:
         with self.lock:
-            self._chosen = tier
+            self._selected_tier = tier
             for module in self.modules.values():
                 module._unload()
 
     def load(self, module: KernelModule) -> None:
-        """Load the functions of a kernel module in the chosen tier."""
+        """Load the functions of a kernel module in the selected tier."""
         with self.lock:
             if module._tier is not None:
                 return
-            name, tier = module._name, self.chosen
+            name, tier = module._name, self.selected_tier
             self.used[name] = None
             if tier in (Tier.AUTO, Tier.PREBUILT) and (functions := prebuilt_functions(name)) is not None:
-                module._install(functions, Tier.PREBUILT)
+                module._set_functions(functions, Tier.PREBUILT)
             elif tier is Tier.PREBUILT:
                 raise KernelsUnavailable(
                     f"there are no prebuilt kernels {name!r} for these sources and this processor: install a wheel, "
-                    f"or choose another tier ({TIER_VARIABLE}=auto)"
+                    f"or select another tier ({TIER_VARIABLE}=auto)"
                 )
             elif tier is Tier.JIT:
                 self.wait([name])
                 self.install_compiled(module)
             elif tier is Tier.PLAIN or not can_compile() or not self.install_compiled(module):
-                module._install(plain_functions(name), Tier.PLAIN)
+                module._set_functions(plain_functions(name), Tier.PLAIN)
                 if tier is Tier.AUTO and can_compile():
                     self._compile_in_background(name)
                 self.notify()
 
     def install_compiled(self, module: KernelModule) -> bool:
-        """Switch a kernel module to compiled kernels from the cache; False if they are not there."""
+        """Switch a kernel module to compiled kernels from the cache; returns False if they are not in the cache."""
         functions = self.jit.functions(module._name) if self.jit.is_compiled(module._name) else None
         if functions is None:
             return False
-        module._install(functions, Tier.JIT)
+        module._set_functions(functions, Tier.JIT)
         return True
 
-    def wait(self, names: list[str], what: str = "", progress: CompileMonitor | None = None) -> None:
+    def wait(self, names: list[str], work: str = "", progress: CompileMonitor | None = None) -> None:
         self.abandoned.difference_update(names)
-        self.jit.wait(names, KERNEL_MODULES, what, progress)
+        self.jit.wait(names, KERNEL_MODULES, work, progress)
 
-    def prepare(self, names: tuple[str, ...]) -> None:
+    def request(self, names: tuple[str, ...]) -> None:
         with self.lock:
             self.used.update(dict.fromkeys(names))
-            if self.chosen in (Tier.AUTO, Tier.JIT) and can_compile():
-                is_jit = self.chosen is Tier.JIT
+            if self.selected_tier in (Tier.AUTO, Tier.JIT) and can_compile():
+                is_jit = self.selected_tier is Tier.JIT
                 self.pending.update(dict.fromkeys(name for name in names if is_jit or not prebuilt_functions(name)))
                 self._start_watcher()
         self.notify()
@@ -242,8 +243,8 @@ class _Loader:
             from mechanik.tiers.compile_progress import is_terminal, write_stderr
 
             log.info("%s (%s)", COMPILING_MESSAGE, ", ".join(requested))
-            if not self._has_announced and is_terminal():
-                self._has_announced = True
+            if not self._has_shown_message and is_terminal():
+                self._has_shown_message = True
                 write_stderr(COMPILING_MESSAGE + "\n")
         self.pending[name] = None
         self._start_watcher()
@@ -254,7 +255,7 @@ class _Loader:
             self._watcher.start()
 
     def _watch(self) -> None:
-        """Body of the watcher thread: request pending modules and replace plain Python when machine code is ready."""
+        """Run in the watcher thread: request pending modules and replace plain Python when machine code is ready."""
         while True:
             with self.lock:
                 if not self.pending:
@@ -269,7 +270,7 @@ class _Loader:
             time.sleep(POLL_SECONDS)
 
     def _is_finished(self, name: str) -> bool:
-        """Whether a pending module needs no more waiting: it is compiled and in use, or will not be compiled."""
+        """Return whether a module is no longer pending: it is compiled and in use, or it cannot be compiled."""
         if self.jit.is_compiled(name):
             self._switch_to_compiled(name)
             return True
@@ -286,7 +287,7 @@ class _Loader:
         if not any(map(self.jit.is_requested, callees)):
             if not self.jit.request([name], is_urgent=False) and not self.jit.is_compiled(name):
                 return True  # no folder can be written
-        elif not self.jit.keep_service():
+        elif not self.jit.ensure_service():
             self.abandoned.add(name)
             return True
         return False
@@ -294,30 +295,30 @@ class _Loader:
     def _switch_to_compiled(self, name: str) -> None:
         module = self.modules.get(name)
         if module is None or module._tier is not Tier.PLAIN:
-            return  # the next call loads it
+            return  # the next call loads the compiled kernels
         from mechanik.tiers.jit_cache import short_switches
 
-        with self.jit.loading, short_switches():  # without `self.lock`, so that other threads can call kernels
+        with self.jit.loading, short_switches():  # `self.lock` is not held, so that other threads can call kernels
             functions = self.jit.functions(name)
         with self.lock:
-            if functions is not None and module._tier is Tier.PLAIN and self.chosen is Tier.AUTO:
-                module._install(functions, Tier.JIT)
+            if functions is not None and module._tier is Tier.PLAIN and self.selected_tier is Tier.AUTO:
+                module._set_functions(functions, Tier.JIT)
                 log.info("mechanik: the compiled kernels %s are in use", name)
 
     def prepare_fork(self) -> None:
         if "jit" in self.__dict__:
             self.jit.prepare_fork()
 
-    def end_fork(self) -> None:
+    def release_after_fork(self) -> None:
         if "jit" in self.__dict__:
-            self.jit.end_fork()
+            self.jit.release_after_fork()
 
-    def renew_after_fork(self) -> None:
-        """Reset the lock and start a new watcher in a forked process, which has no other threads."""
+    def reset_after_fork(self) -> None:
+        """Reset the lock and start a new watcher in a forked process, to which threads are not copied."""
         self.lock = threading.RLock()
         self._watcher = None
         if "jit" in self.__dict__:
-            self.jit.renew_after_fork()
+            self.jit.reset_after_fork()
         with self.lock:
             self._start_watcher()
 
@@ -325,7 +326,7 @@ class _Loader:
 _loader = _Loader()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_loader.prepare_fork, after_in_parent=_loader.end_fork, after_in_child=_loader.renew_after_fork
+        before=_loader.prepare_fork, after_in_parent=_loader.release_after_fork, after_in_child=_loader.reset_after_fork
     )
 
 
@@ -347,16 +348,16 @@ def kernel_module(name: str) -> KernelModule:
 
 
 def use_kernels(tier: str) -> None:
-    """Choose the tier that runs all kernels, from the next call on.
+    """Select the tier of all kernels, from the next call on.
 
-    The environment variable MECHANIK_KERNELS sets the tier of a whole process.
+    The environment variable MECHANIK_KERNELS sets the initial tier of a process.
 
     Args:
-        tier: "auto" (the best tier that is ready), "prebuilt", "jit" (waits for the compiler) or "plain" (Python, for
-            debugging).
+        tier: "auto" (the fastest tier that is ready), "prebuilt", "jit" (waits for the compiler) or "plain" (Python,
+            for debugging).
 
     Raises:
-        KernelsUnavailable: there is no such tier, or it is not available here.
+        KernelsUnavailable: the tier does not exist, or is not available on this machine.
 
     Example:
         >>> import os
@@ -366,53 +367,55 @@ def use_kernels(tier: str) -> None:
         >>> mk.use_kernels(os.environ.get("MECHANIK_KERNELS") or "auto")
     """
     try:
-        chosen = Tier(tier)
+        selected = Tier(tier)
     except ValueError:
         raise KernelsUnavailable(f"there is no kernel tier {tier!r}; choose one of {_tier_names()}") from None
-    if chosen is Tier.JIT and not can_compile():
-        raise KernelsUnavailable(why_not_compilable() or NUMBA_MISSING)
-    if chosen is Tier.PREBUILT and prebuilt_functions("forward") is None:
+    if selected is Tier.JIT and not can_compile():
+        raise KernelsUnavailable(reason_not_compilable() or NUMBA_MISSING)
+    if selected is Tier.PREBUILT and prebuilt_functions("forward") is None:
         raise KernelsUnavailable(NOT_PREBUILT)
-    _loader.choose(chosen)
+    _loader.select_tier(selected)
 
 
 def wait_for_kernels(*names: str, what: str = "", plain_seconds: float = math.inf) -> None:
     """Wait until kernel modules are compiled, before long work that would be too slow in plain Python.
 
-    It returns at once if they are compiled, if another tier than "auto" is chosen, or if nothing can be compiled. A
-    failure of the compiler is logged; plain Python is used then.
+    The function returns immediately if the modules are compiled, if the selected tier is not "auto", or if this machine
+    cannot compile. If the compiler fails, the failure is logged and plain Python is used.
 
     Args:
         names: names of kernel modules.
-        what: the work that needs them, for the progress line.
-        plain_seconds: expected time of the work in plain Python, s; if compiling takes longer, it does not wait.
+        what: the work that needs the kernels, for the progress line.
+        plain_seconds: expected time of the work in plain Python, s; if compiling takes longer, the function does not
+            wait.
 
     Example:
         >>> mk.tiers.wait_for_kernels("forward", what="an example", plain_seconds=0.1)
     """
-    if _loader.chosen is not Tier.AUTO or not can_compile():
+    if _loader.selected_tier is not Tier.AUTO or not can_compile():
         return
-    slow: list[KernelModule] = []
+    plain_modules: list[KernelModule] = []
     for module in map(kernel_module, names):
         _loader.load(module)
         if module._tier is Tier.PLAIN:
-            slow.append(module)
-    if not slow or plain_seconds < sum(KERNEL_MODULES.get(module._name, 10.0) for module in slow):
+            plain_modules.append(module)
+    if not plain_modules or plain_seconds < sum(KERNEL_MODULES.get(module._name, 10.0) for module in plain_modules):
         return
     try:
-        _loader.wait([module._name for module in slow], what)
+        _loader.wait([module._name for module in plain_modules], what)
     except KernelsUnavailable as error:
         log.warning("mechanik: %s; plain Python is used", error)
         return
     with _loader.lock:
-        for module in slow:
+        for module in plain_modules:
             _loader.install_compiled(module)
 
 
 def request_kernels(*names: str) -> None:
-    """Request kernel modules that will be used soon: they are compiled in the background. Returns at once.
+    """Request kernel modules that will be used soon: they are compiled in the background. Returns immediately.
 
-    It does nothing for compiled modules, if the tier "plain" or "prebuilt" is chosen, or if nothing can be compiled.
+    The function does nothing for compiled modules, if the tier "plain" or "prebuilt" is selected, or if this machine
+    cannot compile.
 
     Args:
         names: names of kernel modules.
@@ -420,13 +423,13 @@ def request_kernels(*names: str) -> None:
     Example:
         >>> mk.tiers.request_kernels("forward")
     """
-    _loader.prepare(names)
+    _loader.request(names)
 
 
 def is_compiling(name: str) -> bool:
-    """Whether this process runs a kernel module in plain Python while its machine code is compiled.
+    """Return whether this process runs a kernel module in plain Python while its machine code is compiled.
 
-    It reads no file, so frequent calls are cheap.
+    The function reads no file, so frequent calls are cheap.
 
     Args:
         name: name of a kernel module.
@@ -439,10 +442,11 @@ def is_compiling(name: str) -> bool:
 
 
 def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
-    """Register a callback for changes of kernel modules: used in plain Python, requested, replaced or abandoned.
+    """Register a callback for changes of kernel modules: used in plain Python, requested, compiled or failed.
 
     Args:
-        listener: called from any thread while locks are held: it must return at once and call nothing of this package.
+        listener: called from any thread while locks are held; it must return immediately and must not call functions
+            of this package.
 
     Returns:
         A function that removes the callback.
@@ -468,7 +472,7 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
 def warm_up(progress: CompileMonitor | None = None) -> None:
     """Compile all kernels now, in parallel, so that no kernel runs in plain Python afterwards.
 
-    It does nothing if prebuilt kernels are installed, or if the tier "plain" or "prebuilt" is chosen.
+    The function does nothing if prebuilt kernels are installed, or if the tier "plain" or "prebuilt" is selected.
 
     Args:
         progress: progress display; None: a line on stderr.
@@ -482,15 +486,15 @@ def warm_up(progress: CompileMonitor | None = None) -> None:
         >>> mk.warm_up()  # nothing to compile for plain Python
         >>> mk.use_kernels(os.environ.get("MECHANIK_KERNELS") or "auto")
     """
-    if _loader.chosen in (Tier.AUTO, Tier.JIT):
-        names = [name for name in KERNEL_MODULES if _loader.chosen is Tier.JIT or not prebuilt_functions(name)]
+    if _loader.selected_tier in (Tier.AUTO, Tier.JIT):
+        names = [name for name in KERNEL_MODULES if _loader.selected_tier is Tier.JIT or not prebuilt_functions(name)]
         if names:
             _loader.wait(names, progress=progress)
         wait_for_kernels(*KERNEL_MODULES)
 
 
 def is_cache_private() -> bool:
-    """Whether compiled kernels are lost when this process ends, since the cache folder cannot be written.
+    """Return whether compiled kernels are removed when this process ends, since the cache folder cannot be written.
 
     Example:
         >>> isinstance(mk.tiers.is_cache_private(), bool)
@@ -517,14 +521,14 @@ def kernel_states(only_used: bool = False) -> list[KernelState]:
 
 
 def _state(name: str) -> KernelState:
-    chosen, jit, is_used = _loader.chosen, _loader.jit, name in _loader.used
-    if chosen in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
+    selected_tier, jit, is_used = _loader.selected_tier, _loader.jit, name in _loader.used
+    if selected_tier in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
         return KernelState(name, Tier.PREBUILT, "ready", is_used=is_used)
-    if chosen is Tier.PREBUILT:
+    if selected_tier is Tier.PREBUILT:
         return KernelState(name, Tier.PREBUILT, "missing", None, NOT_PREBUILT, is_used)
-    if chosen is Tier.PLAIN:
+    if selected_tier is Tier.PLAIN:
         return KernelState(name, Tier.PLAIN, "ready", is_used=is_used)
-    if (reason := why_not_compilable()) is not None:
+    if (reason := reason_not_compilable()) is not None:
         return KernelState(name, Tier.PLAIN, "not compiled", None, reason, is_used)
     if jit.is_compiled(name):
         module, file, age = _loader.modules.get(name), jit.compiled_file(name), None
@@ -544,7 +548,7 @@ def _state(name: str) -> KernelState:
 
 def _warn_compile_failed(name: str, reason: str) -> None:
     log.warning(
-        "mechanik: the kernels %s cannot be compiled, so solving stays slow: %s. `mechanik warmup` tries again.",
+        "mechanik: the kernels %s cannot be compiled, so solving stays slow: %s. Run `mechanik warmup` to try again.",
         name,
         failure_summary(reason).rstrip("."),
     )

@@ -1,7 +1,7 @@
-"""Sources of kernel modules: their content stamps, their signatures, and the kernels as plain Python functions.
+"""Sources of kernel modules: hashes of their content, signatures, and the kernels as plain Python functions.
 
-The stamp ties machine code to the sources that it was compiled from. Signatures have the form of Numba,
-`f8(f8[:,::1], i8, b1)`. Plain functions check their arguments as compiled kernels do.
+A source stamp is a hash that identifies the sources from which machine code was compiled. Signatures have the syntax of
+Numba, `f8(f8[:,::1], i8, b1)`. Plain functions check their arguments like compiled kernels.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from mechanik.kernels.compiler import KERNELS, Kernel
 KERNEL_FOLDER = Path(mechanik.kernels.__file__).parent
 KERNEL_PACKAGE = "mechanik.kernels"
 
-_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import \(?([\w, ]*)", re.MULTILINE)
+_IMPORT_PATTERN = re.compile(r"^\s*from (\.+)([\w.]*) import \(?([\w, ]*)", re.MULTILINE)
 COMPILER_MODULES = ("compiler", "numba_pipeline")
-"""Kernel modules that control how all others are compiled, so they are sources of every module."""
+"""Modules that control how kernels are compiled; they count as sources of every kernel module."""
 
 
 @functools.cache
@@ -40,7 +40,7 @@ def imported_sources(module: str) -> tuple[Path, ...]:
         if file in sources or not file.is_file():
             continue
         sources[file] = None
-        for dots, name, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        for dots, name, names in _IMPORT_PATTERN.findall(file.read_text(encoding="utf-8")):
             base = file.parents[len(dots) - 1].joinpath(*name.split("."))
             pending.append(base.with_suffix(".py"))
             pending += [base / f"{imported.strip()}.py" for imported in names.split(",") if imported.strip()]
@@ -88,9 +88,9 @@ class KernelSignature:
 @functools.cache
 def parse_signature(signature: str) -> KernelSignature:
     """Parse a signature; raises `ValueError` for arguments other than numbers and contiguous arrays."""
-    result, inside = _split(signature)
+    result, argument_text = _split_result(signature)
     arguments: list[KernelArgument] = []
-    for text in _split_at_commas(inside):
+    for text in _split_at_commas(argument_text):
         code, _, axes = text.partition("[")
         if code not in DTYPES or (axes and not axes.endswith("::1]")):
             raise ValueError(f"{text!r} in the signature {signature!r} is neither a number nor a contiguous array")
@@ -99,12 +99,12 @@ def parse_signature(signature: str) -> KernelSignature:
 
 
 def with_functions(signature: str, callees: list[str]) -> str:
-    """Return the signature of a kernel that takes functions of the signatures `callees` before its other arguments."""
-    result, inside = _split(signature)
-    return f"{result}({', '.join([*(f'FunctionType({callee})' for callee in callees), inside])})"
+    """Return the signature of a kernel whose first arguments are functions with the signatures `callees`."""
+    result, argument_text = _split_result(signature)
+    return f"{result}({', '.join([*(f'FunctionType({callee})' for callee in callees), argument_text])})"
 
 
-def _split(signature: str) -> tuple[str, str]:
+def _split_result(signature: str) -> tuple[str, str]:
     """Split a signature into the result type and the text inside the last outer parentheses."""
     signature = signature.strip()
     depth = 0
@@ -117,22 +117,24 @@ def _split(signature: str) -> tuple[str, str]:
 
 def _split_at_commas(text: str) -> list[str]:
     """Split a text at the commas outside of brackets."""
-    pieces, depth = [""], 0
+    parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
         if letter == "," and depth == 0:
-            pieces.append("")
+            parts.append("")
         else:
-            pieces[-1] += letter
-    return [piece.strip() for piece in pieces if piece.strip()]
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
 
 
 KernelFunctions = dict[str, Callable[..., Any]]
 
 INDEX_VIEWS = (KernelArgument("i8", 1),)
+"""Types of the arrays that plain functions access as memory views by default."""
 FLOAT_VIEWS = (*INDEX_VIEWS, KernelArgument("f8", 1))
+"""Types of the arrays that plain functions of `MEMORY_VIEW_MODULES` access as memory views."""
 MEMORY_VIEW_MODULES = ("descent", "dense_evaluation")
-"""Kernel modules that access their float tables element by element, so memory views make them faster."""
+"""Kernel modules that access their float tables element by element, which is faster with memory views."""
 REAL_TYPES: tuple[type, ...] = (float, int, np.floating, np.integer)
 
 
@@ -155,8 +157,8 @@ def _with_argument_checks(
     """Wrap a kernel so that it accepts exactly the arguments that its machine code accepts.
 
     Args:
-        views: types of the arrays that are passed as memory views. Their elements are Python numbers, which are two to
-            three times as fast as NumPy scalars.
+        views: types of the arrays that are passed as memory views. Elements of memory views are Python numbers, with
+            which computations are two to three times as fast as with NumPy scalars.
     """
     argument_types = parse_signature(kernel.signature).arguments
     function = kernel.function
@@ -169,7 +171,7 @@ def _with_argument_checks(
             argument.data if argument_type in views else argument
             for argument, argument_type in zip(arguments, argument_types, strict=True)
         )
-        with np.errstate(all="ignore"):  # as in machine code: the caller checks whether the result is finite
+        with np.errstate(all="ignore"):  # as in machine code; the caller checks whether the result is finite
             return function(*values)
 
     @functools.wraps(kernel.function)
@@ -179,7 +181,7 @@ def _with_argument_checks(
         converted = list(map(_convert_argument, arguments, argument_types))
         try:
             return run_with_views(converted)
-        except (OverflowError, ValueError) as error:  # machine code continues with NaN, which its callers reject
+        except (OverflowError, ValueError) as error:  # machine code would return NaN, which callers reject
             raise NotFinite(f"a number is not finite, or too large to compute with ({error})") from None
 
     def run_with_views(converted: list[Any]) -> Any:
@@ -192,9 +194,9 @@ def _with_argument_checks(
         ]
         try:
             return run(converted, views)
-        except ZeroDivisionError:  # only Python numbers raise it; machine code and NumPy scalars give infinity
-            for array, before in arrays:
-                array[...] = before
+        except ZeroDivisionError:  # raised only by Python numbers; machine code and NumPy scalars result in infinity
+            for array, original in arrays:
+                array[...] = original
             return run(converted, INDEX_VIEWS)
 
     return call
@@ -203,7 +205,7 @@ def _with_argument_checks(
 def _convert_argument(value: Any, argument: KernelArgument) -> Any:
     """Convert an argument as machine code would; raises `TypeError` if machine code would reject it."""
     if argument.ndim:
-        if not _fits(value, argument):
+        if not _matches(value, argument):
             raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
         return value
     if argument.code == "f8":
@@ -213,7 +215,7 @@ def _convert_argument(value: Any, argument: KernelArgument) -> Any:
     return bool(value) if argument.code == "b1" else operator.index(value)
 
 
-def _fits(value: Any, argument: KernelArgument) -> bool:
+def _matches(value: Any, argument: KernelArgument) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     array = cast(np.ndarray[Any, np.dtype[Any]], value)
@@ -221,7 +223,7 @@ def _fits(value: Any, argument: KernelArgument) -> bool:
 
 
 def with_callees(names: Iterable[str]) -> list[str]:
-    """Return kernel modules, each preceded by the modules of the kernels that it calls, without duplicates."""
+    """Return kernel modules without duplicates, each after the modules of the kernels that it calls."""
     modules: dict[str, None] = {}
     for name in names:
         for kernel in declared_kernels(name).values():

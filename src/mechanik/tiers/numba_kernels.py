@@ -1,4 +1,4 @@
-"""Kernels compiled by Numba: compile to bytes in one process, and load the bytes as functions in another."""
+"""Kernels compiled by Numba: compilation to bytes in one process, and loading of these bytes in another process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mechanik.kernels.compiler import COMPILER_OPTIONS
 from mechanik.tiers.kernel_sources import KERNEL_FOLDER, KernelFunctions, declared_kernels, with_functions
 
 COMPILED_PACKAGE = "mechanik.numba_kernels"
-"""Package name under which the kernel folder is imported a second time, with decorators that compile."""
+"""Name of a package with which the kernel folder is imported a second time, with decorators that compile."""
 
 
 def compiled_package() -> str:
@@ -52,7 +52,7 @@ def compiled_dispatchers(module: str) -> dict[str, Any]:
 
 
 def numba_signature(module: str, name: str) -> str:
-    """Return the Numba signature of a kernel, with the signatures of the kernels that it takes as arguments."""
+    """Return the Numba signature of a kernel, including the kernels that are its first arguments."""
     kernel = declared_kernels(module)[name]
     callees = [callee.split(":") for callee in kernel.calls]
     return with_functions(
@@ -71,16 +71,16 @@ def import_numba() -> Any:
         spec = importlib.util.find_spec("llvmlite")
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             for library in Path(folder, "binding").glob("libllvmlite.*"):
-                # a foreign function call releases the interpreter lock, ctypes.CDLL(path) does not
+                # a call of a C function releases the interpreter lock, ctypes.CDLL(path) does not
                 ctypes.CDLL(None).dlopen(os.fsencode(library), os.RTLD_NOW | os.RTLD_LOCAL)
-    importlib.import_module("numba.core.compiler")  # fails early if a file numba.py of the user hides Numba
+    importlib.import_module("numba.core.compiler")  # fails if a user's file numba.py is imported instead of Numba
     return importlib.import_module("numba")
 
 
 def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
-    """Load the kernels of a kernel module from the machine code that `compile_module` made.
+    """Load the kernels of a kernel module from the machine code of `compile_module`.
 
-    Kernels that call other kernels take those as their first arguments, see `bind_callees`.
+    The first arguments of a kernel that calls other kernels are these kernels, see `bind_callees`.
     """
     numba = import_numba()
     result_type = importlib.import_module("numba.core.compiler").CompileResult
@@ -99,11 +99,11 @@ def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
 def bind_callees(
     module: str, functions: KernelFunctions, functions_of: Callable[[str], KernelFunctions]
 ) -> KernelFunctions:
-    """Bind the kernels that each kernel calls as its first arguments.
+    """Bind the first arguments of each kernel: the kernels that it calls.
 
     Args:
         module: name of the kernel module.
-        functions: its functions.
+        functions: functions of the module.
         functions_of: returns the functions of another kernel module by its name.
     """
     bound = dict(functions)
