@@ -46,15 +46,15 @@ class BuildHook(BuildHookInterface[Any]):
     def _page_dependencies(self) -> list[str]:
         """Node from PyPI, only where the page has to be built and there is none on PATH that fits."""
         page = _page_builder(self.root)
-        if page.is_unwanted() or page.is_up_to_date():
+        if page.is_page_skipped() or page.is_up_to_date():
             return []
         page.load_one_core().pin_to_one_core(self.app.display_info)
-        return [] if page.find_node() is not None else [page.FROM_PYPI]
+        return [] if page.find_node() is not None else [page.NODE_PACKAGE]
 
     def _build_page(self) -> None:
         page = _page_builder(self.root)
-        if page.is_unwanted():
-            self.app.display_warning(f"{page.WITHOUT} is set: this is Mechanik without the studio's page")
+        if page.is_page_skipped():
+            self.app.display_warning(f"{page.SKIP_PAGE_VARIABLE} is set: this is Mechanik without the studio's page")
             return
         try:
             page.build(self.app.display_info)
@@ -62,7 +62,7 @@ class BuildHook(BuildHookInterface[Any]):
             self.app.abort(
                 f"The studio's page cannot be built: {error}\n"
                 "npm needs its registry once, to fetch three, uPlot and Vite. "
-                f"{page.WITHOUT}=1 in the environment builds all of Mechanik but the studio's page."
+                f"{page.SKIP_PAGE_VARIABLE}=1 in the environment builds all of Mechanik but the studio's page."
             )
 
     # ---- kernels --------------------------------------------------------------------------

@@ -29,4 +29,4 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.stash.get(RUNS_BACKWARDS, False):
-        terminalreporter.write_line(f"{one_core().PINNED} This holds for the tests that need a browser.")
+        terminalreporter.write_line(f"{one_core().PINNED_MESSAGE} This holds for the tests that need a browser.")

@@ -87,7 +87,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page.mkdir()
     for name in ("index.html", "player.js"):
         (page / name).write_text("built")
-    stamp = "import build_page; build_page.STAMP.write_text(build_page.sources_hash())"
+    stamp = "import build_page; build_page.PAGE_HASH_FILE.write_text(build_page.sources_hash())"
     subprocess.run([sys.executable, "-c", stamp], cwd=web, check=True)
     return copy
 

@@ -95,7 +95,7 @@ def test_the_exit_code_of_a_command_is_passed_on(tmp_path: Path) -> None:
     assert run(tmp_path, sys.executable, "-c", "raise SystemExit(7)", backwards=True).returncode == 7
     missing = run(tmp_path, "no-such-command", backwards=False)
     assert missing.returncode == 127
-    assert "no-such-command does not start" in missing.stderr
+    assert "no-such-command cannot be started" in missing.stderr
     assert run(tmp_path, backwards=False).returncode == 2
 
 

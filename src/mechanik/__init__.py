@@ -1,4 +1,4 @@
-"""Mechanik: inverse kinematics for any mechanism, with closed loops as a first-class case.
+"""Mechanik: inverse kinematics of serial arms, trees and mechanisms with closed loops.
 
 Units are SI: m, rad, kg, s. Poses are 4x4 matrices in the world frame; quaternions are wxyz.
 
@@ -215,7 +215,7 @@ __all__ = [
     "warm_up",
 ]
 
-# imported on first use: they take most of the import time, and no program needs all of them
+# These modules are imported on first use: importing them takes most of the time, and no program needs all of them.
 _LAZY_NAMES = {
     "compare": "mechanik.comparison",
     "Studio": "mechanik.studio.studio_api",

@@ -1,4 +1,4 @@
-"""`python -m mechanik` is `mechanik`."""
+"""Run the command line with `python -m mechanik`."""
 
 import sys
 

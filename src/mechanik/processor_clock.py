@@ -1,7 +1,7 @@
 """Clocks for elapsed time and for the cost of a call, robust against coarse wall clocks.
 
-The wall clock of a virtual machine may tick in tens of milliseconds, and it may go backwards when a thread changes its
-core. Processor time has neither problem.
+The wall clock of a virtual machine may advance in steps of tens of milliseconds, and it may jump back when a thread
+moves to another core. Processor time has neither problem.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import time
 from collections.abc import Callable
 
 MIN_MEASURED_SECONDS = 0.05
-"""Processor time, s, over which a call is repeated: 3 ticks of the coarsest processor clock in use, 16 ms on Windows.
+"""Processor time for which a call is repeated, s: 3 ticks of the coarsest processor clock in use, 16 ms on Windows.
 
-A larger value is more accurate and takes longer.
+With a larger value the measurement is more accurate and takes longer.
 """
 
 
-def thread_clock() -> float:
-    """Return the processor time of the thread, s, a clock for single short calls.
+thread_clock: Callable[[], float] = time.perf_counter if sys.platform == "win32" else time.thread_time
+"""Processor time of the thread, s, for single short calls.
 
-    On Windows it is the wall clock, since processor time ticks in 16 ms there and the wall clock does not.
-    """
-    return time.perf_counter() if sys.platform == "win32" else time.thread_time()
+On Windows it is the wall clock, since processor time ticks in 16 ms there and the wall clock does not.
+"""
 
 
 def seconds_since(start: float) -> float:
-    """Return the wall time since `start` (s, of `time.perf_counter`), never negative."""
+    """Return the wall time since `start`, s, never negative; `start` is a value of `time.perf_counter`."""
     return max(0.0, time.perf_counter() - start)
 
 
@@ -37,20 +36,20 @@ def seconds_per_call(
 
     Args:
         call: the function.
-        min_seconds: s of processor time until which the call is repeated.
-        max_calls: largest number of calls.
+        min_seconds: smallest total processor time of the repeated calls, s.
+        max_calls: largest number of calls; it has priority over `min_seconds`.
 
     Returns:
-        s; 0 only if `max_calls` calls take no measurable time.
+        Processor time per call, s; 0 only if `max_calls` calls take no measurable time.
     """
-    count, calls, start = 0, 1, time.process_time()
+    total_calls, next_calls, start = 0, 1, time.process_time()
     while True:
-        for _ in range(calls):
+        for _ in range(next_calls):
             call()
-        count += calls
+        total_calls += next_calls
         elapsed = time.process_time() - start
-        if elapsed >= min_seconds or count >= max_calls:
-            return max(0.0, elapsed) / count
-        # the estimated number of missing calls; at most a doubling of the calls so far
-        missing = count * (min_seconds / elapsed - 1.0) if elapsed > 0.0 else count
-        calls = max(1, min(count, int(missing) + 1, max_calls - count))
+        if elapsed >= min_seconds or total_calls >= max_calls:
+            return max(0.0, elapsed) / total_calls
+        # estimate of the calls that are still needed; limited to the number of calls so far
+        missing_calls = total_calls * (min_seconds / elapsed - 1.0) if elapsed > 0.0 else total_calls
+        next_calls = max(1, min(total_calls, int(missing_calls) + 1, max_calls - total_calls))

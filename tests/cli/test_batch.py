@@ -143,7 +143,7 @@ def test_nulls_in_parquet_are_bad_targets_and_text_columns_are_an_error(capsys, 
     pq.write_table(pa.table({"x": ["a"], "y": [0.1], "z": [0.2]}), path)
     code, _, err = run(capsys, "gallery:ur5", "--targets", path, "--out", out)
     assert code == 1
-    assert "column 'x' holds string" in err
+    assert "column 'x' contains string" in err
     path.write_text("x,y,z")
     code, _, err = run(capsys, "gallery:ur5", "--targets", path, "--out", out)
     assert code == 1
@@ -181,7 +181,7 @@ def test_bad_rows_are_named_and_do_not_change_other_rows(capsys, tmp_path, targe
     np.save(tmp_path / "bad.npy", bad)
     code, out, err = run(capsys, "gallery:ur5", "--targets", tmp_path / "bad.npy", "--out", tmp_path / "r.npz")
     assert code == 0
-    assert "no usable target in 2 rows: 3, 7 (the first row is 0)" in err
+    assert "no usable target in 2 rows: 3, 7 (row numbers start at 0)" in err
     assert re.search(r"BAD_TARGET +2 +6\.67 %", out)
     assert re.search(r"CONVERGED +27 ", out)
     result = np.load(tmp_path / "r.npz")
@@ -293,7 +293,7 @@ def test_resumed_batch_gives_the_same_result_as_an_uninterrupted_one(capsys, tmp
     assert (tmp_path / "r.npz").read_text() == "old"
     code, _, err = run(capsys, *arguments)
     assert code == 2
-    assert "holds an unfinished batch: add --resume to continue it" in err
+    assert "contains an unfinished batch: add --resume to continue it" in err
     code, _, err = run(capsys, *arguments, "--resume", "--tolerance", "1e-5")
     assert code == 2
     assert "different tolerance" in err
@@ -421,14 +421,14 @@ FILES = {
 CONTENT = [
     ("empty.csv", "empty.csv is empty"),
     ("blank.csv", "blank.csv is empty"),
-    ("wrong.csv", "line 1: the columns are called a, b; needed are x, y, z or x, y, z, qw, qx, qy, qz"),
+    ("wrong.csv", "line 1: the columns are a, b; needed are x, y, z or x, y, z, qw, qx, qy, qz"),
     ("half.csv", "qy, qz"),
     ("twice.csv", "2 columns are called 'x'"),
     ("text.csv", "line 3: 'abc' is not a number"),
-    ("short.csv", "line 4: 3 columns are needed, and there are 2"),
-    ("four.csv", "line 1: a row must have 3 or 7 numbers, but this one has 4"),
-    ("longer.csv", "line 2: 3 columns are needed, and there are 4"),
-    ("comma.csv", "line 2: '0,4' is not a number; decimals have a point"),
+    ("short.csv", "line 4: 3 columns are needed, but there are 2"),
+    ("four.csv", "line 1: a row must have 3 or 7 numbers, but this row has 4"),
+    ("longer.csv", "line 2: 3 columns are needed, but there are 4"),
+    ("comma.csv", "line 2: '0,4' is not a number; use a decimal point instead of a comma"),
     ("latin.csv", "save it as CSV in UTF-8"),
     ("no.npy", "no.npy"),
     ("empty.npy", "empty.npy is empty"),
@@ -436,7 +436,7 @@ CONTENT = [
     ("words.npy", "numbers are needed"),
     ("shape.npy", "(N, 4, 4)"),
     ("single.npy", "(N, 4, 4)"),
-    ("two.npz", "holds a, b, and none is called 'targets'"),
+    ("two.npz", "contains a, b, but no array 'targets'"),
 ]
 
 
@@ -464,7 +464,7 @@ def test_files_without_targets_exit_1_with_one_line_and_leave_no_files(capsys, t
 
 
 MISUSE = [
-    (["--targets", "-", "--out", "r.npz"], "not from standard input"),
+    (["--targets", "-", "--out", "r.npz"], "standard input is not supported"),
     (["--targets", "nothing.npy", "--out", "r.npz"], "there is no file 'nothing.npy' with targets"),
     (["--targets", ".", "--out", "r.npz"], "is a folder"),
     (["--targets", "t.json", "--out", "r.npz"], "must end in .npy"),

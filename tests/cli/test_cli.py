@@ -248,7 +248,7 @@ def test_convert_writes_json_that_reads_back_equal(capsys, tmp_path):
 def test_convert_names_what_the_format_cannot_hold(capsys, arm, tmp_path):
     code, _, err = run(capsys, "convert", arm, tmp_path / "arm.urdf")
     assert code == 0
-    assert re.search(r"note: .* cannot hold goals: there", err)
+    assert re.search(r"note: .* cannot contain goals: there", err)
     assert list(load(tmp_path / "arm.urdf").joints)[:2] == ["shoulder", "slide"]
 
 
@@ -377,7 +377,7 @@ def test_fk_warns_of_violated_limits_and_loops(capsys):
     assert "panda_joint4 at 1 is outside its limits" in err
     code, _, err = run(capsys, "fk", "gallery:four_bar", "crank_joint=2")
     assert code == 0
-    assert "is open by" in err
+    assert "is not closed: gap" in err
 
 
 WRONG_FK = [
@@ -392,7 +392,7 @@ WRONG_FK = [
     (["joint1="], r"a number is missing"),
     (["joint1=a"], r"'a' is not a number"),
     (["joint1=1", "joint1=2"], r"'joint1' is given twice"),
-    (["0.5"], r"'0.5' is no NAME=VALUE; numbers without names follow --q"),
+    (["0.5"], r"'0.5' is not NAME=VALUE; give numbers without names with --q"),
     (["--link", "hand"], r"no link is called 'hand'"),
 ]
 

@@ -23,7 +23,7 @@ def test_compare_prints_a_table_and_an_overview_and_writes_files(capsys, tmp_pat
     assert code == 0, err
     assert "3R planar, pose" in out
     assert "one attempt" in out
-    assert "success in the time budget" in out
+    assert "success within the time budget" in out
     assert "wrote" in err
     assert len(comparison.Comparison.from_csv(files[0]).rows) == 4
     assert files[1].read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -89,7 +89,7 @@ def test_interrupted_warmup_says_what_is_compiled_in_the_background(capsys, monk
     assert "1 of 2 kernel modules compiled" in err
     assert "the compiler continues with 1 kernel module in the background" in err
     monkeypatch.setattr(warmup_command, "is_cache_private", lambda: True)
-    assert "compiling ends with this command" in run(capsys, "warmup")[2]
+    assert "compilation ends with this command" in run(capsys, "warmup")[2]
 
 
 def test_interrupted_warmup_says_if_nothing_is_left_to_compile(capsys, monkeypatch):
@@ -97,7 +97,7 @@ def test_interrupted_warmup_says_if_nothing_is_left_to_compile(capsys, monkeypat
     monkeypatch.setattr(warmup_command, "kernel_states", lambda: STATES[:1])
     code, _, err = run(capsys, "warmup")
     assert code == 130
-    assert "nothing is compiled in the background" in err
+    assert "no kernel is being compiled in the background" in err
 
 
 def test_progress_bar_on_a_terminal_names_remaining_modules(capsys, monkeypatch):

@@ -25,13 +25,11 @@ def test_reach_prints_volume_extent_and_orientation_shares(capsys):
     code, out, err = run(capsys, "gallery:planar_3r", *QUICK)
     assert (code, err) == (0, "")
     assert "reach of tool of planar_3r" in out
-    assert re.search(r"\d+ voxels of 0\.3 m are reached, \d+ of them at their centre", out)
+    assert re.search(r"\d+ voxels of 0\.3 m are reached, \d+ of these voxels at their centre", out)
     assert re.search(r"^area \d+\.?\d* m²$", out, re.MULTILINE)
     assert re.search(r"lowest +-2\.\d+ +-2\.\d+ +0\.0000", out)
     assert "of 4 orientations, 100.0 % are reachable at the best position" in out
-    shares = [
-        int(n) for n in re.findall(r"^(?:all|half or more|less than half|none of these) +(\d+) ", out, re.MULTILINE)
-    ]
+    shares = [int(n) for n in re.findall(r"^(?:all|half or more|less than half|none) +(\d+) ", out, re.MULTILINE)]
     assert len(shares) == 4
     assert sum(shares) == int(re.search(r"(\d+) voxels", out)[1])
 

@@ -170,7 +170,7 @@ def test_all_solutions_are_printed_side_by_side(capsys):
     assert re.search(r"^joint +1 +2 +3 +4 +5 +6 +7 +8$", out, re.MULTILINE)
     assert "8 solutions:  all solutions that exist, nearest to the start first" in out
     code, out, _ = run(capsys, "gallery:ur5", *POSE_ARGUMENTS, "--all", "--limit", 3)
-    assert "3 solutions:  as many as --limit allows" in out
+    assert "3 solutions:  the largest number that --limit allows" in out
 
 
 def test_closest_pose_is_printed_if_there_is_no_solution(capsys):
@@ -202,7 +202,7 @@ MISUSE = [
     (["gallery:ur5", *POSITION_ARGUMENTS, "--q0", "1", "elbow_joint=2"], "not both"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--tolerance", "0"], "must be above zero"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--restarts", "-1"], "restarts must be"),
-    (["gallery:ur5", *POSITION_ARGUMENTS, "--limit", "3"], "--limit goes with --all"),
+    (["gallery:ur5", *POSITION_ARGUMENTS, "--limit", "3"], "--limit needs --all"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--out", "solution.txt"], "must end in .json"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--out", "no/such/solution.json"], "there is no folder"),
     (["gallery:panda", *POSITION_ARGUMENTS], "panda_hand_tcp, panda_leftfinger"),

@@ -136,4 +136,4 @@ def test_public_host_is_used_only_on_request_and_with_a_warning(capsys, page, op
     ((address, status_codes),) = opened
     assert address.split("?")[0] == out.split()[-1].split("?")[0]
     assert status_codes[0] == 303
-    assert "Everybody who can reach" in err
+    assert "Everybody who has network access" in err

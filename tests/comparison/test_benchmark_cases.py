@@ -14,7 +14,7 @@ from mechanik.comparison.benchmark_cases import (
     SINGULAR_VALUE,
     TASKS,
     TIGHT_LIMIT_SHARE,
-    _values,
+    _singular_values,
     make_case,
     make_case_solver,
     max_joint_step,
@@ -103,9 +103,9 @@ def test_unreachable_points_of_a_closed_chain_are_not_reached_by_restarts():
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name != "closed_loop"])
 def test_near_singular_targets_have_much_smaller_singular_values(name):
     typical, near = cached_case(name, "pose").reference_q, cached_case(name, "near_singular").reference_q
-    rank = int(np.median(np.sum(_values(cached_robot(name), typical) > 1e-6, axis=1)))
-    before = np.median(_values(cached_robot(name), typical)[:, rank - 1])
-    after = _values(cached_robot(name), near)[:, rank - 1]
+    rank = int(np.median(np.sum(_singular_values(cached_robot(name), typical) > 1e-6, axis=1)))
+    before = np.median(_singular_values(cached_robot(name), typical)[:, rank - 1])
+    after = _singular_values(cached_robot(name), near)[:, rank - 1]
     assert after.max() < 0.1 * before
     assert np.median(after) <= (SINGULAR_VALUE if cached_robot(name).mechanism.nv <= 10 else 10 * SINGULAR_VALUE)
     X = cached_case(name, "near_singular").target_poses[:, 0, :3]

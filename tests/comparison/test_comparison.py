@@ -13,7 +13,7 @@ from mechanik.comparison import TASKS, benchmark_runner
 from mechanik.comparison.benchmark_cases import start_targets
 from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK, partial_path
 from mechanik.comparison.benchmark_runner import TimeLimits, run_case
-from mechanik.comparison.benchmark_verification import SolutionBranches, moving_dofs
+from mechanik.comparison.benchmark_verification import SolutionBranches, affecting_dofs
 from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, StructureError
 from mechanik.solver import Solver
 from mechanik.solver.target_writer import with_targets
@@ -260,7 +260,7 @@ def test_solutions_are_isolated_without_redundant_dofs():
     for name, task, isolated in (("6r_wrist", "pose", True), ("7r", "pose", False), ("closed_loop", "pose", True)):
         case = cached_case(name, task)
         goals = with_targets(case.goals, case.targets[0])
-        assert moving_dofs(case.robot, goals, case.reference_q[0])[1] is isolated
+        assert affecting_dofs(case.robot, goals, case.reference_q[0])[1] is isolated
 
 
 # ---- validation of arguments --------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 Exit codes: 0 success; 1 failure (not solved, a check failed, the file is not a mechanism, the result cannot be
 written); 2 usage error (unknown command, option, joint or file; a folder instead of a file); 130 interrupted; 141 the
-reader of the pipe is closed. Results go to stdout, notes and errors to stderr. This is the top layer: it may import
-every other package.
+program that reads from the pipe has closed it. Results are printed to stdout, notes and errors to stderr. This package
+is the top layer: it may import every other package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of the command line and return its exit code.
 
     Args:
-        arguments: the arguments without the program name. None: those of this process.
+        arguments: the arguments without the program name. None: the arguments of this process.
 
     Returns:
         The exit code: 0, 1, 2, 130 or 141 (see the module docstring).
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         if any(importlib.util.find_spec(name) is None for name in ("cyclopts", "rich")):
-            sys.stderr.write("mechanik: the command line is an optional part: pip install 'mechanik[cli]'\n")
+            sys.stderr.write("mechanik: the command line needs optional packages: pip install 'mechanik[cli]'\n")
             return EXIT_USAGE
         from mechanik.cli.command_line import run  # slow to import: Ctrl-C during the import is handled below
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
 MAX_COLUMNS = 6
+"""Largest number of assembly modes in a table."""
 
 
 def assemble(
@@ -54,8 +55,8 @@ def assemble(
     """Close the loops of a mechanism with its driven joints at given values.
 
     The driven joints move continuously from the start to their values, so the mechanism stays on the branch of the
-    start. The exit code is 0 if all driven joints reach their values, and 1 if not. In that case the closest
-    configuration on this branch is shown.
+    start. The exit code is 0 if all driven joints reach their values. Otherwise it is 1, and the closest configuration
+    on this branch is shown.
 
     For example:
 
@@ -72,14 +73,14 @@ def assemble(
         Values of the driven joints as NAME=VALUE; NAME=V1,V2,... for a joint with several dofs, or NAME.X=VALUE for
         a single dof. Without this option only the loops are closed.
     q0
-        Start configuration; its loops may be open. All numbers of q in the order that `mechanik info` shows, or
+        Start configuration; its loops need not be closed. All numbers of q in the order that `mechanik info` shows, or
         NAME=VALUE for single joints. Default: the configuration in FILE.
     degrees
         Angles are given in degrees.
     all
         Show all assembly modes with these driven joint values, nearest to the start first.
     limit
-        With --all: show at most this many.
+        With --all: largest number of assembly modes to show.
     out
         Save the assembled mechanism to this .json or .urdf file. Nothing is written if the assembly fails.
     force
@@ -91,35 +92,36 @@ def assemble(
         raise UsageError("--limit needs --all, and must be at least 1")
     if all and out is not None:
         raise UsageError("--out saves a single assembly: use either --all or --out")
-    target = None if out is None else model_output_path(out, force)
+    out_path = None if out is None else model_output_path(out, force)
     mechanism = open_mechanism(file)
-    values = _parse_inputs(mechanism, drive or [], degrees)
+    inputs = _parse_inputs(mechanism, drive or [], degrees)
     start = parse_start(mechanism, q0, degrees)
     try:
         if all:
-            modes = mechanism.assembly_modes(values, start, limit=limit)
+            modes = mechanism.assembly_modes(inputs, start, limit=limit)
             _print_modes(mechanism, modes, json)
             return EXIT_OK if len(modes) else EXIT_FAILED
-        assembly = mechanism.assemble(values, start)
+        assembly = mechanism.assemble(inputs, start)
     except UnknownName:
         raise
     except MechanikError as error:
         raise UsageError(str(error)) from error
-    saved = None if target is None or not assembly.success else _save(assembly, target)
-    _print_assembly(assembly, json, None if saved is None else out)
-    if saved is None and out is not None:
+    losses = None if out_path is None or not assembly.success else _save_mechanism(assembly, out_path)
+    _print_assembly(assembly, json, None if losses is None else out)
+    if losses is None and out is not None:
         print_note(f"note: {out} is not written, because the assembly failed")
-    for text in saved or ():
+    for text in losses or ():
         print_note(f"note: {text}")
     return EXIT_OK if assembly.success else EXIT_FAILED
 
 
 def _parse_inputs(mechanism: Mechanism, assignments: list[str], degrees: bool) -> dict[str, list[float] | float]:
+    """Parse NAME=VALUE arguments to values of driven joints by name, rad or m."""
     inputs: dict[str, list[float] | float] = {}
-    for word in assignments:
-        name, equals, text = word.rpartition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.rpartition("=")
         if not equals or not name:
-            raise UsageError(f"--drive takes NAME=VALUE, not {word!r}")
+            raise UsageError(f"--drive takes NAME=VALUE, not {assignment!r}")
         if name in inputs:
             raise UsageError(f"{name!r} is given twice")
         unit = math.pi / 180 if degrees else 1.0
@@ -127,8 +129,8 @@ def _parse_inputs(mechanism: Mechanism, assignments: list[str], degrees: bool) -
     return inputs
 
 
-def _save(assembly: Assembly, target: Path) -> list[str]:
-    """Save the assembled mechanism; returns messages about what the file format cannot hold."""
+def _save_mechanism(assembly: Assembly, target: Path) -> list[str]:
+    """Save the assembled mechanism; return messages about everything that the file format cannot express."""
     mechanism = assembly.mechanism
     mechanism.apply(assembly)
     for closure in mechanism.closures.values():
@@ -137,6 +139,7 @@ def _save(assembly: Assembly, target: Path) -> list[str]:
 
 
 def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> None:
+    """Print an assembly as text or JSON; `out` is the file to which it was saved."""
     mechanism = assembly.mechanism
     if json:
         print_json(
@@ -145,7 +148,7 @@ def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> N
                 "status": assembly.status.name,
                 "message": assembly.message,
                 "q": assembly.q.tolist(),
-                "values": _values(mechanism, assembly.q),
+                "values": _values_data(mechanism, assembly.q),
                 "input_errors": dict(assembly.input_errors),
                 "closure_errors": {
                     name: {"position": error.position, "rotation": error.rotation}
@@ -159,28 +162,32 @@ def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> N
             }
         )
         return
-    _show_columns(mechanism, assembly.q[None], ["value"])
+    _print_configurations(mechanism, assembly.q[None], ["value"])
     print_out()
     if assembly.success:
         print_labelled("assembled:", assembly.message, 2, style="green")
     else:
         print_labelled(f"not assembled ({assembly.status.name}):", assembly.message, 2, style="red")
     for singularity in assembly.singularities:
-        input_texts = ", ".join(f"{name} at {_text(mechanism, name, singularity.q)}" for name in assembly.inputs)
+        input_texts = ", ".join(
+            f"{name} at {_format_input(mechanism, name, singularity.q)}" for name in assembly.inputs
+        )
         print_out(f"{singularity.kind} on the path, at {input_texts}" if input_texts else singularity.kind)
     if assembly.singular:
         print_labelled("the pose is singular:", ", ".join(assembly.singular.kinds), 2)
     errors = assembly.closure_errors.values()
-    worst = max((error.position for error in errors), default=0.0)
-    angle = max((error.rotation for error in errors), default=0.0)
+    position_error = max((error.position for error in errors), default=0.0)
+    rotation_error = max((error.rotation for error in errors), default=0.0)
     print_out(
-        f"{format_count(len(mechanism.closures), 'loop')}, largest closure error {worst:.2g} m and {angle:.2g} rad"
+        f"{format_count(len(mechanism.closures), 'loop')}, largest closure error {position_error:.2g} m and "
+        f"{rotation_error:.2g} rad"
     )
     if out is not None:
         print_out(f"wrote {out}")
 
 
 def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:
+    """Print all assembly modes as tables or JSON."""
     if json:
         print_json(
             {
@@ -190,15 +197,20 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
                 "redundant": modes.redundant,
                 "chance_of_more": modes.chance_of_more,
                 "modes": [
-                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(distance), "hits": int(hits)}
+                    {
+                        "q": q.tolist(),
+                        "values": _values_data(mechanism, q),
+                        "distance": float(distance),
+                        "hits": int(hits),
+                    }
                     for q, distance, hits in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
                 ],
             }
         )
         return
-    for first in range(0, len(modes), MAX_COLUMNS):
-        columns = modes.q[first : first + MAX_COLUMNS]
-        _show_columns(mechanism, columns, [str(first + k + 1) for k in range(len(columns))])
+    for first_mode in range(0, len(modes), MAX_COLUMNS):
+        q_columns = modes.q[first_mode : first_mode + MAX_COLUMNS]
+        _print_configurations(mechanism, q_columns, [str(first_mode + k + 1) for k in range(len(q_columns))])
         print_out()
     if not len(modes):
         print_labelled("no assembly mode:", modes.why, 2, style="red")
@@ -207,20 +219,21 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
     print_labelled("found:", modes.why, 2)
 
 
-def _show_columns(mechanism: Mechanism, q: Array, heads: list[str]) -> None:
-    table = make_table(["joint"], heads)
+def _print_configurations(mechanism: Mechanism, q: Array, titles: list[str]) -> None:
+    """Print a table with a column for each configuration q (N, nq)."""
+    table = make_table(["joint"], titles)
     for k, name in enumerate(mechanism.space.q_names):
-        add_row(table, [name, *(format_number(float(x)) for x in q[:, k])])
+        add_row(table, [name, *(format_number(float(value)) for value in q[:, k])])
     print_table(table)
 
 
-def _text(mechanism: Mechanism, name: str, q: Array) -> str:
-    """Format the value of a driven joint at q; "?" for joints that close a loop, since they have no value in q."""
+def _format_input(mechanism: Mechanism, name: str, q: Array) -> str:
+    """Format the value of a driven joint at q; "?" for a joint that closes a loop, because it has no value in q."""
     values = mechanism.values(q)
     if name not in values:
         return format_number(float(q[mechanism.space.q_names.index(name)])) if name in mechanism.space.q_names else "?"
-    return " ".join(format_number(float(x)) for x in np.atleast_1d(values[name]))
+    return " ".join(format_number(float(component)) for component in np.atleast_1d(values[name]))
 
 
-def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:
+def _values_data(mechanism: Mechanism, q: Array) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in mechanism.values(q).items()}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
 MAX_LISTED_ROWS = 8
-"""Number of faulty rows that a note lists by index."""
+"""Largest number of unusable rows that a note lists by index."""
 
 
 def batch(
@@ -58,12 +58,12 @@ def batch(
     """Solve for every target in a file and write the solutions to a file.
 
     Targets: a .npy file with (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) positions; a .npz file
-    with a single such array, or with one called targets; or a .csv or .parquet file with the columns x y z, and
-    qw qx qy qz for poses. A CSV file without a header has these 3 or 7 columns in this order.
+    with a single such array, or with an array called targets; or a .csv or .parquet file with the columns x y z, and
+    for poses also qw qx qy qz. A CSV file without a header has these 3 or 7 columns in this order.
 
     The result has one row per target: joint values, success, status, errors in m and rad, iterations. It replaces an
-    older result when the batch is complete. After Ctrl-C, --resume continues with the targets that are left. The exit
-    code is 0 if all targets are processed, even if targets are out of reach.
+    older result when the batch is complete. After Ctrl-C, --resume continues with the remaining targets. The exit code
+    is 0 if all targets are processed, even if targets are out of reach.
 
     For example:
 
@@ -80,16 +80,16 @@ def batch(
     out
         File to write: .npz, .csv or .parquet.
     link
-        Link that shall reach the targets. Not needed if the mechanism has a single tip link.
+        Link that must reach the targets. Not needed if the mechanism has a single tip link.
     q0
         File with start configurations: (N, nq), or (nq,) for all targets. Same formats as the targets, with joint
-        names as columns. The .npz result of an earlier batch works too.
+        names as columns. The .npz result of an earlier batch can be used, too.
     tolerance
         Position tolerance in m. Default: 1e-6.
     angle_tolerance
         Angle tolerance in rad. Default: 1e-6.
     lock
-        Joints that may not move.
+        Joints that must not move.
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
@@ -105,25 +105,29 @@ def batch(
     threads
         Number of threads. Default: all processors.
     resume
-        Continue an interrupted batch from the folder beside the file of --out.
+        Continue an interrupted batch. Its finished rows are in a folder next to the file of --out.
     quiet
         Show no progress bar.
     """
     if threads is not None and threads < 1:
         raise UsageError(f"--threads must be at least 1, not {threads}")
-    source, first = input_path(targets, "targets"), None if q0 is None else input_path(q0, "starts")
-    target = result_path(out)
-    if target in (source.resolve(), None if first is None else first.resolve(), Path(file).resolve()):
+    targets_path, starts_path = input_path(targets, "targets"), None if q0 is None else input_path(q0, "starts")
+    result_file = result_path(out)
+    if result_file in (
+        targets_path.resolve(),
+        None if starts_path is None else starts_path.resolve(),
+        Path(file).resolve(),
+    ):
         raise UsageError(f"{out} is an input file of this command; write the result to another file")
     mechanism = open_mechanism(file)
-    end, locked = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
-    avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow)
-    work = BatchWorkFolder(target)
-    work.open(
+    tip_link, locked = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
+    collision_args = parse_collision_args(mechanism, avoid, obstacle, clearance, allow)
+    work_folder = BatchWorkFolder(result_file)
+    work_folder.open(
         {
-            "targets": file_digest(source),
-            "q0": file_digest(first),
-            "link": end,
+            "targets": file_digest(targets_path),
+            "q0": file_digest(starts_path),
+            "link": tip_link,
             "tolerance": tolerance,
             "angle_tolerance": angle_tolerance,
             "lock": locked,
@@ -134,27 +138,41 @@ def batch(
     )
     try:
         with ProgressBar(quiet) as bar:
-            bar.start_stage(f"reading {source.name}")
-            wanted = read_targets(source, work.targets, bar)
-            starts = None if first is None else read_starts(first, mechanism, len(wanted), work.starts, bar)
+            bar.start_stage(f"reading {targets_path.name}")
+            target_rows = read_targets(targets_path, work_folder.targets, bar)
+            starts = (
+                None
+                if starts_path is None
+                else read_starts(starts_path, mechanism, len(target_rows), work_folder.starts, bar)
+            )
             bar.start_stage("preparing")
-            solver = make_solver(mechanism, _goal(end, wanted, tolerance, angle_tolerance), locked, restarts, avoiding)
-            bar.start_stage("solving", len(wanted))
-            result = solver.solve_batch(wanted, starts, threads=threads, progress=bar, out=work.result)
-            bar.start_stage(f"writing {target.name}", len(wanted))
-            write_result(target, result, _statuses(), bar)
-    except KeyboardInterrupt as stopped:
-        done = getattr(stopped, "result", None)
-        print_note("interrupted" if done is None else f"interrupted: {done.done:,} of {len(done):,} targets are done")
-        _keep_or_remove(work)
+            solver = make_solver(
+                mechanism,
+                _make_goal(tip_link, target_rows, tolerance, angle_tolerance),
+                locked,
+                restarts,
+                collision_args,
+            )
+            bar.start_stage("solving", len(target_rows))
+            result = solver.solve_batch(target_rows, starts, threads=threads, progress=bar, out=work_folder.result)
+            bar.start_stage(f"writing {result_file.name}", len(target_rows))
+            write_result(result_file, result, _status_names(), bar)
+    except KeyboardInterrupt as interrupt:
+        partial_result = getattr(interrupt, "result", None)
+        print_note(
+            "interrupted"
+            if partial_result is None
+            else f"interrupted: {partial_result.done:,} of {len(partial_result):,} targets are done"
+        )
+        _keep_or_remove(work_folder)
         return EXIT_INTERRUPTED
     except BatchMismatch as error:
-        raise UsageError(f"{work} cannot be resumed: {error}") from error
+        raise UsageError(f"{work_folder} cannot be resumed: {error}") from error
     except BaseException:
-        _keep_or_remove(work)
+        _keep_or_remove(work_folder)
         raise
-    _summary(out, end, result)
-    work.remove()
+    _print_summary(out, tip_link, result)
+    work_folder.remove()
     return EXIT_OK
 
 
@@ -163,15 +181,16 @@ def _without_none(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _keep_or_remove(work: BatchWorkFolder) -> None:
-    """Keep the work folder of an unfinished batch if it holds solved rows, else remove it."""
-    if work.has_solved_rows:
-        print_note(f"finished rows are saved in {work}: run the same command with --resume to continue")
+def _keep_or_remove(work_folder: BatchWorkFolder) -> None:
+    """Keep the work folder of an unfinished batch if it contains solved rows, else remove it."""
+    if work_folder.has_solved_rows:
+        print_note(f"finished rows are saved in {work_folder}: run the same command with --resume to continue")
     else:
-        work.remove()
+        work_folder.remove()
 
 
-def _goal(link: str, targets: Array, tolerance: float, angle_tolerance: float) -> Objective:
+def _make_goal(link: str, targets: Array, tolerance: float, angle_tolerance: float) -> Objective:
+    """Make the goal of a batch; its target is replaced by each row of `targets`."""
     from mechanik.objectives import PoseGoal, PositionGoal
 
     try:
@@ -182,28 +201,31 @@ def _goal(link: str, targets: Array, tolerance: float, angle_tolerance: float) -
         raise UsageError(str(error)) from error
 
 
-def _statuses() -> list[str]:
+def _status_names() -> list[str]:
+    """Return the status names, indexed by status code."""
     from mechanik.solver.solution import STATUS_BY_CODE
 
     return [status.name for status in STATUS_BY_CODE]
 
 
-def _summary(out: str, link: str, result: BatchResult) -> None:
+def _print_summary(out: str, link: str, result: BatchResult) -> None:
+    """Print the counts of each status, the time, and the rows that could not be used."""
     from mechanik.solver.solution import Status
 
     target_count, seconds = len(result), result.seconds
     print_out(f"wrote {out}: {target_count:,} {'target' if target_count == 1 else 'targets'} of {link}", style="green")
-    for status, times in result.counts.items():
-        head = f"{status.name:<10} {times:>12,} {100 * times / target_count:6.2f} %"
-        print_labelled(head, status.value, 2, style="green" if status is Status.CONVERGED else "yellow")
+    for status, count in result.counts.items():
+        label = f"{status.name:<10} {count:>12,} {100 * count / target_count:6.2f} %"
+        print_labelled(label, status.value, 2, style="green" if status is Status.CONVERGED else "yellow")
     if target_count and seconds > 0:
-        print_out(f"{format_duration(seconds)}, {target_count / seconds:,.0f} targets a second")
+        print_out(f"{format_duration(seconds)}, {target_count / seconds:,.0f} targets per second")
     for status, noun in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
         rows = result.rows_with(status).tolist()
         if rows:
-            print_note(f"note: no usable {noun} in {_row_list(rows)} (the first row is 0)")
+            print_note(f"note: no usable {noun} in {_row_list(rows)} (row numbers start at 0)")
 
 
 def _row_list(rows: Sequence[int]) -> str:
-    listed = ", ".join(map(str, rows[:MAX_LISTED_ROWS])) + (", ..." if len(rows) > MAX_LISTED_ROWS else "")
-    return f"row {listed}" if len(rows) == 1 else f"{len(rows):,} rows: {listed}"
+    """Format the indices of rows; a long list is cut."""
+    row_text = ", ".join(map(str, rows[:MAX_LISTED_ROWS])) + (", ..." if len(rows) > MAX_LISTED_ROWS else "")
+    return f"row {row_text}" if len(rows) == 1 else f"{len(rows):,} rows: {row_text}"

@@ -1,8 +1,8 @@
 """Files of `mechanik batch`: tables of targets and starts, result files, and the work folder of an unfinished batch.
 
 Input is .npy, .npz, .csv and other text, or .parquet (with pyarrow, an optional dependency). Large tables are never
-in memory as a whole: an .npy file is memory-mapped; text and Parquet are read in blocks into a binary file, which is
-then mapped. Results (.npz, .csv, .parquet) are written in blocks of rows, in the order of the targets.
+completely in memory: an .npy file is memory-mapped; text and Parquet are read in blocks into a binary file, which is
+then memory-mapped. Results (.npz, .csv, .parquet) are written in blocks of rows, in the order of the targets.
 
 In text, cells are separated by commas, semicolons, tabs or spaces, with or without a header. A line that starts with
 # is a comment, or a header if it names columns. An empty cell, `nan` or `null` is NaN; any other text is an error
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mechanik.solver.batch import BatchResult
 
 
-def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], where: str) -> list[int]:
+def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], location: str) -> list[int]:
     """Return the column indices of the first complete set of names in a header; other columns are ignored.
 
     An incomplete set is an error: a pose with one missing quaternion column must not be read as a position.
@@ -45,53 +45,61 @@ def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], wh
     Args:
         header: column names of the file, in any order.
         column_sets: possible sets of column names, the largest first.
-        where: file and line, for messages.
+        location: file and line, for messages.
+
+    Raises:
+        FormatError: a column is missing or has a duplicate.
     """
     names = [name.strip() for name in header]
     lower_names = [name.lower() for name in names]
-    known = {name for choice in column_sets for name in choice}
-    places = {name: _place(name, names, lower_names, where) for name in known}
-    present = {name for name, k in places.items() if k is not None}
-    for choice in column_sets:
-        if present == set(choice):
-            return [k for name in choice if (k := places[name]) is not None]
-    needed = " or ".join(
-        ", ".join(choice[:8]) + (", ..." if len(choice) > 8 else "") for choice in reversed(column_sets)
+    known_names = {name for column_set in column_sets for name in column_set}
+    column_indices = {name: _find_column(name, names, lower_names, location) for name in known_names}
+    present = {name for name, k in column_indices.items() if k is not None}
+    for column_set in column_sets:
+        if present == set(column_set):
+            return [k for name in column_set if (k := column_indices[name]) is not None]
+    needed_columns = " or ".join(
+        ", ".join(column_set[:8]) + (", ..." if len(column_set) > 8 else "") for column_set in reversed(column_sets)
     )
-    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    larger = next((choice for choice in reversed(column_sets) if present <= set(choice)), column_sets[0])
-    missing = [name for name in larger if name not in present]
+    header_list = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    closest_set = next(
+        (column_set for column_set in reversed(column_sets) if present <= set(column_set)), column_sets[0]
+    )
+    missing_names = [name for name in closest_set if name not in present]
     if present:
-        raise FormatError(f"{where}: column {', '.join(missing[:8])} is missing; needed are {needed}")
-    raise FormatError(f"{where}: the columns are called {listed}; needed are {needed}")
+        raise FormatError(f"{location}: column {', '.join(missing_names[:8])} is missing; needed are {needed_columns}")
+    raise FormatError(f"{location}: the columns are {header_list}; needed are {needed_columns}")
 
 
-def check_column_count(count: int, column_sets: Sequence[Sequence[str]], where: str) -> int:
+def check_column_count(count: int, column_sets: Sequence[Sequence[str]], location: str) -> int:
     """Return the number of columns if it matches a set; raises `FormatError` otherwise."""
-    sizes = sorted(len(choice) for choice in column_sets)
+    sizes = sorted(len(column_set) for column_set in column_sets)
     if count not in sizes:
-        raise FormatError(f"{where}: a row must have {' or '.join(map(str, sizes))} numbers, but this one has {count}")
+        raise FormatError(
+            f"{location}: a row must have {' or '.join(map(str, sizes))} numbers, but this row has {count}"
+        )
     return count
 
 
-def _place(name: str, names: list[str], lower_names: list[str], where: str) -> int | None:
+def _find_column(name: str, names: list[str], lower_names: list[str], location: str) -> int | None:
+    """Return the index of a column by its exact name, else by its name in any case; None if there is none."""
     matches = [k for k, column in enumerate(names) if column == name] or [
         k for k, column in enumerate(lower_names) if column == name.lower()
     ]
     if len(matches) > 1:
-        raise FormatError(f"{where}: {len(matches)} columns are called {name!r}")
+        raise FormatError(f"{location}: {len(matches)} columns are called {name!r}")
     return matches[0] if matches else None
 
 
 CSV_BLOCK_LINES = 50_000
-"""Lines per block; a few MB of text."""
+"""Number of lines per block; a few MB of text."""
 COMMENT = "#"
 MISSING_VALUES = ("", "nan", "na", "n/a", "null", "none")
 LineSplitter = Callable[[str], list[str]]
 
 
 def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callable[[Array], None]) -> int:
-    """Read a text table in blocks; returns the number of columns.
+    """Read a text table in blocks and return the number of columns.
 
     Args:
         column_sets: possible sets of column names, the largest first.
@@ -100,125 +108,153 @@ def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callabl
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
             lines = enumerate(stream, start=1)
-            number, first = _first_line(lines, column_sets)
-            if not first:
+            line_number, first_line = _first_line(lines, column_sets)
+            if not first_line:
                 raise FormatError(f"{path.name} is empty")
-            mark = _separator(first)
-            split = _splitter(mark)
-            cells, where = split(first.removeprefix(COMMENT)), f"{path.name}, line {number}"
+            separator = _separator(first_line)
+            split = _splitter(separator)
+            cells, location = split(first_line.removeprefix(COMMENT)), f"{path.name}, line {line_number}"
             if all(_is_number(cell) for cell in cells):
-                columns, exact = list(range(check_column_count(len(cells), column_sets, where))), len(cells)
-                lines = itertools.chain([(number, first)], lines)
+                columns, exact_count = list(range(check_column_count(len(cells), column_sets, location))), len(cells)
+                lines = itertools.chain([(line_number, first_line)], lines)
             else:
-                columns, exact = find_columns(cells, column_sets, where), None
+                columns, exact_count = find_columns(cells, column_sets, location), None
             while block := list(itertools.islice(lines, CSV_BLOCK_LINES)):
-                block = [(k, line) for k, line in block if _has_data(line)]
-                rows = _parse_fast([line for _, line in block], mark, columns, exact)
-                on_block(rows if rows is not None else _parse_line_by_line(block, split, columns, exact, path.name))
+                block = [(line_index, line) for line_index, line in block if _has_data(line)]
+                rows = _parse_fast([line for _, line in block], separator, columns, exact_count)
+                on_block(
+                    rows if rows is not None else _parse_line_by_line(block, split, columns, exact_count, path.name)
+                )
             return len(columns)
     except UnicodeDecodeError:
-        raise FormatError(f"{path.name} is no text in UTF-8; save it as CSV in UTF-8") from None
+        raise FormatError(f"{path.name} is not text in UTF-8; save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise FormatError(f"{path.name} cannot be read as CSV: {error}") from None
 
 
-def _first_line(lines: Iterator[tuple[int, str]], choices: Sequence[Sequence[str]]) -> tuple[int, str]:
-    """Return the first line with data or column names, and its number; `numpy.savetxt` writes names as a comment."""
-    known = {name.lower() for choice in choices for name in choice}
-    for number, line in lines:
+def _first_line(lines: Iterator[tuple[int, str]], column_sets: Sequence[Sequence[str]]) -> tuple[int, str]:
+    """Return the number and the text of the first line with data or column names; (0, "") if there is none.
+
+    A comment may contain column names, because `numpy.savetxt` writes them as a comment.
+    """
+    known_names = {name.lower() for column_set in column_sets for name in column_set}
+    for line_number, line in lines:
         text = line.removeprefix(COMMENT)
-        if _has_data(line) or any(cell.strip().lower() in known for cell in _splitter(_separator(text))(text)):
-            return number, line
+        if _has_data(line) or any(cell.strip().lower() in known_names for cell in _splitter(_separator(text))(text)):
+            return line_number, line
     return 0, ""
 
 
 def _has_data(line: str) -> bool:
+    """Whether a line is neither empty nor a comment."""
     return not line.isspace() and not line.startswith(COMMENT)
 
 
 def _separator(line: str) -> str | None:
     """Return the cell separator of a line; None: spaces."""
-    return next((mark for mark in ";\t," if mark in line), None)
+    return next((separator for separator in ";\t," if separator in line), None)
 
 
-def _parse_fast(lines: list[str], mark: str | None, columns: list[int], exact: int | None) -> Array | None:
-    """Parse lines with `numpy.loadtxt`; None if a line is malformed."""
+def _parse_fast(lines: list[str], separator: str | None, columns: list[int], exact_count: int | None) -> Array | None:
+    """Parse lines with `numpy.loadtxt`; None if a line is malformed.
+
+    Args:
+        separator: separator of cells; None: spaces.
+        columns: indices of the columns to read.
+        exact_count: required number of cells per line; None: any number.
+    """
     if not lines:
         return np.empty((0, len(columns)))
     try:
-        read = np.loadtxt(
-            lines, delimiter=mark, comments=None, ndmin=2, quotechar='"', usecols=columns if exact is None else None
+        table = np.loadtxt(
+            lines,
+            delimiter=separator,
+            comments=None,
+            ndmin=2,
+            quotechar='"',
+            usecols=columns if exact_count is None else None,
         )
     except ValueError:
         return None
-    return read if exact is None or read.shape[1] == exact else None
+    return table if exact_count is None or table.shape[1] == exact_count else None
 
 
 def _parse_line_by_line(
-    block: list[tuple[int, str]], split: LineSplitter, columns: list[int], exact: int | None, name: str
+    block: list[tuple[int, str]], split: LineSplitter, columns: list[int], exact_count: int | None, name: str
 ) -> Array:
+    """Parse lines one by one, for precise messages and missing values; the arguments are as for `_parse_fast`.
+
+    Args:
+        block: line numbers and lines.
+        split: function that splits a line into cells.
+        name: name of the file, for messages.
+    """
     rows: list[list[float]] = []
-    for number, line in block:
+    for line_number, line in block:
         cells = split(line)
-        if len(cells) <= max(columns) or (exact is not None and len(cells) != exact):
-            column_count = exact or max(columns) + 1
-            raise FormatError(f"{name}, line {number}: {column_count} columns are needed, and there are {len(cells)}")
-        rows.append([_number(cells[k], f"{name}, line {number}") for k in columns])
+        if len(cells) <= max(columns) or (exact_count is not None and len(cells) != exact_count):
+            column_count = exact_count or max(columns) + 1
+            raise FormatError(
+                f"{name}, line {line_number}: {column_count} columns are needed, but there are {len(cells)}"
+            )
+        rows.append([_parse_number(cells[k], f"{name}, line {line_number}") for k in columns])
     return np.array(rows).reshape(-1, len(columns))
 
 
-def _number(cell: str, where: str) -> float:
+def _parse_number(cell: str, location: str) -> float:
+    """Parse a number; NaN for a missing value."""
     text = cell.strip()
     if text.lower() in MISSING_VALUES:
         return np.nan
     try:
         return float(text)
     except ValueError:
-        hint = "; decimals have a point" if text.count(",") == 1 else ""
-        raise FormatError(f"{where}: {text!r} is not a number{hint}") from None
+        hint = "; use a decimal point instead of a comma" if text.count(",") == 1 else ""
+        raise FormatError(f"{location}: {text!r} is not a number{hint}") from None
 
 
 def _is_number(cell: str) -> bool:
     try:
-        _number(cell, "")
+        _parse_number(cell, "")
     except FormatError:
         return False
     return True
 
 
-def _splitter(mark: str | None) -> LineSplitter:
-    if mark is None:
+def _splitter(separator: str | None) -> LineSplitter:
+    """Return a function that splits a line into cells."""
+    if separator is None:
         return str.split
-    return lambda line: next(csv.reader([line.rstrip("\r\n")], delimiter=mark))
+    return lambda line: next(csv.reader([line.rstrip("\r\n")], delimiter=separator))
 
 
 PARQUET_BLOCK_ROWS = 65_536
-"""Rows per block."""
+"""Number of rows per block."""
 
 
 def require_pyarrow(path: Path) -> None:
-    """Raise `MissingExtra` before any computation if pyarrow is not installed."""
+    """Raise `MissingExtra` if pyarrow is not installed; called before any computation."""
     if importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra(path.name, "parquet")
 
 
 def read_parquet(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callable[[Array], None]) -> int:
-    """Read a Parquet table in blocks; returns the number of columns.
+    """Read a Parquet table in blocks and return the number of columns.
 
     Args:
         column_sets: possible sets of column names, the largest first.
         on_block: called with each block, (rows, columns), float64; nulls are NaN.
     """
     require_pyarrow(path)
-    pa, pq = _module("pyarrow"), _module("pyarrow.parquet")
+    pa, pq = _import_module("pyarrow"), _import_module("pyarrow.parquet")
     try:
         with pq.ParquetFile(path) as parquet_file:
             schema = parquet_file.schema_arrow
             column_names = [schema.names[k] for k in find_columns(schema.names, column_sets, path.name)]
             for name in column_names:
-                kind = schema.field(name).type
-                if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-                    raise FormatError(f"{path.name}: column {name!r} holds {kind}, and numbers are needed")
+                column_type = schema.field(name).type
+                if not (pa.types.is_floating(column_type) or pa.types.is_integer(column_type)):
+                    raise FormatError(f"{path.name}: column {name!r} contains {column_type}, but numbers are needed")
             for block in parquet_file.iter_batches(batch_size=PARQUET_BLOCK_ROWS, columns=column_names):
                 columns = [block.column(name).to_numpy(zero_copy_only=False) for name in column_names]
                 on_block(np.column_stack([np.asarray(column, dtype=np.float64) for column in columns]))
@@ -228,8 +264,8 @@ def read_parquet(path: Path, column_sets: Sequence[Sequence[str]], on_block: Cal
 
 
 def write_parquet(path: Path, blocks: Iterator[Mapping[str, Any]]) -> None:
-    """Write blocks of named columns to a Parquet file; pyarrow dictionary-encodes texts."""
-    pa, pq = _module("pyarrow"), _module("pyarrow.parquet")
+    """Write blocks of columns by name to a Parquet file; pyarrow encodes texts with a dictionary."""
+    pa, pq = _import_module("pyarrow"), _import_module("pyarrow.parquet")
     writer: Any = None
     try:
         for block in blocks:
@@ -242,14 +278,14 @@ def write_parquet(path: Path, blocks: Iterator[Mapping[str, Any]]) -> None:
             writer.close()
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     return importlib.import_module(name)
 
 
 POSITION_COLUMNS, POSE_COLUMNS = ("x", "y", "z"), ("x", "y", "z", "qw", "qx", "qy", "qz")
 INPUT_SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
 RowProgress = Callable[[int], None]
-"""Called from time to time with the number of rows read so far."""
+"""Function that is called after each block with the number of rows read so far."""
 
 
 def input_path(name: str, content: str) -> Path:
@@ -257,18 +293,18 @@ def input_path(name: str, content: str) -> Path:
 
     Args:
         name: path as given on the command line.
-        content: what the file holds ("targets", "starts"), for messages.
+        content: content of the file ("targets" or "starts"), for messages.
     """
     if name == STANDARD_INPUT:
-        raise UsageError(f"{content} come from a file, not from standard input")
+        raise UsageError(f"{content} must be in a file; standard input is not supported")
     path = Path(name).expanduser()
     if path.is_dir():
-        raise UsageError(f"{name} is a folder; {content} come from a file")
+        raise UsageError(f"{name} is a folder; {content} must be in a file")
     if not path.is_file():
         raise UsageError(f"there is no file {name!r} with {content}")
     if path.suffix.lower() not in INPUT_SUFFIXES:
         raise UsageError(
-            f"{name!r} must end in {', '.join(INPUT_SUFFIXES[:-1])} or {INPUT_SUFFIXES[-1]}, which says how to read it"
+            f"{name!r} must end in {', '.join(INPUT_SUFFIXES[:-1])} or {INPUT_SUFFIXES[-1]}, which selects the format"
         )
     return path
 
@@ -279,84 +315,97 @@ def read_targets(path: Path, spool: Path, progress: RowProgress) -> Array:
     Args:
         spool: binary file to write the numbers to if `path` cannot be memory-mapped.
     """
-    targets = _read(path, "targets", (POSE_COLUMNS, POSITION_COLUMNS), spool, progress)
+    targets = _read_table(path, "targets", (POSE_COLUMNS, POSITION_COLUMNS), spool, progress)
     if targets.shape[1:] not in ((4, 4), (7,), (3,)):
         raise ShapeError(
-            f"{path.name}: targets are (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) positions, "
-            f"and these are {targets.shape}"
+            f"{path.name}: targets must be (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) "
+            f"positions, not of shape {targets.shape}"
         )
     return targets
 
 
 def read_starts(path: Path, mechanism: Mechanism, count: int, spool: Path, progress: RowProgress) -> Array:
-    """Read start configurations as (N, nq), or (nq,) if one start serves all targets.
+    """Read start configurations as (N, nq), or as (nq,) if there is one start for all targets.
 
     Args:
         count: number of targets N.
         spool: binary file to write the numbers to if `path` cannot be memory-mapped.
     """
-    starts = _read(path, "q", (mechanism.space.q_names,), spool, progress)
+    starts = _read_table(path, "q", (mechanism.space.q_names,), spool, progress)
     if starts.shape in ((mechanism.nq,), (1, mechanism.nq)):
         return np.array(starts).reshape(-1)
     if starts.shape != (count, mechanism.nq):
         raise ShapeError(
-            f"{path.name}: starts are ({mechanism.nq},), one for all, or ({count}, {mechanism.nq}), one a target, "
-            f"and these are {starts.shape}"
+            f"{path.name}: starts must be ({mechanism.nq},), one for all targets, or ({count}, {mechanism.nq}), one "
+            f"for each target, not of shape {starts.shape}"
         )
     return starts
 
 
-def _read(path: Path, key: str, choices: Sequence[Sequence[str]], spool: Path, watch: RowProgress) -> Array:
+def _read_table(
+    path: Path, key: str, column_sets: Sequence[Sequence[str]], spool: Path, progress: RowProgress
+) -> Array:
+    """Read a table as an array that is memory-mapped if possible.
+
+    Args:
+        key: name of the array in an .npz file.
+        column_sets: possible sets of column names, the largest first.
+        spool: binary file to write the numbers to if `path` cannot be memory-mapped.
+    """
     suffix = path.suffix.lower()
     if suffix in (".npy", ".npz"):
-        return _numbers(_open_array(path, key), path)
+        return _check_numeric(_open_array(path, key), path)
     with open(spool, "wb") as stream:
 
-        def take(block: Array) -> None:
+        def append_block(block: Array) -> None:
             nonlocal rows
             block.tofile(stream)
             rows += len(block)
-            watch(rows)
+            progress(rows)
 
         rows = 0
-        columns = (read_parquet if suffix == ".parquet" else read_csv)(path, choices, take)
-    if not rows:  # an empty file cannot be mapped
+        columns = (read_parquet if suffix == ".parquet" else read_csv)(path, column_sets, append_block)
+    if not rows:  # an empty file cannot be memory-mapped
         return np.empty((0, columns))
     return np.memmap(spool, np.float64, "r", shape=(rows, columns))
 
 
 def _open_array(path: Path, key: str) -> Array:
+    """Open the array in an .npy or .npz file; `key` is its name in an .npz file with several arrays."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
         if path.stat().st_size == 0:
             raise FormatError(f"{path.name} is empty") from None
         if "pickle" in str(error):
-            raise FormatError(f"{path.name} holds Python objects, or is no {path.suffix} file; save numbers") from None
+            raise FormatError(
+                f"{path.name} contains Python objects, or is not a {path.suffix} file; save an array of numbers"
+            ) from None
         raise FormatError(f"{path.name} cannot be read: {error}") from None
     if isinstance(array, np.ndarray):
         return cast("Array", array)
     with array:
         names = list(array.files)
         if key not in names and len(names) != 1:
-            raise FormatError(f"{path.name} holds {', '.join(names) or 'nothing'}, and none is called {key!r}")
+            raise FormatError(f"{path.name} contains {', '.join(names) or 'nothing'}, but no array {key!r}")
         try:
             return array[key if key in names else names[0]]
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise FormatError(f"{path.name} cannot be read: {error}") from None
 
 
-def _numbers(array: Array, path: Path) -> Array:
+def _check_numeric(array: Array, path: Path) -> Array:
+    """Convert integers to float64, and reject other types that are not numbers."""
     if array.dtype.kind not in "fiu":
-        raise FormatError(f"{path.name} holds {array.dtype.name}, and numbers are needed")
+        raise FormatError(f"{path.name} contains {array.dtype.name}, but numbers are needed")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 RESULT_SUFFIXES = (".npz", ".csv", ".parquet")
 RESULT_BLOCK_ROWS = 65_536
-"""Rows per block."""
+"""Number of rows per block."""
 RESULT_COLUMNS = ("success", "status", "position_error", "rotation_error", "iterations")
-"""Result columns besides the joint values; errors in m and rad."""
+"""Result columns in addition to the joint values; errors in m and rad."""
 
 
 def result_path(name: str) -> Path:
@@ -372,40 +421,46 @@ def write_result(path: Path, result: BatchResult, statuses: Sequence[str], progr
 
     Args:
         statuses: status names, indexed by status code.
-        progress: called from time to time with the number of rows written.
+        progress: called after each block with the number of rows written so far.
     """
-    with atomic_write(path) as beside:
+    with atomic_write(path) as temporary:
         if path.suffix.lower() == ".npz":
-            _write_npz(beside, result, statuses, progress)
+            _write_npz(temporary, result, statuses, progress)
         else:
             write = write_parquet if path.suffix.lower() == ".parquet" else _write_csv
-            write(beside, _blocks(result, statuses, progress))
+            write(temporary, _result_blocks(result, statuses, progress))
 
 
 def joint_column_names(joints: Sequence[str]) -> list[str]:
-    """Return the joint columns of a result; a joint called like a result column gets the prefix `joint `."""
+    """Return the joint columns of a result; the prefix `joint ` is added to the name of a result column."""
     return [f"joint {name}" if name in RESULT_COLUMNS else name for name in joints]
 
 
-def _blocks(result: BatchResult, statuses: Sequence[str], watch: Callable[[int], None]) -> Iterator[dict[str, Any]]:
+def _result_blocks(
+    result: BatchResult, statuses: Sequence[str], progress: Callable[[int], None]
+) -> Iterator[dict[str, Any]]:
+    """Yield blocks of columns by name."""
     from mechanik.solver.batch.batch_rows import release_pages
 
-    names, words = joint_column_names(result.joints), np.array(statuses)
-    for first in range(0, max(len(result), 1), RESULT_BLOCK_ROWS):  # an empty result still needs a block: its header
-        rows = slice(first, first + RESULT_BLOCK_ROWS)
+    names, status_names = joint_column_names(result.joints), np.array(statuses)
+    for first_row in range(
+        0, max(len(result), 1), RESULT_BLOCK_ROWS
+    ):  # an empty result also needs a block, for its header
+        rows = slice(first_row, first_row + RESULT_BLOCK_ROWS)
         q, errors = np.asarray(result.q[rows]), np.asarray(result.errors[rows])
         block: dict[str, Any] = {name: q[:, k] for k, name in enumerate(names)}
         codes = np.asarray(result.status[rows])
-        block["success"], block["status"] = codes == CONVERGED, words[codes]
+        block["success"], block["status"] = codes == CONVERGED, status_names[codes]
         block["position_error"], block["rotation_error"] = errors[:, 0, 0], errors[:, 0, 1]
         block["iterations"] = np.asarray(result.iterations[rows])
         yield block
         for array in (result.q, result.errors, result.iterations):
             release_pages(array)
-        watch(min(first + RESULT_BLOCK_ROWS, len(result)))
+        progress(min(first_row + RESULT_BLOCK_ROWS, len(result)))
 
 
 def _write_csv(path: Path, blocks: Iterator[dict[str, Any]]) -> None:
+    """Write blocks of columns by name to a CSV file with a header."""
     with open(path, "x", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         for k, block in enumerate(blocks):
@@ -415,8 +470,8 @@ def _write_csv(path: Path, blocks: Iterator[dict[str, Any]]) -> None:
             writer.writerows(zip(*(column.tolist() for column in block.values()), strict=True))
 
 
-def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], watch: Callable[[int], None]) -> None:
-    """Write what `numpy.savez` would write, but in blocks, so that a mapped result is never in memory as a whole."""
+def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], progress: Callable[[int], None]) -> None:
+    """Write the same file as `numpy.savez`, but in blocks, so that a mapped result is never completely in memory."""
     from mechanik.solver.batch.batch_rows import release_pages
 
     arrays = {
@@ -429,29 +484,29 @@ def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], watch: 
         "rotation_error": result.errors[:, 0, 1],
         "iterations": result.iterations,
     }
-    with zipfile.ZipFile(path, "x") as packed:
+    with zipfile.ZipFile(path, "x") as archive:
         for name, array in arrays.items():
-            with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                kind = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
-                np.lib.format.write_array_header_1_0(stream, {**kind, "shape": array.shape})
-                for first in range(0, len(array), RESULT_BLOCK_ROWS):
-                    stream.write(array[first : first + RESULT_BLOCK_ROWS].tobytes())
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                array_format = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+                np.lib.format.write_array_header_1_0(stream, {**array_format, "shape": array.shape})
+                for first_row in range(0, len(array), RESULT_BLOCK_ROWS):
+                    stream.write(array[first_row : first_row + RESULT_BLOCK_ROWS].tobytes())
                     release_pages(array)
-                    if name == "q":  # the bulk of the file
-                        watch(first)
-    watch(len(result))
+                    if name == "q":  # the largest array of the file
+                        progress(first_row)
+    progress(len(result))
 
 
 REQUEST_FILE, RESULT_FOLDER, TARGETS_FILE, STARTS_FILE = "request.json", "result", "targets.numbers", "starts.numbers"
 BatchArguments = Mapping[str, Any]
-"""Arguments that identify a batch, by option name, as plain JSON data."""
+"""Arguments that identify a batch, by option name, as JSON data."""
 
 
 class BatchWorkFolder:
-    """Work folder of an unfinished batch, `R.npz.part` beside the result R.npz, from which it can resume.
+    """Work folder of an unfinished batch, from which the batch can be resumed: `R.npz.part` for the result `R.npz`.
 
     Attributes:
-        path: the folder; it also holds the arguments of the batch.
+        path: the folder; it also contains the arguments of the batch.
         targets, starts: binary files with the targets and starts that were read from text or Parquet.
         result: folder with the rows solved so far.
     """
@@ -466,7 +521,7 @@ class BatchWorkFolder:
 
     @property
     def has_solved_rows(self) -> bool:
-        """Whether the folder holds solved rows; also true if its result cannot be read."""
+        """Whether the folder contains solved rows; also true if its result cannot be read."""
         from mechanik.solver.batch import BatchResult
 
         if not self.result.exists():
@@ -476,54 +531,58 @@ class BatchWorkFolder:
         except MechanikError:  # unreadable data may still be valuable, so it is not removed
             return True
 
-    def open(self, request: BatchArguments, resume: bool) -> None:
+    def open(self, arguments: BatchArguments, resume: bool) -> None:
         """Create the folder, or reopen it to resume the same batch.
 
         Raises:
-            UsageError: the folder belongs to another batch or holds other files (it stays unchanged), or it holds
+            UsageError: the folder belongs to another batch or contains other files (it is not changed), or it contains
                 solved rows and `resume` is not set.
             CannotSave: the folder cannot be written.
         """
         try:
-            before = self._before() if self.path.exists() else None
-            if before is not None and self.has_solved_rows:
-                self._check(before, request, resume)
+            stored_arguments = self._read_arguments() if self.path.exists() else None
+            if stored_arguments is not None and self.has_solved_rows:
+                self._check_resumable(stored_arguments, arguments, resume)
                 return
             if resume:
-                print_note("note: there is nothing to go on with, so this begins anew")
-            if before is not None:
+                print_note("note: there is no unfinished batch to resume, so all targets are solved")
+            if stored_arguments is not None:
                 self.remove()
             self.path.mkdir(exist_ok=True)
-            (self.path / REQUEST_FILE).write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
+            (self.path / REQUEST_FILE).write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise CannotSave(f"{self.path} cannot be written: {error.strerror or error}") from None
 
     def remove(self) -> None:
-        """Remove the files of the batch, and the folder if it is empty then."""
+        """Remove the files of the batch, and the folder if no other files are in it."""
         shutil.rmtree(self.result, ignore_errors=True)
         with contextlib.suppress(OSError):
             for name in (TARGETS_FILE, STARTS_FILE, REQUEST_FILE):
                 (self.path / name).unlink(missing_ok=True)
             self.path.rmdir()
 
-    def _check(self, before: BatchArguments, arguments: BatchArguments, resume: bool) -> None:
+    def _check_resumable(self, stored_arguments: BatchArguments, arguments: BatchArguments, resume: bool) -> None:
+        """Reject an unfinished batch that has other arguments, or that `resume` does not request."""
         if not resume:
             raise UsageError(
-                f"{self} holds an unfinished batch: add --resume to continue it, or delete it to start again"
+                f"{self} contains an unfinished batch: add --resume to continue it, or delete it to start again"
             )
-        changed = [name for name in {**before, **arguments} if before.get(name) != arguments.get(name)]
+        changed = [
+            name for name in {**stored_arguments, **arguments} if stored_arguments.get(name) != arguments.get(name)
+        ]
         if changed:
             raise UsageError(
-                f"{self} holds an unfinished batch with different {', '.join(changed)}; "
+                f"{self} contains an unfinished batch with different {', '.join(changed)}; "
                 "use the same options to continue it, or delete it to start again"
             )
 
-    def _before(self) -> BatchArguments:
+    def _read_arguments(self) -> BatchArguments:
+        """Read the arguments of the unfinished batch in the folder."""
         try:
             return json.loads((self.path / REQUEST_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            text = f"{self.path} exists and is not an unfinished batch; move it, or choose another --out"
-            raise UsageError(text) from None
+            message = f"{self.path} exists and is not an unfinished batch; move it, or choose another --out"
+            raise UsageError(message) from None
 
 
 def file_digest(path: Path | None) -> str | None:

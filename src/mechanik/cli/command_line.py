@@ -41,11 +41,12 @@ HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is not a mechanis
 `--traceback` (or MECHANIK_TRACEBACK=1) shows the traceback of an error.
 """
 NEGATIVE_NUMBER_LIST = re.compile(r"-[\d.].*,.*")
-"""A comma list whose first number is negative, such as `-1,0,2`."""
+"""Pattern of a list of numbers with commas whose first number is negative, such as `-1,0,2`."""
 USAGE_ERRORS = (UsageError, FileMissing, UnknownName, InvalidArgument)
 
 
 def make_app() -> App:
+    """Build the parser with all commands."""
     app = App(
         name="mechanik",
         help=HELP_TEXT,
@@ -70,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except OSError as error:
-        with contextlib.suppress(OSError, ValueError):  # else flushing the buffer fails again at exit
+        with contextlib.suppress(OSError, ValueError):  # otherwise flushing the buffer at exit fails again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `mechanik info FILE | head`: the reader closed the pipe
             return EXIT_PIPE_CLOSED
@@ -80,6 +81,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_with_messages(arguments: Sequence[str]) -> int:
+    """Run one command; print a `MechanikError` as a message and return its exit code."""
     escape_unprintable()
     tokens = [part for token in arguments if token != "--traceback" for part in _split_token(token)]
     shows_traceback = "--traceback" in arguments or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
@@ -93,13 +95,14 @@ def _run_with_messages(arguments: Sequence[str]) -> int:
 
 
 def _split_token(token: str) -> list[str]:
-    """Rewrite tokens that look like options but are values: `-`, and comma lists that start with a minus sign."""
+    """Rewrite a token that looks like an option but is a value: `-`, or a comma list that starts with a minus sign."""
     if token == "-":
         return [STANDARD_INPUT]
     return token.split(",") if NEGATIVE_NUMBER_LIST.fullmatch(token) else [token]
 
 
 def _run_command(app: App, tokens: Sequence[str]) -> int:
+    """Parse the tokens and run the command; raises `UsageError` if they cannot be parsed."""
     try:
         command, bound_arguments, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
     except CycloptsError as error:
@@ -115,4 +118,5 @@ def _parser_message(error: CycloptsError) -> str:
 
 
 def _command_name(app: App, tokens: Sequence[str]) -> str:
+    """Return the command of the tokens and a space; empty if the first token is not a command."""
     return next((f"{token} " for token in tokens[:1] if not token.startswith("-") and token in app), "")

@@ -1,4 +1,4 @@
-"""`mechanik demo`: tool poses and solves of gallery mechanisms, with their times."""
+"""`mechanik demo`: compute tool poses of gallery mechanisms, solve example tasks, and time both."""
 
 from __future__ import annotations
 
@@ -38,97 +38,127 @@ def demo() -> None:
 
         mechanik demo
     """
-    _poses()
+    _print_poses()
     print_out()
-    _solves()
+    _print_solves()
     print_out()
     _print_tier_note()
     print_out("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
 
 
 def _print_tier_note() -> None:
-    """Print a note if the times are those of plain Python and not of compiled kernels."""
+    """Print a note if the times are of plain Python instead of compiled kernels."""
     states = kernel_states(only_used=True)
     if all(kernel.tier != Tier.PLAIN for kernel in states):
         return
     if any(kernel.state == "compiling" for kernel in states):
         print_out(
-            "These times are of plain Python: kernels are being compiled in the background. Run it again in a minute."
+            "These times are of plain Python: kernels are being compiled in the background. Run the demo again in a "
+            "minute."
         )
     elif all(kernel.state == "ready" for kernel in states):
-        print_out("These times are of plain Python, because MECHANIK_KERNELS selects it.")
+        print_out("These times are of plain Python, because MECHANIK_KERNELS selects plain Python.")
     else:
         print_out(
             "These times are of plain Python: kernels are not compiled (`mechanik info --kernels` shows the reason)."
         )
 
 
-def _poses() -> None:
+def _print_poses() -> None:
+    """Print a table of mechanisms with the pose of the tool and the time of its computation."""
     from mechanik import gallery
 
-    facts: list[list[str]] = []
-    poses: list[list[str]] = []
-    for name, tool in TOOL_LINKS.items():
+    description_rows: list[list[str]] = []
+    pose_rows: list[list[str]] = []
+    for name, tool_link in TOOL_LINKS.items():
         mechanism = gallery.make(name)
         loops = str(len(mechanism.closures)) if mechanism.closures else ""
-        facts.append(
-            [name, str(mobility(mechanism).dof), loops, format_number(_microseconds(mechanism, tool), 1), tool]
+        description_rows.append(
+            [
+                name,
+                str(mobility(mechanism).dof),
+                loops,
+                format_number(_pose_microseconds(mechanism, tool_link), 1),
+                tool_link,
+            ]
         )
-        position, wxyz = to_position_wxyz(mechanism.pose(tool))
-        poses.append([format_number(x) for x in (*position, *wxyz)])
+        position, wxyz = to_position_wxyz(mechanism.pose(tool_link))
+        pose_rows.append([format_number(value) for value in (*position, *wxyz)])
     print_out(f"Tool poses: {len(TOOL_LINKS)} mechanisms of the gallery, each in its home configuration", style="bold")
-    _show(
-        MECHANISM_COLUMNS, POSE_COLUMNS, [fact + pose for fact, pose in zip(facts, poses, strict=True)], right=(1, 2, 3)
+    _print_fitting(
+        MECHANISM_COLUMNS,
+        POSE_COLUMNS,
+        [description + pose_cells for description, pose_cells in zip(description_rows, pose_rows, strict=True)],
+        right_aligned=(1, 2, 3),
     )
 
 
-def _solves() -> None:
+def _print_solves() -> None:
+    """Solve the demo tasks and print a table of their results."""
     from mechanik.cli.demo_tasks import make_demo_tasks, run_demo_task
 
     outcomes = [run_demo_task(task) for task in make_demo_tasks()]
-    print_out(f"Solves: {len(outcomes)} tasks, three of them out of reach", style="bold")
+    print_out(f"Solves: {len(outcomes)} tasks, 3 of the targets are out of reach", style="bold")
     rows: list[list[str]] = []
     for outcome in outcomes:
-        verdict = "solved" if outcome.solution.success else outcome.solution.status.name.lower()
+        outcome_text = "solved" if outcome.solution.success else outcome.solution.status.name.lower()
         errors = [f"{error:.2g}" for error in (outcome.position, outcome.angle)]
-        gap = "" if outcome.closure_error is None else f"{outcome.closure_error:.1g}"
-        spent = [str(outcome.solution.iterations), format_number(outcome.seconds * 1e6, 0)]
-        rows.append([outcome.task.mechanism, outcome.task.description, verdict, *errors, gap, *spent])
-    _show(TASK_COLUMNS, RESULT_COLUMNS, rows)
+        closure_error_text = "" if outcome.closure_error is None else f"{outcome.closure_error:.1g}"
+        effort = [str(outcome.solution.iterations), format_number(outcome.seconds * 1e6, 0)]
+        rows.append(
+            [outcome.task.mechanism, outcome.task.description, outcome_text, *errors, closure_error_text, *effort]
+        )
+    _print_fitting(TASK_COLUMNS, RESULT_COLUMNS, rows)
     print_out(
-        "error: largest of any objective; closure error: largest of any loop; closest: the closest configuration found"
+        "error: largest error of all objectives; closure error: largest error of all loops; closest: not solved, the "
+        "closest configuration is returned"
     )
-    last = outcomes[-1].solution
-    if not last.success:
-        error_texts = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
+    last_solution = outcomes[-1].solution
+    if not last_solution.success:
+        error_texts = [f"{name} {error.position:.1g}" for name, error in last_solution.errors.items() if error.position]
         print_out(
             f"position errors of the {outcomes[-1].task.mechanism} with the hand out of reach (m): "
             f"{', '.join(error_texts)}"
         )
 
 
-def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> None:
-    """Print one table, or two below each other if it is wider than the terminal."""
-    whole = _filled(names, numbers, rows, right)
-    if fits_terminal(whole):
-        print_table(whole)
+def _print_fitting(
+    text_columns: Sequence[str], number_columns: Sequence[str], rows: list[list[str]], right_aligned: Sequence[int] = ()
+) -> None:
+    """Print one table, or two tables below each other if one table is wider than the terminal.
+
+    Args:
+        text_columns: titles of the text columns.
+        number_columns: titles of the number columns.
+        rows: cells of all columns.
+        right_aligned: indices of text columns to align right.
+    """
+    table = _make_filled_table(text_columns, number_columns, rows, right_aligned)
+    if fits_terminal(table):
+        print_table(table)
         return
-    width = len(names)
-    print_table(_filled(names, (), [cells[:width] for cells in rows], right))
+    name_count = len(text_columns)
+    print_table(_make_filled_table(text_columns, (), [cells[:name_count] for cells in rows], right_aligned))
     print_out()
-    print_table(_filled(names[:1], numbers, [[cells[0], *cells[width:]] for cells in rows]))
+    print_table(
+        _make_filled_table(text_columns[:1], number_columns, [[cells[0], *cells[name_count:]] for cells in rows])
+    )
 
 
-def _filled(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> Table:
-    table = make_table(names, numbers)
-    for k in right:
+def _make_filled_table(
+    text_columns: Sequence[str], number_columns: Sequence[str], rows: list[list[str]], right_aligned: Sequence[int] = ()
+) -> Table:
+    """Make a table with rows; the arguments are as for `_print_fitting`."""
+    table = make_table(text_columns, number_columns)
+    for k in right_aligned:
         table.columns[k].justify = "right"
     for cells in rows:
         add_row(table, cells)
     return table
 
 
-def _microseconds(mechanism: Mechanism, tool: str) -> float:
+def _pose_microseconds(mechanism: Mechanism, link: str) -> float:
+    """Return the processor time of one pose of a link, in microseconds."""
     q = mechanism.q
-    mechanism.pose(tool, q)  # load the kernels before timing
-    return 1e6 * seconds_per_call(lambda: mechanism.pose(tool, q))
+    mechanism.pose(link, q)  # load the kernels before timing
+    return 1e6 * seconds_per_call(lambda: mechanism.pose(link, q))

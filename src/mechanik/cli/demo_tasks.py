@@ -1,4 +1,4 @@
-"""Tasks of `mechanik demo`: an arm, closed loops and a humanoid, with targets within and out of reach."""
+"""Tasks of `mechanik demo`: an arm, mechanisms with loops and a humanoid, with targets within and out of reach."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class DemoTask:
 
     Attributes:
         mechanism: name in the gallery.
-        description: task in words, for the table.
+        description: short text for the table.
         robot: the mechanism, in the configuration from which solves start.
         goals: objectives to solve for.
-        target: target of the only goal, passed to each `Solver.solve`; None: the targets inside the goals.
+        target: target of the only goal, passed to each `Solver.solve`; None: the targets of the goals themselves.
     """
 
     mechanism: str
@@ -42,9 +42,10 @@ class DemoResult:
     Attributes:
         task: the task.
         solution: its solution.
-        position, angle: largest error of any objective; m and rad.
-        closure_error: largest closure error of any loop, m or rad; None without loops.
-        seconds: processor time of one solve from the home configuration, after a first solve has loaded the kernels.
+        position, angle: largest errors of all objectives, m and rad.
+        closure_error: largest closure error of all loops, m or rad; None without loops.
+        seconds: processor time of one solve from the home configuration, measured after a first solve that loads the
+            kernels.
     """
 
     task: DemoTask
@@ -57,49 +58,62 @@ class DemoResult:
 
 def make_demo_tasks() -> list[DemoTask]:
     """Return the demo tasks; each starts from the configuration "home"."""
-    return [*_arm(), *_loops(), *_body()]
+    return [*_arm_tasks(), *_loop_tasks(), *_humanoid_tasks()]
 
 
 def run_demo_task(task: DemoTask) -> DemoResult:
+    """Solve a demo task and time the solve."""
     solver, q0 = Solver(task.robot, task.goals), task.robot.q
     solution = solver.solve(task.target, q0)
     seconds = seconds_per_call(lambda: solver.solve(task.target, q0))
     errors = solution.errors.values()
-    gaps = [max(error.position, error.rotation) for error in solution.closure_errors.values()]
+    closure_errors = [max(error.position, error.rotation) for error in solution.closure_errors.values()]
     return DemoResult(
         task,
         solution,
         position=max(error.position for error in errors),
         angle=max(error.rotation for error in errors),
-        closure_error=max(gaps) if gaps else None,
+        closure_error=max(closure_errors) if closure_errors else None,
         seconds=seconds,
     )
 
 
-def _arm() -> list[DemoTask]:
+def _arm_tasks() -> list[DemoTask]:
     arm = gallery.panda()
-    pointing_down = make_pose(rotation.about_x(np.pi), (0.45, 0.25, 0.30))
-    ahead = np.array([2.0, 0.0, 0.5])
+    X_pointing_down = make_pose(rotation.about_x(np.pi), (0.45, 0.25, 0.30))
+    unreachable_point = np.array([2.0, 0.0, 0.5])
     return [
-        DemoTask("panda", "hand to a pose", arm, [PoseGoal("panda_hand_tcp", pointing_down)], pointing_down),
-        DemoTask("panda", "hand 2 m ahead: out of reach", arm, [PositionGoal("panda_hand_tcp", ahead)], ahead),
+        DemoTask("panda", "hand to a pose", arm, [PoseGoal("panda_hand_tcp", X_pointing_down)], X_pointing_down),
+        DemoTask(
+            "panda",
+            "hand 2 m ahead: out of reach",
+            arm,
+            [PositionGoal("panda_hand_tcp", unreachable_point)],
+            unreachable_point,
+        ),
     ]
 
 
-def _loops() -> list[DemoTask]:
-    tilted = make_pose(rotation.about_y(0.12) @ rotation.about_z(0.2), (0.03, -0.02, 0.32))
-    linkage, hexapod, up = gallery.four_bar(), gallery.stewart_platform(), np.array([0.0, 0.0, 1.0])
+def _loop_tasks() -> list[DemoTask]:
+    X_tilted = make_pose(rotation.about_y(0.12) @ rotation.about_z(0.2), (0.03, -0.02, 0.32))
+    linkage, hexapod, unreachable_point = gallery.four_bar(), gallery.stewart_platform(), np.array([0.0, 0.0, 1.0])
     return [
         DemoTask("four_bar", "crank to 2.5 rad", linkage, [JointValues({"crank_joint": 2.5})], 2.5),
-        DemoTask("stewart_platform", "platform to a pose", hexapod, [PoseGoal("platform", tilted)], tilted),
-        DemoTask("stewart_platform", "platform 1 m up: out of reach", hexapod, [PositionGoal("platform", up)], up),
+        DemoTask("stewart_platform", "platform to a pose", hexapod, [PoseGoal("platform", X_tilted)], X_tilted),
+        DemoTask(
+            "stewart_platform",
+            "platform 1 m up: out of reach",
+            hexapod,
+            [PositionGoal("platform", unreachable_point)],
+            unreachable_point,
+        ),
     ]
 
 
-def _body() -> list[DemoTask]:
-    body = gallery.humanoid()
+def _humanoid_tasks() -> list[DemoTask]:
+    humanoid = gallery.humanoid()
     reachable_point, unreachable_point = (0.35, 0.30, 0.15), (1.5, 0.6, 1.2)
-    feet = [PoseGoal(foot, body.pose(foot), level=0, name=foot) for foot in ("left_foot", "right_foot")]
+    feet = [PoseGoal(foot, humanoid.pose(foot), level=0, name=foot) for foot in ("left_foot", "right_foot")]
     balance = CentreOfMass((0.02, 0.0, 0.0), dof=["X", "Y"], level=0, name="balance")
 
     def reach(target: tuple[float, float, float]) -> list[Objective]:
@@ -107,6 +121,6 @@ def _body() -> list[DemoTask]:
         return [*feet, balance, hand, LookAt("eyes", target, axis=(1, 0, 0), level=2, name="gaze")]
 
     return [
-        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", body, reach(reachable_point)),
-        DemoTask("humanoid", "the same with the hand out of reach", body, reach(unreachable_point)),
+        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", humanoid, reach(reachable_point)),
+        DemoTask("humanoid", "the same with the hand out of reach", humanoid, reach(unreachable_point)),
     ]

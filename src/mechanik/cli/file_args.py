@@ -27,11 +27,11 @@ class UsageError(MechanikError):
 
 GALLERY_PREFIX = "gallery:"
 STANDARD_INPUT = "stdin:"
-"""Stand-in for `-` while arguments are parsed, since the parser takes `-` for an option."""
+"""Replacement for `-` while arguments are parsed, because the parser reads `-` as an option."""
 
 
 def open_mechanism(file: str, **options: Any) -> Mechanism:
-    """Open the mechanism that FILE names; `options` go to the reader."""
+    """Open the mechanism that FILE names; `options` are passed to the reader."""
     if file.startswith(GALLERY_PREFIX):
         from mechanik import gallery
 
@@ -47,28 +47,29 @@ def open_mechanism(file: str, **options: Any) -> Mechanism:
 def file_name_or_stdin_text(file: str) -> str:
     """Return the name of an existing file unchanged, or the text of standard input for `-`."""
     if file == STANDARD_INPUT:
-        return _standard_input()
+        return _read_standard_input()
     if not is_text(file) and not os.path.isfile(os.path.expanduser(file)):
-        _refuse(file)
+        _raise_unreadable(file)
     return file
 
 
-def _refuse(file: str) -> None:
+def _raise_unreadable(file: str) -> None:
     """Raise `UsageError` with the message of the reader: FILE is missing, a folder, or a device."""
     from mechanik import gallery
 
     try:
         open_source(file)
     except FileMissing as error:
-        hint = f" The gallery has one: {GALLERY_PREFIX}{file}" if file in gallery.names() else ""
+        hint = f" The gallery has a mechanism of this name: {GALLERY_PREFIX}{file}" if file in gallery.names() else ""
         raise UsageError(f"{error}{hint}") from None
     except FormatError as error:
         raise UsageError(str(error)) from None
     except RuntimeError:  # `~user` with an unknown user
-        raise UsageError(f"there is no file {file!r}, nor the home folder that it names") from None
+        raise UsageError(f"there is no file {file!r}: its home folder does not exist") from None
 
 
-def _standard_input() -> str:
+def _read_standard_input() -> str:
+    """Read a mechanism as text from standard input."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started with `<&-`)
         raise UsageError("standard input is closed")
     try:
@@ -93,20 +94,20 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
         name: path as given on the command line.
         suffixes: allowed file name endings, in lower case.
     """
-    kinds = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+    suffix_list = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
     if name == STANDARD_INPUT:
-        raise UsageError(f"'-' is not supported as output; name a file that ends in {kinds}")
+        raise UsageError(f"'-' is not supported as output; name a file that ends in {suffix_list}")
     try:
-        path = Path(name).expanduser().resolve()  # so that replacing the file keeps a symbolic link to it
+        path = Path(name).expanduser().resolve()  # resolved, because replacing a symbolic link would remove the link
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         path, mode = Path(name).expanduser().resolve(), None
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(f"{name!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     if mode is not None and stat.S_ISDIR(mode):
-        raise UsageError(f"{name} is a folder; name a file in it that ends in {kinds}")
+        raise UsageError(f"{name} is a folder; name a file in it that ends in {suffix_list}")
     if path.suffix.lower() not in suffixes:
-        raise UsageError(f"{name!r} must end in {kinds}, which selects the format")
+        raise UsageError(f"{name!r} must end in {suffix_list}, which selects the format")
     if not path.parent.is_dir():
         raise UsageError(f"{name} cannot be written: there is no folder {path.parent}")
     if mode is not None and not stat.S_ISREG(mode):
@@ -118,19 +119,19 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
 
 @contextlib.contextmanager
 def atomic_write(target: Path) -> Generator[Path]:
-    """Yield a temporary path beside `target`; it replaces `target` on success and is removed on an error."""
-    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    """Yield a temporary path in the folder of `target`; it replaces `target` on success and is removed on an error."""
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        yield beside
-        with open(beside, "rb+") as written:
-            os.fsync(written.fileno())
+        yield temporary
+        with open(temporary, "rb+") as stream:
+            os.fsync(stream.fileno())
         if target.exists():
-            shutil.copymode(target, beside)
-        os.replace(beside, target)
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
     except MechanikError:
         raise
     except OSError as error:
         raise CannotSave(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            temporary.unlink()

@@ -32,8 +32,8 @@ def fk(
 ) -> None:
     """Compute the poses of the links: position xyz in m, orientation as a quaternion wxyz.
 
-    Joints that are not named keep their value from the file. If the file stores no values, as most URDF files, they
-    are at zero, or at the limit nearest to zero.
+    Joints that are not named keep their value in the file. If the file contains no values, as most URDF files, these
+    joints are at zero, or at the limit nearest to zero.
 
     For example:
 
@@ -59,20 +59,20 @@ def fk(
     mechanism = open_mechanism(file)
     for name in link or ():
         mechanism.link(name)
-    place = parse_configuration(mechanism, q, values, degrees)
-    _remark(mechanism, place)
+    configuration = parse_configuration(mechanism, q, values, degrees)
+    _print_violations(mechanism, configuration)
     names = list(link or mechanism.links)
-    positions, turns = to_position_wxyz(mechanism.poses(place, names))
+    positions, quaternions = to_position_wxyz(mechanism.poses(configuration, names))
     if json:
         poses = {
-            name: {"position": p.tolist(), "wxyz": w.tolist()}
-            for name, p, w in zip(names, positions, turns, strict=True)
+            name: {"position": position.tolist(), "wxyz": wxyz.tolist()}
+            for name, position, wxyz in zip(names, positions, quaternions, strict=True)
         }
-        joint_values = {name: np.asarray(value).tolist() for name, value in mechanism.values(place).items()}
-        print_json({"q": place.tolist(), "values": joint_values, "links": poses})
+        joint_values = {name: np.asarray(value).tolist() for name, value in mechanism.values(configuration).items()}
+        print_json({"q": configuration.tolist(), "values": joint_values, "links": poses})
         return
-    table = _pose_table(names, np.hstack([positions, turns]), digits=6)
-    print_table(table if fits_terminal(table) else _pose_table(names, np.hstack([positions, turns]), digits=4))
+    table = _pose_table(names, np.hstack([positions, quaternions]), digits=6)
+    print_table(table if fits_terminal(table) else _pose_table(names, np.hstack([positions, quaternions]), digits=4))
 
 
 def _pose_table(names: list[str], poses: Array, digits: int) -> Table:
@@ -89,30 +89,30 @@ def parse_configuration(
 
     Args:
         q: all numbers of q, separated by spaces or commas. None: the current configuration of the mechanism.
-        values: NAME=VALUE arguments, applied on top of `q`.
+        values: NAME=VALUE arguments, which replace values of `q`.
         degrees: whether angles are given in degrees.
-        option: name of the option that holds `q`, for messages.
+        option: name of the option of `q`, for messages.
     """
     space = mechanism.space
-    turns = np.zeros(space.nq, dtype=bool)
-    turns[space.scalars_q] = space.rotates[space.scalars_v]
+    is_angle = np.zeros(space.nq, dtype=bool)
+    is_angle[space.scalars_q] = space.rotates[space.scalars_v]
     unit = math.pi / 180 if degrees else 1.0
     try:
         start = mechanism.q
         if q is not None:
             numbers = parse_numbers(",".join(q), option)
             if len(numbers) != space.nq:
-                raise UsageError(f"{option} takes {space.nq} numbers ({_few(space.q_names)}), not {len(numbers)}")
-            start = np.array(numbers) * np.where(turns, unit, 1.0)
-        given: dict[str, list[float] | float] = {}
-        for word in values:
-            name, equals, text = word.rpartition("=")
+                raise UsageError(f"{option} takes {space.nq} numbers ({_name_list(space.q_names)}), not {len(numbers)}")
+            start = np.array(numbers) * np.where(is_angle, unit, 1.0)
+        assigned_values: dict[str, list[float] | float] = {}
+        for assignment in values:
+            name, equals, text = assignment.rpartition("=")
             if not equals or not name:
-                raise UsageError(f"{word!r} is no NAME=VALUE; numbers without names follow {option}")
-            if name in given:
+                raise UsageError(f"{assignment!r} is not NAME=VALUE; give numbers without names with {option}")
+            if name in assigned_values:
                 raise UsageError(f"{name!r} is given twice")
-            given[name] = scale_angles(mechanism, name, parse_numbers(text, name), turns, unit)
-        return mechanism.configuration(given, start)
+            assigned_values[name] = scale_angles(mechanism, name, parse_numbers(text, name), is_angle, unit)
+        return mechanism.configuration(assigned_values, start)
     except (UsageError, UnknownName):
         raise
     except MechanikError as error:
@@ -125,12 +125,12 @@ def scale_angles(
     """Multiply the angles among the values of a joint or dof by `unit`; lengths and quaternions stay unchanged.
 
     Args:
-        is_angle: which numbers of q are angles, (nq,) bool.
+        is_angle: (nq,) bool, whether each number of q is an angle.
         unit: rad per unit of the input.
     """
     joint = mechanism.joints.get(name)
     if joint is not None and len(joint.dof) == len(numbers):
-        numbers = [x * unit if dof.is_rotation else x for x, dof in zip(numbers, joint.dof, strict=True)]
+        numbers = [value * unit if dof.is_rotation else value for value, dof in zip(numbers, joint.dof, strict=True)]
     elif joint is None and name in mechanism.space.q_names and len(numbers) == 1:
         k = mechanism.space.q_names.index(name)
         numbers = [numbers[0] * unit if is_angle[k] else numbers[0]]
@@ -153,21 +153,23 @@ def parse_numbers(text: str, option: str) -> list[float]:
     return numbers
 
 
-def _remark(mechanism: Mechanism, q: Array) -> None:
-    """Print notes about violated joint limits and open loops, which the poses do not show."""
+def _print_violations(mechanism: Mechanism, q: Array) -> None:
+    """Print notes about violated joint limits and loops that are not closed, which the poses do not show."""
     space = mechanism.space
-    for name, x, low, high in zip(space.q_names, q, space.lower, space.upper, strict=True):
-        if not low <= x <= high:
-            print_note(f"note: {name} at {x:g} is outside its limits {low:g} to {high:g}")
+    for name, value, low, high in zip(space.q_names, q, space.lower, space.upper, strict=True):
+        if not low <= value <= high:
+            print_note(f"note: {name} at {value:g} is outside its limits {low:g} to {high:g}")
     if mechanism.closures and bool(space.within_limits(q)):
         mechanism.set_q(q)
         for name, closure in mechanism.closures.items():
             gap = closure.gap()
             if not gap.is_closed(1e-6):
                 print_note(
-                    f"note: loop {name!r} is open by {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad"
+                    f"note: loop {name!r} is not closed: gap {format_amount(gap.distance)} m and "
+                    f"{format_amount(gap.angle)} rad"
                 )
 
 
-def _few(names: tuple[str, ...]) -> str:
+def _name_list(names: tuple[str, ...]) -> str:
+    """Format names with commas; a long list is cut."""
     return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

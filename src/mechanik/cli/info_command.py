@@ -42,14 +42,15 @@ JOINT_TYPE_NAMES = {
     "Y EY": "cylindrical",
     "Z EZ": "cylindrical",
 }
+"""Name of a joint type by its dofs."""
 
 
 def joint_type_name(joint: Joint) -> str:
-    """Return the usual name of a joint type such as "revolute", or its dofs if the type has no name."""
+    """Return the name of a joint type such as "revolute", or its dofs if the type has no name."""
     dofs = " ".join(dof.name for dof in joint.dof)
     if len(joint.dof) == 1:
         dof = joint.dof[0]
-        is_limited = any(math.isfinite(side) for side in joint.limits(dof))
+        is_limited = any(math.isfinite(limit) for limit in joint.limits(dof))
         return "prismatic" if not dof.is_rotation else "revolute" if is_limited else "continuous"
     if dofs == "EX EY EZ" and joint.has_quaternion:
         return "ball"
@@ -64,10 +65,10 @@ def q_indices(mechanism: Mechanism, joint: Joint) -> dict[DoF, range]:
     slot = mechanism.kinematics.joint_indices.get(joint)
     if slot is None:  # closes a loop
         return {}
-    places = {dof: range(k, k + 1) for dof, k in slot.q.items()}
+    index_ranges = {dof: range(k, k + 1) for dof, k in slot.q.items()}
     if slot.quaternion_q is not None:
-        places[DoF.EX] = range(slot.quaternion_q, slot.quaternion_q + 4)
-    return places
+        index_ranges[DoF.EX] = range(slot.quaternion_q, slot.quaternion_q + 4)
+    return index_ranges
 
 
 def coupling_formula(mechanism: Mechanism, joint: Joint, dof: DoF) -> str:
@@ -91,7 +92,7 @@ class CollisionSummary:
         shapes: number of collision shapes of all links.
         links: number of links with collision shapes.
         checked_pairs: number of link pairs that are checked for self-collision.
-        excluded_pairs: link pairs with shapes that are not checked, with the reason.
+        excluded_pairs: reason why a pair of links with shapes is not checked, by pair.
         is_complete: whether `excluded_pairs` includes the pairs that always touch.
     """
 
@@ -104,13 +105,19 @@ class CollisionSummary:
     def __str__(self) -> str:
         if not self.shapes:
             return "no collision shapes"
-        why = Counter(self.excluded_pairs.values())
-        reasons = f" ({', '.join(f'{pair_count} {reason}' for reason, pair_count in why.most_common())})" if why else ""
-        more = "" if self.is_complete or not self.checked_pairs else "; --pairs also finds pairs that always touch"
+        reason_counts = Counter(self.excluded_pairs.values())
+        reasons = (
+            f" ({', '.join(f'{pair_count} {reason}' for reason, pair_count in reason_counts.most_common())})"
+            if reason_counts
+            else ""
+        )
+        pairs_hint = (
+            "" if self.is_complete or not self.checked_pairs else "; --pairs also finds pairs that always touch"
+        )
         return (
             f"{format_count(self.shapes, 'collision shape')} on {format_count(self.links, 'link')}; "
             f"{format_count(self.checked_pairs, 'link pair')} checked, "
-            f"{len(self.excluded_pairs)} excluded{reasons}{more}"
+            f"{len(self.excluded_pairs)} excluded{reasons}{pairs_hint}"
         )
 
 
@@ -119,23 +126,34 @@ def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> Co
 
     Args:
         find_always_touching: whether to find the pairs that always touch by sampling, if the mechanism does not list
-            allowed collisions. This needs kernels and meshes.
+            allowed collisions. Sampling needs kernels and meshes.
     """
     names = [name for name, link in mechanism.links.items() if link.collisions]
     shapes = sum(len(mechanism.links[name].collisions) for name in names)
-    known = mechanism.allowed_collisions
+    allowed_collisions = mechanism.allowed_collisions
     if find_always_touching and names:
         from mechanik.collision import Collider
 
-        left_out = Collider(mechanism).allowed_collisions
+        excluded_pairs = Collider(mechanism).allowed_collisions
     else:
-        left_out = adjacent_pairs(mechanism, names)
-        if known is not None:
-            left_out = {**{pair: why for pair, why in left_out.items() if why == SAME_BODY}, **known}
-    have = set(names)
-    once = {frozenset(pair): (pair, why) for pair, why in left_out.items() if have.issuperset(pair)}
-    watched = len(names) * (len(names) - 1) // 2 - len(once)
-    return CollisionSummary(shapes, len(names), watched, dict(once.values()), find_always_touching or known is not None)
+        excluded_pairs = adjacent_pairs(mechanism, names)
+        if allowed_collisions is not None:
+            excluded_pairs = {
+                **{pair: reason for pair, reason in excluded_pairs.items() if reason == SAME_BODY},
+                **allowed_collisions,
+            }
+    names_with_shapes = set(names)
+    unique_pairs = {
+        frozenset(pair): (pair, reason) for pair, reason in excluded_pairs.items() if names_with_shapes.issuperset(pair)
+    }
+    checked_pair_count = len(names) * (len(names) - 1) // 2 - len(unique_pairs)
+    return CollisionSummary(
+        shapes,
+        len(names),
+        checked_pair_count,
+        dict(unique_pairs.values()),
+        find_always_touching or allowed_collisions is not None,
+    )
 
 
 def collision_data(summary: CollisionSummary) -> dict[str, object]:
@@ -144,7 +162,7 @@ def collision_data(summary: CollisionSummary) -> dict[str, object]:
         "shapes": summary.shapes,
         "links": summary.links,
         "pairs": summary.checked_pairs,
-        "excluded_pairs": [{"links": list(pair), "reason": why} for pair, why in summary.excluded_pairs.items()],
+        "excluded_pairs": [{"links": list(pair), "reason": reason} for pair, reason in summary.excluded_pairs.items()],
     }
 
 
@@ -154,14 +172,18 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
     Args:
         find_always_touching: whether to find the link pairs that always touch, see `summarize_collisions`.
     """
-    moves = mobility(mechanism)
+    mechanism_mobility = mobility(mechanism)
     return {
         "name": mechanism.name,
         "nq": mechanism.nq,
         "nv": mechanism.nv,
         "mass": total_mass(mechanism),
-        "mobility": {"gruebler": moves.gruebler, "true": moves.dof, "redundant": moves.redundant},
-        "structure": None if moves.dof is None else structure_data(structure(mechanism)),
+        "mobility": {
+            "gruebler": mechanism_mobility.gruebler,
+            "true": mechanism_mobility.dof,
+            "redundant": mechanism_mobility.redundant,
+        },
+        "structure": None if mechanism_mobility.dof is None else structure_data(structure(mechanism)),
         "links": [
             {
                 "name": name,
@@ -181,10 +203,10 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
                 "type": joint_type_name(joint),
                 "dof": [dof.name for dof in joint.dof],
                 "axes": [dof_axis(joint, dof) for dof in joint.dof],
-                "lower": [None if math.isinf(x) else x for x in joint.lower.tolist()],
-                "upper": [None if math.isinf(x) else x for x in joint.upper.tolist()],
+                "lower": [None if math.isinf(value) else value for value in joint.lower.tolist()],
+                "upper": [None if math.isinf(value) else value for value in joint.upper.tolist()],
                 "values": joint.values.tolist(),
-                "q": [k for place in q_indices(mechanism, joint).values() for k in place],
+                "q": [k for index_range in q_indices(mechanism, joint).values() for k in index_range],
                 "leaders": [mechanism.name_of(coupling.leader) for coupling in joint.couplings],
                 "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
             }
@@ -202,11 +224,11 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
         "joint_constraints": [
             {
                 "name": name,
-                "joints": [mechanism.name_of(joint) for joint in law.joints],
-                "formula": f"{law.formula} = {law.constant:g}",
-                "error": law.error(),
+                "joints": [mechanism.name_of(joint) for joint in constraint.joints],
+                "formula": f"{constraint.formula} = {constraint.constant:g}",
+                "error": constraint.error(),
             }
-            for name, law in mechanism.joint_constraints.items()
+            for name, constraint in mechanism.joint_constraints.items()
         ],
         "goals": [
             {
@@ -217,12 +239,13 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
             for name, goal in mechanism.goals.items()
         ],
         "collision": collision_data(summarize_collisions(mechanism, find_always_touching)),
-        "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
+        "configurations": {name: [float(value) for value in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
     }
 
 
 def structure_data(analysis: Structure) -> dict[str, Any]:
+    """Return the structure of a mechanism as JSON data."""
     return {
         "generic_mobility": analysis.generic_dof,
         "inputs": list(analysis.inputs),
@@ -245,7 +268,7 @@ def structure_data(analysis: Structure) -> dict[str, Any]:
 def describe_size(mechanism: Mechanism) -> str:
     """Format the size of a mechanism, such as `8 links, 7 joints (1 fixed), 1 goal`.
 
-    Joints that close loops count as loops.
+    Joints that close loops are counted as loops.
     """
     joints = [joint for joint in mechanism.joints.values() if not joint.is_closure]
     fixed = sum(not joint.dof for joint in joints)
@@ -261,11 +284,12 @@ def describe_size(mechanism: Mechanism) -> str:
 
 def total_mass(mechanism: Mechanism) -> float | None:
     """Return the sum of the link masses, kg; None if no link has a mass."""
-    known = [link.inertial.mass for link in mechanism.links.values() if link.inertial is not None]
-    return sum(known) if known else None
+    masses = [link.inertial.mass for link in mechanism.links.values() if link.inertial is not None]
+    return sum(masses) if masses else None
 
 
 def parent_name(mechanism: Mechanism, frame: Frame) -> str | None:
+    """Return the name of the parent of a frame; None without a parent."""
     return mechanism.name_of(frame.parent) if frame.parent is not None else None
 
 
@@ -287,9 +311,9 @@ def info(
 
     The dofs of a joint are X Y Z, translations along its axes in m, and EX EY EZ, rotations about them in rad. They
     move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q; the three angles of
-    a spherical joint are one quaternion wxyz, for example 3:7. The gap of a loop is its present closure error. The
-    column "residual" shows the error of a joint constraint. The cone of a spherical joint is its swing limit in
-    rad.
+    a spherical joint are one quaternion wxyz, for example 3:7. The gap of a loop is its closure error in the
+    configuration of the file. The column "residual" shows the error of a joint constraint. The cone of a spherical
+    joint is its swing limit in rad.
 
     For example:
 
@@ -306,8 +330,8 @@ def info(
     all
         Also list fixed joints.
     pairs
-        List the link pairs that self-collision checks exclude, and why. If the file does not list them, the pairs
-        that always touch are found by sampling configurations.
+        List the link pairs that self-collision checks exclude, with the reason. If the file does not list them, the
+        pairs that always touch are found by sampling configurations.
     kernels
         Show the kernel modules instead of a mechanism: their tier (prebuilt or compiled machine code, or plain
         Python), whether they are ready, and when they were compiled.
@@ -315,7 +339,7 @@ def info(
         Print JSON.
     """
     if kernels:
-        _kernels(file, json)
+        _print_kernel_info(file, json)
         return
     if file is None:
         raise UsageError("`mechanik info` needs FILE, or --kernels. See `mechanik info --help`.")
@@ -326,7 +350,8 @@ def info(
         print_info(mechanism, all, pairs)
 
 
-def _kernels(file: str | None, json: bool) -> None:
+def _print_kernel_info(file: str | None, json: bool) -> None:
+    """Print the state of the kernel modules as a table or JSON; FILE must not be given."""
     if file is not None:
         raise UsageError("`mechanik info` takes FILE or --kernels, not both.")
     if json:
@@ -336,23 +361,35 @@ def _kernels(file: str | None, json: bool) -> None:
 
 
 def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False) -> None:
-    moves = mobility(mechanism)
+    """Print the description of a mechanism as text.
+
+    Args:
+        show_fixed: whether to list fixed joints.
+        show_pairs: whether to list the link pairs that self-collision checks exclude.
+    """
+    mechanism_mobility = mobility(mechanism)
     print_out(mechanism.name or "(no name)", style="bold")
     print_out(f"{describe_size(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
     collisions = summarize_collisions(mechanism, show_pairs)
     print_out(str(collisions))
-    true = "unknown, because a loop is open" if moves.dof is None else str(moves.dof)
-    more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
-    print_out(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
-    if moves.dof is not None and moves.constraints:
+    dof_text = (
+        "unknown, because a loop is not closed" if mechanism_mobility.dof is None else str(mechanism_mobility.dof)
+    )
+    redundancy_text = (
+        f", {mechanism_mobility.redundant} of {mechanism_mobility.constraints} constraints redundant"
+        if mechanism_mobility.redundant
+        else ""
+    )
+    print_out(f"mobility {dof_text} (Grübler's count {mechanism_mobility.gruebler}{redundancy_text})")
+    if mechanism_mobility.dof is not None and mechanism_mobility.constraints:
         for sentence in describe_structure(structure(mechanism)):
             print_out(sentence)
     print_out()
     joints, links = _joint_table(mechanism, show_fixed), _link_table(mechanism)
     pairs = _pair_table(collisions if show_pairs else None)
-    for filled in (joints, links, _loop_table(mechanism), _constraint_table(mechanism), _goal_table(mechanism), pairs):
-        if filled.row_count:
-            print_table(filled)
+    for table in (joints, links, _loop_table(mechanism), _constraint_table(mechanism), _goal_table(mechanism), pairs):
+        if table.row_count:
+            print_table(table)
             print_out()
     if mechanism.configurations:
         print_out(f"configurations: {', '.join(mechanism.configurations)}")
@@ -362,34 +399,36 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
 
 def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
     joints = {name: joint for name, joint in mechanism.joints.items() if not joint.is_closure}
-    follows = ["follows"] if any(joint.couplings for joint in joints.values()) else []
+    coupling_columns = ["follows"] if any(joint.couplings for joint in joints.values()) else []
     table = make_table(["joint"], ["q"])
     table.add_column("type", no_wrap=True)
     for column in ("dof", "axis", "lower", "upper", "value"):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in ("unit", *follows):
+    for column in ("unit", *coupling_columns):
         table.add_column(column, no_wrap=True)
     for name, joint in joints.items():
-        places, label, kind = q_indices(mechanism, joint), name, joint_type_name(joint) + _cone_text(joint)
+        index_ranges, label, type_text = q_indices(mechanism, joint), name, joint_type_name(joint) + _cone_text(joint)
         for dof in joint.dof:
-            place = places.get(dof, range(0))
-            index = f"{place.start}:{place.stop}" if len(place) > 1 else "".join(map(str, place))
-            cells = [format_number(x) for x in (*joint.limits(dof), joint.value(dof))]
-            unit, law = "rad" if dof.is_rotation else "m", coupling_formula(mechanism, joint, dof)
+            index_range = index_ranges.get(dof, range(0))
+            index = (
+                f"{index_range.start}:{index_range.stop}" if len(index_range) > 1 else "".join(map(str, index_range))
+            )
+            cells = [format_number(value) for value in (*joint.limits(dof), joint.value(dof))]
+            unit, coupling = "rad" if dof.is_rotation else "m", coupling_formula(mechanism, joint, dof)
             add_row(
                 table,
                 [
                     label,
                     index,
-                    kind,
+                    type_text,
                     dof.name,
                     format_direction(dof_axis(joint, dof)),
                     *cells,
                     unit,
-                    *([law] if law else []),
+                    *([coupling] if coupling else []),
                 ],
             )
-            label = kind = ""
+            label = type_text = ""
     if lists_fixed:
         for name, joint in joints.items():
             if not joint.dof:
@@ -413,21 +452,27 @@ def _loop_table(mechanism: Mechanism) -> Table:
     table = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free", "joins", "and"])
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
-        free = " ".join(dof.name for dof in closure.free_dof) or "none"
+        free_dofs = " ".join(dof.name for dof in closure.free_dof) or "none"
         if isinstance(closure.joint, Joint):
-            free += _cone_text(closure.joint)
-        ends = [parent_name(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
+            free_dofs += _cone_text(closure.joint)
+        link_names = [parent_name(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
         style = "" if gap.is_closed(1e-6) else "red"
-        add_row(table, [name, format_amount(gap.distance), format_amount(gap.angle), free, *ends], style=style)
+        add_row(
+            table, [name, format_amount(gap.distance), format_amount(gap.angle), free_dofs, *link_names], style=style
+        )
     return table
 
 
 def _constraint_table(mechanism: Mechanism) -> Table:
     table = make_table(["joint constraint"], ["residual"], ["formula"])
-    for name, law in mechanism.joint_constraints.items():
-        residual = law.error()
-        style = "" if abs(residual) <= 1e-6 * law.scale else "red"
-        add_row(table, [name, format_amount(residual), f"{law.formula} = {format_number(law.constant)}"], style=style)
+    for name, constraint in mechanism.joint_constraints.items():
+        residual = constraint.error()
+        style = "" if abs(residual) <= 1e-6 * constraint.scale else "red"
+        add_row(
+            table,
+            [name, format_amount(residual), f"{constraint.formula} = {format_number(constraint.constant)}"],
+            style=style,
+        )
     return table
 
 
@@ -441,8 +486,8 @@ def _goal_table(mechanism: Mechanism) -> Table:
 
 def _pair_table(collisions: CollisionSummary | None) -> Table:
     table = make_table(["excluded", "with", "reason"])
-    for (a, b), why in () if collisions is None else collisions.excluded_pairs.items():
-        add_row(table, [a, b, why])
+    for (a, b), reason in () if collisions is None else collisions.excluded_pairs.items():
+        add_row(table, [a, b, reason])
     return table
 
 

@@ -46,21 +46,21 @@ def gallery(*, json: bool = False) -> None:
     json
         Print the names as JSON.
     """
-    from mechanik import gallery as shipped
+    from mechanik import gallery as model_gallery
 
     if json:
-        print_json(list(shipped.names()))
+        print_json(list(model_gallery.names()))
         return
     table = make_table(["name"], ["links", "dofs", "loops"])
-    for name in shipped.names():
-        mechanism = shipped.make(name)
+    for name in model_gallery.names():
+        mechanism = model_gallery.make(name)
         loops = str(len(mechanism.closures)) if mechanism.closures else ""
         add_row(table, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loops])
     print_table(table)
 
 
 def explain(file: str, /, *, link: str | None = None) -> None:
-    """Explain how the solvers treat a mechanism: loops, dofs, and which chains have a closed form, and why.
+    """Explain how the solvers handle a mechanism: its loops, its dofs, and which chains have a closed form and why.
 
     For example:
 
@@ -87,7 +87,7 @@ def check(
     strict: bool = False,
     json: bool = False,
 ) -> int:
-    """Check a mechanism for faults: missing meshes, odd limits and masses, open loops, disconnected links.
+    """Check a mechanism for faults: missing meshes, suspicious limits and masses, open loops, disconnected links.
 
     The exit code is 1 if there is an error, and with --strict also if there is a warning.
 
@@ -106,23 +106,27 @@ def check(
         Print JSON.
     """
     findings = formats.check(open_mechanism(file) if file.startswith(GALLERY_PREFIX) else file_name_or_stdin_text(file))
-    numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITY_STYLES}
-    is_fine = not numbers["error"] and not (strict and numbers["warning"])
+    severity_counts = {
+        severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITY_STYLES
+    }
+    has_passed = not severity_counts["error"] and not (strict and severity_counts["warning"])
     if json:
-        print_json({"ok": is_fine, "findings": [asdict(finding) for finding in findings]})
-        return EXIT_OK if is_fine else EXIT_FAILED
-    _show(findings)
-    counts = {severity: format_count(count, severity) for severity, count in numbers.items()}
-    if is_fine and numbers["warning"]:
-        print_out(f"no errors: {counts['warning']}, {counts['note']}", style="yellow")
+        print_json({"ok": has_passed, "findings": [asdict(finding) for finding in findings]})
+        return EXIT_OK if has_passed else EXIT_FAILED
+    _print_findings(findings)
+    count_texts = {severity: format_count(count, severity) for severity, count in severity_counts.items()}
+    if has_passed and severity_counts["warning"]:
+        print_out(f"no errors: {count_texts['warning']}, {count_texts['note']}", style="yellow")
     else:
         print_out(
-            f"{'fine' if is_fine else 'not fine'}: {', '.join(counts.values())}", style="green" if is_fine else "red"
+            f"{'fine' if has_passed else 'not fine'}: {', '.join(count_texts.values())}",
+            style="green" if has_passed else "red",
         )
-    return EXIT_OK if is_fine else EXIT_FAILED
+    return EXIT_OK if has_passed else EXIT_FAILED
 
 
-def _show(findings: list[Finding]) -> None:
+def _print_findings(findings: list[Finding]) -> None:
+    """Print findings as a table, or as labelled lines if the terminal is too narrow."""
     table = make_table(["severity", "code", "where", "what"])
     for finding in findings:
         add_row(
@@ -134,7 +138,7 @@ def _show(findings: list[Finding]) -> None:
         if findings:
             print_table(table)
         return
-    for finding in findings:  # the table is wider than the terminal, so each message goes on its own line
+    for finding in findings:  # the table is wider than the terminal, so each message has a separate line
         print_labelled(
             f"{finding.severity:9}{finding.code}  {finding.where}",
             finding.message,
@@ -154,7 +158,7 @@ def convert(
 ) -> None:
     """Convert a mechanism to a .json file (complete) or a .urdf file (as far as URDF can express it).
 
-    Notes list everything that the new file does not hold or expresses differently.
+    Notes list everything that the new file does not contain or expresses differently.
 
     For example:
 
@@ -175,35 +179,35 @@ def convert(
     force
         Replace an existing file.
     """
-    target = model_output_path(out, force)
+    out_path = model_output_path(out, force)
     options: dict[str, Any] = {}
     if base is not None:
         options["base"] = base
     if trim:
         options["trim"] = True
     mechanism = open_mechanism(file, **options)
-    losses = save(mechanism, target)
+    losses = save(mechanism, out_path)
     for text in mechanism.warnings:
         print_note(f"warning: {text}")
-    written = load(target)
-    print_out(f"wrote {out}: {describe_size(written)}")
-    for text in (*losses, *_additions(mechanism, written)):
+    saved_mechanism = load(out_path)
+    print_out(f"wrote {out}: {describe_size(saved_mechanism)}")
+    for text in (*losses, *_additions(mechanism, saved_mechanism)):
         print_note(f"note: {text}")
 
 
 def model_output_path(out: str, force: bool) -> Path:
     """Return the path of a model file to write; raises `UsageError` if it cannot be written or replaced."""
-    target = output_path(out, tuple(WRITERS))
-    if target.exists() and not force:
+    path = output_path(out, tuple(WRITERS))
+    if path.exists() and not force:
         raise UsageError(f"{out} exists; use --force to replace it")
-    return target
+    return path
 
 
-def _additions(before: Mechanism, after: Mechanism) -> Iterator[str]:
+def _additions(original: Mechanism, saved: Mechanism) -> Iterator[str]:
     """Yield messages about links and joints that the writer added, except the parts of joints that it split."""
-    parts = {f"{name}.{dof.name}" for name, joint in before.joints.items() for dof in joint.dof}
-    links = [name for name in after.links if name not in before.links]
-    joints = [name for name in after.joints if name not in before.joints and name not in parts]
+    split_joint_names = {f"{name}.{dof.name}" for name, joint in original.joints.items() for dof in joint.dof}
+    links = [name for name in saved.links if name not in original.links]
+    joints = [name for name in saved.joints if name not in original.joints and name not in split_joint_names]
     for noun, names in (("link", links), ("joint", joints)):
         if names:
             yield f"{format_count(len(names), noun)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

@@ -1,6 +1,6 @@
 """Output of the command line: tables, JSON, messages on stderr, and a progress bar.
 
-Tables stay complete in a pipe and in a narrow terminal. The progress bar appears only on a terminal.
+Tables are never cut, neither in a pipe nor in a narrow terminal. The progress bar appears only on a terminal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rich.text import Text
 from mechanik.formats.json.writer import format_json
 
 MAX_TABLE_WIDTH = 100_000
-"""Characters; above the width of every table, so that tables are measured without a limit."""
+"""Characters; larger than the width of every table, to measure tables without a limit."""
 
 
 def escape_unprintable() -> None:
@@ -35,10 +35,12 @@ def escape_unprintable() -> None:
 
 
 def console(stderr: bool = False) -> Console:
+    """Return a console for plain text on stdout or stderr."""
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def print_out(text: str = "", style: str = "") -> None:
+    """Print a line of the result on stdout."""
     console().print(text, style=style or None)
 
 
@@ -53,6 +55,7 @@ def print_error(text: str) -> None:
 
 
 def print_json(data: Any) -> None:
+    """Print data as JSON on stdout."""
     sys.stdout.write(format_json(data) + "\n")
 
 
@@ -74,6 +77,7 @@ def make_table(
 
 
 def add_row(table: Table, cells: Iterable[str], style: str = "") -> None:
+    """Add a row of plain texts to a table."""
     table.add_row(*(Text(cell) for cell in cells), style=style or None)
 
 
@@ -82,13 +86,17 @@ def print_table(table: Table) -> None:
     out = console()
     width = _natural_width(out, table)
     lines = out.render_lines(table, out.options.update(width=width), pad=False)
-    if out.is_terminal:  # the rule below the header may be cut
+    if out.is_terminal:  # only the line below the header may be cut
         lines[1] = Segment.adjust_line_length(lines[1], min(width, out.width), pad=False)
     out.print(Segments([segment for line in lines for segment in (*_trim_line(line), Segment.line())]), end="")
 
 
 def print_labelled(label: str, text: str, indent: int, style: str = "") -> None:
-    """Print a label and a text after it, or the text wrapped and indented below it if the terminal is too narrow."""
+    """Print a label and a text on one line, or the text wrapped below the label if the terminal is too narrow.
+
+    Args:
+        indent: number of spaces before each line of a wrapped text.
+    """
     out = console()
     if not out.is_terminal or len(label) + 2 + len(text) <= out.width:
         print_out(f"{label}  {text}", style)
@@ -105,11 +113,11 @@ def fits_terminal(table: Table) -> bool:
     return not out.is_terminal or _natural_width(out, table) <= out.width
 
 
-def format_number(x: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """Format a number with fixed digits, an infinity as `inf`, and never as negative zero."""
-    if not math.isfinite(x):
-        return "-inf" if x < 0 else "inf"
-    text = f"{x:.{digits}f}" if abs(x) < 1e6 else f"{x:.{digits}e}"
+    if not math.isfinite(value):
+        return "-inf" if value < 0 else "inf"
+    text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
@@ -122,17 +130,18 @@ def format_direction(values: Iterable[float]) -> str:
     return " ".join(format_number(x, 3) for x in components)
 
 
-def format_count(number: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Format a count with its noun: `1 link`, `2 links`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _natural_width(out: Console, table: Table) -> int:
+    """Return the width of a table without line breaks, in characters."""
     return Measurement.get(out, out.options.update(max_width=MAX_TABLE_WIDTH), table).maximum
 
 
 def _trim_line(line: list[Segment]) -> list[Segment]:
-    """Remove trailing spaces, which would wrap into extra lines on a narrow terminal."""
+    """Remove trailing spaces, which would give extra lines on a narrow terminal."""
     while line and not line[-1].text.strip():
         line = line[:-1]
     return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else line
@@ -141,8 +150,11 @@ def _trim_line(line: list[Segment]) -> list[Segment]:
 class ProgressBar:
     """Progress bar on stderr for work in several stages, with rate and remaining time.
 
-    Use it in a `with` block. `start_stage` begins a stage; calling the bar sets the number of finished rows and, if
-    known, the total.
+    Use the bar in a `with` block. `start_stage` starts a stage. Calling the bar sets the number of finished rows and
+    optionally the total.
+
+    Args:
+        quiet: whether to show nothing.
     """
 
     def __init__(self, quiet: bool = False) -> None:
@@ -165,11 +177,12 @@ class ProgressBar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
 
     def start_stage(self, label: str, total: int | None = None) -> None:
+        """Start a stage with a new count; `total` is None if the number of rows is not known yet."""
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(label, total=total)
 

@@ -45,7 +45,7 @@ def reach(
     """Map the reachable workspace of a link: voxels, each with the share of orientations that are reachable.
 
     A voxel is reached if the origin of the link can be inside it, within all limits and with all loops closed. Volume
-    and area count only voxels whose centre is reached.
+    and area include only voxels whose centre is reached.
 
     For example:
 
@@ -60,17 +60,17 @@ def reach(
     link
         Link to map. Default: the tip link, chosen by name and by the number of dofs that move it.
     resolution
-        Side of a voxel in m. Half the side takes eight times as long. Default: 0.05.
+        Side of a voxel in m. With half the side, the map takes eight times as long. Default: 0.05.
     orientations
         Approximate number of evenly spread orientations to test in each voxel; 0 for none. Default: 60.
     lock
-        Joints, or dofs such as base.X, that keep their value from FILE.
+        Joints, or dofs such as base.X, that keep their value in FILE.
     out
         Write the map to this .npz file, for `mk.ReachMap.load`.
     picture
         Draw the map to this .png, .svg or .pdf file.
     threads
-        Number of threads. Default: all cores.
+        Number of threads. Default: all processors.
     quiet
         Show no progress bar.
     json
@@ -83,19 +83,19 @@ def reach(
     from mechanik.comparison.benchmark_robots import find_tip_link
     from mechanik.reach import reachability  # slow (kernels): imported after the arguments are checked
 
-    end = link if link is not None else find_tip_link(mechanism)
+    tip_link = link if link is not None else find_tip_link(mechanism)
     try:
         with ProgressBar(quiet) as bar:
-            bar.start_stage(f"reach of {end}")
+            bar.start_stage(f"reach of {tip_link}")
             reach_map = reachability(
-                mechanism, end, resolution, orientations=orientations, lock=locked, threads=threads, progress=bar
+                mechanism, tip_link, resolution, orientations=orientations, lock=locked, threads=threads, progress=bar
             )
     except (LimitsError, NotFinite) as error:
         raise UsageError(str(error)) from error
     if json:
-        print_json({**reach_map.to_json(), **_figures(reach_map)})
+        print_json({**reach_map.to_json(), **_summary_data(reach_map)})
     else:
-        _print(reach_map)
+        _print_map(reach_map)
     if map_file is not None:
         reach_map.save(map_file)
         print_note(f"wrote {out}", style="green")
@@ -104,7 +104,8 @@ def reach(
         print_note(f"wrote {picture}", style="green")
 
 
-def _figures(reach_map: ReachMap) -> dict[str, Any]:
+def _summary_data(reach_map: ReachMap) -> dict[str, Any]:
+    """Return area, extent and shares of a map as JSON data."""
     best = reach_map.best
     return {
         "area": reach_map.area if reach_map.is_flat else None,
@@ -114,49 +115,55 @@ def _figures(reach_map: ReachMap) -> dict[str, Any]:
     }
 
 
-def _print(reach_map: ReachMap) -> None:
+def _print_map(reach_map: ReachMap) -> None:
+    """Print the size, the extent and the shares of a map."""
     best, shares = reach_map.best, reach_map.shares
     title = f"reach of {reach_map.link}" + (f" of {reach_map.mechanism}" if reach_map.mechanism else "")
     print_out(title, style="bold")
-    inside = int(reach_map.centred.sum())
+    centred_count = int(reach_map.centred.sum())
     print_out(
-        f"{len(reach_map):,} voxels of {reach_map.resolution:g} m are reached, {inside:,} of them at their centre"
+        f"{len(reach_map):,} voxels of {reach_map.resolution:g} m are reached, {centred_count:,} of these voxels at "
+        "their centre"
     )
     print_out(f"{'area' if reach_map.is_flat else 'volume'} {reach_map.size_text}")
     print_out()
     table = make_table([""], ["x (m)", "y (m)", "z (m)"])
     low, high = reach_map.extent
-    add_row(table, ["lowest", *(format_number(x) for x in low)])
-    add_row(table, ["highest", *(format_number(x) for x in high)])
+    add_row(table, ["lowest", *(format_number(coordinate) for coordinate in low)])
+    add_row(table, ["highest", *(format_number(coordinate) for coordinate in high)])
     add_row(
         table,
-        ["best position" if len(reach_map.wxyz) else "middle", *(format_number(x) for x in reach_map.positions[best])],
+        [
+            "best position" if len(reach_map.wxyz) else "middle",
+            *(format_number(coordinate) for coordinate in reach_map.positions[best]),
+        ],
     )
     print_table(table)
     print_out()
     if not len(reach_map.wxyz):
         print_out("orientations were not sampled, or are determined by the position")
         return
-    noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z"
+    noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z axis"
     print_out(
         f"of {len(reach_map.wxyz)} {noun}, {_percent(shares[best])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"
     )
     table = make_table(["share"], ["voxels", "of all"])
-    for label, chosen in (
+    for label, is_in_class in (
         ("all", shares == 1.0),
         ("half or more", (shares >= 0.5) & (shares < 1.0)),
         ("less than half", (shares > 0.0) & (shares < 0.5)),
-        ("none of these", shares == 0.0),
+        ("none", shares == 0.0),
     ):
-        add_row(table, [label, f"{int(chosen.sum()):,}", _percent(chosen.mean())])
+        add_row(table, [label, f"{int(is_in_class.sum()):,}", _percent(is_in_class.mean())])
     print_table(table)
 
 
 def _draw(reach_map: ReachMap, path: Path) -> None:
+    """Draw a map to an image file."""
     figure: Any = reach_map.plot()
-    with atomic_write(path) as part:
-        figure.savefig(part, format=path.suffix[1:].lower(), dpi=130)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=130)
 
 
 def _percent(share: float | np.floating[Any]) -> str:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 SELF_COLLISION = "self"
+"""Value of --avoid for collisions between links."""
 SHAPE_SIZES = {"box": ("x", "y", "z"), "sphere": ("r",), "capsule": ("r", "length"), "cylinder": ("r", "length")}
+"""Names of the sizes of each shape."""
 OBSTACLE_SYNTAX = "box:X,Y,Z, sphere:R, capsule:R,LENGTH, cylinder:R,LENGTH, mesh:FILE or floor"
 
 
@@ -31,7 +33,7 @@ class CollisionArgs:
     """Collision avoidance options of the command line.
 
     Attributes:
-        collider: the collision pairs to check; None without collision avoidance.
+        collider: the collider with the pairs to check; None without collision avoidance.
         clearance: minimum distance, m.
     """
 
@@ -55,7 +57,7 @@ def parse_collision_args(
     """Parse the collision avoidance options.
 
     Args:
-        avoid: `self`, or nothing.
+        avoid: `self`, or None.
         obstacle: obstacles such as `table=box:1,1,0.05@0.5,0,0.2`.
         clearance: minimum distance, m.
         allow: pairs that may touch, such as `hand,table`.
@@ -64,63 +66,72 @@ def parse_collision_args(
     Raises:
         UsageError: an option is malformed, or `clearance` or `allow` is given with nothing to avoid.
     """
-    for word in avoid or ():
-        if word != SELF_COLLISION:
-            raise UsageError(f"--avoid takes self, not {word!r}; things in the world are given by --obstacle")
+    for argument in avoid or ():
+        if argument != SELF_COLLISION:
+            raise UsageError(f"--avoid takes self, not {argument!r}; use --obstacle for obstacles in the world")
     if not math.isfinite(clearance):
-        raise UsageError(f"--clearance is a number of metres, not {clearance}")
+        raise UsageError(f"--clearance must be a finite number of metres, not {clearance}")
     if avoid is None and obstacle is None:
         if clearance or allow is not None:
             raise UsageError("--clearance and --allow need --avoid self or --obstacle")
         return CollisionArgs()
-    avoided = [*(avoid or ()), *(_obstacle(word, degrees) for word in obstacle or ())]
+    collision_partners = [*(avoid or ()), *(_parse_obstacle(argument, degrees) for argument in obstacle or ())]
     from mechanik.collision import Collider  # slow (kernels): imported after the arguments are checked
 
     try:
-        return CollisionArgs(Collider(mechanism, avoided, allow=_pairs(allow or ())), clearance)
+        return CollisionArgs(Collider(mechanism, collision_partners, allow=_parse_pairs(allow or ())), clearance)
     except StructureError as error:
         if not any(link.collisions for link in mechanism.links.values()):
-            raise  # the mechanism lacks shapes: a failure, not a usage error
+            raise  # the mechanism has no shapes: a failure, not a usage error
         raise UsageError(str(error)) from error
 
 
-def _obstacle(word: str, degrees: bool) -> Obstacle:
+def _parse_obstacle(argument: str, degrees: bool) -> Obstacle:
     """Parse NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW; name, position and rotation are optional."""
     from mechanik.collision import Obstacle
     from mechanik.spatial import quaternion
 
-    named_shape, _, place = word.rpartition("@") if "@" in word else (word, "", "0,0,0")
-    name, equals, rest = named_shape.partition("=")
-    kind, _, sizes = (rest if equals else named_shape).partition(":")
-    numbers = parse_numbers(place, f"--obstacle {word}: behind @")
+    named_shape, _, pose_text = argument.rpartition("@") if "@" in argument else (argument, "", "0,0,0")
+    name, equals, shape_text = named_shape.partition("=")
+    kind, _, sizes = (shape_text if equals else named_shape).partition(":")
+    numbers = parse_numbers(pose_text, f"--obstacle {argument}: after @")
     if len(numbers) not in (3, 6):
-        raise UsageError(f"--obstacle {word}: behind @ stand X,Y,Z or X,Y,Z,ROLL,PITCH,YAW, not {len(numbers)} numbers")
-    turn = [angle * math.pi / 180 if degrees else angle for angle in numbers[3:]] or [0.0, 0.0, 0.0]
+        raise UsageError(
+            f"--obstacle {argument}: give X,Y,Z or X,Y,Z,ROLL,PITCH,YAW after @, not {len(numbers)} numbers"
+        )
+    rpy = [angle * math.pi / 180 if degrees else angle for angle in numbers[3:]] or [0.0, 0.0, 0.0]
     try:
-        wxyz = quaternion.from_euler(turn, order="xyz", axes="fixed")
-        return Obstacle(_shape(kind, sizes, word), numbers[:3], wxyz, name=name if equals else "")
+        wxyz = quaternion.from_euler(rpy, order="xyz", axes="fixed")
+        return Obstacle(_parse_shape(kind, sizes, argument), numbers[:3], wxyz, name=name if equals else "")
     except UsageError:
         raise
     except MechanikError as error:
-        raise UsageError(f"--obstacle {word}: {error}") from error
+        raise UsageError(f"--obstacle {argument}: {error}") from error
 
 
-def _shape(kind: str, sizes: str, word: str) -> Shape:
+def _parse_shape(kind: str, sizes: str, argument: str) -> Shape:
+    """Make the shape of an obstacle.
+
+    Args:
+        kind: kind of the shape, such as `box`.
+        sizes: sizes in m with commas between them, or the file of a mesh.
+        argument: the whole argument, for messages.
+    """
     if kind == "floor":
         if sizes:
-            raise UsageError(f"--obstacle {word}: a floor is endless and has no sizes")
+            raise UsageError(f"--obstacle {argument}: a floor is infinite and has no sizes")
         return HalfSpace()
     if kind == "mesh":
         if not Path(sizes).expanduser().is_file():
-            raise UsageError(f"--obstacle {word}: there is no file {sizes!r}")
+            raise UsageError(f"--obstacle {argument}: there is no file {sizes!r}")
         return Mesh(sizes, path=str(Path(sizes).expanduser()))
     if kind not in SHAPE_SIZES:
-        raise UsageError(f"--obstacle {word}: {kind!r} is no shape; there are {OBSTACLE_SYNTAX}")
+        raise UsageError(f"--obstacle {argument}: {kind!r} is not a shape; use {OBSTACLE_SYNTAX}")
     size_names = SHAPE_SIZES[kind]
-    numbers = parse_numbers(sizes, f"--obstacle {word}: {kind}")
+    numbers = parse_numbers(sizes, f"--obstacle {argument}: {kind}")
     if len(numbers) != len(size_names):
         raise UsageError(
-            f"--obstacle {word}: a {kind} has {len(size_names)} sizes, {kind}:{','.join(size_names).upper()}"
+            f"--obstacle {argument}: a {kind} needs {len(size_names)} sizes: {kind}:{','.join(size_names).upper()}"
         )
     match kind, numbers:
         case "box", [x, y, z]:
@@ -133,12 +144,13 @@ def _shape(kind: str, sizes: str, word: str) -> Shape:
             return Sphere(numbers[0])
 
 
-def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
+def _parse_pairs(arguments: Sequence[str]) -> list[tuple[str, str]]:
+    """Parse pairs of names such as `hand,table`."""
     pairs: list[tuple[str, str]] = []
-    for word in words:
-        a, comma, b = word.partition(",")
+    for argument in arguments:
+        a, comma, b = argument.partition(",")
         if not (a and comma and b):
-            raise UsageError(f"--allow takes two names with a comma between them, such as hand,table, not {word!r}")
+            raise UsageError(f"--allow takes two names with a comma between them, such as hand,table, not {argument!r}")
         pairs.append((a, b))
     return pairs
 
@@ -154,15 +166,17 @@ def select_tip_link(mechanism: Mechanism, link: str | None) -> str:
     if link is not None:
         mechanism.link(link)
         return link
-    ends = [
-        name for name, link_frame in mechanism.links.items() if _moves(link_frame) and not _carries_anything(link_frame)
+    tip_links = [
+        name
+        for name, link_frame in mechanism.links.items()
+        if _is_movable(link_frame) and not _has_child_joint(link_frame)
     ]
-    if len(ends) == 1:
-        return ends[0]
-    if not ends:
-        raise StructureError(f"nothing moves in {mechanism.name or 'the mechanism'}, so there is nothing to solve")
-    listed = ", ".join(ends[:8]) + (", ..." if len(ends) > 8 else "")
-    raise UsageError(f"there are {len(ends)} tip links: {listed}; choose a link with --link")
+    if len(tip_links) == 1:
+        return tip_links[0]
+    if not tip_links:
+        raise StructureError(f"no link of {mechanism.name or 'the mechanism'} can move, so there is nothing to solve")
+    tip_list = ", ".join(tip_links[:8]) + (", ..." if len(tip_links) > 8 else "")
+    raise UsageError(f"there are {len(tip_links)} tip links: {tip_list}; choose a link with --link")
 
 
 def parse_goal(
@@ -177,31 +191,41 @@ def parse_goal(
     """Make a position, orientation or pose goal from command line arguments.
 
     Args:
-        link: link that shall reach the goal.
+        link: link that must reach the goal.
         position: x y z in the world frame, m.
         wxyz: quaternion in the world frame.
-        rpy: roll, pitch and yaw about the fixed axes x, y and z; rad, or degrees with `degrees`.
+        rpy: roll, pitch and yaw about the fixed axes x, y and z.
+        degrees: whether `rpy` is given in degrees instead of rad.
         tolerance, angle_tolerance: m and rad.
     """
     from mechanik.objectives import OrientationGoal, PoseGoal, PositionGoal
     from mechanik.spatial import quaternion
 
-    place = None if position is None else _exactly(3, position, "--position")
-    turn: Sequence[float] | Array | None = None if wxyz is None else _exactly(4, wxyz, "--wxyz")
+    target_position = None if position is None else _parse_exactly(3, position, "--position")
+    target_wxyz: Sequence[float] | Array | None = None if wxyz is None else _parse_exactly(4, wxyz, "--wxyz")
     if rpy is not None:
-        if turn is not None:
+        if target_wxyz is not None:
             raise UsageError("--wxyz and --rpy both set the orientation; give one of them")
-        angles = [x * math.pi / 180 if degrees else x for x in _exactly(3, rpy, "--rpy")]
-        turn = quaternion.from_euler(angles, order="xyz", axes="fixed")
+        angles = [angle * math.pi / 180 if degrees else angle for angle in _parse_exactly(3, rpy, "--rpy")]
+        target_wxyz = quaternion.from_euler(angles, order="xyz", axes="fixed")
     try:
-        if place is None and turn is None:
-            raise UsageError("no target; give --position X Y Z, --wxyz W X Y Z or --rpy R P Y, or both")
-        if turn is None:
-            return PositionGoal(link, place or (), name=link, tolerance=tolerance, angle_tolerance=angle_tolerance)
-        if place is None:
-            return OrientationGoal(link, turn, name=link, tolerance=tolerance, angle_tolerance=angle_tolerance)
+        if target_position is None and target_wxyz is None:
+            raise UsageError(
+                "no target; give --position X Y Z, an orientation (--wxyz W X Y Z or --rpy R P Y), or both"
+            )
+        if target_wxyz is None:
+            return PositionGoal(
+                link, target_position or (), name=link, tolerance=tolerance, angle_tolerance=angle_tolerance
+            )
+        if target_position is None:
+            return OrientationGoal(link, target_wxyz, name=link, tolerance=tolerance, angle_tolerance=angle_tolerance)
         return PoseGoal(
-            link, position=place, wxyz=turn, name=link, tolerance=tolerance, angle_tolerance=angle_tolerance
+            link,
+            position=target_position,
+            wxyz=target_wxyz,
+            name=link,
+            tolerance=tolerance,
+            angle_tolerance=angle_tolerance,
         )
     except MechanikError as error:
         raise UsageError(str(error)) from error
@@ -211,20 +235,20 @@ def parse_start(mechanism: Mechanism, q0: list[str] | None, degrees: bool) -> Ar
     """Parse a start configuration (nq,) from all numbers of q or from NAME=VALUE arguments; None if not given."""
     if q0 is None:
         return None
-    named = [word for word in q0 if "=" in word]
-    if named and len(named) < len(q0):
-        raise UsageError("--q0 takes all numbers of q, or NAME=VALUE for some joints, not both")
-    return parse_configuration(mechanism, None if named else q0, named, degrees, "--q0")
+    assignments = [argument for argument in q0 if "=" in argument]
+    if assignments and len(assignments) < len(q0):
+        raise UsageError("--q0 takes either all numbers of q or NAME=VALUE for single joints, not both")
+    return parse_configuration(mechanism, None if assignments else q0, assignments, degrees, "--q0")
 
 
 def parse_locked_joints(mechanism: Mechanism, lock: list[str] | None) -> list[str] | None:
     """Parse names of joints or dofs, separated by spaces or commas; None if not given."""
     if lock is None:
         return None
-    names = [name for word in lock for name in word.split(",") if name]
-    known = (*mechanism.joints, *mechanism.space.v_names)
+    names = [name for argument in lock for name in argument.split(",") if name]
+    known_names = (*mechanism.joints, *mechanism.space.v_names)
     for name in names:
-        if name not in known:
+        if name not in known_names:
             raise UnknownName("joint", name, mechanism.joints)
     return names
 
@@ -239,7 +263,7 @@ def make_solver(
     """Make the solver for a goal.
 
     Args:
-        lock: names of joints or dofs that may not move.
+        lock: names of joints or dofs that must not move.
         restarts: maximum number of restarts; None: the default of the solver.
     """
     from mechanik.solver import Solver  # slow (kernels): imported after the arguments are checked
@@ -253,14 +277,16 @@ def make_solver(
         raise UsageError(str(error)) from error
 
 
-def _exactly(count: int, words: list[str], option: str) -> list[float]:
-    numbers = parse_numbers(",".join(words), option)
+def _parse_exactly(count: int, arguments: list[str], option: str) -> list[float]:
+    """Parse exactly `count` numbers; `option` names the option in messages."""
+    numbers = parse_numbers(",".join(arguments), option)
     if len(numbers) != count:
         raise UsageError(f"{option} takes {count} numbers, not {len(numbers)}")
     return numbers
 
 
-def _moves(link: Link) -> bool:
+def _is_movable(link: Link) -> bool:
+    """Whether a joint with dofs is between the link and the root."""
     frame = link.parent
     while frame is not None:
         if isinstance(frame, Joint) and frame.dof:
@@ -269,6 +295,6 @@ def _moves(link: Link) -> bool:
     return False
 
 
-def _carries_anything(link: Link) -> bool:
+def _has_child_joint(link: Link) -> bool:
     """Whether the link has a child joint in the kinematic tree."""
     return any(isinstance(child, Joint) and not child.is_closure for child in link.children)

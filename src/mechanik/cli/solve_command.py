@@ -1,4 +1,4 @@
-"""`mechanik solve`: find joint values that bring a link to a target; solutions as tables and as JSON."""
+"""`mechanik solve`: find joint values that bring a link to a target, and print solutions as tables or JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dict[str, Any]:
-    """Return a solution as JSON data; its pose is that of the link at q, even if the target is not reached.
+    """Return a solution as JSON data, with the pose of the link at q, also if the target is not reached.
 
     Args:
         nearest: the nearest checked pair of bodies at q; None without collision avoidance.
@@ -56,9 +56,9 @@ def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dic
         "message": solution.message,
         "link": link,
         "q": solution.q.tolist(),
-        "values": _values(solution.mechanism, solution.q),
-        "pose": _pose(solution.mechanism, link, solution.q),
-        "errors": {"position": _finite(error.position), "rotation": _finite(error.rotation)},
+        "values": _values_data(solution.mechanism, solution.q),
+        "pose": _pose_data(solution.mechanism, link, solution.q),
+        "errors": {"position": _none_if_infinite(error.position), "rotation": _none_if_infinite(error.rotation)},
         "at_limit": dict(solution.active_limits),
         "contacts": [_contact_data(contact) for contact in solution.contacts],
         "nearest": None if nearest is None else _contact_data(nearest),
@@ -69,7 +69,7 @@ def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dic
 
 
 def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -> dict[str, Any]:
-    """Return a solution set as JSON data, nearest to the start first."""
+    """Return a solution set as JSON data, the solution nearest to the start first."""
     return {
         "success": True,
         "link": link,
@@ -77,7 +77,7 @@ def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -
         "why": solutions.why,
         "redundant": solutions.redundant,
         "solutions": [
-            {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(distance)}
+            {"q": q.tolist(), "values": _values_data(mechanism, q), "distance": float(distance)}
             for q, distance in zip(solutions.q, solutions.distance, strict=True)
         ],
     }
@@ -87,7 +87,7 @@ def print_solution(link: str, solution: Solution, search_message: str = "", near
     """Print the joint values, the status, and the pose of the link if the target is not reached.
 
     Args:
-        search_message: message of a search for all solutions that found none.
+        search_message: message of a search for all solutions, if it found no solution.
         nearest: the nearest checked pair of bodies; None without collision avoidance.
     """
     table = _value_table(solution, digits=6)
@@ -100,32 +100,32 @@ def print_solution(link: str, solution: Solution, search_message: str = "", near
         if search_message:
             print_labelled("all solutions:", search_message, 2)
         if solution.status.name != "IN_COLLISION":  # in collision, the link is at its target
-            pose = _pose(solution.mechanism, link, solution.q)
+            pose = _pose_data(solution.mechanism, link, solution.q)
             position, wxyz = (" ".join(format_number(x) for x in pose[name]) for name in ("position", "wxyz"))
             print_labelled("closest:", f"{link} at {position}, wxyz {wxyz}", 2)
-        for contact in solution.contacts[1:]:  # the message names the worst
+        for contact in solution.contacts[1:]:  # the message contains the deepest contact
             print_labelled("and:", str(contact), 2, style="red")
-    print_out(f"error {_off(solution)}")
+    print_out(f"error {_format_error(solution)}")
     if nearest is not None and not solution.contacts:
         print_labelled("nearest:", str(nearest), 2)
-    spent = f"{format_count(solution.iterations, 'iteration')}, {format_count(solution.attempts, 'attempt')}"
-    print_out(f"{spent}, {format_duration(solution.seconds)}")
+    effort = f"{format_count(solution.iterations, 'iteration')}, {format_count(solution.attempts, 'attempt')}"
+    print_out(f"{effort}, {format_duration(solution.seconds)}")
 
 
 def print_solution_set(mechanism: Mechanism, solutions: SolutionSet, limit: int | None) -> None:
     """Print a table with one column per solution, in groups that fit into the terminal.
 
     Args:
-        limit: maximum number of solutions of the search; None: no maximum.
+        limit: largest number of solutions of the search; None: no limit.
     """
-    for first, last in _groups(mechanism, solutions.q):
-        print_table(_set_table(mechanism, solutions, first, last))
+    for first_column, end_column in _column_groups(mechanism, solutions.q):
+        print_table(_set_table(mechanism, solutions, first_column, end_column))
         print_out()
     description = "all solutions that exist" if solutions.complete else "all solutions that were found"
     if solutions.redundant:
         description = f"samples of self-motions with {format_count(solutions.redundant, 'dof')}"
     if limit is not None and len(solutions) == limit:
-        description = "as many as --limit allows"
+        description = "the largest number that --limit allows"
     print_labelled(
         f"{format_count(len(solutions), 'solution')}:", f"{description}, nearest to the start first", 2, style="green"
     )
@@ -142,58 +142,62 @@ def format_duration(seconds: float) -> str:
 
 
 def angle_mask(mechanism: Mechanism) -> Array:
-    """Return which numbers of q are angles, (nq,) bool; the four of a quaternion are not."""
+    """Return a mask (nq,) of the numbers of q that are angles; the four numbers of a quaternion are not angles."""
     space = mechanism.space
-    turns = np.zeros(space.nq, dtype=bool)
-    turns[space.scalars_q] = space.rotates[space.scalars_v]
-    return turns
+    is_angle = np.zeros(space.nq, dtype=bool)
+    is_angle[space.scalars_q] = space.rotates[space.scalars_v]
+    return is_angle
 
 
 def _value_table(solution: Solution, digits: int) -> Table:
     mechanism = solution.mechanism
-    space, marks = mechanism.space, solution.active_limits
+    space, active_limits = mechanism.space, solution.active_limits
     table = make_table(["joint"], ["value"])
     table.add_column("unit", no_wrap=True)
     for name in ("degrees", "lower", "upper"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("at a limit", no_wrap=True)
     scalars = set(space.scalars_q.tolist())
-    moves = np.ones(space.nq, dtype=bool)
-    moves[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
-    listed = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
-    for k, (name, value, turns, low, high) in enumerate(listed):
-        unit = "" if k not in scalars else "rad" if turns else "m"
-        degrees = format_number(math.degrees(value), digits - 3) if turns else ""
+    is_movable = np.ones(space.nq, dtype=bool)
+    is_movable[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
+    entries = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
+    for k, (name, value, is_angle, low, high) in enumerate(entries):
+        unit = "" if k not in scalars else "rad" if is_angle else "m"
+        degrees = format_number(math.degrees(value), digits - 3) if is_angle else ""
         limits = [format_number(low), format_number(high)] if unit else ["", ""]
-        cells = [name, format_number(value, digits), unit, degrees, *limits, marks.get(name, "")]
-        add_row(table, cells, style="yellow" if name in marks else "" if moves[k] else "dim")
+        cells = [name, format_number(value, digits), unit, degrees, *limits, active_limits.get(name, "")]
+        add_row(table, cells, style="yellow" if name in active_limits else "" if is_movable[k] else "dim")
     return table
 
 
-def _groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
-    """Return the ranges of solutions that fit side by side into the terminal."""
+def _column_groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
+    """Return the ranges (first, end) of the solutions q (N, nq) that fit into the width of the terminal."""
     out = console()
     if not out.is_terminal:
         return [(0, len(q))]
-    widest = max(map(len, (*mechanism.space.q_names, "distance")))
-    each = 2 + max((len(format_number(x)) for x in q.ravel()), default=1)
-    side_by_side = max((out.width - widest) // each, 1)
-    return [(k, min(k + side_by_side, len(q))) for k in range(0, len(q), side_by_side)]
+    name_width = max(map(len, (*mechanism.space.q_names, "distance")))
+    column_width = 2 + max((len(format_number(x)) for x in q.ravel()), default=1)
+    column_count = max((out.width - name_width) // column_width, 1)
+    return [(k, min(k + column_count, len(q))) for k in range(0, len(q), column_count)]
 
 
-def _set_table(mechanism: Mechanism, solutions: SolutionSet, first: int, last: int) -> Table:
-    table = make_table(["joint"], [str(k + 1) for k in range(first, last)])
+def _set_table(mechanism: Mechanism, solutions: SolutionSet, first_column: int, end_column: int) -> Table:
+    table = make_table(["joint"], [str(k + 1) for k in range(first_column, end_column)])
     for k, name in enumerate(mechanism.space.q_names):
-        add_row(table, [name, *(format_number(x) for x in solutions.q[first:last, k])])
-    add_row(table, ["distance", *(format_number(float(x)) for x in solutions.distance[first:last])], style="dim")
+        add_row(table, [name, *(format_number(x) for x in solutions.q[first_column:end_column, k])])
+    add_row(
+        table,
+        ["distance", *(format_number(float(x)) for x in solutions.distance[first_column:end_column])],
+        style="dim",
+    )
     return table
 
 
-def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:
+def _values_data(mechanism: Mechanism, q: Array) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in mechanism.values(q).items()}
 
 
-def _pose(mechanism: Mechanism, link: str, q: Array) -> dict[str, list[float]]:
+def _pose_data(mechanism: Mechanism, link: str, q: Array) -> dict[str, list[float]]:
     position, wxyz = to_position_wxyz(mechanism.pose(link, q))
     return {"position": position.tolist(), "wxyz": wxyz.tolist()}
 
@@ -202,21 +206,22 @@ def _contact_data(contact: Contact) -> dict[str, Any]:
     return {"a": contact.a, "b": contact.b, "gap": contact.distance}
 
 
-def _finite(x: float) -> float | None:
-    return x if math.isfinite(x) else None
+def _none_if_infinite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
-def _off(solution: Solution) -> str:
+def _format_error(solution: Solution) -> str:
     """Format the error in m, in rad, or in both, depending on the goal."""
     (goal,), (error,) = solution.objectives, solution.errors.values()
-    lengths = [metres for relation in goal.relations(solution.mechanism) for metres in relation.is_length]
-    parts = [f"{error.position:.2g} m"] * any(lengths) + [f"{error.rotation:.2g} rad"] * (not all(lengths))
+    row_lengths = [is_length for relation in goal.relations(solution.mechanism) for is_length in relation.is_length]
+    parts = [f"{error.position:.2g} m"] * any(row_lengths) + [f"{error.rotation:.2g} rad"] * (not all(row_lengths))
     return ", ".join(parts)
 
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
 DEFAULT_RESTARTS = 300
-"""Restarts; many, so that a target counts as not reachable only after a thorough search, at the cost of time."""
+"""Default number of restarts: large, because a target should count as not reachable only after a thorough search, which
+takes longer."""
 
 
 def solve(
@@ -245,8 +250,8 @@ def solve(
 ) -> int:
     """Find joint values that bring a link to a position, an orientation, or both.
 
-    The exit code is 0 if the target is reached, and 1 if not. In that case the closest configuration is shown. With
-    --avoid or --obstacle, a configuration in collision does not count as solved.
+    The exit code is 0 if the target is reached. Otherwise it is 1, and the closest configuration is shown. With --avoid
+    or --obstacle, a configuration in collision does not count as solved.
 
     For example:
 
@@ -260,7 +265,7 @@ def solve(
     file
         A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     link
-        Link that shall reach the target. Not needed if the mechanism has a single tip link.
+        Link that must reach the target. Not needed if the mechanism has a single tip link.
     position
         Target position of the link origin: x y z in the world frame, in m.
     wxyz
@@ -277,7 +282,7 @@ def solve(
     angle_tolerance
         Angle tolerance in rad. Default: 1e-6.
     lock
-        Joints that may not move.
+        Joints that must not move.
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
@@ -291,43 +296,43 @@ def solve(
     restarts
         Maximum number of restarts if the first start fails. Default: 300.
     nearest
-        Show the solution nearest to the start, of all solutions.
+        Search all solutions and show the one nearest to the start.
     all
         Show all solutions, nearest to the start first. For a redundant arm: samples of each self-motion.
     limit
-        With --all: show at most this many.
+        With --all: largest number of solutions to show.
     json
         Print JSON with full precision.
     out
         Also write this JSON to a .json file.
     """
     if limit is not None and (not all or limit < 1):
-        raise UsageError("--limit goes with --all, and is at least 1")
-    target = None if out is None else output_path(out, (".json",))
+        raise UsageError("--limit needs --all, and must be at least 1")
+    out_path = None if out is None else output_path(out, (".json",))
     mechanism = open_mechanism(file)
-    end = select_tip_link(mechanism, link)
-    goal = parse_goal(end, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
-    given = parse_start(mechanism, q0, degrees)
-    start = mechanism.q if given is None else given
+    tip_link = select_tip_link(mechanism, link)
+    goal = parse_goal(tip_link, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
+    given_start = parse_start(mechanism, q0, degrees)
+    start = mechanism.q if given_start is None else given_start
     locked = parse_locked_joints(mechanism, lock)
-    avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow, degrees)
-    solver = make_solver(mechanism, goal, locked, restarts, avoiding)
-    options: dict[str, Any] = {"nearest": True} if nearest else {}
+    collision_args = parse_collision_args(mechanism, avoid, obstacle, clearance, allow, degrees)
+    solver = make_solver(mechanism, goal, locked, restarts, collision_args)
+    solve_options: dict[str, Any] = {"nearest": True} if nearest else {}
     solutions = solver.solve_all(q0=start, limit=limit) if all else None
     if solutions is not None and len(solutions):
-        report = solution_set_data(mechanism, end, solutions)
+        report = solution_set_data(mechanism, tip_link, solutions)
         if not json:
             print_solution_set(mechanism, solutions, limit)
-    else:  # without any solution, the closest configuration is still useful
-        solution = solver.solve(q0=start, **options)
-        nearest_pair = avoiding.nearest_pair(solution.q)
-        report = solution_data(end, solution, nearest_pair)
+    else:  # if there is no solution, the closest configuration is shown
+        solution = solver.solve(q0=start, **solve_options)
+        nearest_pair = collision_args.nearest_pair(solution.q)
+        report = solution_data(tip_link, solution, nearest_pair)
         if not json:
-            print_solution(end, solution, "" if solutions is None else solutions.why, nearest_pair)
+            print_solution(tip_link, solution, "" if solutions is None else solutions.why, nearest_pair)
     if json:
         print_json(report)
-    if target is not None:
-        with atomic_write(target) as beside:
-            beside.write_text(format_json(report) + "\n", encoding="utf-8")
+    if out_path is not None:
+        with atomic_write(out_path) as temporary:
+            temporary.write_text(format_json(report) + "\n", encoding="utf-8")
         print_note(f"wrote {out}", style="green")
     return EXIT_OK if report["success"] else EXIT_FAILED

@@ -37,35 +37,35 @@ def solvers(name: str | None = None, /) -> None:
         Name of a solver, as in `mk.Solver(..., solver=NAME)`. Default: list all.
     """
     if name is None:
-        listed = make_table(["solver", "what it is"])
-        for method, place in METHODS.items():
-            add_row(listed, [method, _first_line(*place.split(":"))])
-        print_table(listed)
-        print_out("mechanik solvers NAME tells more.")
+        table = make_table(["solver", "what it is"])
+        for method, location in METHODS.items():
+            add_row(table, [method, _first_line(*location.split(":"))])
+        print_table(table)
+        print_out("`mechanik solvers NAME` shows the description and the options of a solver.")
         return
-    kind = find_method(name)
-    print_out(kind.title, style="bold")
-    print_out(inspect.cleandoc(kind.__doc__ or ""))
+    method_class = find_method(name)
+    print_out(method_class.title, style="bold")
+    print_out(inspect.cleandoc(method_class.__doc__ or ""))
     print_out()
-    for field in fields(kind):
+    for field in fields(method_class):
         print_out(f"{field.name} = {field.default!r}")
     print_out()
-    print_out(kind.citation)
+    print_out(method_class.citation)
 
 
 def _first_line(module: str, name: str) -> str:
-    """Return the first docstring line of a method's class without importing it: an import may compile its kernels."""
+    """Return the first docstring line of a class without importing its module: an import may compile kernels."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    kind = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-    return (ast.get_docstring(kind) or name).splitlines()[0]
+    class_node = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return (ast.get_docstring(class_node) or name).splitlines()[0]
 
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
 MAX_PRINTED_ROWS = 120
-"""Rows; longer tables are printed only with --all."""
+"""Largest number of rows of a table that is printed without --all."""
 
 
 def compare(
@@ -90,7 +90,7 @@ def compare(
 ) -> int:
     """Compare solvers on the same targets and starts: success, time, errors, limit violations, jumps.
 
-    Without FILE it uses the built-in benchmark robots. Ctrl-C ends the comparison and keeps its results; with --csv,
+    Without FILE, the built-in benchmark robots are used. Ctrl-C ends the comparison and keeps its results; with --csv,
     --resume continues it later. A solution counts as a success only if forward kinematics confirms it.
 
     For example:
@@ -102,7 +102,7 @@ def compare(
     Parameters
     ----------
     files
-        Your own mechanisms: URDF, MJCF, SDF or JSON files, or `gallery:NAME`.
+        Mechanisms to compare on: URDF, MJCF, SDF or JSON files, or `gallery:NAME`.
     solvers
         Names of solvers. Default: all.
     robots
@@ -110,17 +110,17 @@ def compare(
     tasks
         Tasks: point, direction, pose, tight_limits, near_singular, out_of_reach, path. Default: all.
     link
-        Link of FILE that shall reach the targets. Repeat the option for several links. Default: the tip link.
+        Link of FILE that must reach the targets. Repeat the option for several links. Default: the tip link.
     targets
         Number of targets of each task. Default: 100, or 8 with --quick.
     budget
-        Processor time for a target in s, with as many restarts as fit. Default: 0.02.
+        Processor time for each target in s; solvers restart until it is used. Default: 0.02.
     tolerance
         Position tolerance in m. Default: 1e-4.
     angle_tolerance
         Angle tolerance in rad. Default: 1e-3.
     patience
-        Time limit in s for a solver on a task of a robot; slow solvers get fewer targets. Default: 2, or 0.25 with
+        Time limit in s for a solver on a task of a robot; slow solvers solve fewer targets. Default: 2, or 0.25 with
         --quick.
     seed
         Random seed of targets, starts and solvers. Default: 0.
@@ -147,9 +147,9 @@ def compare(
         raise UsageError("compare either standard input or files, not both")
     result = comparison.compare(
         [open_mechanism(file) for file in files] or None,
-        solvers=_words(solvers),
-        robots=_words(robots),
-        tasks=_words(tasks),
+        solvers=_split_names(solvers),
+        robots=_split_names(robots),
+        tasks=_split_names(tasks),
         link=link or (),
         targets=targets,
         budget=budget,
@@ -161,14 +161,14 @@ def compare(
         csv=csv,
         resume=resume,
         progress=False if quiet else None,
-        command=shlex.join(["mechanik", *_arguments()]),
+        command=shlex.join(["mechanik", *_typed_arguments()]),
     )
     if not result.is_complete:
         print_note("interrupted; these are the results so far")
         if csv is not None:
             print_note(f"the records are in {csv}.part; --resume continues from there")
     if result.rows:
-        _show(result, all)
+        _print_comparison(result, all)
         if html is not None:
             result.to_html(html)
             print_note(f"wrote {html}", style="green")
@@ -178,19 +178,20 @@ def compare(
     return EXIT_OK if result.is_complete else EXIT_INTERRUPTED
 
 
-def _show(result: comparison.Comparison, shows_all: bool) -> None:
+def _print_comparison(result: comparison.Comparison, shows_all: bool) -> None:
+    """Print the table of a comparison, or a note if it is long, and the overview."""
     if shows_all or len(result.rows) <= MAX_PRINTED_ROWS:
         print_out(result.table())
         print_out()
     else:
-        print_note(f"the table has {len(result.rows)} rows: --all prints them, --html and --csv write them")
-    print_out("success in the time budget, percent of targets, mean over the tasks", style="bold")
+        print_note(f"the table has {len(result.rows)} rows: use --all to print it, or --html or --csv to write it")
+    print_out("success within the time budget, percent of targets, mean over the tasks", style="bold")
     print_out(result.overview())
 
 
-def _words(given: list[str] | None) -> list[str] | None:
-    """Split names at commas."""
-    return None if given is None else [word for text in given for word in text.split(",") if word]
+def _split_names(arguments: list[str] | None) -> list[str] | None:
+    """Split arguments at commas into names; None for None."""
+    return None if arguments is None else [word for argument in arguments for word in argument.split(",") if word]
 
 
 def _check_folder(name: str | None) -> None:
@@ -204,6 +205,6 @@ def _check_folder(name: str | None) -> None:
         raise UsageError(f"{name} cannot be written: there is no folder {path.parent}")
 
 
-def _arguments() -> list[str]:
-    """Return the arguments as typed, if this process is the command and not a call from Python."""
+def _typed_arguments() -> list[str]:
+    """Return the arguments as typed if this process is the command; only `compare` for a call from Python."""
     return sys.argv[1:] if sys.argv[1:2] == ["compare"] else ["compare"]

@@ -16,7 +16,7 @@ from mechanik.formats.source import is_text
 if TYPE_CHECKING:
     from mechanik.studio.server.server import StartContent
 
-NETWORK_WARNING = "Everybody who can reach {} and has the link can use this studio, and what is sent is not encrypted."
+NETWORK_WARNING = "Everybody who has network access to {} and the link can use this studio. Traffic is not encrypted."
 
 
 def studio(
@@ -40,33 +40,33 @@ def studio(
     ----------
     file
         A URDF, MJCF, SDF or JSON file, `gallery:NAME`, the name of a scene or of a gallery mechanism, or `-` for
-        standard input. Default: a page to choose from.
+        standard input. Default: a page on which to choose a mechanism.
     port
         Port number. Default: the first free port.
     host
-        Address to listen on. With an address other than 127.0.0.1, people on other machines can open the link.
+        Address to listen on. With an address other than 127.0.0.1, other machines can open the link.
     browser
-        Open the browser. The link is printed in any case.
+        Open the browser. The link is always printed.
     page
         Folder of a web page that was built elsewhere.
     """
     from mechanik.studio.server.server import is_loopback, serve
 
-    server = serve(_start(file), host=host, port=port, page=page)
+    server = serve(_start_content(file), host=host, port=port, page=page)
     try:
         if not is_loopback(host):
             print_note(NETWORK_WARNING.format(server.address))
         print_out(f"The studio is open at {server.link}")
-        print_note("Ctrl-C ends it.", style="dim")
+        print_note("Press Ctrl-C to end the studio.", style="dim")
         if browser and not server.open_browser():
             print_note("No browser was found: open the link by hand.")
         while server.is_running:
-            server.wait(1.0)  # with a timeout, since Ctrl-C does not interrupt an endless wait on every system
+            server.wait(1.0)  # with a timeout, because on some systems Ctrl-C does not interrupt an endless wait
     finally:
         server.close()
 
 
-def _start(file: str | None) -> StartContent:
+def _start_content(file: str | None) -> StartContent:
     """Return the start content that FILE names; an existing file has priority over a scene or gallery name."""
     if file is None:
         return None

@@ -12,14 +12,14 @@ from mechanik.cli.output import add_row, console, format_count, make_table, prin
 from mechanik.tiers import is_cache_private, kernel_states, warm_up
 from mechanik.tiers.availability import failure_summary
 from mechanik.tiers.code_cache import cache_folder
-from mechanik.tiers.compile_progress import CompileMonitor as TiersProgress
-from mechanik.tiers.compile_progress import ProgressLine
+from mechanik.tiers.compile_progress import CompileMonitor, ProgressLine
 
 MAX_SHOWN_NAMES = 3
+"""Largest number of module names in the progress bar."""
 
 
 class CompileProgressBar:
-    """Progress bar of `warm_up` on a terminal; its length is the finished share of the expected compile time."""
+    """Progress bar of `warm_up` on a terminal; its length shows the finished share of the expected compile time."""
 
     def __init__(self) -> None:
         out = console(stderr=True)
@@ -35,45 +35,51 @@ class CompileProgressBar:
             transient=True,
         )
         self._task = self._progress.add_task("", total=None, ready=0, count=0, names="", visible=False)
-        self._left: dict[str, float] = {}
-        self._seconds: dict[str, float] = {}
-        self._begun = time.monotonic()
+        self._remaining_seconds: dict[str, float] = {}
+        self._module_seconds: dict[str, float] = {}
+        self._start_time = time.monotonic()
 
     def begin(self, seconds: dict[str, float]) -> None:
-        self._seconds, self._left, self._begun = dict(seconds), dict(seconds), time.monotonic()
+        """Show the bar; `seconds` is the expected compile time of each module."""
+        self._module_seconds, self._remaining_seconds, self._start_time = dict(seconds), dict(seconds), time.monotonic()
         if seconds:
             self._progress.update(self._task, total=sum(seconds.values()), visible=True)
             self._update()
             self._progress.start()
 
     def finish(self, module: str) -> None:
-        self._left.pop(module, None)
+        """Count a module as compiled."""
+        self._remaining_seconds.pop(module, None)
         self._update()
 
     def show(self) -> None:
         """Do nothing: `rich` redraws the bar by itself."""
 
     def end(self) -> None:
-        if not self._seconds:
+        """Remove the bar and print a summary."""
+        if not self._module_seconds:
             return
         self._progress.stop()
-        ready_count, count = len(self._seconds) - len(self._left), len(self._seconds)
-        took = max(0.0, time.monotonic() - self._begun)
-        self._out.print(f"{ready_count} of {count} kernel modules compiled in {took:.0f} s")
+        ready_count, count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
+        elapsed = max(0.0, time.monotonic() - self._start_time)
+        self._out.print(f"{ready_count} of {count} kernel modules compiled in {elapsed:.0f} s")
 
     def _update(self) -> None:
-        done = sum(self._seconds.values()) - sum(self._left.values())
-        ready, count = len(self._seconds) - len(self._left), len(self._seconds)
-        names = ", ".join(list(self._left)[:MAX_SHOWN_NAMES]) + (", ..." if len(self._left) > MAX_SHOWN_NAMES else "")
-        self._progress.update(self._task, completed=done, ready=ready, count=count, names=names)
+        done_seconds = sum(self._module_seconds.values()) - sum(self._remaining_seconds.values())
+        ready_count, count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
+        names = ", ".join(list(self._remaining_seconds)[:MAX_SHOWN_NAMES]) + (
+            ", ..." if len(self._remaining_seconds) > MAX_SHOWN_NAMES else ""
+        )
+        self._progress.update(self._task, completed=done_seconds, ready=ready_count, count=count, names=names)
 
 
-def make_compile_progress() -> TiersProgress:
+def make_compile_progress() -> CompileMonitor:
     """Return a progress bar if stderr is a terminal, else a `ProgressLine`."""
     return CompileProgressBar() if console(stderr=True).is_terminal else ProgressLine()
 
 
 AGE_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
+"""Seconds and name of each unit of an age."""
 
 
 def print_kernels() -> None:
@@ -115,15 +121,15 @@ def kernel_data() -> dict[str, Any]:
 
 
 def _format_age(seconds: float) -> str:
-    size, unit = next((age_unit for age_unit in AGE_UNITS if seconds >= age_unit[0]), AGE_UNITS[-1])
-    return f"{seconds / size:.0f} {unit}"
+    unit_seconds, unit = next((age_unit for age_unit in AGE_UNITS if seconds >= age_unit[0]), AGE_UNITS[-1])
+    return f"{seconds / unit_seconds:.0f} {unit}"
 
 
 def warmup() -> int:
     """Compile all kernels now, in parallel, so that no kernel runs in plain Python later.
 
-    This is needed once on a machine, and only if Mechanik was installed from source: wheels contain compiled kernels.
-    Ctrl-C ends the command, but the compiler continues in the background.
+    Run this command once on a machine if Mechanik was installed from source; wheels contain compiled kernels. Ctrl-C
+    ends the command, but the compiler continues in the background.
 
     For example:
 
@@ -140,12 +146,12 @@ def warmup() -> int:
 
 
 def _interruption_note() -> str:
-    compiling = sum(kernel.state == "compiling" for kernel in kernel_states())
-    if not compiling:
-        return "Interrupted: nothing is compiled in the background."
+    compiling_count = sum(kernel.state == "compiling" for kernel in kernel_states())
+    if not compiling_count:
+        return "Interrupted: no kernel is being compiled in the background."
     if is_cache_private():
-        return "Interrupted: compiling ends with this command, since the cache folder cannot be written."
+        return "Interrupted: compilation ends with this command, because the cache folder cannot be written."
     return (
-        f"Interrupted: the compiler continues with {format_count(compiling, 'kernel module')} in the background; "
+        f"Interrupted: the compiler continues with {format_count(compiling_count, 'kernel module')} in the background; "
         "`mechanik info --kernels` shows the progress."
     )

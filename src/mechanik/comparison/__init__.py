@@ -1,6 +1,6 @@
 """Benchmark of the solvers: every method on every class of robot and task, with independently verified solutions.
 
-`compare` takes mechanisms and names of solvers and returns a `Comparison` with records, table rows and a report. This
+Input of `compare`: mechanisms and names of solvers. Output: a `Comparison` with records, table rows and a report. This
 package may import every package except the command line and the studio.
 """
 

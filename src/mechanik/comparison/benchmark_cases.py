@@ -1,8 +1,8 @@
 """Benchmark cases: for each task on a robot the goals, targets and start configurations, the same for every solver.
 
-Targets are the poses of the tip links at sampled configurations, so a solution exists. Samples are inside the joint
-limits with all loops closed. Nearly singular samples come from a random search that reduces the smallest singular value
-of the tip link Jacobian.
+Targets are the poses of the tip links at sampled configurations, so a solution exists. Samples are within the joint
+limits and have closed loops. Nearly singular samples are found by a random search that reduces the smallest singular
+value of the tip link Jacobian.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from mechanik.solver import Solver
 from mechanik.spatial.array import Array
 
 PERTURBATION_SIZE = 0.3
-"""rad, or thirds of the reach: largest perturbation of a dof from home before the loops are closed again."""
+"""rad, or thirds of the reach: largest perturbation of a dof from home, before the loops are closed again."""
 TRIES_PER_SAMPLE = 40
-"""Perturbations per requested sample before sampling of a mechanism with loops fails."""
+"""Largest number of perturbations per requested sample, for mechanisms with loops."""
 
 
 def sample_configurations(
     robot: BenchmarkRobot, rng: np.random.Generator, count: int, spread: float = PERTURBATION_SIZE
 ) -> Array:
-    """Sample configurations (count, nq) inside the limits, with all loops closed.
+    """Sample configurations (count, nq) within the limits, with all loops closed.
 
-    Without loops the samples are uniform. With loops, each is a random perturbation of the home configuration whose
-    loops are closed again.
+    Without loops the samples are uniform. With loops, each sample is a random perturbation of the home configuration
+    whose loops are closed again.
 
     Args:
         spread: largest perturbation of a dof, rad or thirds of the reach; only used with loops.
 
     Raises:
-        NotSolved: the loops of too few samples could be closed.
+        NotSolved: the loops of too few samples can be closed.
     """
     mechanism = robot.mechanism
     if not mechanism.closures:
@@ -58,8 +58,7 @@ def sample_configurations(
             if len(configurations) == count:
                 return np.array(configurations)
     raise NotSolved(
-        f"{robot.title}: of {TRIES_PER_SAMPLE * count} samples, "
-        f"only {len(configurations)} have loops that can be closed"
+        f"{robot.title}: the loops of only {len(configurations)} of {TRIES_PER_SAMPLE * count} samples can be closed"
     )
 
 
@@ -77,7 +76,7 @@ class LoopCloser:
             self.home = self._solver.solve(q0=self.home).require().q
 
     def __call__(self, q: Array) -> Array | None:
-        """Return a configuration near q with closed loops; None if the solver finds none inside the limits."""
+        """Return a configuration near q with closed loops; None if the solver finds none within the limits."""
         if self._solver is None:
             return q
         solution = self._solver.solve(q0=q)
@@ -87,104 +86,112 @@ class LoopCloser:
 def robot_reach(robot: BenchmarkRobot) -> float:
     """Return a bound on the distance of the tip links from the base, m.
 
-    It is the sum of all lengths and prismatic strokes along the chain, or the present distance from the world origin
-    if that is larger.
+    The bound is the sum of all lengths and prismatic strokes along the chain, or the current distance from the world
+    origin if that is larger.
     """
-    return max(_length(robot, end) for end in robot.tip_links)
+    return max(_chain_length(robot, tip_link) for tip_link in robot.tip_links)
 
 
-def _length(robot: BenchmarkRobot, end: str) -> float:
-    link = robot.mechanism.link(end)
-    stands = float(np.linalg.norm(link.world_position))
-    total, frame = 0.0, link
+def _chain_length(robot: BenchmarkRobot, tip_link: str) -> float:
+    """Return the bound of `robot_reach` for one tip link, m; 1 if it is zero."""
+    link = robot.mechanism.link(tip_link)
+    current_distance = float(np.linalg.norm(link.world_position))
+    chain_length, frame = 0.0, link
     while frame is not None:
-        total += float(np.linalg.norm(frame.position))
+        chain_length += float(np.linalg.norm(frame.position))
         if isinstance(frame, Joint):
             strokes = [max(map(abs, frame.limits(dof))) for dof in frame.dof if not dof.is_rotation]
-            total += sum(stroke for stroke in strokes if math.isfinite(stroke))
+            chain_length += sum(stroke for stroke in strokes if math.isfinite(stroke))
         frame = frame.parent
-    longest = max(total, stands)
-    return longest if longest > 1e-9 else 1.0
+    reach = max(chain_length, current_distance)
+    return reach if reach > 1e-9 else 1.0
 
 
 SINGULAR_VALUE = 1e-3
-"""Smallest singular value below which a configuration counts as singular; lengths in reaches. Typical: 0.05 to 0.5."""
+"""A configuration counts as singular if the smallest singular value is below this; lengths are relative to the reach.
+Typical values are 0.05 to 0.5."""
 NOT_SINGULAR_VALUE, STRAIGHT_ARM_BEND = 5e-3, 0.01
-"""Smallest singular value above which a nearly straight arm may replace a sample, and the bend of that arm.
+"""A nearly straight arm may replace a sample whose smallest singular value is above the first number. The second number
+is the bend of this arm, as a share of a random configuration.
 
-The bend is a share of a random configuration. The straight arm is used only if it is more singular."""
+The straight arm is used only if it is more singular."""
 SEARCH_ROUNDS, LOOP_SEARCH_ROUNDS, PERTURBATIONS_PER_ROUND = 40, 8, 8
-"""Rounds of the search without and with loops, and samples per round.
+"""Number of search rounds without and with loops, and number of perturbations per round.
 
-With loops every sample needs a solve, so fewer rounds trade singularity for time."""
+With loops every perturbation needs a solve. Fewer rounds save time, but the samples are less singular."""
 
 
 def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count: int) -> Array:
     """Sample nearly singular configurations (count, nq) by a short random search.
 
-    If no configuration within the limits is singular, as for a Stewart platform, they are the least dexterous ones
-    found.
+    If no configuration within the limits is singular, as for a Stewart platform, the samples are the least dexterous
+    configurations that the search found.
     """
     space, close_loops = robot.mechanism.space, LoopCloser(robot)
-    loops = bool(robot.mechanism.closures)
-    pool = sample_configurations(robot, rng, count if loops else 8 * count)
-    rank = int(np.median(np.sum(_values(robot, pool[:16]) > 1e-6, axis=1)))
-    size = _dexterity(robot, pool, rank)
-    best = np.argsort(size)[: 2 * count]
-    best = rng.permutation(best)[:count]
-    q, size = pool[best], size[best]
+    has_loops = bool(robot.mechanism.closures)
+    pool = sample_configurations(robot, rng, count if has_loops else 8 * count)
+    rank = int(np.median(np.sum(_singular_values(robot, pool[:16]) > 1e-6, axis=1)))
+    dexterity = _dexterity(robot, pool, rank)
+    candidates = np.argsort(dexterity)[: 2 * count]
+    candidates = rng.permutation(candidates)[:count]
+    q, dexterity = pool[candidates], dexterity[candidates]
     unit = np.where(space.rotates, 1.0, robot_reach(robot))
-    for step in np.geomspace(0.3, 0.003, LOOP_SEARCH_ROUNDS if loops else SEARCH_ROUNDS):
-        going = np.flatnonzero(size > SINGULAR_VALUE)
-        if not len(going):
+    for step in np.geomspace(0.3, 0.003, LOOP_SEARCH_ROUNDS if has_loops else SEARCH_ROUNDS):
+        unfinished = np.flatnonzero(dexterity > SINGULAR_VALUE)
+        if not len(unfinished):
             break
-        shakes = step * unit * rng.standard_normal((PERTURBATIONS_PER_ROUND, len(going), space.nv))
-        for tried in space.clamp(space.integrate(q[going], shakes)):
-            closed = [close_loops(configuration) for configuration in tried] if loops else list(tried)
-            closable = [k for k, configuration in enumerate(closed) if configuration is not None]
+        perturbations = step * unit * rng.standard_normal((PERTURBATIONS_PER_ROUND, len(unfinished), space.nv))
+        for perturbed_q in space.clamp(space.integrate(q[unfinished], perturbations)):
+            closed_q = [close_loops(q_sample) for q_sample in perturbed_q] if has_loops else list(perturbed_q)
+            closable = [k for k, q_sample in enumerate(closed_q) if q_sample is not None]
             if not closable:
                 continue
-            for_real = np.array([closed[k] for k in closable])
-            new_size = _dexterity(robot, for_real, rank)
-            here = going[closable]
-            better = new_size < size[here]
-            q[here[better]], size[here[better]] = for_real[better], new_size[better]
-    return q if loops else _straightened(robot, rng, q, size, rank)
+            candidate_q = np.array([closed_q[k] for k in closable])
+            candidate_dexterity = _dexterity(robot, candidate_q, rank)
+            rows = unfinished[closable]
+            is_better = candidate_dexterity < dexterity[rows]
+            q[rows[is_better]], dexterity[rows[is_better]] = candidate_q[is_better], candidate_dexterity[is_better]
+    return q if has_loops else _with_straight_arms(robot, rng, q, dexterity, rank)
 
 
-def _straightened(robot: BenchmarkRobot, rng: np.random.Generator, q: Array, size: Array, rank: int) -> Array:
-    """Replace samples by nearly straight arms where those are more singular.
+def _with_straight_arms(
+    robot: BenchmarkRobot, rng: np.random.Generator, q: Array, dexterity: Array, rank: int
+) -> Array:
+    """Replace samples by nearly straight arms if these are more singular.
 
-    Long arms are singular when they are almost straight, which a random search does not find.
+    Long arms are singular if they are almost straight; a random search does not find such configurations.
     """
     space = robot.mechanism.space
-    bent = space.integrate(
+    bent_q = space.integrate(
         space.neutral(),
         STRAIGHT_ARM_BEND * space.difference(space.neutral(), sample_configurations(robot, rng, len(q))),
     )
-    bent = space.clamp(bent)
-    better = (size > NOT_SINGULAR_VALUE) & (_dexterity(robot, bent, rank) < size)
-    return np.where(better[:, None], bent, q)
+    bent_q = space.clamp(bent_q)
+    is_better = (dexterity > NOT_SINGULAR_VALUE) & (_dexterity(robot, bent_q, rank) < dexterity)
+    return np.where(is_better[:, None], bent_q, q)
 
 
 def _dexterity(robot: BenchmarkRobot, q: Array, rank: int) -> Array:
-    """Return the smallest singular value that is nonzero in a typical configuration, (n,)."""
-    return _values(robot, q)[:, rank - 1]
+    """Return the singular value with index rank - 1, (n,): the smallest that is not zero in a typical configuration."""
+    return _singular_values(robot, q)[:, rank - 1]
 
 
-def _values(robot: BenchmarkRobot, q: Array) -> Array:
-    """Return the singular values (n, k) of the tip link Jacobian in the null space of the loops; lengths in reaches."""
+def _singular_values(robot: BenchmarkRobot, q: Array) -> Array:
+    """Return the singular values (n, k) of the tip link Jacobian in the null space of the loops.
+
+    Lengths are relative to the reach.
+    """
     mechanism, reach = robot.mechanism, robot_reach(robot)
-    J = np.concatenate([mechanism.jacobian(end, q) for end in robot.tip_links], axis=1)
-    rows = np.tile(np.repeat([1.0 / reach, 1.0], 3), len(robot.tip_links))
-    columns = np.where(mechanism.space.rotates, 1.0, reach)
-    J = rows[:, None] * J * columns
+    J = np.concatenate([mechanism.jacobian(tip_link, q) for tip_link in robot.tip_links], axis=1)
+    row_scale = np.tile(np.repeat([1.0 / reach, 1.0], 3), len(robot.tip_links))
+    column_scale = np.where(mechanism.space.rotates, 1.0, reach)
+    J = row_scale[:, None] * J * column_scale
     if not mechanism.closures:
         return np.asarray(np.linalg.svd(J, compute_uv=False), dtype=np.float64)
     singular_values = np.zeros((len(q), min(J.shape[1:])))
-    for k, configuration in enumerate(q):
-        free = _null_space(closure_jacobian(robot, configuration) * columns)
-        values = np.linalg.svd(J[k] @ free, compute_uv=False)
+    for k, q_sample in enumerate(q):
+        null_space = _null_space(closure_jacobian(robot, q_sample) * column_scale)
+        values = np.linalg.svd(J[k] @ null_space, compute_uv=False)
         singular_values[k, : len(values)] = values
     return singular_values
 
@@ -192,32 +199,33 @@ def _values(robot: BenchmarkRobot, q: Array) -> Array:
 def closure_jacobian(robot: BenchmarkRobot, q: Array) -> Array:
     """Return the stacked Jacobian of all loop closures at q, (m, nv)."""
     mechanism = robot.mechanism
-    rows = [
+    jacobians = [
         evaluate_relation(mechanism, relation, q)[1]
         for closure in mechanism.closures.values()
         for relation in closure_relations(mechanism, closure)
     ]
-    return np.concatenate([np.zeros((0, mechanism.nv)), *rows])
+    return np.concatenate([np.zeros((0, mechanism.nv)), *jacobians])
 
 
 def _null_space(J: Array) -> Array:
-    _, values, V = np.linalg.svd(J)
-    rank = int(np.sum(values > 1e-9 * values[0])) if len(values) else 0
+    """Return an orthonormal basis (n, k) of the null space of J (m, n)."""
+    _, singular_values, V = np.linalg.svd(J)
+    rank = int(np.sum(singular_values > 1e-9 * singular_values[0])) if len(singular_values) else 0
     return V[rank:].T
 
 
 RESTART_COUNT = 64
-"""Number of restart configurations of a case; a solver that needs more goes through them again."""
+"""Number of restart configurations of a case; if a solver needs more restarts, they are used again."""
 TIGHT_LIMIT_SHARE = 0.3
 """Width of the tight limits of a joint, as a share of its range."""
 MAX_PATH_POINTS = 25
-"""Maximum number of points of a path; with fewer targets, paths are shorter, so that there are at least two."""
+"""Largest number of points of a path; with few targets paths are shorter, so that there are two or more paths."""
 PATH_STEP_SHARE = 0.01
 """Step between points of a path, as a share of the joint-space segment to a second random configuration."""
 UNREACHABLE_DISTANCE = (1.1, 1.6)
-"""Range of the distance of targets out of reach from the base, in reaches."""
+"""Range of the distance from the base to targets out of reach, relative to the reach."""
 MAX_DISTANCE_INCREASES = 12
-"""How often the distance of a target that turns out to be reachable is multiplied by 1.5."""
+"""Largest number of times that the distance of a reachable target is multiplied by 1.5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,8 +234,9 @@ class CaseSettings:
 
     Attributes:
         targets: number of targets of each task; for paths, the total number of points.
-        branch_targets, branch_starts: number of targets that are searched for branches, and of starts for each.
-        tolerance, angle_tolerance: m and rad; errors up to these count as reached.
+        branch_targets, branch_starts: number of targets that are searched for branches, and number of starts for each
+            of them.
+        tolerance, angle_tolerance: m and rad; a target with errors up to these is reached.
     """
 
     targets: int
@@ -247,18 +256,19 @@ class BenchmarkCase:
         goals: objectives of the solver.
         targets: for each of the n targets, the `targets` argument of `Solver.solve`.
         reference_q: (n, nq), configurations in which the tip links are at the targets. For targets out of reach, the
-            configurations from which their directions were taken.
+            configurations that determine the directions of the targets.
         target_poses: (n, tip links, 4, 4), world frame; some tasks use only a part of the pose.
-        direction: (3,), axis in the frame of the tip link that shall have the direction it has in the target pose;
+        direction: (3,), axis in the frame of the tip link whose direction must be the same as in the target pose;
             None if the task has no direction.
-        uses_rotation: whether the full rotation of the target poses counts.
+        uses_rotation: whether the full rotation of the target poses is part of the task.
         starts: (n, nq), start configuration of each target.
         restarts: (RESTART_COUNT, nq), further starts, the same for all targets.
         lower, upper: (nq,), joint limits; rad or m.
-        limits: the same by name, as `Solver` takes them; None: the limits of the robot.
+        limits: the same limits by name, for the argument of `Solver`; None: the limits of the robot.
         path_index: for each target, the index of its path; the start of a target is the first configuration of its
             path. Empty for tasks without paths.
-        reference_step: for each path, the largest joint step between its reference configurations; rad or reaches.
+        reference_step: for each path, the largest joint step between its reference configurations; rad, or ratio to the
+            reach.
         is_reachable: whether the targets have a solution.
     """
 
@@ -280,104 +290,118 @@ class BenchmarkCase:
     is_reachable: bool = True
 
 
-def position_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
-    """Make a case with target positions; any orientation counts."""
-    return _placed(robot, "point", rng, sizes, sample_configurations(robot, rng, sizes.targets), turns=False)
+def position_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
+    """Make a case with target positions; any orientation is allowed."""
+    return _case_at_configurations(
+        robot, "point", rng, settings, sample_configurations(robot, rng, settings.targets), uses_rotation=False
+    )
 
 
-def direction_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
+def direction_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target positions and a direction for an axis of each tip link."""
-    configurations = sample_configurations(robot, rng, sizes.targets)
-    along = _telling_axis(robot, configurations)
-    return _placed(robot, "direction", rng, sizes, configurations, turns=False, along=along)
+    configurations = sample_configurations(robot, rng, settings.targets)
+    axis = _informative_axis(robot, configurations)
+    return _case_at_configurations(
+        robot, "direction", rng, settings, configurations, uses_rotation=False, direction=axis
+    )
 
 
-def pose_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
+def pose_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses."""
-    return _placed(robot, "pose", rng, sizes, sample_configurations(robot, rng, sizes.targets))
+    return _case_at_configurations(robot, "pose", rng, settings, sample_configurations(robot, rng, settings.targets))
 
 
-def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
+def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses that are reachable with tight limits, see `TIGHT_LIMIT_SHARE`."""
-    space, count = robot.mechanism.space, sizes.targets
+    space, count = robot.mechanism.space, settings.targets
     lower, upper = space.lower.copy(), space.upper.copy()
     if robot.mechanism.closures:
-        inside = sample_configurations(
+        samples = sample_configurations(
             robot, rng, 2 * count + RESTART_COUNT, spread=TIGHT_LIMIT_SHARE * PERTURBATION_SIZE
         )
-        bounded = np.isfinite(lower) & np.isfinite(upper)
-        lower[bounded], upper[bounded] = inside.min(axis=0)[bounded], inside.max(axis=0)[bounded]
+        is_bounded = np.isfinite(lower) & np.isfinite(upper)
+        lower[is_bounded], upper[is_bounded] = samples.min(axis=0)[is_bounded], samples.max(axis=0)[is_bounded]
     else:
-        full = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
-        k = space.scalars_q
-        low = np.where(np.isfinite(lower[k]), lower[k], -full)
-        high = np.where(np.isfinite(upper[k]), upper[k], full)
+        default_limit = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+        scalars = space.scalars_q
+        low = np.where(np.isfinite(lower[scalars]), lower[scalars], -default_limit)
+        high = np.where(np.isfinite(upper[scalars]), upper[scalars], default_limit)
         width = TIGHT_LIMIT_SHARE * (high - low)
-        lower[k] = low + rng.random(len(k)) * (high - low - width)
-        upper[k] = lower[k] + width
-        inside = replace(space, lower=lower, upper=upper).random(rng, 2 * count + RESTART_COUNT)
-    names = [space.q_names[k] for k in space.scalars_q if np.isfinite(lower[k]) and np.isfinite(upper[k])]
+        lower[scalars] = low + rng.random(len(scalars)) * (high - low - width)
+        upper[scalars] = lower[scalars] + width
+        samples = replace(space, lower=lower, upper=upper).random(rng, 2 * count + RESTART_COUNT)
+    names = [
+        space.q_names[scalars]
+        for scalars in space.scalars_q
+        if np.isfinite(lower[scalars]) and np.isfinite(upper[scalars])
+    ]
     limits = {name: (lower[space.q_names.index(name)], upper[space.q_names.index(name)]) for name in names}
-    case = _placed(robot, "tight_limits", rng, sizes, inside[:count])
+    case = _case_at_configurations(robot, "tight_limits", rng, settings, samples[:count])
     return replace(
         case,
-        starts=inside[count : 2 * count],
-        restarts=inside[2 * count :],
+        starts=samples[count : 2 * count],
+        restarts=samples[2 * count :],
         lower=lower,
         upper=upper,
         limits={name: (float(low), float(high)) for name, (low, high) in limits.items()},
     )
 
 
-def near_singular_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
+def near_singular_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses whose reference configurations are nearly singular."""
-    return _placed(robot, "near_singular", rng, sizes, sample_near_singular(robot, rng, sizes.targets))
+    return _case_at_configurations(
+        robot, "near_singular", rng, settings, sample_near_singular(robot, rng, settings.targets)
+    )
 
 
-def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
-    """Make a case with positions out of reach, which measures how close a solver comes."""
-    case = _placed(robot, "out_of_reach", rng, sizes, sample_configurations(robot, rng, sizes.targets), turns=False)
-    base = np.array([robot.mechanism.link(end).root.world_position for end in robot.tip_links])
+def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
+    """Make a case with target positions out of reach; it measures how close a solver comes to them."""
+    case = _case_at_configurations(
+        robot, "out_of_reach", rng, settings, sample_configurations(robot, rng, settings.targets), uses_rotation=False
+    )
+    base = np.array([robot.mechanism.link(tip_link).root.world_position for tip_link in robot.tip_links])
     directions = case.target_poses[:, :, :3, 3] - base
     directions /= np.maximum(np.linalg.norm(directions, axis=-1, keepdims=True), 1e-9)
     distances = robot_reach(robot) * rng.uniform(*UNREACHABLE_DISTANCE, (len(directions), 1, 1))
     solver, target_poses = make_case_solver(case, "lm"), case.target_poses.copy()
-    for number, start in enumerate(case.starts):
+    for index, start in enumerate(case.starts):
         for _ in range(MAX_DISTANCE_INCREASES):
-            target_poses[number, :, :3, 3] = base + distances[number] * directions[number]
-            target = _targets(target_poses[number : number + 1], None, False)[0]
-            # the reach of a mechanism with loops has no simple bound, so a few solves check the target
+            target_poses[index, :, :3, 3] = base + distances[index] * directions[index]
+            target = _solver_targets(target_poses[index : index + 1], None, False)[0]
+            # the reach of a mechanism with loops has no simple bound, so a few solves check that it is out of reach
             starts = (start, *case.restarts[:3]) if robot.mechanism.closures else ()
             if not any(solver.solve(target, np.array(q)).success for q in starts):
                 break
-            distances[number] *= 1.5
-    return replace(case, target_poses=target_poses, targets=_targets(target_poses, None, False), is_reachable=False)
+            distances[index] *= 1.5
+    return replace(
+        case, target_poses=target_poses, targets=_solver_targets(target_poses, None, False), is_reachable=False
+    )
 
 
-def path_case(robot: BenchmarkRobot, rng: np.random.Generator, sizes: CaseSettings) -> BenchmarkCase:
-    """Make a case with poses along paths; each is solved from the solution before."""
+def path_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
+    """Make a case with target poses along paths; each solve starts at the solution of the previous target."""
     mechanism, close_loops = robot.mechanism, LoopCloser(robot)
-    points = min(MAX_PATH_POINTS, max(1, sizes.targets // 2))
-    ends = sample_configurations(robot, rng, 2 * max(1, sizes.targets // points))
+    point_count = min(MAX_PATH_POINTS, max(1, settings.targets // 2))
+    ends = sample_configurations(robot, rng, 2 * max(1, settings.targets // point_count))
     configurations: list[Array] = []
     starts: list[Array] = []
-    numbers: list[int] = []
-    usual: list[float] = []
-    for start, end in zip(ends[::2], ends[1::2], strict=True):
-        q, step = [start], mechanism.difference(start, end) * PATH_STEP_SHARE
-        for _ in range(points):
-            follows = close_loops(mechanism.clamp(mechanism.integrate(q[-1], step)))
-            if follows is None:
+    path_index: list[int] = []
+    reference_steps: list[float] = []
+    for start_q, end_q in zip(ends[::2], ends[1::2], strict=True):
+        q, step = [start_q], mechanism.difference(start_q, end_q) * PATH_STEP_SHARE
+        for _ in range(point_count):
+            q_next = close_loops(mechanism.clamp(mechanism.integrate(q[-1], step)))
+            if q_next is None:
                 break
-            q.append(follows)
+            q.append(q_next)
         if len(q) > 1:
-            followed = q[1:]
-            configurations += followed
-            starts += [start] * len(followed)
-            numbers += [len(usual)] * len(followed)
-            usual.append(max(float(max_joint_step(robot, a, b)) for a, b in pairwise(q)))
-    case = _placed(robot, "path", rng, sizes, np.array(configurations))
-    return replace(case, starts=np.array(starts), path_index=tuple(numbers), reference_step=tuple(usual))
+            path_q = q[1:]
+            configurations += path_q
+            starts += [start_q] * len(path_q)
+            path_index += [len(reference_steps)] * len(path_q)
+            reference_steps.append(max(float(max_joint_step(robot, a, b)) for a, b in pairwise(q)))
+    case = _case_at_configurations(robot, "path", rng, settings, np.array(configurations))
+    return replace(case, starts=np.array(starts), path_index=tuple(path_index), reference_step=tuple(reference_steps))
 
 
 TASKS: dict[str, Callable[[BenchmarkRobot, np.random.Generator, CaseSettings], BenchmarkCase]] = {
@@ -389,11 +413,11 @@ TASKS: dict[str, Callable[[BenchmarkRobot, np.random.Generator, CaseSettings], B
     "out_of_reach": unreachable_case,
     "path": path_case,
 }
-"""Benchmark tasks: functions that make the case of a robot, by the names that `compare` takes."""
+"""Benchmark tasks: functions that make the case of a robot, by their names in `compare`."""
 
 
-def make_case(robot: BenchmarkRobot, task: str, seed: int, sizes: CaseSettings) -> BenchmarkCase:
-    """Make the case of a task on a robot; it depends only on the arguments, so every solver gets the same case.
+def make_case(robot: BenchmarkRobot, task: str, seed: int, settings: CaseSettings) -> BenchmarkCase:
+    """Make the case of a task on a robot; it depends only on the arguments, so it is the same for every solver.
 
     Raises:
         UnknownName: `task` is not in `TASKS`.
@@ -401,11 +425,11 @@ def make_case(robot: BenchmarkRobot, task: str, seed: int, sizes: CaseSettings) 
     if task not in TASKS:
         raise UnknownName("task", task, TASKS)
     rng = np.random.default_rng([seed, *f"{robot.name}/{task}".encode()])
-    return TASKS[task](robot, rng, sizes)
+    return TASKS[task](robot, rng, settings)
 
 
 def max_joint_step(robot: BenchmarkRobot, q0: Array, q1: Array) -> Array:
-    """Return the largest step of any dof between configurations (..., nq); (...), rad or reaches."""
+    """Return the largest step (...) of a dof between configurations (..., nq); rad, or ratio to the reach."""
     unit = np.where(robot.mechanism.space.rotates, 1.0, robot_reach(robot))
     return np.abs(robot.mechanism.difference(q0, q1) / unit).max(axis=-1)
 
@@ -414,64 +438,64 @@ def start_targets(case: BenchmarkCase) -> Any:
     """Return targets that the first start of a case already meets, for `Solver.solve`."""
     robot = case.robot
     target_poses = robot.mechanism.poses(case.starts[:1], robot.tip_links)
-    return _targets(target_poses, case.direction, case.uses_rotation)[0]
+    return _solver_targets(target_poses, case.direction, case.uses_rotation)[0]
 
 
 def make_case_solver(case: BenchmarkCase, solver: str) -> Solver:
     """Make the solver of a case by the name of its method."""
-    # no restarts inside: each attempt is measured by itself, and the runner chooses the next start
+    # no restarts in the solver: the runner measures each attempt separately and chooses the next start
     return Solver(case.robot.mechanism, case.goals, solver=solver, limits=case.limits, restarts=0)
 
 
-def _placed(
+def _case_at_configurations(
     robot: BenchmarkRobot,
     task: str,
     rng: np.random.Generator,
-    sizes: CaseSettings,
+    settings: CaseSettings,
     configurations: Array,
-    turns: bool = True,
-    along: Array | None = None,
+    uses_rotation: bool = True,
+    direction: Array | None = None,
 ) -> BenchmarkCase:
-    """Make a case with the tip link poses at given configurations as targets, and with sampled starts.
+    """Make a case whose targets are the tip link poses at given configurations, with sampled starts.
 
     Args:
         configurations: (n, nq).
-        turns: whether the full rotation counts.
-        along: (3,), axis of the tip link for direction goals; None: no direction goals.
+        uses_rotation: whether the full rotation is part of the task.
+        direction: (3,), axis of the tip link for direction goals; None: no direction goals.
     """
     target_poses = robot.mechanism.poses(configurations, robot.tip_links)
     count = len(configurations)
     starts = sample_configurations(robot, rng, count + RESTART_COUNT)
-    tolerances: Any = {"tolerance": sizes.tolerance, "angle_tolerance": sizes.angle_tolerance}
+    tolerances: Any = {"tolerance": settings.tolerance, "angle_tolerance": settings.angle_tolerance}
     goals: list[Objective] = []
-    for end, X in zip(robot.tip_links, target_poses[0], strict=True):
-        if turns:
-            goals.append(PoseGoal(end, X, **tolerances))
+    for tip_link, X in zip(robot.tip_links, target_poses[0], strict=True):
+        if uses_rotation:
+            goals.append(PoseGoal(tip_link, X, **tolerances))
             continue
-        goals.append(PositionGoal(end, X[:3, 3], **tolerances))
-        if along is not None:
-            goals.append(AxisGoal(end, X[:3, :3] @ along, along, **tolerances))
+        goals.append(PositionGoal(tip_link, X[:3, 3], **tolerances))
+        if direction is not None:
+            goals.append(AxisGoal(tip_link, X[:3, :3] @ direction, direction, **tolerances))
     space = robot.mechanism.space
     return BenchmarkCase(
-        robot, task, tuple(goals), _targets(target_poses, along, turns), configurations, target_poses, along, turns,
-        starts[:count], starts[count:], space.lower, space.upper,
+        robot, task, tuple(goals), _solver_targets(target_poses, direction, uses_rotation), configurations,
+        target_poses, direction, uses_rotation, starts[:count], starts[count:], space.lower, space.upper,
     )  # fmt: skip
 
 
-def _targets(target_poses: Array, along: Array | None, turns: bool) -> list[Any]:
-    """Return targets in the form of `Solver.solve`: a single target by itself, several as a list."""
+def _solver_targets(target_poses: Array, direction: Array | None, uses_rotation: bool) -> list[Any]:
+    """Return the `targets` of `Solver.solve` for each target: an array, or a list of arrays for several goals."""
     targets: list[Any] = []
     for poses in target_poses:
-        each: list[Array] = []
+        case_targets: list[Array] = []
         for X in poses:
-            each.append(np.array(X) if turns else np.array(X[:3, 3]))
-            if along is not None:
-                each.append(X[:3, :3] @ along)
-        targets.append(each[0] if len(each) == 1 else each)
+            case_targets.append(np.array(X) if uses_rotation else np.array(X[:3, 3]))
+            if direction is not None:
+                case_targets.append(X[:3, :3] @ direction)
+        targets.append(case_targets[0] if len(case_targets) == 1 else case_targets)
     return targets
 
 
-def _telling_axis(robot: BenchmarkRobot, configurations: Array) -> Array:
+def _informative_axis(robot: BenchmarkRobot, configurations: Array) -> Array:
     """Return the z axis of the tip link, or x if z has the same direction in all configurations (planar robots)."""
     directions = robot.mechanism.poses(configurations, robot.tip_links)[..., :3, 2]
     return np.eye(3)[2] if np.ptp(directions, axis=0).max() > 1e-6 else np.eye(3)[0]

@@ -1,7 +1,7 @@
-"""Records of a comparison, their CSV file, and the description of the machine that they were measured on.
+"""Records of a comparison, their CSV file, and the description of the machine on which they were measured.
 
-Tables, plots and reports are made from these records alone. While a comparison runs, the records are in `NAME.part`
-beside the file; the file itself appears when the comparison is complete. A name that ends in .gz is compressed with
+Tables, plots and reports are made only from these records. While a comparison runs, the records are in `NAME.part` next
+to the file `NAME`; this file is written when the comparison is complete. If its name ends in .gz, it is compressed with
 gzip.
 """
 
@@ -25,11 +25,9 @@ from mechanik.version import __version__
 
 ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
 REFERENCE, REFUSED = "reference", "refused"
-"""Kinds of records.
-
-In order: a target from a start; a point of a path; a further solution of a target from another start; the convergence
-curve over several targets; the time of a call whose target is already met; the least distance that a long search found;
-the reason why a solver cannot run the case."""
+"""Kinds of records, in this order: an attempt from a start to a target; a point of a path; a further solution of a
+target from another start; the convergence curve over several targets; the time of a call whose target is already met;
+the smallest distance that a long search found; the reason why a solver cannot run the case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +40,22 @@ class Trial:
         robot, task, solver: names of the robot, the task and the solver.
         target, start: indices of the target and the start in the case.
         claimed: whether the solver reported success after one attempt.
-        verified: whether it reported success and the independent check confirms it.
-        in_budget: whether a verified solution was found within the time budget, with as many attempts as fit.
+        verified: whether the solver reported success and the independent check confirms it.
+        in_budget: whether a verified solution was found within the time budget, possibly after several attempts.
         seconds, iterations, status: processor time (s), iterations and status of one attempt.
         budget_seconds, attempts: processor time (s) and number of all attempts, until the first reported success or
             the end of the budget.
-        position, rotation: largest errors of any tip link after one attempt; m and rad.
+        position, rotation: largest errors of all tip links after one attempt; m and rad.
         distance, budget_distance: root of the sum of squared position errors of the tip links, m; after one attempt,
-            and the least within the budget. Infinite if limits or loop closures are violated.
+            and the smallest within the budget. Infinite if limits or loop closures are violated.
         gap: largest closure error; m or rad.
         violation: largest violation of a joint limit; m or rad.
-        step: largest joint step since the previous solution on the path; rad or reaches.
-        jumped: whether that step is far larger than the path requires.
+        step: largest joint step since the previous solution on the path; rad, or ratio to the reach.
+        jumped: whether this step is more than 5 times the largest reference step of the path.
         branch: index of the solution branch of the target; -1: none.
-        curve_at, curve: iteration numbers, and the median error after them, in the units of `Solution.history`.
-        note: reason of a refusal or error.
+        curve_at, curve: iteration numbers, and the median errors after these iterations, in the units of
+            `Solution.history`.
+        note: reason of a refusal or an error.
 
     Example:
         >>> trial = mk.comparison.Trial(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
@@ -93,7 +92,7 @@ class Trial:
 
     @property
     def case_key(self) -> tuple[str, str, str]:
-        """Robot, task and solver: the key of the table row that the record belongs to."""
+        """Robot, task and solver: the key of the table row of the record."""
         return self.robot, self.task, self.solver
 
 
@@ -105,8 +104,8 @@ def describe_machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}".strip(),
         "python": platform.python_version(),
         "mechanik": __version__,
-        "numpy": _version("numpy"),
-        "numba": _version("numba"),
+        "numpy": _package_version("numpy"),
+        "numba": _package_version("numba"),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
 
@@ -122,7 +121,8 @@ def processor_name() -> str:
     return platform.processor() or platform.machine() or "unknown"
 
 
-def _version(package: str) -> str:
+def _package_version(package: str) -> str:
+    """Return the version of a package, or "unknown"."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -133,10 +133,14 @@ RECORD_COLUMNS = tuple(field.name for field in fields(Trial))
 HEADER_KIND = "about"
 """Kind of the first record in a file; its note is JSON with the settings and the machine."""
 DIGITS = 4
+"""Number of significant digits of numbers in the file."""
 
 
 class RecordWriter:
-    """Writer of records to a partial file beside `path`; `finish` renames it to `path`.
+    """Writer of records to a partial file in the folder of `path`; `finish` renames it to `path`.
+
+    Args:
+        about: settings and machine, for the header.
 
     Attributes:
         path: the final file.
@@ -152,18 +156,18 @@ class RecordWriter:
         """Append records and flush the file."""
         try:
             if self._file is None:
-                self._file = _open(self.part, "w")
-                head = csv.writer(self._file)
-                head.writerow(RECORD_COLUMNS)
-                head.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
-            rows = csv.writer(self._file)
-            rows.writerows([_text(getattr(trial, name)) for name in RECORD_COLUMNS] for trial in trials)
+                self._file = _open_text(self.part, "w")
+                writer = csv.writer(self._file)
+                writer.writerow(RECORD_COLUMNS)
+                writer.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
+            writer = csv.writer(self._file)
+            writer.writerows([_format_field(getattr(trial, name)) for name in RECORD_COLUMNS] for trial in trials)
             self._file.flush()
         except OSError as error:
             raise CannotSave(f"{self.part} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """Close the partial file and leave it there, so that the comparison can resume."""
+        """Close the partial file without removing it, so that the comparison can be resumed."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -194,27 +198,30 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], 
     """Read the records of a file, and the settings and machine in its header.
 
     Args:
-        is_part: whether the file may be truncated; records from the first damaged line on are then dropped.
+        is_part: whether the file may be truncated; then the first damaged line and all later lines are ignored.
 
     Raises:
         FileMissing: the file cannot be read.
-        FormatError: the file does not hold records, or is damaged.
+        FormatError: the file does not contain records, or is damaged.
     """
     try:
-        with _open(Path(path), "r") as file:
-            rows = _whole_rows(file, is_part)
+        with _open_text(Path(path), "r") as file:
+            rows = _read_rows(file, is_part)
     except gzip.BadGzipFile:
-        raise FormatError(f"{path} is not packed by gzip, as its name says") from None
+        raise FormatError(f"{path} is not a gzip file, although its name ends in .gz") from None
     except OSError as error:
         raise FileMissing(f"{path} cannot be read: {error.strerror}") from None
     if not rows or rows[0].get("kind") != HEADER_KIND or list(rows[0]) != list(RECORD_COLUMNS):
-        raise FormatError(f"{path} holds no records of a comparison, or those of another version of Mechanik")
+        raise FormatError(
+            f"{path} contains no records of a comparison, or records of another version of Mechanik; run the "
+            "comparison again"
+        )
     trials: list[Trial] = []
     try:
         about: dict[str, Any] = json.loads(rows[0]["note"])
         for row in rows[1:]:
             try:
-                trials.append(_trial(row))
+                trials.append(_parse_trial(row))
             except (AttributeError, TypeError, ValueError):
                 if not is_part:
                     raise
@@ -224,41 +231,45 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], 
     return trials, about
 
 
-def _open(path: Path, mode: Literal["r", "w"]) -> TextIO:
+def _open_text(path: Path, mode: Literal["r", "w"]) -> TextIO:
+    """Open a text file, with gzip if its final name ends in .gz."""
     if path.name.removesuffix(".part").endswith(".gz"):
         return gzip.open(path, f"{mode}t", encoding="utf-8", newline="")  # type: ignore[return-value]
     return path.open(mode, encoding="utf-8", newline="")
 
 
-def _whole_rows(file: TextIO, is_part: bool) -> list[dict[str, str]]:
+def _read_rows(file: TextIO, is_part: bool) -> list[dict[str, str]]:
+    """Read all complete rows; a truncated gzip file is an error unless `is_part` is set."""
     rows: list[dict[str, str]] = []
     try:
         for row in csv.DictReader(file):
             rows.append(row)
     except EOFError:  # a truncated gzip file
         if not is_part:
-            raise FormatError("the records are cut off; the comparison was interrupted") from None
+            raise FormatError("the file of records is truncated; run the comparison again") from None
     return rows
 
 
-def _text(value: Any) -> str:
+def _format_field(value: Any) -> str:
+    """Format the value of a field as text."""
     match value:
         case bool():
             return "1" if value else "0"
         case float():
             return "" if math.isnan(value) else f"{value:.{DIGITS}g}"
         case tuple():
-            return " ".join(f"{x:.3g}" for x in value)  # type: ignore[reportUnknownVariableType]
+            return " ".join(f"{number:.3g}" for number in value)  # type: ignore[reportUnknownVariableType]
         case _:
             return str(value)
 
 
-def _trial(row: Mapping[str, str | None]) -> Trial:
+def _parse_trial(row: Mapping[str, str | None]) -> Trial:
+    """Parse a record from the texts of its fields; raises `ValueError` for a damaged row."""
     values: dict[str, Any] = {}
     for field in fields(Trial):
         text = row[field.name]
         if text is None:
-            raise ValueError("a line is cut off")
+            raise ValueError("a line is truncated")
         match field.type:
             case "bool":
                 values[field.name] = text == "1"
@@ -269,5 +280,5 @@ def _trial(row: Mapping[str, str | None]) -> Trial:
             case "str":
                 values[field.name] = text
             case _:
-                values[field.name] = tuple(float(x) for x in text.split())
+                values[field.name] = tuple(float(number) for number in text.split())
     return Trial(**values)

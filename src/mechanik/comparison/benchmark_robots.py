@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,20 +10,19 @@ from mechanik.errors import StructureError, UnknownName
 from mechanik.formats import arm_3d, from_dh
 from mechanik.model import Builder, Joint, Link, Mechanism
 
-FULL_TURN = (-math.pi, math.pi)
 TIP_LINK_WORDS = ("tcp", "tool", "effector", "gripper", "flange", "tip", "hand", "ee", "platform")
 """Words in names of tip links, the most specific first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkRobot:
-    """A robot of the benchmark, with the links that shall reach targets.
+    """A robot of the benchmark, with the links that must reach targets.
 
     Attributes:
-        name: name that `compare` takes.
+        name: name of the robot in `compare`.
         title: title in tables and reports.
-        mechanism: the mechanism, with its loops closed.
-        tip_links: names of the links that shall reach targets.
+        mechanism: the mechanism, with closed loops.
+        tip_links: names of the links that must reach targets.
 
     Example:
         >>> robot = mk.comparison.ROBOTS["3r_planar"]()
@@ -39,23 +37,26 @@ class BenchmarkRobot:
 
 
 def planar_3r() -> BenchmarkRobot:
+    """Make a planar arm with three revolute joints."""
     return BenchmarkRobot("3r_planar", "3R planar", gallery.planar_3r(), ("tool",))
 
 
 def arm_5r() -> BenchmarkRobot:
+    """Make the 5R arm zalo5."""
     return BenchmarkRobot("5r_seed", "5R (zalo5)", gallery.zalo5(), ("effector",))
 
 
 def arm_6r_wrist() -> BenchmarkRobot:
+    """Make a Puma 560, a 6R arm with a spherical wrist."""
     return BenchmarkRobot("6r_wrist", "6R wrist (Puma 560)", gallery.puma560(), ("tool",))
 
 
 def arm_6r_general() -> BenchmarkRobot:
-    """Make a 6R arm with no intersecting or parallel axes, so that it has no simple closed form.
+    """Make a 6R arm without intersecting or parallel axes, which has no simple closed form.
 
-    Its DH parameters are random numbers that were drawn once.
+    The DH parameters are fixed; they were drawn at random once.
     """
-    rows = [
+    dh_rows = [
         [0.32, 0.11, -74, 0],
         [0.08, 0.43, 21, 0],
         [-0.06, 0.09, -63, 0],
@@ -64,7 +65,7 @@ def arm_6r_general() -> BenchmarkRobot:
         [0.11, 0.03, 35, 0],
     ]
     arm = from_dh(
-        rows,
+        dh_rows,
         convention="classic",
         columns="d a alpha theta",
         degrees=True,
@@ -75,19 +76,23 @@ def arm_6r_general() -> BenchmarkRobot:
 
 
 def arm_7r() -> BenchmarkRobot:
+    """Make a Panda without its hand, a 7R arm."""
     return BenchmarkRobot("7r", "7R (Panda)", gallery.panda(hand=False), ("panda_link8",))
 
 
 def arm_10r() -> BenchmarkRobot:
+    """Make the 10R arm grippy10."""
     arm = gallery.grippy10()
     return BenchmarkRobot("10r_seed", "10R (grippy10)", arm, (find_tip_link(arm),))
 
 
 def arm_30r() -> BenchmarkRobot:
+    """Make an arm with 30 joints, limited to +-1 rad."""
     return _snake(30, 1.0)
 
 
 def arm_100r() -> BenchmarkRobot:
+    """Make an arm with 100 joints, limited to +-0.6 rad."""
     return _snake(100, 0.6)
 
 
@@ -106,12 +111,12 @@ def stanford_arm() -> BenchmarkRobot:
 
 
 def two_arm_tree() -> BenchmarkRobot:
-    """Make a tree with two 6R arms on a common waist with two joints."""
+    """Make a tree: a waist with two joints that carries two 6R arms."""
     robot = Builder("two_hands")
     robot.revolute("waist_yaw", "base", "hips", at=(0.0, 0.0, 0.2), axis="z", limits=(-1.5, 1.5))
     robot.revolute("waist_pitch", "hips", "chest", at=(0.0, 0.0, 0.1), axis="y", limits=(-0.6, 1.0))
     for side, y in (("left", 0.2), ("right", -0.2)):
-        above = "chest"
+        parent = "chest"
         for name, at, axis, low, high in (
             ("shoulder_pitch", (0.0, y, 0.4), "y", -2.8, 1.2),
             ("shoulder_roll", (0.0, 0.0, 0.0), "x", -1.6, 1.6),
@@ -121,13 +126,14 @@ def two_arm_tree() -> BenchmarkRobot:
             ("wrist", (0.0, 0.0, -0.16), "y", -1.4, 1.4),
         ):
             joint, link = f"{side}_{name}", f"{side}_{name}_link"
-            robot.revolute(joint, above, link, at=at, axis=axis, limits=(low, high))
-            above = link
-        robot.fixed(f"{side}_hand_joint", above, f"{side}_hand", at=(0.0, 0.0, -0.12))
+            robot.revolute(joint, parent, link, at=at, axis=axis, limits=(low, high))
+            parent = link
+        robot.fixed(f"{side}_hand_joint", parent, f"{side}_hand", at=(0.0, 0.0, -0.12))
     return BenchmarkRobot("two_hands", "tree with two hands", robot.build(), ("left_hand", "right_hand"))
 
 
 def stewart_platform_robot() -> BenchmarkRobot:
+    """Make a Stewart platform, a mechanism with loops."""
     return BenchmarkRobot("closed_loop", "closed loop (Stewart platform)", gallery.stewart_platform(), ("platform",))
 
 
@@ -144,7 +150,7 @@ ROBOTS: dict[str, Callable[[], BenchmarkRobot]] = {
     "two_hands": two_arm_tree,
     "closed_loop": stewart_platform_robot,
 }
-"""Built-in robots: functions that make them, by the names that `compare` takes."""
+"""Functions that make the built-in robots, by their names in `compare`."""
 
 
 def make_robot(name: str) -> BenchmarkRobot:
@@ -158,52 +164,61 @@ def user_robot(mechanism: Mechanism, links: Iterable[str] = (), used_names: Iter
     """Make a benchmark robot from a mechanism of the user.
 
     Args:
-        links: links that shall reach targets; empty: the link that `find_tip_link` returns.
-        used_names: names of other robots; a number makes the new name different.
+        links: links that must reach targets; empty: the link that `find_tip_link` returns.
+        used_names: names of other robots; a number is added to the new name if it is already used.
 
     Raises:
         StructureError: the mechanism has no dofs.
     """
-    ends = tuple(links) or (find_tip_link(mechanism),)
-    for end in ends:
-        mechanism.link(end)
+    tip_links = tuple(links) or (find_tip_link(mechanism),)
+    for tip_link in tip_links:
+        mechanism.link(tip_link)
     if not mechanism.nq:
-        raise StructureError(f"nothing moves in {mechanism.name or 'the mechanism'}, so there is nothing to solve")
+        raise StructureError(f"no link of {mechanism.name or 'the mechanism'} can move, so there is nothing to solve")
     name = _unique_name(mechanism.name or "mechanism", set(used_names))
-    return BenchmarkRobot(name, f"{name}: {', '.join(ends)}", mechanism, ends)
+    return BenchmarkRobot(name, f"{name}: {', '.join(tip_links)}", mechanism, tip_links)
 
 
 def find_tip_link(mechanism: Mechanism) -> str:
     """Return the most likely tip link of a mechanism.
 
-    Candidates are moving links without a child joint. A name with a word of `TIP_LINK_WORDS` comes first, then the
-    largest number of dofs that move the link.
+    Candidates are links that can move and have no child joint. A name with a word of `TIP_LINK_WORDS` is preferred,
+    then the largest number of dofs that move the link.
 
     Raises:
         StructureError: no joint moves a link.
     """
-    moved = {name: _dofs_above(link) for name, link in mechanism.links.items()}
-    tips = [name for name, link in mechanism.links.items() if moved[name] and not _carries_anything(link)]
-    if not tips:
-        raise StructureError(f"no link of {mechanism.name or 'the mechanism'} is moved by a joint; name one by link=")
+    dof_counts = {name: _dof_count_above(link) for name, link in mechanism.links.items()}
+    candidates = [name for name, link in mechanism.links.items() if dof_counts[name] and not _has_child_joint(link)]
+    if not candidates:
+        raise StructureError(
+            f"no link of {mechanism.name or 'the mechanism'} is moved by a joint; choose a link with link="
+        )
 
-    def telling(name: str) -> int:
+    def word_rank(name: str) -> int:
+        """Rank of the most specific word in a name; 0 without such a word."""
         words = name.lower().replace("-", "_").split("_")
         return next(
             (len(TIP_LINK_WORDS) - k for k, word in enumerate(TIP_LINK_WORDS) if word in words or word in name.lower()),
             0,
         )
 
-    return max(tips, key=lambda name: (telling(name), moved[name]))
+    return max(candidates, key=lambda name: (word_rank(name), dof_counts[name]))
 
 
-def _snake(joints: int, bend: float) -> BenchmarkRobot:
-    """Make a 2 m long arm of equal links with the repeating axes z, y, x and joint limits of +-`bend` rad."""
-    arm = arm_3d([2.0 / joints] * joints, ("zyx" * joints)[:joints], name=f"snake_{joints}", limits=(-bend, bend))
-    return BenchmarkRobot(f"{joints}r", f"{joints}R", arm, ("tool",))
+def _snake(joint_count: int, max_angle: float) -> BenchmarkRobot:
+    """Make a 2 m long arm of equal links with the repeating axes z, y, x and joint limits of +-`max_angle` rad."""
+    arm = arm_3d(
+        [2.0 / joint_count] * joint_count,
+        ("zyx" * joint_count)[:joint_count],
+        name=f"snake_{joint_count}",
+        limits=(-max_angle, max_angle),
+    )
+    return BenchmarkRobot(f"{joint_count}r", f"{joint_count}R", arm, ("tool",))
 
 
-def _dofs_above(link: Link) -> int:
+def _dof_count_above(link: Link) -> int:
+    """Return the number of dofs between a link and the root."""
     count, frame = 0, link.parent
     while frame is not None:
         count += len(frame.dof) if isinstance(frame, Joint) else 0
@@ -211,14 +226,15 @@ def _dofs_above(link: Link) -> int:
     return count
 
 
-def _carries_anything(link: Link) -> bool:
+def _has_child_joint(link: Link) -> bool:
     """Whether the link has a child joint in the kinematic tree."""
     return any(isinstance(child, Joint) and not child.is_closure for child in link.children)
 
 
 def _unique_name(name: str, used_names: set[str] | Sequence[str]) -> str:
-    number, unique = 1, name
-    while unique in used_names:
+    """Return the name, with a number if it is already used."""
+    number, unique_name = 1, name
+    while unique_name in used_names:
         number += 1
-        unique = f"{name} {number}"
-    return unique
+        unique_name = f"{name} {number}"
+    return unique_name

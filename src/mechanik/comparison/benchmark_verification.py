@@ -1,6 +1,6 @@
 """Independent verification of solutions by forward kinematics, and classification of solutions into branches.
 
-The check uses NumPy and none of the residuals, weights or tolerances of the solvers. Branches are distinguished for
+The check uses only NumPy, not the residuals, weights or tolerances of the solvers. Branches are distinguished only for
 targets with finitely many solutions.
 """
 
@@ -27,7 +27,7 @@ from mechanik.spatial import rotation
 from mechanik.spatial.array import Array
 
 ROUNDING = 1e-9
-"""Rounding slack: relative for tolerances, absolute in rad or m for limits."""
+"""Allowance for rounding errors: relative for tolerances, absolute in rad or m for limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class CaseVerification:
     """Independently computed errors of a solution.
 
     Attributes:
-        position, rotation: largest errors of any tip link; m and rad. `rotation` is NaN if the task does not use it.
+        position, rotation: largest errors of all tip links; m and rad. `rotation` is NaN if the task does not use it.
         distance: root of the sum of squared position errors of the tip links, m.
         closure_error: largest closure error, m or rad, or joint constraint residual, relative to its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
-        constraints_met: whether limits, joint constraints and loop closures hold.
-        success: whether the constraints hold and all tip links are at their targets.
+        constraints_met: whether limits, joint constraints and loop closures are met.
+        success: whether the constraints are met and all tip links are at their targets.
     """
 
     position: float
@@ -63,72 +63,83 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     robot, target_poses = case.robot, case.target_poses[index]
     X = robot.mechanism.poses(q, robot.tip_links)
     position_errors = np.linalg.norm(X[:, :3, 3] - target_poses[:, :3, 3], axis=-1)
-    angle = np.full(len(X), np.nan)
+    rotation_errors = np.full(len(X), np.nan)
     if case.uses_rotation:
-        angle = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], -1, -2) @ target_poses[:, :3, :3]), axis=-1)
+        rotation_errors = np.linalg.norm(
+            rotation.log(np.swapaxes(X[:, :3, :3], -1, -2) @ target_poses[:, :3, :3]), axis=-1
+        )
     elif case.direction is not None:
-        is_, should = X[:, :3, :3] @ case.direction, target_poses[:, :3, :3] @ case.direction
-        angle = np.arctan2(np.linalg.norm(np.cross(is_, should), axis=-1), np.sum(is_ * should, axis=-1))
+        directions, target_directions = X[:, :3, :3] @ case.direction, target_poses[:, :3, :3] @ case.direction
+        rotation_errors = np.arctan2(
+            np.linalg.norm(np.cross(directions, target_directions), axis=-1),
+            np.sum(directions * target_directions, axis=-1),
+        )
     violation = float(max(0.0, np.max(case.lower - q, initial=0.0), np.max(q - case.upper, initial=0.0)))
     for name, tilt in swing_angles(robot.mechanism, q).items():
         cone = robot.mechanism.joint(name).cone
         violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
-    gap, loops_closed = _loops(case, settings, q)
+    closure_error, loops_closed = _loop_errors(case, settings, q)
     slack = 1 + ROUNDING
     is_on_target = (
-        position_errors.max() <= settings.tolerance * slack and not angle.max() > settings.angle_tolerance * slack
+        position_errors.max() <= settings.tolerance * slack
+        and not rotation_errors.max() > settings.angle_tolerance * slack
     )
-    holds = loops_closed and violation <= ROUNDING
+    constraints_met = loops_closed and violation <= ROUNDING
     return CaseVerification(
         float(position_errors.max()),
-        float(angle.max()),
+        float(rotation_errors.max()),
         float(np.linalg.norm(position_errors)),
-        gap,
+        closure_error,
         violation,
-        holds,
-        bool(is_on_target and holds),
+        constraints_met,
+        bool(is_on_target and constraints_met),
     )
 
 
-def _loops(exercise: BenchmarkCase, sizes: CaseSettings, q: Array) -> tuple[float, bool]:
+def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple[float, bool]:
     """Return the largest closure or joint constraint error, and whether all are within the tolerances of the goals."""
-    mechanism, worst, all_closed = exercise.robot.mechanism, 0.0, True
+    mechanism, largest_error, are_closed = case.robot.mechanism, 0.0, True
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
-            rows, metres = evaluate_relation(mechanism, relation, q)[0], np.array(relation.is_length, dtype=np.bool_)
-            apart, turned = float(np.linalg.norm(rows[metres])), float(np.linalg.norm(rows[~metres]))
-            worst = max(worst, apart, turned)
-            all_closed &= apart <= sizes.tolerance and turned <= sizes.angle_tolerance
+            rows, is_length = (
+                evaluate_relation(mechanism, relation, q)[0],
+                np.array(relation.is_length, dtype=np.bool_),
+            )
+            length_error, angle_error = float(np.linalg.norm(rows[is_length])), float(np.linalg.norm(rows[~is_length]))
+            largest_error = max(largest_error, length_error, angle_error)
+            are_closed &= length_error <= settings.tolerance and angle_error <= settings.angle_tolerance
     for name, relation in joint_constraint_relations(mechanism).items():
         residual = (
             abs(float(joint_constraint_residuals(mechanism, relation, q))) / mechanism.joint_constraint(name).scale
         )
-        worst = max(worst, residual)
-        all_closed &= residual <= min(sizes.tolerance, sizes.angle_tolerance)
-    return worst, all_closed
+        largest_error = max(largest_error, residual)
+        are_closed &= residual <= min(settings.tolerance, settings.angle_tolerance)
+    return largest_error, are_closed
 
 
 DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BRANCH_SEPARATION = 0.05
-"""rad or reaches: solutions closer than this are the same branch, since they differ only by the tolerances."""
+"""rad, or ratio to the reach: solutions closer than this are on the same branch and differ only by the tolerances."""
 BRANCH_TASKS = ("point", "direction", "pose")
-"""Tasks that are searched for branches; the others have the same branches."""
+"""Tasks that are searched for branches; the branches of the other tasks are the same."""
 
 
-def moving_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) -> tuple[DofMask, bool]:
-    """Return the dofs (nv,) that affect the goals or a loop closure, and whether q is an isolated solution.
+def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) -> tuple[DofMask, bool]:
+    """Return a mask (nv,) of the dofs that affect the goals or a loop closure, and whether q is an isolated solution.
 
-    The solution is isolated if no combination of these dofs moves freely at q.
+    The solution is isolated if no motion of these dofs leaves all residuals unchanged to first order.
     """
     unit = np.where(robot.mechanism.space.rotates, 1.0, robot_reach(robot))
     J = np.vstack([jacobian(goals, robot.mechanism, q), closure_jacobian(robot, q)]) * unit
-    moving = np.abs(J).max(axis=0, initial=0.0) > 1e-9
-    values = np.linalg.svd(J[:, moving], compute_uv=False)
-    return moving, bool(moving.any()) and int(np.sum(values > 1e-6 * values[0])) == int(moving.sum())
+    is_moving = np.abs(J).max(axis=0, initial=0.0) > 1e-9
+    singular_values = np.linalg.svd(J[:, is_moving], compute_uv=False)
+    return is_moving, bool(is_moving.any()) and int(np.sum(singular_values > 1e-6 * singular_values[0])) == int(
+        is_moving.sum()
+    )
 
 
 class SolutionBranches:
-    """Known solution branches of targets, found by any solver; branch 0 is the reference configuration of the target.
+    """Known solution branches of targets, found by all solvers; branch 0 is the reference configuration of the target.
 
     Attributes:
         targets: indices of the targets with finitely many solutions.
@@ -137,34 +148,35 @@ class SolutionBranches:
     def __init__(self, case: BenchmarkCase, count: int) -> None:
         """Find which of the first `count` targets have isolated solutions."""
         self._robot = case.robot
-        self._known: dict[int, list[Array]] = {}
-        self._moving: dict[int, DofMask] = {}
+        self._branches_by_target: dict[int, list[Array]] = {}
+        self._moving_by_target: dict[int, DofMask] = {}
         if case.task not in BRANCH_TASKS:
             return
-        for number, q in enumerate(case.reference_q[:count]):
-            moving, isolated = moving_dofs(case.robot, with_targets(case.goals, case.targets[number]), q)
-            if isolated:
-                self._known[number], self._moving[number] = [q], moving
+        for index, q in enumerate(case.reference_q[:count]):
+            is_moving, is_isolated = affecting_dofs(case.robot, with_targets(case.goals, case.targets[index]), q)
+            if is_isolated:
+                self._branches_by_target[index], self._moving_by_target[index] = [q], is_moving
 
     @property
     def targets(self) -> tuple[int, ...]:
-        return tuple(self._known)
+        return tuple(self._branches_by_target)
 
     def branch_index(self, target: int, q: Array) -> int:
         """Return the branch index of q; a new index if no known branch is close.
 
-        Rotations by 2 pi and dofs that do not affect the goals make no difference.
+        Rotations by 2 pi and dofs that do not affect the goals are ignored.
         """
-        known = self._known[target]
-        for k, branch in enumerate(known):
-            if self._apart(target, branch, q) < BRANCH_SEPARATION:
+        known_branches = self._branches_by_target[target]
+        for k, branch in enumerate(known_branches):
+            if self._distance(target, branch, q) < BRANCH_SEPARATION:
                 return k
-        known.append(q)
-        return len(known) - 1
+        known_branches.append(q)
+        return len(known_branches) - 1
 
-    def _apart(self, target: int, a: Array, b: Array) -> float:
+    def _distance(self, target: int, a: Array, b: Array) -> float:
+        """Return the largest difference of a dof that affects the goals; rad, or ratio to the reach."""
         space = self._robot.mechanism.space
         step = space.difference(a, b)
-        turned = step - 2 * math.pi * np.round(step / (2 * math.pi))
-        apart = np.abs(np.where(space.rotates, turned, step / robot_reach(self._robot)))
-        return float(apart[self._moving[target]].max())
+        wrapped_step = step - 2 * math.pi * np.round(step / (2 * math.pi))
+        distances = np.abs(np.where(space.rotates, wrapped_step, step / robot_reach(self._robot)))
+        return float(distances[self._moving_by_target[target]].max())

@@ -25,11 +25,13 @@ from mechanik.comparison.comparison_result import (
 )
 
 WIDTH, HEIGHT = 440, 300
+"""Size of a plot in SVG units."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 42
+"""Margins of a plot in SVG units."""
 PALETTE = ("#3b82f6", "#f07a13", "#22a35a", "#e5484d", "#8b5cf6", "#b07d10", "#e0489b", "#0f9bab", "#86a113", "#7b8794")
 """Line colours that are distinguishable on white and on black."""
 DASHES = ("", "6 3", "2 3")
-"""Dash patterns for further lines when all colours are used."""
+"""Dash patterns; if there are more lines than colours, the next pattern is used with the same colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +76,25 @@ class PlotAxis:
         if self.is_log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             stride = max(1, math.ceil((last - first) / 6))
-            return [(10.0**k, _power(k)) for k in range(first, last + 1, stride)]
-        raw = (self.high - self.low) / 5
-        size = 10.0 ** math.floor(math.log10(raw))
-        step = next(size * k for k in (1, 2, 5, 10) if size * k >= raw * 0.999)
+            return [(10.0**k, _format_power(k)) for k in range(first, last + 1, stride)]
+        min_step = (self.high - self.low) / 5
+        decade = 10.0 ** math.floor(math.log10(min_step))
+        step = next(decade * k for k in (1, 2, 5, 10) if decade * k >= min_step * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         return [(k * step, f"{k * step:g}") for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
 def plot(title: str, lines: Sequence[PlotLine], x: PlotAxis, y: PlotAxis) -> str:
-    """Return a plot as an `svg` element; each line carries its number as `data-s`, which the legend uses."""
+    """Return a plot as an `svg` element; each line has its number as attribute `data-s`, which the legend uses."""
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="plot">',
         *_axes(x, y),
     ]
     for line in lines:
-        places = (f"{_x(x.fraction(a)):.1f},{_y(y.fraction(b)):.1f}" for a, b in line.points)
-        text = " ".join(place for place, _ in groupby(places))
+        coordinates = (
+            f"{_svg_x(x.fraction(point_x)):.1f},{_svg_y(y.fraction(point_y)):.1f}" for point_x, point_y in line.points
+        )
+        text = " ".join(coordinate for coordinate, _ in groupby(coordinates))
         dash = DASHES[(line.number // len(PALETTE)) % len(DASHES)]
         parts.append(
             f'<polyline data-s="{line.number}" points="{text}" stroke="{colour(line.number)}"'
@@ -111,117 +115,143 @@ def legend_key(number: int) -> str:
 
 
 def colour(number: int) -> str:
+    """Return the colour of a line."""
     return PALETTE[number % len(PALETTE)]
 
 
 def decade_bounds(values: Sequence[float], lowest: float, highest: float) -> tuple[float, float]:
-    """Return powers of ten that enclose the values, clamped to the given bounds and at least a decade apart."""
-    usable = [value for value in values if 0 < value < math.inf]
-    if not usable:
+    """Return powers of ten that enclose the values, clamped to `lowest` and `highest` and at least a decade apart."""
+    finite_values = [value for value in values if 0 < value < math.inf]
+    if not finite_values:
         return lowest, highest
-    low = max(lowest, 10.0 ** math.floor(math.log10(min(usable)) + 1e-9))
-    high = min(highest, 10.0 ** math.ceil(math.log10(max(usable)) - 1e-9))
+    low = max(lowest, 10.0 ** math.floor(math.log10(min(finite_values)) + 1e-9))
+    high = min(highest, 10.0 ** math.ceil(math.log10(max(finite_values)) - 1e-9))
     return (low, high) if high > low else (low, 10 * low)
 
 
 def _axes(x: PlotAxis, y: PlotAxis) -> list[str]:
+    """Return the frame, grid lines, tick labels and axis labels of a plot as SVG elements."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts: list[str] = []
     for value, text in x.ticks():
-        at = _x(x.fraction(value))
-        parts.append(f'<line class="grid" x1="{at:.1f}" y1="{TOP}" x2="{at:.1f}" y2="{bottom}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
+        position = _svg_x(x.fraction(value))
+        parts.append(f'<line class="grid" x1="{position:.1f}" y1="{TOP}" x2="{position:.1f}" y2="{bottom}"/>')
+        parts.append(f'<text x="{position:.1f}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
     for value, text in y.ticks():
-        at = _y(y.fraction(value))
-        parts.append(f'<line class="grid" x1="{LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{at + 3.5:.1f}" text-anchor="end">{text}</text>')
-    middle, centre = (TOP + bottom) / 2, (LEFT + right) / 2
+        position = _svg_y(y.fraction(value))
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{position:.1f}" x2="{right}" y2="{position:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{position + 3.5:.1f}" text-anchor="end">{text}</text>')
+    centre_y, centre_x = (TOP + bottom) / 2, (LEFT + right) / 2
     parts.append(f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}"/>')
-    parts.append(f'<text class="name" x="{centre:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x.label)}</text>')
     parts.append(
-        f'<text class="name" x="14" y="{middle:.0f}" text-anchor="middle" '
-        f'transform="rotate(-90 14 {middle:.0f})">{escape(y.label)}</text>'
+        f'<text class="name" x="{centre_x:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x.label)}</text>'
+    )
+    parts.append(
+        f'<text class="name" x="14" y="{centre_y:.0f}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {centre_y:.0f})">{escape(y.label)}</text>'
     )
     return parts
 
 
-def _power(exponent: int) -> str:
+def _format_power(exponent: int) -> str:
+    """Format a power of ten as SVG text."""
     if -3 < exponent < 4:
         return f"{10.0**exponent:g}"
     return f'10<tspan dy="-4" font-size="8">{exponent}</tspan>'
 
 
-def _x(share: float) -> float:
+def _svg_x(share: float) -> float:
+    """Return the horizontal SVG coordinate of a share (0 to 1) of the plot width."""
     return LEFT + share * (WIDTH - RIGHT - LEFT)
 
 
-def _y(share: float) -> float:
+def _svg_y(share: float) -> float:
+    """Return the vertical SVG coordinate of a share (0 to 1) of the plot height."""
     return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-9, 1e3
-SHORTEST, LONGEST = 1e-6, 1e2
+"""Range of the error axis, in the units of `Solution.history`."""
+SHORTEST_SECONDS, LONGEST_SECONDS = 1e-6, 1e2
+"""Range of the time axis, s."""
 
 
-def case_plots(comparison: Comparison, robot: str, task: str, numbers: dict[str, int]) -> list[tuple[str, str]]:
+def case_plots(comparison: Comparison, robot: str, task: str, line_numbers: dict[str, int]) -> list[tuple[str, str]]:
     """Return headings and SVG plots of a task of a robot.
 
     Args:
-        numbers: index of each solver, which selects colour and dash.
+        line_numbers: index of each solver, which selects colour and dash.
     """
-    mine = [trial for trial in comparison.trials if (trial.robot, trial.task) == (robot, task)]
-    plots = _convergence(comparison, mine, numbers)
+    case_trials = [trial for trial in comparison.trials if (trial.robot, trial.task) == (robot, task)]
+    plots = _convergence_plots(comparison, case_trials, line_numbers)
     if task != OUT_OF_REACH:
-        plots.append(("success against time", _success(comparison, mine, numbers)))
+        plots.append(("success against time", _success_plot(comparison, case_trials, line_numbers)))
     return plots
 
 
-def _convergence(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str, int]) -> list[tuple[str, str]]:
+def _convergence_plots(
+    comparison: Comparison, trials: Sequence[Trial], line_numbers: dict[str, int]
+) -> list[tuple[str, str]]:
+    """Return headings and plots of the error against iterations and against time."""
     by_iteration: list[PlotLine] = []
     by_time: list[PlotLine] = []
     for trial in trials:
         if trial.kind != CURVE:
             continue
-        points = list(zip(trial.curve_at, [max(x, SMALLEST_ERROR) for x in trial.curve], strict=True))
-        by_iteration.append(PlotLine(trial.solver, numbers[trial.solver], points))
+        points = list(zip(trial.curve_at, [max(point_x, SMALLEST_ERROR) for point_x in trial.curve], strict=True))
+        by_iteration.append(PlotLine(trial.solver, line_numbers[trial.solver], points))
         row = comparison.row(*(trial.solver, trial.robot, trial.task))
         if row.iteration_seconds is not None:
-            begun, each = row.call_seconds or 0.0, row.iteration_seconds
+            call_seconds, iteration_seconds = row.call_seconds or 0.0, row.iteration_seconds
             by_time.append(
-                PlotLine(trial.solver, numbers[trial.solver], [(begun + at * each, error) for at, error in points])
+                PlotLine(
+                    trial.solver,
+                    line_numbers[trial.solver],
+                    [(call_seconds + iteration * iteration_seconds, error) for iteration, error in points],
+                )
             )
     errors = [y for line in by_iteration for _, y in line.points]
     y = PlotAxis("median error (sizes, rad)", *decade_bounds(errors, SMALLEST_ERROR, LARGEST_ERROR), is_log=True)
-    longest = max((x for line in by_iteration for x, _ in line.points), default=10.0)
-    times = [x for line in by_time for x, _ in line.points]
+    max_iteration = max((point_x for line in by_iteration for point_x, _ in line.points), default=10.0)
+    times = [point_x for line in by_time for point_x, _ in line.points]
     return [
         (
             "error against iterations",
-            plot("convergence", by_iteration, PlotAxis("iteration", 1, max(longest, 2), True), y),
+            plot("convergence", by_iteration, PlotAxis("iteration", 1, max(max_iteration, 2), True), y),
         ),
         (
             "error against time",
-            plot("convergence", by_time, PlotAxis("seconds", *decade_bounds(times, SHORTEST, LONGEST), is_log=True), y),
+            plot(
+                "convergence",
+                by_time,
+                PlotAxis("seconds", *decade_bounds(times, SHORTEST_SECONDS, LONGEST_SECONDS), is_log=True),
+                y,
+            ),
         ),
     ]
 
 
-def _success(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str, int]) -> str:
+def _success_plot(comparison: Comparison, trials: Sequence[Trial], line_numbers: dict[str, int]) -> str:
+    """Return a plot of the share of solved targets against time."""
     budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
     lines: list[PlotLine] = []
     times: list[float] = []
     for solver in dict.fromkeys(trial.solver for trial in trials):
-        tried = [trial for trial in trials if trial.solver == solver and trial.kind in (ATTEMPT, TRACK)]
-        if not tried:
+        attempts = [trial for trial in trials if trial.solver == solver and trial.kind in (ATTEMPT, TRACK)]
+        if not attempts:
             continue
-        when = sorted(trial.budget_seconds for trial in tried if trial.in_budget)
+        success_times = sorted(trial.budget_seconds for trial in attempts if trial.in_budget)
         points: list[tuple[float, float]] = []
-        for k, seconds in enumerate(when):  # two points per step of the staircase
-            points += [(seconds, 100 * k / len(tried)), (seconds, 100 * (k + 1) / len(tried))]
-        points.append((budget, 100 * len(when) / len(tried)))
-        lines.append(PlotLine(solver, numbers[solver], points if when else [(SHORTEST, 0.0), (budget, 0.0)]))
-        times += when
-    low, high = decade_bounds([*times, budget], SHORTEST, LONGEST)
+        for k, seconds in enumerate(success_times):  # two points per step of the staircase
+            points += [(seconds, 100 * k / len(attempts)), (seconds, 100 * (k + 1) / len(attempts))]
+        points.append((budget, 100 * len(success_times) / len(attempts)))
+        lines.append(
+            PlotLine(
+                solver, line_numbers[solver], points if success_times else [(SHORTEST_SECONDS, 0.0), (budget, 0.0)]
+            )
+        )
+        times += success_times
+    low, high = decade_bounds([*times, budget], SHORTEST_SECONDS, LONGEST_SECONDS)
     return plot("success against time", lines, PlotAxis("seconds", low, max(budget, low * 10) if times else high, True),
                 PlotAxis("targets reached (%)", 0.0, 100.0))  # fmt: skip
 
@@ -274,21 +304,21 @@ details{margin:4px 0 12px}summary{cursor:pointer;color:var(--soft)}
 """
 
 SCRIPT = """
-const all=(s)=>[...document.querySelectorAll(s)],one=(s)=>document.querySelector(s);
-const heat=one('#heat');heat&&(heat.onchange=()=>all('[data-heat]').forEach(d=>d.hidden=d.dataset.heat!==heat.value));
-const robot=one('#robot'),task=one('#task');
-const pick=()=>all('.plots').forEach(d=>d.hidden=d.dataset.robot!==robot.value||d.dataset.task!==task.value);
-robot&&(robot.onchange=task.onchange=pick);
-all('[data-key]').forEach(b=>b.onclick=()=>{const on=b.getAttribute('aria-pressed')!=='true';
-b.setAttribute('aria-pressed',on);all('polyline[data-s="'+b.dataset.key+'"]').forEach(p=>p.classList.toggle('off',!on))});
-const body=one('#rows tbody'),rows=[...body.rows],filter=one('#filter');
-const look=()=>{const w=filter.value.toLowerCase().split(/\\s+/).filter(Boolean);let n=0;
+const $$=(s)=>[...document.querySelectorAll(s)],$=(s)=>document.querySelector(s);
+const heat=$('#heat');heat&&(heat.onchange=()=>$$('[data-heat]').forEach(d=>d.hidden=d.dataset.heat!==heat.value));
+const robot=$('#robot'),task=$('#task');
+const showPlots=()=>$$('.plots').forEach(d=>d.hidden=d.dataset.robot!==robot.value||d.dataset.task!==task.value);
+robot&&(robot.onchange=task.onchange=showPlots);
+$$('[data-key]').forEach(b=>b.onclick=()=>{const on=b.getAttribute('aria-pressed')!=='true';
+b.setAttribute('aria-pressed',on);$$('polyline[data-s="'+b.dataset.key+'"]').forEach(p=>p.classList.toggle('off',!on))});
+const body=$('#rows tbody'),rows=[...body.rows],filter=$('#filter');
+const applyFilter=()=>{const w=filter.value.toLowerCase().split(/\\s+/).filter(Boolean);let n=0;
 rows.forEach(r=>{const t=[0,1,2].map(k=>r.cells[k].textContent).join(' ').toLowerCase();
 r.hidden=!w.every(x=>[...t.matchAll(/[a-z0-9]+/g)].some(m=>t.startsWith(x,m.index)));n+=!r.hidden});
-one('#count').textContent=n+' of '+rows.length+' rows'};
-filter.oninput=look;look();
+$('#count').textContent=n+' of '+rows.length+' rows'};
+filter.oninput=applyFilter;applyFilter();
 let sorted=-1,up=1;
-all('[data-column]').forEach(b=>b.onclick=()=>{const k=+b.dataset.column;up=k===sorted?-up:1;sorted=k;
+$$('[data-column]').forEach(b=>b.onclick=()=>{const k=+b.dataset.column;up=k===sorted?-up:1;sorted=k;
 const v=r=>{const c=r.cells[k];if(!c||c.colSpan>1)return null;const x=c.dataset.v;
 return x===undefined?(c.textContent||null):x==='inf'?Infinity:+x};
 rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0)).forEach(([,r])=>body.append(r))});
@@ -297,12 +327,13 @@ rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0))
 
 ALL_TASKS = "all tasks"
 HEAT_NOTE = (
-    "<p>Percent of targets with a verified answer. What a solver refuses counts as a miss in the mean over all tasks; "
-    "a hatched field is refused altogether. Point at a field for its confidence interval.</p>"
+    "<p>Percent of targets with a verified solution. In the mean over all tasks, a refused task counts as 0. A hatched "
+    "field means that the solver refuses all tasks. Move the pointer over a field to see its confidence interval.</p>"
 )
 PLOT_NOTE = (
-    "<p>Errors are the least so far in one attempt, weighted as solvers see them: the median over attempts that "
-    "succeed, or over all where none does. Time is that of an idle call and of as many iterations, unwatched.</p>"
+    "<p>The error is the smallest weighted error so far in one attempt: the median over successful attempts, or over "
+    "all attempts if none succeeds. The time is the time of an idle call plus the number of iterations times the "
+    "median time of an iteration; recording the errors is not included.</p>"
 )
 
 
@@ -310,7 +341,7 @@ def report_html(comparison: Comparison) -> str:
     """Return the report of a comparison as an HTML document."""
     rows = comparison.rows
     solvers = list(dict.fromkeys(row.solver for row in rows))
-    numbers = {solver: k for k, solver in enumerate(solvers)}
+    line_numbers = {solver: k for k, solver in enumerate(solvers)}
     title = "Mechanik: solvers compared"
     return "\n".join(
         [
@@ -318,47 +349,55 @@ def report_html(comparison: Comparison) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title><style>{STYLE}</style></head><body><main>",
             f"<h1>{title}</h1>",
-            _about(comparison),
-            "<h2>Success in the time budget</h2>",
+            _about_section(comparison),
+            "<h2>Success within the time budget</h2>",
             HEAT_NOTE,
             _heat_maps(comparison),
             "<h2>Convergence, and success against time</h2>",
-            _plots(comparison, numbers),
+            _plot_section(comparison, line_numbers),
             "<h2>The table</h2>",
-            _meanings(),
-            _table(comparison),
+            _column_meanings(),
+            _row_table(comparison),
             f"</main><script>{SCRIPT}</script></body></html>",
         ]
     )
 
 
-def _about(comparison: Comparison) -> str:
+def _about_section(comparison: Comparison) -> str:
+    """Return a list of the machine and the settings as HTML."""
     about, settings, machine = (comparison.about, *(comparison.about.get(k, {}) for k in ("settings", "machine")))
 
-    def number(name: str) -> str:
+    def format_setting(name: str) -> str:
         return f"{settings.get(name, math.nan):g}"
 
-    slow = f"a solver that needs more than {number('patience')} s for a task gets fewer, and the column n says how many"
-    facts = [
+    patience_note = (
+        f"a solver that needs more than {format_setting('patience')} s for a task solves fewer targets; column n shows "
+        "how many"
+    )
+    entries = [
         ("machine", f"{machine.get('processor', '?')}, {machine.get('cores', '?')} cores, {machine.get('system', '')}"),
         ("versions", ", ".join(f"{k} {machine.get(k, '?')}" for k in ("mechanik", "python", "numpy", "numba"))),
         ("date", machine.get("date", "?")),
-        ("seed", number("seed")),
-        ("success means", f"{number('tolerance')} m and {number('angle_tolerance')} rad, within limits, loops closed"),
-        ("time budget", f"{number('budget')} s a target, with restarts"),
-        ("targets", f"up to {number('targets')} of each task; {slow}"),
+        ("seed", format_setting("seed")),
+        (
+            "success means",
+            f"{format_setting('tolerance')} m and {format_setting('angle_tolerance')} rad, within limits, loops closed",
+        ),
+        ("time budget", f"{format_setting('budget')} s per target, with restarts"),
+        ("targets", f"up to {format_setting('targets')} of each task; {patience_note}"),
     ]
     if about.get("command"):
-        facts.append(("command", about["command"]))
+        entries.append(("command", about["command"]))
     if not comparison.is_complete:
-        facts.append(("interrupted", "this is what was done by then"))
-    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts)
+        entries.append(("interrupted", "the results are incomplete"))
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in entries)
     return f'<dl class="about">{lines}</dl>'
 
 
 def _heat_maps(comparison: Comparison) -> str:
+    """Return heat maps of the success rates, for all tasks and for each task, with a selection as HTML."""
     tasks = list(dict.fromkeys(row.task for row in comparison.rows))
-    parts = [_choice("heat", [ALL_TASKS, *tasks])]
+    parts = [_select_element("heat", [ALL_TASKS, *tasks])]
     for k, task in enumerate([ALL_TASKS, *tasks]):
         task_rows = [row for row in comparison.rows if task in (ALL_TASKS, row.task)]
         hidden = " hidden" if k else ""
@@ -367,49 +406,52 @@ def _heat_maps(comparison: Comparison) -> str:
 
 
 def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
+    """Return a heat map of the success rates by solver and robot as an HTML table."""
     solvers, robots, means = success_matrix(rows, comparison.titles)
-    head = "".join(f"<th>{escape(comparison.titles.get(robot, robot))}</th>" for robot in robots)
+    header_cells = "".join(f"<th>{escape(comparison.titles.get(robot, robot))}</th>" for robot in robots)
     lines: list[str] = []
     for solver in solvers:
-        fields: list[str] = []
+        cells: list[str] = []
         for robot in robots:
             mean = means[solver, robot]
-            tip = "; ".join(_tip(row) for row in rows if (row.solver, row.robot) == (solver, robot))
+            tooltip = "; ".join(_tooltip(row) for row in rows if (row.solver, row.robot) == (solver, robot))
             if mean is None:
-                fields.append(f'<td class="none" title="{escape(tip)}"></td>')
+                cells.append(f'<td class="none" title="{escape(tooltip)}"></td>')
             else:
-                fields.append(f'<td style="--p:{mean:.3f}" title="{escape(tip)}">{format_percent(mean)}</td>')
-        lines.append(f"<tr><th>{escape(solver)}</th>{''.join(fields)}</tr>")
-    return f'<table class="heat"><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+                cells.append(f'<td style="--p:{mean:.3f}" title="{escape(tooltip)}">{format_percent(mean)}</td>')
+        lines.append(f"<tr><th>{escape(solver)}</th>{''.join(cells)}</tr>")
+    return f'<table class="heat"><thead><tr><th></th>{header_cells}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 
-def _tip(row: ComparisonRow) -> str:
+def _tooltip(row: ComparisonRow) -> str:
+    """Return the tooltip of a field: counts and confidence interval, or the reason of a refusal."""
     if row.refused:
-        return f"{_words(row.task)}: {row.refused}"
+        return f"{_with_spaces(row.task)}: {row.refused}"
     low, high = row.within_budget_interval
-    return f"{_words(row.task)}: {row.within_budget} of {row.trials} ({100 * low:.0f}-{100 * high:.0f} %)"
+    return f"{_with_spaces(row.task)}: {row.within_budget} of {row.trials} ({100 * low:.0f}-{100 * high:.0f} %)"
 
 
-def _plots(comparison: Comparison, numbers: dict[str, int]) -> str:
+def _plot_section(comparison: Comparison, line_numbers: dict[str, int]) -> str:
+    """Return all plots with the legend and the selection of robot and task as HTML."""
     legend = "".join(
         f'<button type="button" data-key="{number}" aria-pressed="true">{legend_key(number)}{escape(solver)}</button>'
-        for solver, number in numbers.items()
+        for solver, number in line_numbers.items()
     )
     robots = list(dict.fromkeys(row.robot for row in comparison.rows))
     tasks = list(dict.fromkeys(row.task for row in comparison.rows))
     titles = [comparison.titles.get(robot, robot) for robot in robots]
-    first = (robots[0], "pose" if "pose" in tasks else tasks[0]) if robots else None
+    shown_case = (robots[0], "pose" if "pose" in tasks else tasks[0]) if robots else None
     parts = [
         '<div class="controls">',
-        _choice("robot", robots, titles),
-        _choice("task", tasks, chosen=first[1] if first else None),
+        _select_element("robot", robots, titles),
+        _select_element("task", tasks, selected=shown_case[1] if shown_case else None),
         f'</div><div class="legend" title="click to hide or show">{legend}</div>',
     ]
     for robot, task in rows_by_task(comparison.rows):
-        hidden = "" if (robot, task) == first else " hidden"
+        hidden = "" if (robot, task) == shown_case else " hidden"
         figures = "".join(
             f"<figure><figcaption>{escape(heading)}</figcaption>{svg}</figure>"
-            for heading, svg in case_plots(comparison, robot, task, numbers)
+            for heading, svg in case_plots(comparison, robot, task, line_numbers)
         )
         parts.append(
             f'<div class="plots" data-robot="{escape(robot)}" data-task="{escape(task)}"{hidden}>{figures}</div>'
@@ -418,40 +460,42 @@ def _plots(comparison: Comparison, numbers: dict[str, int]) -> str:
     return "".join(parts)
 
 
-def _meanings() -> str:
+def _column_meanings() -> str:
+    """Return the explanations of the columns as HTML."""
     lines = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(meaning)}</dd>" for name, meaning in TABLE_COLUMNS.items() if meaning
     )
     return f"<details><summary>What the columns mean</summary><dl>{lines}</dl></details>"
 
 
-def _table(comparison: Comparison) -> str:
+def _row_table(comparison: Comparison) -> str:
+    """Return the table of all rows as HTML, with a filter."""
     names = ["robot", "task", *TABLE_COLUMNS]
-    head = "".join(
-        f'<th><button type="button" data-column="{k}">{escape(n)}</button></th>' for k, n in enumerate(names)
+    header_cells = "".join(
+        f'<th><button type="button" data-column="{k}">{escape(name)}</button></th>' for k, name in enumerate(names)
     )
     lines: list[str] = []
     for row in comparison.rows:
         title = comparison.titles.get(row.robot, row.robot)
-        where = f"<td>{escape(title)}</td><td>{escape(_words(row.task))}</td>"
+        case_cells = f"<td>{escape(title)}</td><td>{escape(_with_spaces(row.task))}</td>"
         if row.refused:
             columns = len(TABLE_COLUMNS) - 1
-            rest = f'<td>{escape(row.solver)}</td><td colspan="{columns}" class="why">{escape(row.refused)}</td>'
+            row_html = f'<td>{escape(row.solver)}</td><td colspan="{columns}" class="why">{escape(row.refused)}</td>'
         else:
-            rest = "".join(
+            row_html = "".join(
                 f"<td>{escape(text)}</td>" if number is None else f'<td data-v="{number:.6g}">{escape(text)}</td>'
-                for text, number in zip(row_cells(row), _numbers(row), strict=True)
+                for text, number in zip(row_cells(row), _sort_keys(row), strict=True)
             )
-        lines.append(f"<tr>{where}{rest}</tr>")
+        lines.append(f"<tr>{case_cells}{row_html}</tr>")
     return (
         '<label class="filter">filter <input type="search" id="filter" placeholder="panda pose lm"></label>'
         ' <span id="count"></span>'
-        f'<div class="scroll tall"><table class="rows" id="rows"><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll tall"><table class="rows" id="rows"><thead><tr>{header_cells}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
-def _numbers(row: ComparisonRow) -> list[float | None]:
+def _sort_keys(row: ComparisonRow) -> list[float | None]:
     """Return the sort keys of the columns of a row; None: sort by text."""
     branch_share = None if not row.branches_known else (row.branches or 0) / row.branches_known
     jumps = None if row.jumps is None else float(row.jumps)
@@ -463,13 +507,24 @@ def _numbers(row: ComparisonRow) -> list[float | None]:
     ]  # fmt: skip
 
 
-def _choice(name: str, values: Sequence[str], texts: Sequence[str] | None = None, chosen: str | None = None) -> str:
+def _select_element(
+    name: str, values: Sequence[str], texts: Sequence[str] | None = None, selected: str | None = None
+) -> str:
+    """Return a `select` element with a label as HTML.
+
+    Args:
+        name: id of the element.
+        values, texts: values and texts of the options; None: the values are the texts.
+        selected: the selected value; None: the first.
+    """
     options = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(_words(text))}</option>'
-        for value, text in zip(values, texts or values, strict=True)
+        f'<option value="{escape(option)}"{" selected" if option == selected else ""}>'
+        f"{escape(_with_spaces(text))}</option>"
+        for option, text in zip(values, texts or values, strict=True)
     )
     return f'<label>{"task" if name == "heat" else name} <select id="{name}">{options}</select></label> '
 
 
-def _words(name: str) -> str:
+def _with_spaces(name: str) -> str:
+    """Replace underscores by spaces."""
     return name.replace("_", " ")

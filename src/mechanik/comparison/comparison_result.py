@@ -25,32 +25,37 @@ from mechanik.comparison.benchmark_records import (
 from mechanik.errors import CannotSave, UnknownName
 
 Z_95 = 1.959963984540054
-"""Standard deviations of the two-sided 95 % interval of the normal distribution."""
+"""Half width of the two-sided 95 % interval of the normal distribution, in standard deviations."""
 
 
 def wilson_interval(successes: int, trials: int, deviations: float = Z_95) -> tuple[float, float]:
     """Return the Wilson confidence interval of a success rate, between 0 and 1.
 
+    The width of the interval is positive also if all or no trials succeed. Without trials the interval is (0, 1).
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, J. Am. Stat. Assoc. 22 (1927).
-    Its width is positive even if all or no trials succeed. Without trials it is (0, 1).
 
     Args:
-        deviations: standard deviations of the normal distribution; the default is 95 % confidence.
+        deviations: number of standard deviations of the normal distribution; the default gives 95 % confidence.
     """
     if trials == 0:
         return 0.0, 1.0
-    share, z2 = successes / trials, deviations**2
-    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = deviations / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    # if all or none succeed the bounds are exactly 1 or 0; rounding must not exclude the rate itself
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    return low, 1.0 if successes == trials else min(1.0, middle + half)
+    share, squared_deviations = successes / trials, deviations**2
+    centre = (share + squared_deviations / (2 * trials)) / (1 + squared_deviations / trials)
+    half_width = (
+        deviations
+        / (1 + squared_deviations / trials)
+        * math.sqrt(share * (1 - share) / trials + squared_deviations / (4 * trials**2))
+    )
+    # exact bounds if all or no trials succeed; rounding must not exclude the success rate itself
+    low = 0.0 if successes == 0 else max(0.0, centre - half_width)
+    return low, 1.0 if successes == trials else min(1.0, centre + half_width)
 
 
 OPTIMALITY_MARGIN = 1e-3
-"""Out of reach, a solution counts as closest if its distance exceeds the least known distance by at most this share."""
+"""Ratio to the smallest known distance: out of reach, a solution is optimal if its distance is larger by at most
+this."""
 LIMIT_ROUNDING = 1e-9
-"""m or rad; smaller limit violations are rounding errors."""
+"""m or rad: smaller limit violations are rounding errors."""
 OUT_OF_REACH = "out_of_reach"
 
 
@@ -60,24 +65,24 @@ class ComparisonRow:
 
     Attributes:
         robot, task, solver: names of the robot, the task and the solver.
-        trials: number of targets, or points of paths, that were tried.
-        first_attempt, within_budget: number of verified successes after one attempt, and with as many attempts as fit
-            into the budget. Out of reach: number of solutions as close as the closest known one.
-        first_attempt_interval, within_budget_interval: Wilson 95 % confidence intervals of their shares.
+        trials: number of targets, or of points of paths, that were tried.
+        first_attempt, within_budget: number of verified successes after one attempt, and with restarts within the
+            budget. Out of reach: number of solutions that are as close as the closest known solution.
+        first_attempt_interval, within_budget_interval: Wilson 95 % confidence intervals of the success rates.
         iterations: median over successful attempts.
-        call_seconds: processor time of a call whose target is already met.
-        iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median.
-        median_seconds, p99_seconds: processor time to a verified solution; infinite for failures. Out of reach: time
+        call_seconds: processor time of a call whose target is already met, s.
+        iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median, s.
+        median_seconds, p99_seconds: processor time to a verified solution, s; infinite for failures. Out of reach: time
             of one attempt.
-        position, rotation: medians of the true errors after one attempt; m and rad.
+        position, rotation: medians of the verified errors after one attempt; m and rad.
         false_claims: number of attempts with a reported success that the verification does not confirm.
         violations, worst_violation: number of solutions outside the limits, and the largest violation; m or rad.
         worst_gap: largest closure error of attempts with a reported success; m or rad.
-        jumps: number of steps along paths that are far larger than the path requires.
-        optimality: out of reach: median of the distance over the least known distance; 1 is best.
+        jumps: number of steps along paths that are more than 5 times the largest reference step of the path.
+        optimality: out of reach: median of the ratio of the distance to the smallest known distance; 1 is best.
         branches, branches_known: number of solution branches found from many starts by this solver, and by all solvers
             together; sum over the targets.
-        refused: reason why the solver did not run; empty if it did.
+        refused: reason why the solver did not run; empty if it ran.
 
     Example:
         >>> row = mk.comparison.ComparisonRow(robot="7r", task="pose", solver="lm", trials=8, first_attempt=6)
@@ -122,110 +127,135 @@ class ComparisonRow:
 
 
 def summarise(trials: Iterable[Trial]) -> tuple[ComparisonRow, ...]:
-    """Summarise records to rows, in the order in which robot, task and solver first appear."""
-    cells: dict[tuple[str, str, str], list[Trial]] = {}
-    least: dict[tuple[str, str, int], float] = {}
-    known: dict[tuple[str, str, int], set[int]] = {}
+    """Summarise records as rows, in the order in which robot, task and solver first appear."""
+    trials_by_case: dict[tuple[str, str, str], list[Trial]] = {}
+    least_distances: dict[tuple[str, str, int], float] = {}
+    known_branches: dict[tuple[str, str, int], set[int]] = {}
     for trial in trials:
         if trial.kind != REFERENCE:
-            cells.setdefault(trial.case_key, []).append(trial)
+            trials_by_case.setdefault(trial.case_key, []).append(trial)
         if trial.task == OUT_OF_REACH and trial.target >= 0:
-            at = (trial.robot, trial.task, trial.target)
-            distances = [x for x in (trial.distance, trial.budget_distance) if not math.isnan(x)]
-            least[at] = min([least.get(at, math.inf), *distances])
+            target_key = (trial.robot, trial.task, trial.target)
+            distances = [distance for distance in (trial.distance, trial.budget_distance) if not math.isnan(distance)]
+            least_distances[target_key] = min([least_distances.get(target_key, math.inf), *distances])
         if trial.kind == BRANCH and trial.branch >= 0:
-            known.setdefault((trial.robot, trial.task, trial.target), set()).add(trial.branch)
-    return tuple(_row(cell, cell_trials, least, known) for cell, cell_trials in cells.items())
+            known_branches.setdefault((trial.robot, trial.task, trial.target), set()).add(trial.branch)
+    return tuple(
+        _row(case_key, case_trials, least_distances, known_branches) for case_key, case_trials in trials_by_case.items()
+    )
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
     """Return the percentile of values by the nearest-rank method; None without values.
 
-    It is the smallest value that at least `share` (0 to 1) of the values do not exceed.
+    The percentile is the smallest value that is not below a share `share` (0 to 1) of the values.
     """
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def _row(
-    cell: tuple[str, str, str],
+    case_key: tuple[str, str, str],
     trials: Sequence[Trial],
-    least: dict[tuple[str, str, int], float],
-    known: dict[tuple[str, str, int], set[int]],
+    least_distances: dict[tuple[str, str, int], float],
+    known_branches: dict[tuple[str, str, int], set[int]],
 ) -> ComparisonRow:
-    robot, task, solver = cell
+    """Summarise the records of a solver on a task of a robot.
+
+    Args:
+        case_key: robot, task and solver.
+        least_distances: smallest known distance by robot, task and target; m.
+        known_branches: branches that all solvers found, by robot, task and target.
+    """
+    robot, task, solver = case_key
     refused = next((trial.note for trial in trials if trial.kind == REFUSED), "")
-    tried = [trial for trial in trials if trial.kind in (ATTEMPT, TRACK)]
-    if refused or not tried:
-        return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "nothing was tried")
+    attempts = [trial for trial in trials if trial.kind in (ATTEMPT, TRACK)]
+    if refused or not attempts:
+        return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "no target was tried")
     optimality = None
-    idle = next((trial.seconds for trial in trials if trial.kind == CALL and not math.isnan(trial.seconds)), 0.0)
-    each = [max(0.0, trial.seconds - idle) / trial.iterations for trial in tried if trial.iterations]
+    idle_seconds = next(
+        (trial.seconds for trial in trials if trial.kind == CALL and not math.isnan(trial.seconds)), 0.0
+    )
+    seconds_per_iteration = [
+        max(0.0, trial.seconds - idle_seconds) / trial.iterations for trial in attempts if trial.iterations
+    ]
     if task == OUT_OF_REACH:
-        ratios = [trial.distance / least[robot, task, trial.target] for trial in tried]
-        in_budget = [trial.budget_distance / least[robot, task, trial.target] for trial in tried]
-        reached, later = (
-            [ratio <= 1 + OPTIMALITY_MARGIN for ratio in ratio_list] for ratio_list in (ratios, in_budget)
+        distance_ratios = [trial.distance / least_distances[robot, task, trial.target] for trial in attempts]
+        budget_ratios = [trial.budget_distance / least_distances[robot, task, trial.target] for trial in attempts]
+        are_reached, are_reached_in_budget = (
+            [ratio <= 1 + OPTIMALITY_MARGIN for ratio in ratio_list] for ratio_list in (distance_ratios, budget_ratios)
         )
-        optimality, seconds = float(np.median(ratios)), [trial.seconds for trial in tried]
+        optimality, seconds = float(np.median(distance_ratios)), [trial.seconds for trial in attempts]
     else:
-        reached, later = [trial.verified for trial in tried], [trial.in_budget for trial in tried]
-        seconds = [trial.budget_seconds if trial.in_budget else math.inf for trial in tried]
-    n, first, all_in_all = len(tried), sum(reached), sum(later)
+        are_reached, are_reached_in_budget = (
+            [trial.verified for trial in attempts],
+            [trial.in_budget for trial in attempts],
+        )
+        seconds = [trial.budget_seconds if trial.in_budget else math.inf for trial in attempts]
+    attempt_count, first_attempt_count, within_budget_count = (
+        len(attempts),
+        sum(are_reached),
+        sum(are_reached_in_budget),
+    )
     branch_trials = [trial for trial in trials if trial.kind == BRANCH]
     targets = {trial.target for trial in branch_trials}
     branches = {(trial.target, trial.branch) for trial in branch_trials if trial.branch >= 0}
-    gaps = [trial.gap for trial in tried if trial.claimed]
+    gaps = [trial.gap for trial in attempts if trial.claimed]
     return ComparisonRow(
         robot=robot,
         task=task,
         solver=solver,
-        trials=n,
-        first_attempt=first,
-        first_attempt_interval=wilson_interval(first, n),
-        within_budget=all_in_all,
-        within_budget_interval=wilson_interval(all_in_all, n),
-        iterations=_median([trial.iterations for trial, yes in zip(tried, reached, strict=True) if yes]),
-        call_seconds=idle or None,
-        iteration_seconds=_median(each),
+        trials=attempt_count,
+        first_attempt=first_attempt_count,
+        first_attempt_interval=wilson_interval(first_attempt_count, attempt_count),
+        within_budget=within_budget_count,
+        within_budget_interval=wilson_interval(within_budget_count, attempt_count),
+        iterations=_median(
+            [trial.iterations for trial, is_reached in zip(attempts, are_reached, strict=True) if is_reached]
+        ),
+        call_seconds=idle_seconds or None,
+        iteration_seconds=_median(seconds_per_iteration),
         median_seconds=nearest_rank(seconds, 0.5),
         p99_seconds=nearest_rank(seconds, 0.99),
-        position=_median([trial.position for trial in tried]),
-        rotation=_median([trial.rotation for trial in tried if not math.isnan(trial.rotation)]),
-        false_claims=sum(trial.claimed and not trial.verified for trial in tried),
-        violations=sum(trial.violation > LIMIT_ROUNDING for trial in tried),
-        worst_violation=max(trial.violation for trial in tried),
+        position=_median([trial.position for trial in attempts]),
+        rotation=_median([trial.rotation for trial in attempts if not math.isnan(trial.rotation)]),
+        false_claims=sum(trial.claimed and not trial.verified for trial in attempts),
+        violations=sum(trial.violation > LIMIT_ROUNDING for trial in attempts),
+        worst_violation=max(trial.violation for trial in attempts),
         worst_gap=max(gaps, default=None),
-        jumps=sum(trial.jumped for trial in tried) if tried[0].kind == TRACK else None,
+        jumps=sum(trial.jumped for trial in attempts) if attempts[0].kind == TRACK else None,
         optimality=optimality,
         branches=len(branches) if branch_trials else None,
-        branches_known=sum(len(known.get((robot, task, target), ())) for target in targets) if branch_trials else None,
+        branches_known=sum(len(known_branches.get((robot, task, target), ())) for target in targets)
+        if branch_trials
+        else None,
     )
 
 
 def _median(values: Sequence[float]) -> float | None:
+    """Return the median; None without values."""
     return float(np.median(values)) if values else None
 
 
 TABLE_COLUMNS: dict[str, str] = {
     "solver": "",
-    "n": "targets, or points of paths, that were tried",
+    "n": "number of targets, or of points of paths, that were tried",
     "one attempt": "verified successes after one attempt, with a 95 % confidence interval (Wilson)",
-    "in budget": "the same with restarts until the time budget is used up",
+    "in budget": "verified successes with restarts within the time budget, with the same interval",
     "iterations": "median over successful attempts",
-    "us/iteration": "what attempts took beyond an idle call, over their iterations; median",
-    "us/call": "of a call that finds nothing to do: what Python takes around the iterations",
-    "median": "processor time to a verified answer; more than half missed: never. Out of reach: of one attempt",
-    "p99": "the same for 99 of 100; of fewer than 100 targets it is the slowest",
-    "error (m)": "true position error after one attempt, median over all targets",
-    "error (rad)": "true rotation error, likewise",
-    "off limits": "answers outside the joint limits",
-    "false": "answers that the solver called a success and the check did not",
-    "jumps": "steps along paths more than 5 times as long as any of the path's own",
-    "optimality": "out of reach: distance over the least one known, median; inf where limits or loops are not held",
-    "branches": "different answers found from many starts, of those that all solvers together found",
+    "us/iteration": "time of an attempt minus the time of an idle call, per iteration; median",
+    "us/call": "time of an idle call, whose target is already met: the overhead of Python around the iterations",
+    "median": "median processor time to a verified solution; never: more than half failed. Out of reach: of an attempt",
+    "p99": "99th percentile of this time; the slowest if there are fewer than 100 targets",
+    "error (m)": "verified position error after one attempt, median over all targets",
+    "error (rad)": "verified rotation error after one attempt, median over all targets",
+    "off limits": "solutions outside the joint limits",
+    "false": "solutions that the solver reported as a success and the verification did not confirm",
+    "jumps": "steps along paths that are more than 5 times the largest reference step of the path",
+    "optimality": "out of reach: distance relative to the smallest known, median; inf: limits or loops are violated",
+    "branches": "different solutions found from many starts, of those that all solvers together found",
 }
-"""Columns of the table with their explanation."""
+"""Columns of the table with their explanations."""
 
 
 def row_cells(row: ComparisonRow) -> list[str]:
@@ -237,17 +267,17 @@ def row_cells(row: ComparisonRow) -> list[str]:
         str(row.trials),
         format_share(row.first_attempt_share, row.first_attempt_interval),
         format_share(row.within_budget_share, row.within_budget_interval),
-        _number(row.iterations, "{:.0f}"),
-        _number(row.iteration_seconds, "{:.1f}", 1e6),
-        _number(row.call_seconds, "{:.0f}", 1e6),
+        _format_optional(row.iterations, "{:.0f}"),
+        _format_optional(row.iteration_seconds, "{:.1f}", 1e6),
+        _format_optional(row.call_seconds, "{:.0f}", 1e6),
         format_seconds(row.median_seconds),
         format_seconds(row.p99_seconds),
-        _number(row.position, "{:.1e}"),
-        _number(row.rotation, "{:.1e}"),
-        _count(row.violations),
-        _count(row.false_claims),
-        _count(row.jumps, blank_zero=False),
-        _number(row.optimality, "{:.4f}"),
+        _format_optional(row.position, "{:.1e}"),
+        _format_optional(row.rotation, "{:.1e}"),
+        _format_count(row.violations),
+        _format_count(row.false_claims),
+        _format_count(row.jumps, blank_zero=False),
+        _format_optional(row.optimality, "{:.4f}"),
         "" if not row.branches_known else f"{row.branches} of {row.branches_known}",
     ]
 
@@ -256,17 +286,26 @@ def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
     """Format rows as a text table for a terminal, with a block for each task of each robot."""
     lines: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
-        filled = [row_cells(row) for row in block]
-        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
+        cells_by_row = [row_cells(row) for row in block]
+        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in cells_by_row)]
         names = list(TABLE_COLUMNS)
-        width = [max(len(names[k]), *(len(cells[k]) for cells in filled)) for k in columns]
+        column_widths = [max(len(names[k]), *(len(cells[k]) for cells in cells_by_row)) for k in columns]
         lines += ["", f"{titles.get(robot, robot)}, {task.replace('_', ' ')}"]
-        lines.append("  ".join(_aligned(names[k], w, k) for k, w in zip(columns, width, strict=True)).rstrip())
-        for row, cells in zip(block, filled, strict=True):
+        lines.append(
+            "  ".join(
+                _align(names[k], column_width, k) for k, column_width in zip(columns, column_widths, strict=True)
+            ).rstrip()
+        )
+        for row, cells in zip(block, cells_by_row, strict=True):
             if row.refused:
-                lines.append(f"{row.solver:<{width[0]}}  {row.refused}")
+                lines.append(f"{row.solver:<{column_widths[0]}}  {row.refused}")
             else:
-                lines.append("  ".join(_aligned(cells[k], w, k) for k, w in zip(columns, width, strict=True)).rstrip())
+                lines.append(
+                    "  ".join(
+                        _align(cells[k], column_width, k)
+                        for k, column_width in zip(columns, column_widths, strict=True)
+                    ).rstrip()
+                )
     return "\n".join(lines[1:])
 
 
@@ -275,7 +314,7 @@ def success_matrix(
     titles: Mapping[str, str],
     value: Callable[[ComparisonRow], float] = lambda row: row.within_budget_share,
 ) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
-    """Return solvers, robots, and for each pair the mean of `value` over the tasks; None if all are refused."""
+    """Return solvers, robots, and for each pair the mean of `value` over the tasks; None if all tasks are refused."""
     solvers = list(dict.fromkeys(row.solver for row in rows))
     robots = list(dict.fromkeys(row.robot for row in rows))
     means: dict[tuple[str, str], float | None] = {}
@@ -283,7 +322,7 @@ def success_matrix(
         for robot in robots:
             robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
             tried = [value(row) for row in robot_rows if not row.refused]
-            # a refused task counts as zero, so that a solver gains nothing by refusing
+            # a refused task counts as zero; otherwise a solver would improve its mean by refusing
             means[solver, robot] = sum(tried) / len(robot_rows) if tried else None
     return solvers, robots, means
 
@@ -293,11 +332,18 @@ def overview_text(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> s
     solvers, robots, means = success_matrix(rows, titles)
     if not solvers:
         return ""
-    widths, first = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
-    lines = [" " * first + "  " + "  ".join(f"{robot:>{w}}" for robot, w in zip(robots, widths, strict=True))]
+    widths, solver_width = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
+    lines = [
+        " " * solver_width
+        + "  "
+        + "  ".join(f"{robot:>{column_width}}" for robot, column_width in zip(robots, widths, strict=True))
+    ]
     for solver in solvers:
-        marks = [format_percent(means[solver, robot]) for robot in robots]
-        lines.append(f"{solver:<{first}}  " + "  ".join(f"{m:>{w}}" for m, w in zip(marks, widths, strict=True)))
+        percents = [format_percent(means[solver, robot]) for robot in robots]
+        lines.append(
+            f"{solver:<{solver_width}}  "
+            + "  ".join(f"{percent:>{column_width}}" for percent, column_width in zip(percents, widths, strict=True))
+        )
     return "\n".join(lines)
 
 
@@ -305,17 +351,19 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
     """Format rows in Markdown: a heading and a table for each task of each robot, with refusals below it."""
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
-        filled = [row_cells(row) for row in block if not row.refused]
-        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in filled)]
+        cells_by_row = [row_cells(row) for row in block if not row.refused]
+        columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in cells_by_row)]
         names = list(TABLE_COLUMNS)
         parts.append(f"{heading} {titles.get(robot, robot)}: {task.replace('_', ' ')}\n")
-        if filled:
-            parts.append(markdown_lines([names[k] for k in columns], [[cells[k] for k in columns] for cells in filled]))
+        if cells_by_row:
+            parts.append(
+                markdown_lines([names[k] for k in columns], [[cells[k] for k in columns] for cells in cells_by_row])
+            )
         refused: dict[str, list[str]] = {}
         for row in block:
             if row.refused:
                 refused.setdefault(row.refused, []).append(f"`{row.solver}`")
-        parts += [f"{', '.join(names)} {why}.\n" for why, names in refused.items()]
+        parts += [f"{', '.join(names)} {reason}.\n" for reason, names in refused.items()]
     return "\n".join(parts)
 
 
@@ -335,30 +383,34 @@ def markdown_by_task(rows: Sequence[ComparisonRow]) -> str:
     for solver in dict.fromkeys(row.solver for row in rows):
         lines.append([f"`{solver}`"])
         for task in tasks:
-            first, last = (
+            first_share, budget_share = (
                 mean_over_robots(rows, solver, task, share) for share in (first_attempt_share, within_budget_share)
             )
-            lines[-1].append("refuses" if first is None else f"{format_percent(first)} / {format_percent(last)}")
+            lines[-1].append(
+                "refuses" if first_share is None else f"{format_percent(first_share)} / {format_percent(budget_share)}"
+            )
     return markdown_lines(["solver", *(task.replace("_", " ") for task in tasks)], lines)
 
 
 def mean_over_robots(
     rows: Iterable[ComparisonRow], solver: str, task: str, value: Callable[[ComparisonRow], float]
 ) -> float | None:
-    """Return the mean of `value` over the robots that a solver does not refuse; None if it refuses all.
+    """Return the mean of `value` over the robots that a solver does not refuse; None if it refuses all robots.
 
-    Every robot has the same weight. A mean over targets would favour slow solvers, which get fewer targets where they
-    are slow.
+    Every robot has the same weight. A mean over targets would favour slow solvers, because they solve fewer targets of
+    the robots on which they are slow.
     """
     tried = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
     return sum(tried) / len(tried) if tried else None
 
 
 def first_attempt_share(row: ComparisonRow) -> float:
+    """Return the success rate after one attempt, 0 to 1."""
     return row.first_attempt_share
 
 
 def within_budget_share(row: ComparisonRow) -> float:
+    """Return the success rate within the time budget, 0 to 1."""
     return row.within_budget_share
 
 
@@ -383,6 +435,7 @@ def format_share(value: float, interval: tuple[float, float]) -> str:
 
 
 def format_percent(value: float | None) -> str:
+    """Format a share in percent without the sign; "refuses" for None."""
     return "refuses" if value is None else f"{100 * value:.0f}"
 
 
@@ -397,15 +450,18 @@ def format_seconds(seconds: float | None) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def _number(value: float | None, form: str, factor: float = 1.0) -> str:
-    return "" if value is None or math.isnan(value) else form.format(value * factor)
+def _format_optional(value: float | None, number_format: str, factor: float = 1.0) -> str:
+    """Format a value times a factor; empty for None and NaN."""
+    return "" if value is None or math.isnan(value) else number_format.format(value * factor)
 
 
-def _count(value: int | None, blank_zero: bool = True) -> str:
+def _format_count(value: int | None, blank_zero: bool = True) -> str:
+    """Format a count; empty for None, and for 0 if `blank_zero` is set."""
     return "" if value is None or (value == 0 and blank_zero) else str(value)
 
 
-def _aligned(text: str, width: int, column: int) -> str:
+def _align(text: str, width: int, column: int) -> str:
+    """Pad a text to a width: the first column is left-aligned, the others are right-aligned."""
     return f"{text:<{width}}" if column == 0 else f"{text:>{width}}"
 
 
@@ -435,17 +491,17 @@ class Comparison:
 
         Raises:
             FileMissing: the file cannot be read.
-            FormatError: the file does not hold records, or is damaged.
+            FormatError: the file does not contain records, or is damaged.
         """
         return cls(*read_records(path))
 
     def __repr__(self) -> str:
-        def count(what: str) -> str:
-            number = len({getattr(row, what) for row in self.rows})
-            return f"{number} {what}{'' if number == 1 else 's'}"
+        def count_text(noun: str) -> str:
+            number = len({getattr(row, noun) for row in self.rows})
+            return f"{number} {noun}{'' if number == 1 else 's'}"
 
-        what = f"{count('solver')}, {count('robot')}, {count('task')}; {len(self.trials)} records"
-        return f"<comparison of {what}{'' if self.is_complete else '; interrupted'}>"
+        counts = f"{count_text('solver')}, {count_text('robot')}, {count_text('task')}; {len(self.trials)} records"
+        return f"<comparison of {counts}{'' if self.is_complete else '; interrupted'}>"
 
     @cached_property
     def rows(self) -> tuple[ComparisonRow, ...]:
@@ -462,7 +518,11 @@ class Comparison:
         for row in self.rows:
             if (row.solver, row.robot, row.task) == (solver, robot, task):
                 return row
-        raise UnknownName("row", f"{solver}/{robot}/{task}", [f"{r.solver}/{r.robot}/{r.task}" for r in self.rows])
+        raise UnknownName(
+            "row",
+            f"{solver}/{robot}/{task}",
+            [f"{known_row.solver}/{known_row.robot}/{known_row.task}" for known_row in self.rows],
+        )
 
     def select(
         self,
@@ -488,14 +548,11 @@ class Comparison:
         robots: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
     ) -> str:
-        """Return the table as text, with a block for each task of each robot; the arguments are those of `select`."""
+        """Return the table as text, with a block for each task of each robot; the arguments are as for `select`."""
         return text_table(self.select(solvers, robots, tasks), self.titles)
 
     def overview(self) -> str:
-        """Return a text table of the success rates within the budget by solver and robot, in percent.
-
-        They are means over the tasks.
-        """
+        """Return a text table of the success rates within the budget by solver and robot: means over tasks, percent."""
         return overview_text(self.rows, self.titles)
 
     def markdown(self) -> str:
@@ -513,10 +570,10 @@ class Comparison:
         """
         from mechanik.comparison.comparison_report import report_html
 
-        target = Path(path)
-        beside = target.with_name(f"{target.name}.part")
+        final_path = Path(path)
+        temporary = final_path.with_name(f"{final_path.name}.part")
         try:
-            beside.write_text(report_html(self), encoding="utf-8")
-            beside.replace(target)
+            temporary.write_text(report_html(self), encoding="utf-8")
+            temporary.replace(final_path)
         except OSError as error:
             raise CannotSave(f"{path} cannot be written: {error.strerror}") from None
