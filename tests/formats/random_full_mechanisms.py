@@ -145,5 +145,5 @@ def bind(draw, joints):
         chosen = draw(st.lists(st.sampled_from(single), unique=True, min_size=1, max_size=3))
         factors = st.lists(RATIOS, max_size=3).map(lambda lower_factors: [*lower_factors, 1.5])
         mk.JointConstraint(
-            {term: draw(factors) for term in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"]))
+            {term: draw(factors) for term in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"constraint {k}"]))
         )

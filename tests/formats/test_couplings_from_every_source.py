@@ -137,22 +137,23 @@ def test_residual_of_a_point_is_its_distance_from_the_line_or_plane():
 
 # ---- gears, racks and joint constraints ----------------------------------------------------------------------
 
-LAW = {"left": [1.0, 0.3, -0.2], "slide": -2.0}
+TERM = '<term joint="left" factors="1"/>'
+TERMS = {"left": [1.0, 0.3, -0.2], "slide": -2.0}
 BESIDE = {
-    "gears": [{"follower": "right", "leader": "elbow", "teeth": [60, 20], "offset": 0.1}],
-    "laws": [{"name": "cam", "terms": LAW, "constant": 0.25}],
+    "gears": [{"mimic": "right", "leader": "elbow", "teeth": [60, 20], "offset": 0.1}],
+    "joint_constraints": [{"name": "cam", "terms": TERMS, "constant": 0.25}],
 }
 BLOCK = (
-    '<mechanik><gear follower="right" leader="elbow" teeth="60 20" inside="false" offset="0.1"/>'
-    '<law name="cam" constant="0.25"><term joint="left" factors="1 0.3 -0.2"/>'
-    '<term joint="slide" dof="Z" factors="-2"/></law></mechanik>'
+    '<mechanik><gear mimic="right" leader="elbow" teeth="60 20" inside="false" offset="0.1"/>'
+    '<joint_constraint name="cam" constant="0.25"><term joint="left" factors="1 0.3 -0.2"/>'
+    '<term joint="slide" dof="Z" factors="-2"/></joint_constraint></mechanik>'
 )
 
 
 def bound_by_the_builder():
     builder = two_branches()
     builder.gear("right", "elbow", teeth=(60, 20), offset=0.1)
-    builder.joint_constraint("cam", LAW, 0.25)
+    builder.joint_constraint("cam", TERMS, 0.25)
     return builder.build()
 
 
@@ -219,7 +220,7 @@ def test_joint_constraint_on_one_of_several_dofs_survives_a_urdf():
         evaluate_relation(m, joint_constraint_relations(m)["cam"], at)[0] for m, at in ((first, q), (again, there))
     )
     np.testing.assert_allclose(residual, expected, rtol=0, atol=1e-14)
-    assert not any("law" in text for text in urdf_losses(first))
+    assert not any("joint constraint" in text for text in urdf_losses(first))
 
 
 def test_swing_limits_of_closures_survive_a_urdf_and_those_of_tree_joints_are_reported_as_lost():
@@ -242,17 +243,20 @@ def test_swing_limits_of_closures_survive_a_urdf_and_those_of_tree_joints_are_re
 @pytest.mark.parametrize(
     ("beside", "says"),
     [
-        ({"gears": [{"follower": "right", "leader": "elbow"}]}, "gear 1: teeth is missing"),
-        ({"gears": [{"follower": "rihgt", "leader": "elbow", "teeth": [1, 2]}]}, "gear 1: .*Did you mean 'right'"),
-        ({"gears": [{"follower": "slide", "leader": "elbow", "teeth": [1, 2]}]}, "must be revolute"),
-        ({"gears": [{"follower": "right", "leader": "elbow", "teeth": [1, 2], "inside": 1}]}, "true or false"),
+        ({"gears": [{"mimic": "right", "leader": "elbow"}]}, "gear 1: teeth is missing"),
+        ({"gears": [{"mimic": "rihgt", "leader": "elbow", "teeth": [1, 2]}]}, "gear 1: .*Did you mean 'right'"),
+        ({"gears": [{"mimic": "slide", "leader": "elbow", "teeth": [1, 2]}]}, "must be revolute"),
+        ({"gears": [{"mimic": "right", "leader": "elbow", "teeth": [1, 2], "inside": 1}]}, "true or false"),
         ({"gears": ["right"]}, "gear 1 is 'right'; it must be an object with keys"),
         ({"gears": {}}, "gears must be a list, not dict"),
         ({"racks": [{"rack": "slide", "pinion": "elbow", "radius": 0.0}]}, "rack 1: .*it cannot move"),
-        ({"laws": [{"name": "cam", "terms": {"lefft": 1}}]}, "law 'cam': .*Did you mean 'left'"),
-        ({"laws": [{"name": "cam", "terms": {"left": 1}, "cnstant": 1}]}, "Did you mean 'constant'"),
-        ({"laws": [{"name": "cam", "terms": {"left": 1}}] * 2}, "two joint constraints are called 'cam'"),
-        ({"gear": []}, r"the keys closures, laws, gears, racks, not \['gear'\]"),
+        (
+            {"joint_constraints": [{"name": "cam", "terms": {"lefft": 1}}]},
+            "joint constraint 'cam': .*Did you mean 'left'",
+        ),
+        ({"joint_constraints": [{"name": "cam", "terms": {"left": 1}, "cnstant": 1}]}, "Did you mean 'constant'"),
+        ({"joint_constraints": [{"name": "cam", "terms": {"left": 1}}] * 2}, "two joint constraints are called 'cam'"),
+        ({"gear": []}, r"the keys closures, joint_constraints, gears, racks, not \['gear'\]"),
     ],
 )
 def test_error_in_a_sidecar_file_names_the_entry(beside, says):
@@ -263,14 +267,17 @@ def test_error_in_a_sidecar_file_names_the_entry(beside, says):
 @pytest.mark.parametrize(
     ("block", "says"),
     [
-        ('<law name="cam"><turm joint="left"/></law>', "line .*: <turm>.* is unknown in a law"),
-        ('<law name="cam"><term joint="left" factors="1 x"/></law>', "they must be numbers"),
-        ('<law name="cam"><term factors="1"/></law>', "joint"),
-        ('<law name="cam"><term joint="left" factors="1"/><term joint="left" factors="1"/></law>', "a second time"),
-        ('<law name="cam"></law>', "has no effect"),
-        ('<gear follower="right" leader="elbow" teeth="1"/>', "teeth"),
-        ('<gear follower="right" leader="elbow" teeth="1 2" inside="yes"/>', "true or false, not 'yes'"),
-        ("<cam/>", "which may contain <base>, <closure>, <values>, <gear>, <rack>, <law>"),
+        (
+            '<joint_constraint name="cam"><turm joint="left"/></joint_constraint>',
+            "line .*: <turm>.* is unknown in a joint constraint",
+        ),
+        ('<joint_constraint name="cam"><term joint="left" factors="1 x"/></joint_constraint>', "they must be numbers"),
+        ('<joint_constraint name="cam"><term factors="1"/></joint_constraint>', "joint"),
+        (f'<joint_constraint name="cam">{2 * TERM}</joint_constraint>', "a second time"),
+        ('<joint_constraint name="cam"></joint_constraint>', "has no effect"),
+        ('<gear mimic="right" leader="elbow" teeth="1"/>', "teeth"),
+        ('<gear mimic="right" leader="elbow" teeth="1 2" inside="yes"/>', "true or false, not 'yes'"),
+        ("<cam/>", "which may contain <base>, <closure>, <values>, <gear>, <rack>, <joint_constraint>"),
     ],
 )
 def test_error_in_a_urdf_block_names_the_line(block, says):

@@ -125,7 +125,7 @@ def test_spherical_joint_keeps_its_quaternion_and_full_turns():
 
 def test_spherical_joint_can_be_given_by_its_quaternion_alone():
     data = describe(_ball())
-    data["joints"][0] |= {"turn_wxyz": [0, 0, 0, 2]}
+    data["joints"][0] |= {"rotation_wxyz": [0, 0, 0, 2]}
     del data["joints"][0]["values"]
     assert read_json(data).joint("ball").rotation_wxyz.tolist() == [0, 0, 0, 1]
 
@@ -283,10 +283,22 @@ STRUCTURAL = [
     (("goals", 0, "at", "xyz"), [0, 0, 0], r"goals\[0\]\.at\.xyz: unknown key 'xyz'"),
     (("couplings", 0, "ratio"), "1", r"couplings\[0\]\.ratio: expected a number"),
     (("couplings", 0, "leader"), None, r"couplings\[0\]\.leader: expected a string, got null"),
-    (("laws", 0, "constant"), "none", r"laws\[0\]\.constant: expected a number"),
-    (("laws", 0, "terms"), {"shoulder": 1}, r"laws\[0\]\.terms: expected a list of terms, got an object"),
-    (("laws", 0, "terms", 0, "factors"), 1, r"laws\[0\]\.terms\[0\]\.factors: expected a list of numbers"),
-    (("laws", 0, "terms", 0, "dof"), "Q", r"laws\[0\]\.terms\[0\]: .*not a degree of freedom"),
+    (("joint_constraints", 0, "constant"), "none", r"joint_constraints\[0\]\.constant: expected a number"),
+    (
+        ("joint_constraints", 0, "terms"),
+        {"shoulder": 1},
+        r"joint_constraints\[0\]\.terms: expected a list of terms, got an object",
+    ),
+    (
+        ("joint_constraints", 0, "terms", 0, "factors"),
+        1,
+        r"joint_constraints\[0\]\.terms\[0\]\.factors: expected a list of numbers",
+    ),
+    (
+        ("joint_constraints", 0, "terms", 0, "dof"),
+        "Q",
+        r"joint_constraints\[0\]\.terms\[0\]: .*not a degree of freedom",
+    ),
     (("joints", 1, "cone"), {"angle": 0}, r"joints\[1\]\.cone: "),
     (("joints", 1, "cone"), 0.5, r"joints\[1\]\.cone: expected an object, got 0.5"),
     (("joints", 1, "cone"), {"angle": 1, "axis": "z"}, r"joints\[1\]\.cone\.axis: unknown key 'axis'"),
@@ -325,21 +337,37 @@ MEANING = [
         r"joints\[1\]\.targets\[0\]: a mimic joint cannot have a target; give its leader 'shoulder' the target",
     ),
     (("joints", 1, "wxyz"), [0, 0, 0, 0], r"joints\[1\]\.wxyz: expected a quaternion w, x, y, z that is not zero"),
-    (("joints", 1, "turn_wxyz"), [1, 0, 0, 0], r"joints\[1\]\.turn_wxyz: only a joint with three unlimited rotations"),
+    (
+        ("joints", 1, "rotation_wxyz"),
+        [1, 0, 0, 0],
+        r"joints\[1\]\.rotation_wxyz: only a joint with three unlimited rotations",
+    ),
     (("joints", 1, "dof"), ["EZ", "X"], r"joints\[1\]\.dof: dof X is after EZ"),
     (("joints", 1, "position"), [float("nan"), 0, 0], r"joints\[1\]\.position\[0\]: expected a finite number"),
     (("joints", 1, "position"), [10**400, 0, 0], r"joints\[1\]\.position\[0\]: expected a finite number"),
     (("couplings", 0, "leader"), "elbow", r"couplings\[0\]: .*would be its own leader"),
     (("couplings", 0, "leader_dof"), "X", r"couplings\[0\]: <joint 'shoulder'> has no dof X"),
     (("couplings", 0, "leader"), "wrist", r"couplings\[0\]: "),
-    (("couplings", 0, "follower"), "nobody", r"couplings\[0\]\.follower: no joint is called 'nobody'"),
-    (("laws", 0, "terms", 0, "joint"), "shuolder", r"laws\[0\]\.terms\[0\]\.joint: no joint .*'shoulder'"),
-    (("laws", 0, "terms", 0, "dof"), "X", r"laws\[0\]\.terms\[0\]: <joint 'shoulder'> has no dof X"),
-    (("laws", 0, "terms", 0, "factors"), [0.0], r"laws\[0\]: <joint constraint 'stop'> has no effect"),
+    (("couplings", 0, "mimic"), "nobody", r"couplings\[0\]\.mimic: no joint is called 'nobody'"),
     (
-        ("laws", 0, "terms"),
+        ("joint_constraints", 0, "terms", 0, "joint"),
+        "shuolder",
+        r"joint_constraints\[0\]\.terms\[0\]\.joint: no joint .*'shoulder'",
+    ),
+    (
+        ("joint_constraints", 0, "terms", 0, "dof"),
+        "X",
+        r"joint_constraints\[0\]\.terms\[0\]: <joint 'shoulder'> has no dof X",
+    ),
+    (
+        ("joint_constraints", 0, "terms", 0, "factors"),
+        [0.0],
+        r"joint_constraints\[0\]: <joint constraint 'stop'> has no effect",
+    ),
+    (
+        ("joint_constraints", 0, "terms"),
         [{"joint": "shoulder", "factors": [1]}] * 2,
-        r"laws\[0\]\.terms\[1\]: another term also has EZ of 'shoulder'",
+        r"joint_constraints\[0\]\.terms\[1\]: another term also has EZ of 'shoulder'",
     ),
     (("joints", 1, "cone"), {"angle": 1}, r"joints\[1\]\.cone: .*use set_limits"),
     (("closures",), [{"joint": "elbow", "link": "base"}], r"closures\[0\]: .*has the child <link 'fore'>"),

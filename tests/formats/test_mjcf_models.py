@@ -1,6 +1,6 @@
 """Models with the features of well-known robots, read from MJCF; MuJoCo itself says where everything is.
 
-Each has loops or couplings. Our closures and laws must be MuJoCo's equalities, neither more nor less.
+Each has loops or couplings. Our closures and joint constraints must be MuJoCo's equalities, neither more nor less.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def equality_error(raw, qpos) -> float:
 
 def worst_gap(mechanism) -> float:
     gaps = [closure.gap() for closure in mechanism.closures.values()]
-    laws = [abs(law.error()) for law in mechanism.joint_constraints.values()]
-    return max([max(gap.distance, gap.angle) for gap in gaps] + laws, default=0.0)
+    violations = [abs(constraint.error()) for constraint in mechanism.joint_constraints.values()]
+    return max([max(gap.distance, gap.angle) for gap in gaps] + violations, default=0.0)
 
 
 def frames_of(raw, data, mechanism):
@@ -133,7 +133,7 @@ def test_constraint_violations_equal_those_of_mujoco(name):
         rows = data.efc_pos[: data.nefc][data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
         ids = data.efc_id[: data.nefc][data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
         ours = [closure.gap().distance for closure in mechanism.closures.values()]
-        ours += [abs(law.error()) for law in mechanism.joint_constraints.values()]
+        ours += [abs(constraint.error()) for constraint in mechanism.joint_constraints.values()]
         theirs = []
         for equality in range(raw.neq):
             kind = int(raw.eq_type[equality])

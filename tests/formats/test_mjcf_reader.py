@@ -169,12 +169,12 @@ def test_linear_joint_equality_becomes_a_coupling_and_removes_a_dof():
 
 def test_polynomial_joint_equality_becomes_a_joint_constraint():
     read = equal('joint1="j" joint2="k" polycoef="0.1 -2 0 0.5 0"')
-    law = read.joint_constraints["e"]
+    constraint = read.joint_constraints["e"]
     assert read.nq == 2
     read.q = from_qpos(read, [0.1 - 2 * 0.3 + 0.5 * 0.3**3, 0.3])
-    assert law.error() == pytest.approx(0.0, abs=1e-15)
+    assert constraint.error() == pytest.approx(0.0, abs=1e-15)
     read.q = from_qpos(read, [1.0, 0.0])
-    assert law.error() == pytest.approx(0.9)
+    assert constraint.error() == pytest.approx(0.9)
 
 
 def test_equality_of_a_single_joint_fixes_its_value():

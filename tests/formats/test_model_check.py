@@ -144,14 +144,14 @@ def test_gap_of_rounding_size_is_printed_as_zero():
 
 def test_violated_joint_constraint_is_an_error_and_a_redundant_one_a_note():
     builder = arm()
-    law = builder.joint_constraint("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
+    constraint = builder.joint_constraint("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
     mechanism = builder.build()
     (finding,) = check(mechanism)
     assert (finding.severity, finding.code, finding.where) == ("error", "violated-constraint", "joint constraint 'cam'")
     assert "an error of -0.3" in finding.message
     mechanism.joint("shoulder").set_values(0.3)
     assert check(mechanism) == []
-    law.undo()
+    constraint.undo()
     builder.couple("elbow", "shoulder", 0.5)
     builder.joint_constraint("same", {"elbow": 2.0, "shoulder": -1.0})
     assert codes(mechanism) == ["redundant-constraint"]

@@ -127,17 +127,17 @@ def test_json_distinguishes_an_empty_list_of_pairs_from_none() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ('[{"links": ["base", "uper"]}]', r"unchecked\[0\].links\[1\].*uper"),
+        ('[{"links": ["base", "uper"]}]', r"allowed_collisions\[0\].links\[1\].*uper"),
         ('[{"links": ["base"]}]', "list of 2"),
         ('[{"links": ["base", "base"]}]', "with itself"),
         ('[{"reason": "adjacent"}]', "'links' is missing"),
-        ('{"base": "upper"}', "unchecked: expected a list"),
+        ('{"base": "upper"}', "allowed_collisions: expected a list"),
     ],
 )
 def test_invalid_pairs_in_json_raise_an_error_that_names_the_json_path(pairs: str, message: str) -> None:
     text = mk.formats.write_json(arm())
     with pytest.raises(mk.errors.FormatError, match=message):
-        mk.load(text.rstrip()[:-1] + f', "unchecked": {pairs}}}')
+        mk.load(text.rstrip()[:-1] + f', "allowed_collisions": {pairs}}}')
 
 
 def installed(ending: str) -> list[Path]:

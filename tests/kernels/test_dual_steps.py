@@ -52,13 +52,13 @@ def with_primal_form(solver):
 
 def first_step(solver, q, **options):
     """The first damped step from q over the columns, (c,)."""
-    solver.solve(q0=q, max_iterations=1, kick=0.0, **options)
+    solver.solve(q0=q, max_iterations=1, perturbation=0.0, **options)
     return tables(solver)["step"].copy()
 
 
 def residual_and_jacobian(solver, q):
     """The kernel's weighted residual and its Jacobian over the columns at q."""
-    solver.solve(q0=q, max_iterations=0, kick=0.0)
+    solver.solve(q0=q, max_iterations=0, perturbation=0.0)
     all_tables, sizes = tables(solver), solver._problem.subproblems[0].packed.sizes
     buffer = int(all_tables["state"][CURRENT_BUFFER])
     E = all_tables["residual"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
@@ -180,7 +180,7 @@ def test_rest_pose_below_a_goal_equals_numpy_least_squares(slides):
     null = np.linalg.svd(hard)[2][3:].T
     s = null @ least_squares(E[3:], soft @ null, 1e-2)
     scale = tables(solver)["scale"]
-    q_solution = solver.solve(q0=q, max_iterations=1, kick=0.0).q
+    q_solution = solver.solve(q0=q, max_iterations=1, perturbation=0.0).q
     np.testing.assert_allclose(q_solution, q + scale * s, rtol=0, atol=1e-9)
 
 
@@ -190,10 +190,10 @@ def test_rest_pose_below_a_goal_equals_the_primal_form(joints, limits):
     arm, q = snake(joints, limits)
     rest = np.clip(q + 0.3 * np.sin(5.0 * np.arange(joints)), *limits)
     solver = mk.Solver(arm, mk.PoseGoal(TOOL, arm.pose(TOOL, q)), rest=rest)
-    dual = solver.solve(q0=q, max_iterations=1, kick=0.0)
+    dual = solver.solve(q0=q, max_iterations=1, perturbation=0.0)
     assert dual.success
     assert np.linalg.norm(dual.q - rest) < np.linalg.norm(q - rest)
-    primal = with_primal_form(solver).solve(q0=q, max_iterations=1, kick=0.0)
+    primal = with_primal_form(solver).solve(q0=q, max_iterations=1, perturbation=0.0)
     np.testing.assert_allclose(dual.q, primal.q, rtol=0, atol=1e-9)
 
 
@@ -213,7 +213,9 @@ def chain_matrix(solver):
 def test_second_derivatives_of_a_chain_equal_finite_differences(joints, kind):
     arm, q = snake(joints, None)
     X = make_pose(rotation.about_x(2.0) @ rotation.about_z(1.0), np.array([0.7, 0.8, 0.9]))
-    solver = mk.Solver(arm, mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), kick=0.0)
+    solver = mk.Solver(
+        arm, mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), perturbation=0.0
+    )
     solution = solver.solve(q0=q)
     assert solution.status is mk.Status.CLOSEST
     hessian, h = chain_matrix(solver), 1e-5
@@ -237,7 +239,7 @@ def test_chain_step_solves_the_dense_system(kind, limited_joints):
     limits = {f"joint{k + 1}": (q[k] - 0.01, q[k] + 0.01) for k in limited}
     X = make_pose(rotation.about_x(0.5), np.array([0.7, 0.8, 0.9]))
     goal = mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
-    solver, compared = mk.Solver(arm, goal, kick=0.0, limits=limits), 0
+    solver, compared = mk.Solver(arm, goal, perturbation=0.0, limits=limits), 0
     for iterations in range(6, 24):
         solver.solve(q0=q, max_iterations=iterations)
         all_tables = tables(solver)

@@ -39,7 +39,7 @@ def pair():
 
 
 def random_joint_constraint(seed):
-    """A mechanism of all kinds of joints, some of them coupled, and a law of some of its freedoms."""
+    """A mechanism of all kinds of joints, some of these coupled, and a joint constraint of some of its dofs."""
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, 14)
     single = [
@@ -177,9 +177,9 @@ def test_adding_and_undoing_a_joint_constraint_changes_the_revision():
     mechanism = pair().build()
     before = mechanism.revision
     constraint = mk.JointConstraint({mechanism.joint("left"): 1.0})
-    with_law = mechanism.revision
+    with_constraint = mechanism.revision
     constraint.undo()
-    assert len({before, with_law, mechanism.revision}) == 3
+    assert len({before, with_constraint, mechanism.revision}) == 3
     assert not mechanism.joint_constraints
     with pytest.raises(CouplingError, match="already undone"):
         constraint.undo()

@@ -114,9 +114,9 @@ def problems(
             X = mechanism.pose(link, q) if base is None else inverse(mechanism.pose(base, q)) @ mechanism.pose(link, q)
         if number % every == 0:
             template = draw(kind, link, base, X, rng)
-            # one start, and up to four kicks out of local minima; with the default, one small kick, goals on planes
+            # one start and up to four large perturbations; with the default, one small perturbation, goals on planes
             # are met in 975 and 998 of 1,000, and by Klampt in 981 and 1,000
-            once = mk.Solver(mechanism, template, max_iterations=ITERATIONS, kick=1.0, kicks=4)
+            once = mk.Solver(mechanism, template, max_iterations=ITERATIONS, perturbation=1.0, max_perturbations=4)
             often = mk.Solver(mechanism, template, max_iterations=ITERATIONS, restarts=RESTARTS)
         objective = template.match_destination(X)
         yield objective, bare_target(objective), q0, once, often

@@ -46,7 +46,7 @@ class RelationList(mk.Objective):
 
 def kernel_residuals(solver, q):
     """The accepted q, and for each relation its unweighted residual (m,) and Jacobian (m, nv)."""
-    solution = solver.solve(q0=q, max_iterations=0, kick=0.0)
+    solution = solver.solve(q0=q, max_iterations=0, perturbation=0.0)
     residuals, nv = {}, solver.mechanism.nv
     for subproblem in solver._problem.subproblems:
         packed, tables = subproblem.packed, subproblem.packed.tables

@@ -83,7 +83,7 @@ def test_step_is_the_first_iteration_of_solve(name):
     ik = solver_of(name)
     X, q0 = reachable(2)
     seen: list[mk.Iterate] = []
-    options = {"kick": 0.0} if name == "lm" else {}
+    options = {"perturbation": 0.0} if name == "lm" else {}
     ik.solve(
         target_of(ik, X), q0, callback=lambda iterate: seen.append(iterate), rng=np.random.default_rng(3), **options
     )

@@ -158,7 +158,7 @@ def test_the_iteration_limit_is_never_exceeded():
 
 
 def test_the_history_falls_and_ends_with_the_last_error():
-    solver = mk.Solver(arm(), FAR, kick=0.0)  # a perturbation raises the error before it is undone
+    solver = mk.Solver(arm(), FAR, perturbation=0.0)  # a perturbation raises the error before it is undone
     solution = solver.solve(q0=BENT, history=True)
     assert len(solution.history) >= 3
     assert np.all(np.diff(solution.history) <= 1e-12 * solution.history[:-1])
@@ -329,7 +329,13 @@ def test_a_loop_without_goals_is_a_subproblem_of_its_own():
 
 def test_options_can_be_given_to_the_solver_or_to_the_call():
     mechanism, goal, q0 = arm(), FAR, BENT
-    for options in ({"max_iterations": 2}, {"svd": True}, {"damping": 0.1}, {"kick": 0.0}, {"smallest_step": 1e-3}):
+    for options in (
+        {"max_iterations": 2},
+        {"svd": True},
+        {"damping": 0.1},
+        {"perturbation": 0.0},
+        {"smallest_step": 1e-3},
+    ):
         by_solver = mk.Solver(mechanism, goal, **options).solve(q0=q0)
         by_call = mk.Solver(mechanism, goal).solve(q0=q0, **options)
         np.testing.assert_array_equal(by_solver.q, by_call.q)

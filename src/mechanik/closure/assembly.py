@@ -68,9 +68,9 @@ class Assembly:
             branch.
         success: whether the loops are closed to 1e-9 and the driven joints are within 2e-8 of their values (m, rad).
             Near a dead point rounding errors do not allow a smaller tolerance.
-        status: CONVERGED; CLOSEST if the driven joints cannot reach their values; OPEN if the loops cannot be closed (q
-            has the smallest gap that was found); STALLED if the branch was lost; TIMEOUT if the path is too long (pass
-            this assembly as `q0` to continue).
+        status: CONVERGED; CLOSEST if the driven joints cannot reach their values; NOT_CLOSED if the loops cannot be
+            closed (q has the smallest gap that was found); STALLED if the branch was lost; TIMEOUT if the path is too
+            long (pass this assembly as `q0` to continue).
         message: the reason, as a sentence.
         input_errors: distance of each driven joint from its value by name, m or rad, full rotations included.
         singularities: singular configurations on the path, in order.
@@ -241,7 +241,7 @@ def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     loops, inputs = problem.loops, problem.inputs
     text = "the loops could not be closed, or the joint constraints not satisfied"
     errors, zero_heading = inputs.errors(q, 0.0), np.zeros(loops.n)
-    assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.OPEN, text, errors, (), zero_heading)
+    assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.NOT_CLOSED, text, errors, (), zero_heading)
     violations: list[str] = []
     for name, error in assembly.closure_errors.items():
         gaps = [

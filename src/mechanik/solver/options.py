@@ -186,7 +186,7 @@ def write_options(
     )
     table[GRADIENT_TOLERANCE], table[PERTURBATION_SIZE], table[MAX_ITERATIONS_IN_STAGE] = (
         options.smallest_gradient,
-        method.kick,
+        method.perturbation,
         ATTEMPT_ITERATIONS,
     )
     table[ITERATIONS_PER_CALL] = np.inf
@@ -194,7 +194,7 @@ def write_options(
     table[STEP_TOLERANCE] = options.smallest_step
     table[MAX_ERROR] = method.largest_error / size * options.position_weight
     table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
-    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.kicks
+    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.max_perturbations
 
 
 DofNames = Iterable[str | Joint]

@@ -44,7 +44,7 @@ class Status(Enum):
     CLOSEST = "not reached: this is a local minimum of the error"
     STALLED = "not reached: progress ended before a minimum of the error was found"
     TIMEOUT = "not reached: the limit of iterations or of time ended the search"
-    OPEN = "not reached: a loop is not closed, or a joint constraint does not hold"
+    NOT_CLOSED = "not reached: a loop is not closed, or a joint constraint does not hold"
     STOPPED = "the caller stopped the search"
     DIVERGED = "the error is not a finite number"
     BAD_TARGET = "the target of this row is not finite or not valid"
@@ -57,7 +57,7 @@ class Status(Enum):
 
 
 STATUS_BY_CODE = (
-    Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT, Status.STOPPED,
+    Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.NOT_CLOSED, Status.TIMEOUT, Status.STOPPED,
     Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START, Status.IN_COLLISION,
 )  # fmt: skip
 """Status by the kernel's status code, ordered from best to worst. The second TIMEOUT is a stage that was not started
@@ -282,7 +282,7 @@ class Solution:
             NotSolved: if it is not; the message says why, and the exception carries the solution.
         """
         if not self.success:
-            may_retry = self.attempts <= 1 and self.status in (Status.CLOSEST, Status.STALLED, Status.OPEN)
+            may_retry = self.attempts <= 1 and self.status in (Status.CLOSEST, Status.STALLED, Status.NOT_CLOSED)
             hint = "; another start may reach it (try restarts=20)" if may_retry else ""
             raise NotSolved(f"not solved ({self.status.name}): {self.message}{hint}", self)
         return self

@@ -321,7 +321,7 @@ class Solver(GeneralPath):
         check_option_names(options, option_names(type(self.method)))
         step_options = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
-            step_options["kick"] = 0.0
+            step_options["perturbation"] = 0.0
         with self._exclusive():
             solution = self._solve(targets, q0, None, None, rng, None, False, None, step_options, is_step=True)
             start = self.mechanism.q if q0 is None else np.asarray(q0, float)

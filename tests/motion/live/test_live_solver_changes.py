@@ -56,7 +56,7 @@ def test_limits_apply_from_the_next_state():
 @pytest.mark.parametrize("method", ["dls", "ccd", "lbfgsb", "jacobian_transpose"])
 def test_new_method_continues_with_the_same_targets(method: str):
     arm = chain()
-    with LiveSolver(arm, position_goal(), kick=0.0, smallest_gradient=1e-9) as live:
+    with LiveSolver(arm, position_goal(), perturbation=0.0, smallest_gradient=1e-9) as live:
         live.solve((0.4, 0.0, 0.5)).result(TIMEOUT)
         live.set(solver=method)  # options of the old method are dropped, common options stay
         q = live.solve().result(TIMEOUT).q

@@ -60,7 +60,7 @@ def test_the_iterates_are_those_of_the_textbook(name):
         goals = [
             mk.PoseGoal(end, x) if trial % 2 else mk.PositionGoal(end, x[:3, 3]) for end, x in zip(ends, X, strict=True)
         ]
-        solver = mk.Solver(arm, goals, limits=nowhere, kick=0.0)
+        solver = mk.Solver(arm, goals, limits=nowhere, perturbation=0.0)
         seen: list[np.ndarray] = []
         solver.solve(q0=q0, callback=lambda iterate, seen=seen: seen.append(iterate.q))
         reference, compared = plain_iterates(NumpyProblem(solver, goals), q0), 0

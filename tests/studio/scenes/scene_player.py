@@ -77,7 +77,7 @@ class ScenePlayer:
             assert np.isfinite(state.links).all()
             assert np.isfinite(state.values).all()
             status = STATUSES[int(state.header.status)]
-            assert status not in ("DIVERGED", "OPEN", "PROBLEM"), status
+            assert status not in ("DIVERGED", "NOT_CLOSED", "PROBLEM"), status
             # loops are shut at every moment, and to rounding where the goals are met
             assert np.all(state.closures < (1e-8 if status == "CONVERGED" else 1e-6))
 

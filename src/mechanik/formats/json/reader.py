@@ -168,10 +168,10 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
 
     The values are written directly, since the setters recompute the quaternion and can change its last bit.
     """
-    wxyz = record.get_optional("turn_wxyz", read_quaternion)
+    wxyz = record.get_optional("rotation_wxyz", read_quaternion)
     if wxyz is not None and not joint.has_quaternion:
         raise JsonPathError(
-            f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations may have turn_wxyz"
+            f"{record['rotation_wxyz'].path}: only a joint with three unlimited rotations may have rotation_wxyz"
         )
     if record.has("values"):
         values = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
@@ -188,7 +188,9 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
         if not record.has("values"):
             joint.rotation_wxyz = wxyz
         elif quaternion.angle_between(wxyz, wxyz_of_angles) > AGREEMENT_TOLERANCE:
-            raise JsonPathError(f"{record['turn_wxyz'].path}: turn_wxyz and values describe different rotations")
+            raise JsonPathError(
+                f"{record['rotation_wxyz'].path}: rotation_wxyz and values describe different rotations"
+            )
         joint._rotation_wxyz = wxyz
     joint._invalidate()
 
@@ -278,15 +280,15 @@ SECTIONS = (
     "closures",
     "goals",
     "couplings",
-    "laws",
+    "joint_constraints",
     "configurations",
-    "unchecked",
+    "allowed_collisions",
     "extras",
 )
 """Keys of a mechanism besides "mechanik" and "name"."""
 POSE_KEYS = ("in_frame", "position", "wxyz")
 LINK_KEYS = (*POSE_KEYS, "visuals", "collisions", "inertial")
-STATE_KEYS = ("lower", "upper", "values", "turn_wxyz", "targets", "rest_pose", "track_turns", "cone")
+STATE_KEYS = ("lower", "upper", "values", "rotation_wxyz", "targets", "rest_pose", "track_turns", "cone")
 JOINT_KEYS = (*POSE_KEYS, "parent", "child", "dof", "axes_wxyz", *STATE_KEYS)
 GOAL_KEYS = (*POSE_KEYS, "on", "dof", "axes", "link", "at")
 
@@ -341,7 +343,7 @@ def _max_link_and_joint_count(data: object) -> int:
     """Return an upper bound of the number of links and joints: all list entries at the two top levels."""
     if not isinstance(data, Mapping):
         return 0
-    values = [value for key, value in cast("Mapping[object, object]", data).items() if key != "unchecked"]
+    values = [value for key, value in cast("Mapping[object, object]", data).items() if key != "allowed_collisions"]
     for record in list(values):
         if isinstance(record, Mapping):
             values += cast("Mapping[object, object]", record).values()
@@ -403,7 +405,7 @@ class _MechanismReader:
             self.set_goal_link(record)
         for value in document.list("couplings"):
             self.add_coupling(value)
-        for value in document.list("laws"):
+        for value in document.list("joint_constraints"):
             self.add_joint_constraint(value)
         self.set_states([record for _, record in joints])
         all_frames = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
@@ -418,8 +420,8 @@ class _MechanismReader:
             q = value.numbers(mechanism.nq)
             with value.error_context():
                 mechanism.configurations[name] = np.array(mechanism.space.check_q(q))
-        if document.has("unchecked") and document["unchecked"].data is not None:
-            self.read_allowed_collisions(document["unchecked"], mechanism)
+        if document.has("allowed_collisions") and document["allowed_collisions"].data is not None:
+            self.read_allowed_collisions(document["allowed_collisions"], mechanism)
         if document.has("extras"):
             document["extras"].fields()  # raises an error if the value is not an object
             mechanism.extras.update(document["extras"].plain())
@@ -470,8 +472,8 @@ class _MechanismReader:
             record.get("at", read_pose, None)  # validate the pose although it is not used
 
     def add_coupling(self, value: JsonValue) -> None:
-        record = value.object(("follower", "leader"), ("dof", "leader_dof", "ratio", "offset"))
-        mimic, leader = self.joint(record["follower"]), self.joint(record["leader"])
+        record = value.object(("mimic", "leader"), ("dof", "leader_dof", "ratio", "offset"))
+        mimic, leader = self.joint(record["mimic"]), self.joint(record["leader"])
         with value.error_context():
             mimic.mimic(
                 leader,

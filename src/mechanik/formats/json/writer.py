@@ -66,12 +66,12 @@ def describe(mechanism: Mechanism) -> JsonObject:
         "closures": [_describe_closure(mechanism, closure) for closure in mechanism.closures.values()],
         "goals": [_describe_goal(mechanism, goal) for goal in mechanism.goals.values()],
         "couplings": [_describe_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
-        "laws": [
+        "joint_constraints": [
             _describe_joint_constraint(mechanism, name, constraint)
             for name, constraint in mechanism.joint_constraints.items()
         ],
         "configurations": _describe_configurations(mechanism),
-        "unchecked": _describe_allowed_collisions(mechanism),
+        "allowed_collisions": _describe_allowed_collisions(mechanism),
         "extras": JsonValue(mechanism.extras, "extras").plain(),
     }
 
@@ -97,7 +97,7 @@ def write_json(mechanism: Mechanism) -> str:
     compact_description: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
     closing_joints = {record["joint"] for record in description["closures"]}
     is_empty = not (description["frames"] or description["joints"] or description["goals"])
-    for section in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
+    for section in ("frames", "links", "joints", "closures", "goals", "couplings", "joint_constraints"):
         if description[section] or (section == "links" and is_empty):
             compact_description[section] = [
                 _without_defaults(record, is_closing=record.get("name") in closing_joints)
@@ -106,8 +106,8 @@ def write_json(mechanism: Mechanism) -> str:
     for section in ("configurations", "extras"):
         if description[section]:
             compact_description[section] = description[section]
-    if description["unchecked"] is not None:
-        compact_description["unchecked"] = description["unchecked"]
+    if description["allowed_collisions"] is not None:
+        compact_description["allowed_collisions"] = description["allowed_collisions"]
     try:
         text = format_json(compact_description, 0) + "\n"
         text.encode()
@@ -155,7 +155,7 @@ def _describe_joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
         "lower": [None if x == -math.inf else x for x in joint.lower.tolist()],
         "upper": [None if x == math.inf else x for x in joint.upper.tolist()],
         "values": joint.values.tolist(),
-        "turn_wxyz": joint.rotation_wxyz.tolist() if joint.has_quaternion else None,
+        "rotation_wxyz": joint.rotation_wxyz.tolist() if joint.has_quaternion else None,
         "targets": list(joint.targets),
         "rest_pose": list(joint.rest_pose),
         "track_turns": bool(joint.track_turns),
@@ -186,7 +186,7 @@ def _describe_goal(mechanism: Mechanism, goal: Goal) -> JsonObject:
 def _describe_coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
     coupling = joint.couplings[k]
     return {
-        "follower": mechanism.name_of(joint),
+        "mimic": mechanism.name_of(joint),
         "dof": coupling.dof.name,
         "leader": mechanism.name_of(coupling.leader),
         "leader_dof": coupling.leader_dof.name,
@@ -281,14 +281,18 @@ def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObjec
         is_closing: whether the record is a joint that closes a loop. The reader computes its missing values from the
             links, so zeros must be written.
     """
-    has_identity_rotation = not is_closing and record.get("turn_wxyz") in (None, _IDENTITY_WXYZ)
+    has_identity_rotation = not is_closing and record.get("rotation_wxyz") in (None, _IDENTITY_WXYZ)
     compact_record: JsonObject = {}
     for key, value in record.items():
         if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
             continue
         if key in ("lower", "upper", "targets", "rest_pose") and all(item is None for item in value):
             continue
-        if key in ("values", "turn_wxyz") and has_identity_rotation and all(repr(x) == "0.0" for x in record["values"]):
+        if (
+            key in ("values", "rotation_wxyz")
+            and has_identity_rotation
+            and all(repr(x) == "0.0" for x in record["values"])
+        ):
             continue
         if key in _DEFAULTS and repr(value) == repr(_DEFAULTS[key]):
             continue

@@ -419,7 +419,7 @@ def _set_rotation(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...
         joint._rotation_wxyz = read_only(unit_wxyz)
 
 
-BLOCK_TAGS = ("closure", "values", "gear", "rack", "law")
+BLOCK_TAGS = ("closure", "values", "gear", "rack", "joint_constraint")
 """Elements of the block <mechanik> besides <base>."""
 UNLIMITED = 1e30
 """m or rad; a limit of this size means no limit, because the format requires a number."""
@@ -497,7 +497,7 @@ def read_urdf(
     couplings = read_couplings(sidecar, robot)
     add_couplings(couplings, joints, ("gear", "rack"))
     _set_values_and_close_loops(robot, joints, links, read_closures(sidecar, robot, links))
-    add_couplings(couplings, joints, ("law",))
+    add_couplings(couplings, joints, ("joint_constraint",))
 
     name = robot.attributes.get("name", "").strip() or urdf_source.stem
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)

@@ -6,18 +6,20 @@ coincide (closure kind "ball"). The file contains a list of closures, or an obje
 
     {"closures": [{"name": "loop", "kind": "pin", "link": "coupler", "at": {"xyz": [1.8, 0, 0]},
                    "onto_link": "rocker", "onto": {"xyz": [1.2, 0, 0], "rpy": [0, 0, 0]}, "axis": "z"}],
-     "gears": [{"follower": "wheel", "leader": "pinion", "teeth": [60, 20], "inside": false, "offset": 0}],
+     "gears": [{"mimic": "wheel", "leader": "pinion", "teeth": [60, 20], "inside": false, "offset": 0}],
      "racks": [{"rack": "slide", "pinion": "pinion", "radius": 0.02, "offset": 0}],
-     "laws": [{"name": "cam", "terms": {"left": 1, "base.X": [1, 0.5]}, "constant": 0.3}]}
+     "joint_constraints": [{"name": "cam", "terms": {"left": 1, "base.X": [1, 0.5]}, "constant": 0.3}]}
 
 If no kind fits, a closure has `free`, a list of dofs, instead of `kind`. If `onto` is missing, the loop is closed at
 the present joint values. Further keys of a closure are `axes_wxyz` (the rotation to its axes, if `axis` is not enough),
 `lower` and `upper` (the limits of its dofs), and `cone` and `cone_axes` (the swing limit). In the block <mechanik>,
 gears, racks and joint constraints are:
 
-    <gear follower="wheel" leader="pinion" teeth="60 20" inside="true" offset="0"/>
+    <gear mimic="wheel" leader="pinion" teeth="60 20" inside="true" offset="0"/>
     <rack rack="slide" pinion="pinion" radius="0.02" offset="0"/>
-    <law name="cam" constant="0.3"> <term joint="left" factors="1"/> <term joint="base" dof="X" factors="1 0.5"/> </law>
+    <joint_constraint name="cam" constant="0.3">
+      <term joint="left" factors="1"/> <term joint="base" dof="X" factors="1 0.5"/>
+    </joint_constraint>
 
 `Builder.gear`, `Builder.rack` and `Builder.joint_constraint` explain these values.
 """
@@ -50,7 +52,7 @@ from mechanik.validation import as_axes_wxyz, as_vector
 
 SIDECAR_SUFFIXES = (".closures.json", ".closures.yaml", ".closures.yml")
 """Endings of the file name of a sidecar; the first file that exists is read."""
-SECTIONS = ("closures", "laws", "gears", "racks")
+SECTIONS = ("closures", "joint_constraints", "gears", "racks")
 """Keys of a sidecar: closures, joint constraints, gears and racks."""
 
 SidecarInput = str | Path | Mapping[str, Any] | Sequence[Any] | None
@@ -84,7 +86,7 @@ class Sidecar:
 
     def entries(self, section: str) -> list[SidecarEntry]:
         """Return the entries of a section, each with its location."""
-        kind = section.rstrip("s")
+        kind = section.rstrip("s").replace("_", " ")
         entries: list[SidecarEntry] = []
         for number, data in enumerate(self.sections.get(section, ()), 1):
             if not isinstance(data, Mapping):
@@ -379,12 +381,12 @@ def describe_closures(
 
 
 REQUIRED_KEYS = {
-    "gear": ("follower", "leader", "teeth"),
+    "gear": ("mimic", "leader", "teeth"),
     "rack": ("rack", "pinion", "radius"),
-    "law": ("name", "terms"),
+    "joint_constraint": ("name", "terms"),
 }
-"""Required keys of each kind of coupling; "law" is the file's word for a joint constraint."""
-OPTIONAL_KEYS = {"gear": ("inside", "offset"), "rack": ("offset",), "law": ("constant",)}
+"""Required keys of each kind of coupling."""
+OPTIONAL_KEYS = {"gear": ("inside", "offset"), "rack": ("offset",), "joint_constraint": ("constant",)}
 """Optional keys of each kind of coupling."""
 
 
@@ -408,7 +410,7 @@ def add_couplings(
     Args:
         entries: entries by kind.
         joints: joints by name.
-        kinds: "gear", "rack" or "law".
+        kinds: "gear", "rack" or "joint_constraint".
     """
     if not any(entries[kind] for kind in kinds):
         return
@@ -428,7 +430,7 @@ def constraint_element(
     dof_joints: Mapping[tuple[Joint, DoF], str],
     unsplit_joints: Mapping[Joint, str],
 ) -> Element:
-    """Return the XML element <law> of a joint constraint.
+    """Return the XML element <joint_constraint> of a joint constraint.
 
     Args:
         constraint: the joint constraint.
@@ -436,7 +438,7 @@ def constraint_element(
         dof_joints: name of the single-dof joint in the file for each dof of a joint.
         unsplit_joints: names of the joints that are written without splitting.
     """
-    element = Element("law", name=name, constant=format_number(constraint.constant))
+    element = Element("joint_constraint", name=name, constant=format_number(constraint.constant))
     for term in constraint.terms:
         factors = format_numbers(term.coefficients)
         if term.joint in unsplit_joints and len(term.joint.dof) > 1:
@@ -456,7 +458,7 @@ def _add_coupling(builder: BuilderCouplings, kind: str, data: Mapping[str, Any])
             raise FormatError(f"{key} is missing")
     match kind:
         case "gear":
-            mimic_and_leader = data["follower"], data["leader"]
+            mimic_and_leader = data["mimic"], data["leader"]
             is_internal = data.get("inside", False)
             if not isinstance(is_internal, bool):
                 raise FormatError(f"inside must be true or false, not {is_internal!r}")
@@ -476,9 +478,9 @@ def _coupling_from_node(kind: str, node: XmlNode) -> SidecarEntry:
         data["teeth"] = node.numbers("teeth", 2)
     if "inside" in data:
         data["inside"] = {"true": True, "false": False}.get(data["inside"], data["inside"])
-    if kind == "law":
+    if kind == "joint_constraint":
         data["terms"] = dict(_read_terms(node))
-    label = f"law {data['name']!r}" if kind == "law" and "name" in data else kind
+    label = f"joint constraint {data['name']!r}" if kind == "joint_constraint" and "name" in data else kind
     return SidecarEntry(f"{node.where}: {label}", data)
 
 
@@ -486,7 +488,7 @@ def _read_terms(node: XmlNode) -> Iterator[tuple[str, list[float]]]:
     names: set[str] = set()
     for child in node.children:
         if child.tag != "term":
-            raise child.make_error("is unknown in a law, which may contain <term>")
+            raise child.make_error("is unknown in a joint constraint, which may contain <term>")
         joint, dof = child.require("joint"), child.attributes.get("dof")
         name = joint if dof is None else f"{joint}.{dof}"
         if name in names:

@@ -107,7 +107,7 @@ MAX_TICKS_WITHOUT_IMPROVEMENT = 50
 """Number of ticks that move without improvement, before the solver rests; methods with momentum may oscillate."""
 MAX_BUDGETS = 16.0
 """Largest number of budgets for a tick, where shorter ticks did not move."""
-UNFINISHED = (Status.TIMEOUT, Status.OPEN)
+UNFINISHED = (Status.TIMEOUT, Status.NOT_CLOSED)
 """Status values after which another tick may help."""
 
 

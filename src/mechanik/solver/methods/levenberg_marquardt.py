@@ -28,9 +28,9 @@ class LevenbergMarquardt(Method):
         damping: None: adapted to the quality of the linear model, as Levenberg and Marquardt do. A number: fixed, in
             units of the weighted residual; increased only if a step would increase the error.
         largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
-        kick: rad; size of a perturbation to leave a stationary pose, such as a straight arm. 0: no perturbation.
-        kicks: maximum number of perturbations before a level ends. Large perturbations act like restarts: the solution
-            may be on another branch.
+        perturbation: rad; size of a step away from a stationary pose, such as a straight arm. 0: no such step.
+        max_perturbations: maximum number of perturbations before a level ends. Large perturbations act like restarts:
+            the solution may be on another branch.
         svd: compute each step from singular values instead of Cholesky's method; slower, same result within rounding.
     """
 
@@ -47,21 +47,25 @@ class LevenbergMarquardt(Method):
     damping: float | None = None
     largest_error: float = math.inf
     largest_angle_error: float = math.inf
-    kick: float = 0.02
-    kicks: int = 1
+    perturbation: float = 0.02
+    max_perturbations: int = 1
     svd: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.kicks, bool) or not isinstance(self.kicks, Integral) or self.kicks < 0:
-            raise LimitsError(f"kicks must be a whole number of 0 or more, not {self.kicks!r}")
-        for name in ("damping", "largest_error", "largest_angle_error", "kick"):
+        if (
+            isinstance(self.max_perturbations, bool)
+            or not isinstance(self.max_perturbations, Integral)
+            or self.max_perturbations < 0
+        ):
+            raise LimitsError(f"max_perturbations must be a whole number of 0 or more, not {self.max_perturbations!r}")
+        for name in ("damping", "largest_error", "largest_angle_error", "perturbation"):
             if isinstance(getattr(self, name), str):
                 raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")
         for name in ("largest_error", "largest_angle_error"):
             if not as_number(getattr(self, name), name, allow_infinite=True) > 0:
                 raise LimitsError(f"{name} must be above 0, not {getattr(self, name)!r}")
-        if not as_number(self.kick, "kick", allow_infinite=True) >= 0:
-            raise LimitsError(f"kick cannot be below 0, but is {self.kick!r}")
+        if not as_number(self.perturbation, "perturbation", allow_infinite=True) >= 0:
+            raise LimitsError(f"perturbation cannot be below 0, but is {self.perturbation!r}")
         if self.damping is not None and not as_number(self.damping, "damping") > 0:
             raise LimitsError(f"damping must be above 0, or None for adaptive damping, not {self.damping!r}")
         check_flags(self, "svd")

@@ -229,7 +229,7 @@ class StateHeader(NamedTuple):
 
 STATE_HEADER_SIZE = len(StateHeader._fields)
 STATUSES = (
-    "CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM",
+    "CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "NOT_CLOSED", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM",
     "IN_COLLISION",
 )  # fmt: skip
 """Names of the statuses; `StateHeader.status` is an index into this tuple."""

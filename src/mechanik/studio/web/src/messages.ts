@@ -586,7 +586,7 @@ export type SessionEvent =
   | Notice;
 
 export const HEADER_INDEX = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, residual: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
-export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM", "IN_COLLISION"] as const;
+export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "NOT_CLOSED", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM", "IN_COLLISION"] as const;
 export const STATE = 1;
 export const DRAG_GOAL = 2;
 export const DRAG_DOF = 3;

@@ -13,7 +13,7 @@ export const STATUS_LABELS: Record<Status, [text: string, tone: Tone]> = {
   CLOSEST: ["Closest found", "warn"],
   STALLED: ["Stalled", "warn"],
   TIMEOUT: ["Iterating", "warn"],
-  OPEN: ["Loop not closed", "bad"],
+  NOT_CLOSED: ["Loop not closed", "bad"],
   STOPPED: ["Stopped", "quiet"],
   DIVERGED: ["Diverged", "bad"],
   PAUSED: ["Paused", "quiet"],
