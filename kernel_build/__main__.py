@@ -1,4 +1,4 @@
-"""Build the extension of prebuilt kernels, and print where it is: python -m kernel_build --out FOLDER"""
+"""Build the extension of prebuilt kernels, and print the path of its file: python -m kernel_build --out FOLDER"""
 
 from __future__ import annotations
 

@@ -13,17 +13,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kernel_build.levels import Level
-from kernel_build.lock import locked
+from kernel_build.lock import hold_lock
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
 C_SOURCE = Path(__file__).with_name("kernels.c")
 LIMITED_API = "0x030B0000"
-"""Python 3.11, the oldest that Mechanik runs on."""
+"""Python 3.11, the oldest version that Mechanik supports."""
 LETTERS = {"f8": "d", "f4": "f", "i8": "q", "b1": "?"}
+"""Letters of argument types in `kernels.c`, by their codes in signatures."""
 MAX_OLD_BUILDS = 8
-"""Number of builds that stay, of each kind of file: enough for a few levels and branches of the sources."""
+"""Largest number of files of each kind in the build folder: enough for a few levels and branches of the sources."""
 RESULTS = {"void": "", "f8": "d", "i8": "q", "b1": "?", "UniTuple(f8, 2)": "dd"}
+"""Letters of result types in `kernels.c`, by the result types of signatures."""
 
 
 class BuildError(Exception):
@@ -31,30 +33,30 @@ class BuildError(Exception):
 
 
 def default_folder() -> Path:
-    """Where kernels are built: MECHANIK_BUILD_DIR in the environment, or `build/kernels`."""
+    """Return the build folder: the environment variable MECHANIK_BUILD_DIR, or `build/kernels`."""
     return Path(os.environ.get("MECHANIK_BUILD_DIR") or ROOT / "build" / "kernels")
 
 
 def build_extension(
     folder: Path, levels: list[Level], modules: Iterable[str] = (), report: Callable[[str], None] = print
 ) -> Path:
-    """Build the extension; what an earlier build made of the same sources is used again.
+    """Build the extension; files that an earlier build made from the same sources are used again.
 
     Args:
-        folder: where it, the object files and the generated C are written.
-        levels: the best first.
-        modules: modules of kernels; by default all.
-        report: is called with each line of progress.
+        folder: build folder for the extension, the object files and the generated C code.
+        levels: instruction set levels, the best first.
+        modules: names of kernel modules; by default all.
+        report: called with each progress message.
 
     Returns:
         The file of the extension.
 
     Raises:
-        BuildError: an object file could not be compiled.
+        BuildError: an object file could not be compiled, or no level has one of the modules.
     """
     modules = list(modules) or _all_modules()
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "build.lock"):
+    with hold_lock(folder / "build.lock"):
         return _build(folder, levels, modules, report)
 
 
@@ -64,28 +66,28 @@ def _build(folder: Path, levels: list[Level], modules: list[str], report: Callab
     key = _digest(
         table, C_SOURCE.read_text(encoding="utf-8"), sysconfig.get_platform(), *(file.name for file in objects)
     )
-    output = folder / f"extension-{key}"
-    library = next(iter(output.glob("mechanik/_kernels*")), None)
+    output_folder = folder / f"extension-{key}"
+    library = next(iter(output_folder.glob("mechanik/_kernels*")), None)
     if library is None:
-        generated = folder / f"generated-{key}"
-        generated.mkdir(exist_ok=True)
-        (generated / "kernel_table.h").write_text(table, encoding="utf-8")
-        library = _link(output, generated, objects)
+        generated_folder = folder / f"generated-{key}"
+        generated_folder.mkdir(exist_ok=True)
+        (generated_folder / "kernel_table.h").write_text(table, encoding="utf-8")
+        library = _link(output_folder, generated_folder, objects)
         _remove_old_builds(folder)
         report(f"{library.name}: {library.stat().st_size / 1e6:.1f} MB, {', '.join(level.name for level in levels)}")
     return library
 
 
 def kernel_table(levels: list[Level], modules: list[str]) -> str:
-    """The header `kernel_table.h`: levels, modules with the stamps of their sources, and kernels."""
+    """Return the header `kernel_table.h`: levels, modules with their source stamps, and kernels."""
     from mechanik.tiers.kernel_sources import declared_kernels, parse_signature, source_stamp
 
-    longest = 1
+    max_value_count = 1
     kernels: dict[tuple[str, str], str] = {}
     for module in modules:
         for name, kernel in declared_kernels(module).items():
             signature = parse_signature(kernel.signature)
-            longest = max(longest, sum(1 + argument.ndim for argument in signature.arguments))
+            max_value_count = max(max_value_count, sum(1 + argument.ndim for argument in signature.arguments))
             arguments = "".join(f"{LETTERS[argument.code]}{argument.ndim}" for argument in signature.arguments)
             kernels[module, name] = (
                 f'{module.replace(".", "_")}__{name}, "{module}", "{name}", "{arguments}", '
@@ -93,31 +95,31 @@ def kernel_table(levels: list[Level], modules: list[str]) -> str:
             )
     lines = [
         "/* generated by kernel_build/extension.py */",
-        f"#define VALUES_MAX {longest}",
+        f"#define VALUES_MAX {max_value_count}",
         _macro("LEVELS(L)", [f'L({level.identifier}, "{level.name}")' for level in levels]),
         _macro("MODULES(M)", [f'M("{module}", "{source_stamp(module)}")' for module in modules]),
     ]
     for k, level in enumerate(levels):
-        own = [
+        own_kernels = [
             f"K({level.identifier}, {text})"
             for (module, _), text in kernels.items()
             if _first_level_with([level], module)
         ]
-        lines.append(_macro(f"OWN_KERNELS_{level.identifier}(K)", own))
+        lines.append(_macro(f"OWN_KERNELS_{level.identifier}(K)", own_kernels))
         all_kernels: list[str] = []
         for (module, _), text in kernels.items():
-            maker = _first_level_with(levels[k:], module)
-            if maker is None:
+            providing_level = _first_level_with(levels[k:], module)
+            if providing_level is None:
                 raise BuildError(
-                    f"level {level.name} has only {', '.join(level.modules)}; another level must follow it"
+                    f"level {level.name} has only {', '.join(level.modules)}; add a lower level with all modules"
                 )
-            all_kernels.append(f"K({maker.identifier}, {text})")
+            all_kernels.append(f"K({providing_level.identifier}, {text})")
         lines.append(_macro(f"KERNELS_{level.identifier}(K)", all_kernels))
     return "\n".join([*lines, ""])
 
 
 def _first_level_with(levels: list[Level], module: str) -> Level | None:
-    """Return the first level that a module is compiled for."""
+    """Return the first level for which a module is compiled; None if there is none."""
     return next((level for level in levels if level.own_modules([module])), None)
 
 
@@ -128,9 +130,9 @@ def _macro(head: str, lines: list[str]) -> str:
 def _compile_objects(
     folder: Path, levels: list[Level], modules: list[str], report: Callable[[str], None]
 ) -> list[Path]:
-    """The object files of levels, compiled in parallel, one process each."""
+    """Return the object files of all levels; missing files are compiled in parallel, in one process for each level."""
     files = [object_file(folder, level, modules) for level in levels]
-    running: list[tuple[Level, subprocess.Popen[str]]] = []
+    processes: list[tuple[Level, subprocess.Popen[str]]] = []
     for level, file in zip(levels, files, strict=True):
         if not file.exists():
             command = [
@@ -144,53 +146,55 @@ def _compile_objects(
             process = subprocess.Popen(
                 command, env=_environment(level), cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
-            running.append((level, process))
-    if running:
-        report(f"compiling all kernels for {', '.join(level.name for level, _ in running)} (some minutes)")
+            processes.append((level, process))
+    if processes:
+        report(f"compiling kernels for {', '.join(level.name for level, _ in processes)} (some minutes)")
     failures: list[str] = []
-    for level, process in running:
+    for level, process in processes:
         output, _ = process.communicate()
         report(output.strip())
         if process.returncode:
             failures.append(level.name)
     if failures:
-        raise BuildError(f"kernels could not be compiled for {', '.join(failures)}; see above")
+        raise BuildError(f"kernels could not be compiled for {', '.join(failures)}; the output above has the reason")
     return files
 
 
 def _environment(level: Level) -> dict[str, str]:
-    """Return the environment of a level's process: no settings of Numba but those of the level."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MECHANIK_"))}
+    """Return the environment of the process of a level, in which only the level sets variables of Numba."""
+    inherited_variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MECHANIK_"))
+    }
     path = os.pathsep.join([str(SOURCES), str(ROOT)])
-    # Intel's vector mathematics is no part of the extension, so it must not be used where it happens to be installed
-    fixed = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_INTEL_SVML": "1"}
-    return {**inherited, **fixed, **level.environment()}
+    # Intel's vector mathematics (SVML) is not part of the extension, so it must not be used even if it is installed
+    fixed_variables = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_INTEL_SVML": "1"}
+    return {**inherited_variables, **fixed_variables, **level.environment()}
 
 
 def object_file(folder: Path, level: Level, modules: Iterable[str] = ()) -> Path:
-    """The object file of a level, which `build_extension` writes; by default with all modules of kernels."""
+    """Return the path of the object file of a level, which `build_extension` writes; by default of all modules."""
     from mechanik.tiers.kernel_sources import source_stamp
 
-    own = level.own_modules(list(modules) or _all_modules())
+    own_modules = level.own_modules(list(modules) or _all_modules())
     generator = Path(__file__).with_name("object_code.py").read_text(encoding="utf-8")
-    stamps = [f"{module} {source_stamp(module)}" for module in own]
+    stamps = [f"{module} {source_stamp(module)}" for module in own_modules]
     key = _digest(level.name, str(level.environment()), generator, version("numba"), version("llvmlite"), *stamps)
     return folder / f"{level.name}-{key}.o"
 
 
-def _link(output: Path, generated: Path, objects: list[Path]) -> Path:
-    """Compile `kernels.c` and link it with the object files."""
+def _link(output_folder: Path, generated_folder: Path, objects: list[Path]) -> Path:
+    """Compile `kernels.c`, link it with the object files, and return the file of the extension."""
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     is_msvc = sys.platform == "win32"
-    if sys.platform == "darwin":  # a Python for two architectures would ask for both
+    if sys.platform == "darwin":  # the default of a universal Python is to compile for two architectures
         os.environ.setdefault("ARCHFLAGS", f"-arch {os.uname().machine}")
     link_options = {"linux": ["-Wl,--gc-sections", "-Wl,-s"], "darwin": ["-Wl,-dead_strip", "-Wl,-x"]}
     extension = Extension(
         "mechanik._kernels",
         [str(C_SOURCE)],
-        include_dirs=[str(generated)],
+        include_dirs=[str(generated_folder)],
         extra_objects=[str(file) for file in objects],
         define_macros=[("Py_LIMITED_API", LIMITED_API)],
         extra_compile_args=[] if is_msvc else ["-fvisibility=hidden", "-std=c11"],
@@ -199,7 +203,7 @@ def _link(output: Path, generated: Path, objects: list[Path]) -> Path:
         py_limited_api=True,
     )
     command = build_ext(Distribution({"name": "mechanik", "ext_modules": [extension]}))
-    command.build_lib, command.build_temp = str(output), str(generated)
+    command.build_lib, command.build_temp = str(output_folder), str(generated_folder)
     command.ensure_finalized()
     command.run()
     (library,) = command.get_outputs()
@@ -207,7 +211,7 @@ def _link(output: Path, generated: Path, objects: list[Path]) -> Path:
 
 
 def _remove_old_builds(folder: Path) -> None:
-    """Remove builds of old sources."""
+    """Remove all builds except the newest `MAX_OLD_BUILDS` of each kind of file."""
     for pattern in ("*.o", "generated-*", "extension-*"):
         paths = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in paths[MAX_OLD_BUILDS:]:

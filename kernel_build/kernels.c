@@ -1,8 +1,8 @@
-/* The extension mechanik._kernels: kernels as machine code of one or more levels of instructions, called from Python.
+/* The extension mechanik._kernels: kernels as machine code of one or more instruction set levels, called from Python.
 
    kernel_table.h is generated: it lists levels, modules and kernels. The kernels themselves are in object files, one
-   for each level (object_code.py). Here is what they have in common: checks of arguments, calls, exceptions, and the
-   choice of a level.
+   for each level (object_code.py). This file has the code that all kernels share: checks of arguments, calls,
+   exceptions, and the choice of a level.
 
    Only the limited API of Python is used, so one build serves Python 3.11 and all later versions. NumPy's headers are
    not used either: the two structures that are read are declared below, and compared with NumPy at import. */
@@ -26,7 +26,7 @@
 #endif
 
 #ifdef _MSC_VER
-/* kernels call hypot, which Microsoft's library has under another name */
+/* kernels call hypot, which has another name in Microsoft's library */
 #pragma comment(linker, "/alternatename:hypot=_hypot")
 #endif
 
@@ -84,7 +84,7 @@ void NRT_Free(void *memory)
     free(memory);
 }
 
-/* Strides of a contiguous array in another shape; 0 if the array is not contiguous. */
+/* Write the strides of a contiguous array in another shape; return 0 if the array is not contiguous, else 1. */
 int numba_attempt_nocopy_reshape(intptr_t ndim, const intptr_t *shape, const intptr_t *strides, intptr_t new_ndim,
                                  const intptr_t *new_shape, intptr_t *new_strides, intptr_t item_size,
                                  int is_fortran_order)
@@ -121,12 +121,12 @@ typedef int32_t (*Entry)(const int64_t *arguments, int64_t *results, Failure **f
 typedef struct {
     Entry entry;
     const char *name;
-    const char *arguments; /* for each a letter, d f q ? (float64, float32, int64, bool), and its number of dimensions */
+    const char *arguments; /* of each, a letter d f q ? (float64, float32, int64, bool) and its number of dimensions */
     const char *results;   /* letters only: none, one, or two for a tuple */
     int releases_gil;
 } Kernel;
 
-/* As in NumPy 2, where both have more fields at the end. */
+/* The first fields of the structures PyArray_Descr and PyArrayObject of NumPy 2. */
 typedef struct {
     PyObject_HEAD
     PyTypeObject *typeobj;
@@ -184,7 +184,7 @@ static const char *type_name(char letter)
     return letter == 'd' ? "float64" : letter == 'f' ? "float32" : letter == 'q' ? "int64" : "bool";
 }
 
-/* A number as a value; -1 with a Python exception if it is none. This may run Python code. */
+/* Write a number as a value; return -1 with a Python exception if the object is no number. This may run Python code. */
 static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *object, char letter, int64_t *value)
 {
     double number;
@@ -215,7 +215,8 @@ static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *object, cha
     }
 }
 
-/* An array as values: address and lengths; -1 with a Python exception if the kernel does not accept it. */
+/* Write an array as values, its address and its lengths; return -1 with a Python exception if the kernel does not
+   accept the array. */
 static int read_array(const Kernel *kernel, Py_ssize_t k, PyObject *object, char letter, int ndim, int64_t *values)
 {
     const Array *array = (const Array *)object;
@@ -300,7 +301,7 @@ static PyObject *call(const Kernel *kernel, PyObject *const *objects, Py_ssize_t
         PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", kernel->name, k, count);
         return NULL;
     }
-    /* after all numbers, since the methods that make them numbers may change arrays */
+    /* arrays are read after all numbers, since the conversion of an object to a number may change arrays */
     for (k = 0, offset = 0, type = kernel->arguments; *type; k++, type += 2) {
         if (type[1] != '0' && read_array(kernel, k, objects[k], type[0], type[1] - '0', &values[offset]) < 0)
             return NULL;
@@ -379,7 +380,7 @@ static void read_cpuid(uint32_t leaf, uint32_t registers[4])
 #endif
 }
 
-/* Which registers the operating system saves. */
+/* Return the registers that the operating system saves, as the bits of XCR0. */
 static uint64_t read_saved_registers(void)
 {
 #ifdef _MSC_VER
@@ -398,7 +399,7 @@ static int has_bits(uint64_t value, uint64_t bits)
     return (value & bits) == bits;
 }
 
-/* The number of the x86-64 psABI level of this processor: 1 to 4; 1 also for 2, for which there is no machine code. */
+/* Return the x86-64 psABI level of this processor: 1, 3 or 4; 1 also for level 2, which has no machine code. */
 static int x86_64_level(void)
 {
     const uint32_t V2_AND_V3_ECX = 1u << 0 | 1u << 9 | 1u << 12 | 1u << 13 | 1u << 19 | 1u << 20 | 1u << 22 | 1u << 23 |
@@ -407,17 +408,18 @@ static int x86_64_level(void)
     const uint32_t V3_EBX = 1u << 3 | 1u << 5 | 1u << 8; /* BMI1 AVX2 BMI2 */
     const uint32_t V4_EBX = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* AVX512 F DQ CD BW VL */
     const uint32_t EXTENDED_ECX = 1u << 0 | 1u << 5; /* LAHF LZCNT */
-    uint32_t basic[4], more[4], extended[4];
-    uint64_t saved;
-    read_cpuid(1, basic);
-    read_cpuid(7, more);
-    read_cpuid(0x80000001u, extended);
-    if (!has_bits(basic[ECX], V2_AND_V3_ECX) || !has_bits(more[EBX], V3_EBX) || !has_bits(extended[ECX], EXTENDED_ECX))
+    uint32_t leaf_1[4], leaf_7[4], extended_leaf[4];
+    uint64_t saved_registers;
+    read_cpuid(1, leaf_1);
+    read_cpuid(7, leaf_7);
+    read_cpuid(0x80000001u, extended_leaf);
+    if (!has_bits(leaf_1[ECX], V2_AND_V3_ECX) || !has_bits(leaf_7[EBX], V3_EBX) ||
+        !has_bits(extended_leaf[ECX], EXTENDED_ECX))
         return 1;
-    saved = read_saved_registers();
-    if (!has_bits(saved, 0x6))
+    saved_registers = read_saved_registers();
+    if (!has_bits(saved_registers, 0x6)) /* SSE, AVX */
         return 1;
-    return has_bits(more[EBX], V4_EBX) && has_bits(saved, 0xe6) ? 4 : 3;
+    return has_bits(leaf_7[EBX], V4_EBX) && has_bits(saved_registers, 0xe6) ? 4 : 3; /* also AVX-512 */
 }
 
 #endif
@@ -444,7 +446,7 @@ static const Level *best_level(void)
 /* ---- the module -------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(functions_doc, "functions(module, level=None)\n--\n\n"
-                            "The kernels of a module by name, for a level of `levels`, by default the best.");
+                            "Return the kernels of a module by name, for a level of `levels`, by default the best.");
 
 static PyObject *functions(PyObject *self, PyObject *const *objects, Py_ssize_t count)
 {
@@ -452,7 +454,7 @@ static PyObject *functions(PyObject *self, PyObject *const *objects, Py_ssize_t 
     PyObject *result, *module_name;
     const char *module;
     if (count < 1 || count > 2 || !PyUnicode_Check(objects[0]) || (count == 2 && !PyUnicode_Check(objects[1]))) {
-        PyErr_SetString(PyExc_TypeError, "functions takes the name of a module and optionally that of a level");
+        PyErr_SetString(PyExc_TypeError, "functions takes the name of a module and optionally the name of a level");
         return NULL;
     }
     if (count == 2) {
@@ -465,7 +467,7 @@ static PyObject *functions(PyObject *self, PyObject *const *objects, Py_ssize_t 
                 level = &levels[k];
     }
     if (!level) {
-        PyErr_Format(PyExc_ValueError, "there is no machine code of level %R for this processor; see `levels`",
+        PyErr_Format(PyExc_ValueError, "no machine code of level %R for this processor; choose one of `levels`",
                      objects[count - 1]);
         return NULL;
     }
@@ -490,7 +492,7 @@ static PyObject *functions(PyObject *self, PyObject *const *objects, Py_ssize_t 
     return result;
 }
 
-/* An integer attribute, or an attribute of an attribute ("dtype", "num"); -1 with an exception if there is none. */
+/* Return an integer attribute, or an attribute of an attribute ("dtype", "num"); -1 with an exception on failure. */
 static long long attribute(PyObject *object, const char *name, const char *inner_name)
 {
     PyObject *inner, *value = PyObject_GetAttrString(object, name);
@@ -505,7 +507,7 @@ static long long attribute(PyObject *object, const char *name, const char *inner
     return number;
 }
 
-/* NumPy's number of a type; -1 with an exception if there is none. */
+/* Return NumPy's number of a type; -1 with an exception if there is none. */
 static int type_number(PyObject *numpy, const char *name)
 {
     PyObject *type = PyObject_CallMethod(numpy, "dtype", "s", name);
@@ -514,9 +516,9 @@ static int type_number(PyObject *numpy, const char *name)
     return number;
 }
 
-/* Whether an array is laid out as declared above, compared with what its attributes say. Pointers are followed only
-   after all else fits. */
-static int fits(PyObject *object, int flags)
+/* Return whether the memory of an array has the layout that is declared above, by comparison with its attributes.
+   Pointers are followed only after all other fields agree. */
+static int has_declared_layout(PyObject *object, int flags)
 {
     const Array *array = (const Array *)object;
     PyObject *descriptor = PyObject_GetAttrString(object, "dtype");
@@ -549,10 +551,10 @@ static int check_numpy(PyObject *numpy)
         PyObject *descriptor = PyObject_GetAttrString(array, "dtype");
         is_same = descriptor &&
                   attribute((PyObject *)Py_TYPE(descriptor), "__basicsize__", NULL) >= (long long)sizeof(Descriptor) &&
-                  fits(array, REQUIRED_FLAGS) && fits(transposed, ALIGNED | WRITEABLE);
+                  has_declared_layout(array, REQUIRED_FLAGS) && has_declared_layout(transposed, ALIGNED | WRITEABLE);
         Py_XDECREF(descriptor);
         status = PyObject_CallMethod(array, "setflags", "i", 0);
-        is_same = is_same && status && fits(array, C_CONTIGUOUS | ALIGNED);
+        is_same = is_same && status && has_declared_layout(array, C_CONTIGUOUS | ALIGNED);
     }
     Py_XDECREF(status);
     Py_XDECREF(transposed);
@@ -582,7 +584,7 @@ static PyObject *make_stamps(void)
     return result;
 }
 
-/* The names of the levels that this processor can run, the best first. */
+/* Return the names of the levels that this processor can run, the best first. */
 static PyObject *make_levels(void)
 {
     PyObject *tuple, *list = PyList_New(0);
@@ -600,7 +602,7 @@ static PyObject *make_levels(void)
     return tuple;
 }
 
-static int add(PyObject *module, const char *name, PyObject *value)
+static int add_attribute(PyObject *module, const char *name, PyObject *value)
 {
     int status = value ? PyModule_AddObjectRef(module, name, value) : -1;
     Py_XDECREF(value);
@@ -632,8 +634,9 @@ PyMODINIT_FUNC PyInit__kernels(void)
     status = ndarray ? check_numpy(numpy) : -1;
     Py_DECREF(numpy);
     module = status < 0 ? NULL : PyModule_Create(&definition);
-    if (module && (add(module, "stamps", make_stamps()) < 0 || add(module, "levels", make_levels()) < 0 ||
-                   add(module, "level", PyUnicode_FromString(best->name)) < 0))
+    if (module && (add_attribute(module, "stamps", make_stamps()) < 0 ||
+                   add_attribute(module, "levels", make_levels()) < 0 ||
+                   add_attribute(module, "level", PyUnicode_FromString(best->name)) < 0))
         Py_CLEAR(module);
     return module;
 }

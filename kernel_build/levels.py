@@ -1,4 +1,4 @@
-"""Levels of instructions that machine code is made for."""
+"""Instruction set levels for which machine code is compiled."""
 
 from __future__ import annotations
 
@@ -9,44 +9,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A kind of processor.
+    """An instruction set level: the instructions that machine code may use.
 
     Attributes:
-        name: as users see it ("x86-64-v3").
-        cpu: its name in LLVM; None for the processor of this machine with all that it can do.
-        without: features of that processor in LLVM which the level does not have.
-        modules: modules of kernels that gain by it; others are taken from the next level. Empty: all are made for it.
+        name: name of the level for users ("x86-64-v3").
+        cpu: name of a processor in LLVM; None for the processor of this machine with all its instructions.
+        modules: kernel modules that are compiled for this level; other modules are taken from the next level. Empty:
+            all modules.
+        missing_features: LLVM features of the processor `cpu` that the level does not have.
     """
 
     name: str
     cpu: str | None
     modules: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    missing_features: tuple[str, ...] = ()
 
     @property
     def identifier(self) -> str:
-        """The name as a part of names in C."""
+        """The name as a part of identifiers in C."""
         return self.name.replace("-", "_")
 
     def own_modules(self, modules: list[str]) -> list[str]:
-        """Those that are made for this level."""
+        """Return those of the given modules that are compiled for this level."""
         return [module for module in modules if module in self.modules] if self.modules else modules
 
     def environment(self) -> dict[str, str]:
-        """What Numba reads from the environment, so that all functions are made for this level."""
+        """Return the environment variables with which Numba compiles all functions for this level."""
         if self.cpu is None:
             return {}
-        return {"NUMBA_CPU_NAME": self.cpu, "NUMBA_CPU_FEATURES": ",".join(f"-{feature}" for feature in self.without)}
+        features = ",".join(f"-{feature}" for feature in self.missing_features)
+        return {"NUMBA_CPU_NAME": self.cpu, "NUMBA_CPU_FEATURES": features}
 
 
 HOST = Level("host", None)
-"""The processor of this machine: the same bits as machine code that is compiled when it is needed."""
+"""The processor of this machine: results have the same bits as those of JIT-compiled kernels."""
 V4 = Level("x86-64-v4", "x86-64-v4", ("lane_kernel",))
 """Batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000 rows, AMD EPYC with AVX-512), single solves as fast."""
 V3 = Level(
     "x86-64-v3",
     "znver2",
-    without=(
+    missing_features=(
         "adx", "aes", "clflushopt", "clwb", "clzero", "fsgsbase", "mwaitx", "pclmul", "prfchw", "rdpid", "rdpru",
         "rdrnd", "rdseed", "sha", "sse4a", "wbnoinvd", "xsavec", "xsaveopt", "xsaves",
     ),
@@ -57,19 +59,21 @@ X86_64 = Level("x86-64", "x86-64")
 
 
 def default_levels() -> list[Level]:
-    """The levels of a wheel for this kind of machine, the best first; any processor of its kind can run the last."""
+    """Return the levels of a wheel for this kind of machine, the best first; all processors can run the last level."""
     if is_x86_64():
         return [V4, V3, X86_64]
     return [Level("baseline", "apple-m1" if sys.platform == "darwin" else "generic")]
 
 
 def level(name: str) -> Level:
-    """A level by its name; ValueError if there is none for this kind of machine."""
+    """Return a level by its name; raises `ValueError` if there is none for this kind of machine."""
     levels = [*default_levels(), HOST]
     for candidate in levels:
         if candidate.name == name:
             return candidate
-    raise ValueError(f"there is no level {name!r}; choose from {', '.join(candidate.name for candidate in levels)}")
+    raise ValueError(
+        f"there is no instruction set level {name!r}; choose from {', '.join(candidate.name for candidate in levels)}"
+    )
 
 
 def is_x86_64() -> bool:

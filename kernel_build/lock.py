@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-PAUSE = 0.2
-"""Seconds between two tries."""
+POLL_SECONDS = 0.2
+"""Interval at which a process tries to acquire the lock, s."""
 
 
 @contextmanager
-def locked(file: Path) -> Generator[None]:
-    """Wait for the lock of a file and hold it. The system releases it when the process ends, even by a crash."""
+def hold_lock(file: Path) -> Generator[None]:
+    """Wait for the lock of a file and hold the lock in the context.
+
+    The operating system releases the lock when the process ends, even by a crash.
+    """
     with open(file, "ab") as stream:
         while not _try_lock(stream):
-            time.sleep(PAUSE)
+            time.sleep(POLL_SECONDS)
         yield
 
 

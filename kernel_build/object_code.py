@@ -1,13 +1,12 @@
-"""Compile kernels to an object file for the processor that the environment names. Runs in a process of its own.
-
+"""Compile kernels to an object file for the processor that environment variables set, in a separate process.
 Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The code of all kernels is linked into
 one module, in which only the entries are visible from outside. An entry takes its arguments as a row of 64-bit values,
-so that one C function (`kernels.c`) can check the arguments of any kernel and call it:
+so that one C function (`kernels.c`) can check the arguments of any kernel and call the kernel:
 
     int32_t entry(const int64_t *arguments, int64_t *results, const Failure **failure)
 
-Numbers are one value each, arrays the address of their data and then their lengths. An entry returns 0, or another
-number after an exception, which `failure` then describes.
+A number is one value. An array is the address of its data, and then its lengths. An entry returns 0, or another number
+after an exception, which `failure` then describes.
 """
 
 from __future__ import annotations
@@ -36,76 +35,77 @@ from mechanik.kernels.compiler import INTERNAL_OPTIONS
 from mechanik.tiers.kernel_sources import declared_kernels
 from mechanik.tiers.numba_kernels import compiled_package, numba_signature
 
-PROVIDED = {
+PROVIDED_FUNCTIONS = {
     "NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe",
     "NRT_MemInfo_alloc_safe_aligned", "NRT_MemInfo_call_dtor", "numba_attempt_nocopy_reshape",
 }  # fmt: skip
-"""Functions of Numba's runtime that `kernels.c` has."""
-SYSTEM = {
+"""Functions of Numba's runtime that `kernels.c` defines."""
+SYSTEM_FUNCTIONS = {
     "memcpy", "memmove", "memset", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "sqrt",
     "hypot", "fmod", "floor", "ceil",
 }  # fmt: skip
 """Functions of every C library."""
-NEVER_CALLED = ("Py", "_Py", "numba_gil_", "numba_unpickle")
-"""Functions of Python, by how their names begin. Numba has two uses for them that do not occur here: putting shapes of
-arrays into the message of an exception when it reaches Python, and finding a kernel whose address is not given."""
+UNCALLED_PREFIXES = ("Py", "_Py", "numba_gil_", "numba_unpickle")
+"""Prefixes of functions of Python and Numba that are never called here. Numba would call them to write shapes of arrays
+into the message of an exception, and to find a kernel whose address is not given."""
 I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
 
 def entry_name(level_identifier: str, module: str, kernel: str) -> str:
-    """The name of a kernel in an object file."""
+    """Return the name of a kernel in an object file."""
     return f"mechanik_{level_identifier}__{module.replace('.', '_')}__{kernel}"
 
 
 def compile_object(level_identifier: str, modules: list[str]) -> bytes:
-    """The object file with all kernels of some modules, each under its `entry_name`."""
+    """Return the content of the object file with all kernels of modules, each under its `entry_name`."""
     _prepare_numba()
-    linked: Any = None
+    linked_module: Any = None
     entries: set[str] = set()
     for module in modules:
-        start = time.process_time()
+        start_time = time.process_time()
         for name in _dispatchers(module):
             entry = entry_name(level_identifier, module, name)
             entries.add(entry)
-            compiled = _compiled(module, name)
-            callees = [_compiled(*callee.split(":")) for callee in declared_kernels(module)[name].calls]
-            for code in (compiled.library.get_llvm_str(), _entry_code(entry, compiled, callees)):
+            compile_result = _compile_result(module, name)
+            callees = [_compile_result(*callee.split(":")) for callee in declared_kernels(module)[name].calls]
+            for code in (compile_result.library.get_llvm_str(), _entry_code(entry, compile_result, callees)):
                 module_code = llvm.parse_assembly(code)
-                if linked is None:
-                    linked = module_code
+                if linked_module is None:
+                    linked_module = module_code
                 else:
-                    linked.link_in(module_code)
-        print(f"{level_identifier}: {module} {time.process_time() - start:.1f} s", flush=True)
+                    linked_module.link_in(module_code)
+        print(f"{level_identifier}: {module} {time.process_time() - start_time:.1f} s", flush=True)
     runtime, _ = nrtdynmod.create_nrt_module(cpu_target.target_context)
-    linked.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
-    _hide_all_but(linked, entries)
-    start = time.process_time()
-    content = _target_machine(linked).emit_object(linked)
+    linked_module.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
+    _hide_symbols_except(linked_module, entries)
+    start_time = time.process_time()
+    content = _target_machine(linked_module).emit_object(linked_module)
     print(
-        f"{level_identifier}: machine code {time.process_time() - start:.1f} s, {len(content) / 1e6:.1f} MB", flush=True
+        f"{level_identifier}: machine code {time.process_time() - start_time:.1f} s, {len(content) / 1e6:.1f} MB",
+        flush=True,
     )
     return content
 
 
 def _prepare_numba() -> None:
-    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor.
+    """Make Numba stop after optimised LLVM code: the kernels may be for another processor and are not run here.
 
     Exceptions are stored without their source locations, which are paths of this machine.
     """
 
     def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
-        library._ensure_finalized()  # linked with the subroutines that it calls, and optimised
-        return [description].append  # a builtin function of its own for each kernel, which is all that Numba needs
+        library._ensure_finalized()  # links the subroutines that the library calls, and optimises
+        return [description].append  # Numba only needs a different builtin function for each kernel
 
-    def exception(convention: Any, kind: Any, arguments: Any, location: Any, function: Any) -> Any:
+    def exception_without_location(convention: Any, kind: Any, arguments: Any, location: Any, function: Any) -> Any:
         return kind, arguments, None
 
     CPUContext.get_executable = no_executable
-    CPUCallConv.build_excinfo_struct = exception
+    CPUCallConv.build_excinfo_struct = exception_without_location
 
 
 def _dispatchers(module: str) -> dict[str, Any]:
-    """The kernels of a module as Numba's dispatchers, by name."""
+    """Return the Numba dispatchers of the kernels of a module, by name."""
     package = compiled_package()
     importlib.import_module(f"{package}.{module}")
     kernels = importlib.import_module(f"{package}.compiler").KERNELS[module]
@@ -113,17 +113,17 @@ def _dispatchers(module: str) -> dict[str, Any]:
 
 
 @functools.cache
-def _compiled(module: str, name: str) -> Any:
-    """The compile result of Numba for a kernel."""
+def _compile_result(module: str, name: str) -> Any:
+    """Compile a kernel and return the compile result of Numba."""
     dispatcher = _dispatchers(module)[name]
     dispatcher.targetoptions.update(INTERNAL_OPTIONS)
     dispatcher.compile(numba_signature(module, name))
-    (compiled,) = dispatcher.overloads.values()
-    return compiled
+    (compile_result,) = dispatcher.overloads.values()
+    return compile_result
 
 
-def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
-    """LLVM code of the function that takes a row of values, and calls a kernel as Numba's functions call each other.
+def _entry_code(name: str, compile_result: Any, callees: list[Any]) -> str:
+    """Return the LLVM code of an entry: it takes a row of values and calls a kernel with Numba's calling convention.
 
     Args:
         callees: the kernels that the kernel takes as its first arguments.
@@ -137,30 +137,30 @@ def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
     positions = iter(range(1 << 16))
     remaining_callees = iter(callees)
 
-    def value() -> Any:
+    def next_value() -> Any:
         return builder.load(builder.gep(values, [ir.Constant(I64, next(positions))]))
 
-    def argument(numba_type: Any) -> Any:
+    def read_argument(numba_type: Any) -> Any:
         if isinstance(numba_type, types.FunctionType):
             pointer = context.make_helper(builder, numba_type)  # all other addresses are null
             address = context.declare_function(module, next(remaining_callees).fndesc)
             pointer.jit_addr = builder.bitcast(address, pointer.jit_addr.type)
             return pointer._getvalue()
         if not isinstance(numba_type, types.Array):
-            return _as_number(builder, value(), numba_type)
+            return _as_number(builder, next_value(), numba_type)
         array = context.make_array(numba_type)(context, builder)
-        data = builder.inttoptr(value(), array.data.type)
-        shape = [value() for _ in range(numba_type.ndim)]
-        item = context.get_abi_sizeof(context.get_data_type(numba_type.dtype))
-        strides: list[Any] = [ir.Constant(I64, item)]
+        data = builder.inttoptr(next_value(), array.data.type)
+        shape = [next_value() for _ in range(numba_type.ndim)]
+        item_size = context.get_abi_sizeof(context.get_data_type(numba_type.dtype))
+        strides: list[Any] = [ir.Constant(I64, item_size)]
         for length in reversed(shape[1:]):
             strides.insert(0, builder.mul(length, strides[0]))
-        arrayobj.populate_array(array, data, shape, strides, ir.Constant(I64, item), None)
+        arrayobj.populate_array(array, data, shape, strides, ir.Constant(I64, item_size), None)
         return array._getvalue()
 
-    signature = compiled.signature
-    arguments = [argument(numba_type) for numba_type in signature.args]
-    callee = context.declare_function(module, compiled.fndesc)
+    signature = compile_result.signature
+    arguments = [read_argument(numba_type) for numba_type in signature.args]
+    callee = context.declare_function(module, compile_result.fndesc)
     status, result = context.call_conv.call_function(builder, callee, signature.return_type, signature.args, arguments)
     builder.store(builder.bitcast(status.excinfoptr, BYTES), failure)
     with builder.if_then(status.is_ok):
@@ -171,7 +171,7 @@ def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
 
 
 def _numbers(builder: Any, result: Any, numba_type: Any) -> list[tuple[Any, Any]]:
-    """The numbers of a result, with their types."""
+    """Return the numbers of a result, with their types."""
     if numba_type in (types.void, types.none):
         return []
     if isinstance(numba_type, types.UniTuple):
@@ -194,33 +194,38 @@ def _as_value(builder: Any, number: Any, numba_type: Any) -> Any:
     return builder.zext(number, I64) if number.type.width < 64 else number
 
 
-def _hide_all_but(linked: Any, entries: set[str]) -> None:
-    """Make all symbols but the entries internal, so that levels do not mix, and remove unused code."""
+def _hide_symbols_except(linked_module: Any, entries: set[str]) -> None:
+    """Make all symbols but the entries internal, so that levels do not share code, and remove unused code."""
     for group, stub in (
-        (linked.functions, "define ptr @{}() {{ ret ptr null }}"),
-        (linked.global_variables, "@{} = global ptr null"),
+        (linked_module.functions, "define ptr @{}() {{ ret ptr null }}"),
+        (linked_module.global_variables, "@{} = global ptr null"),
     ):
-        for name in [symbol.name for symbol in group if symbol.is_declaration and symbol.name.startswith(NEVER_CALLED)]:
-            linked.link_in(llvm.parse_assembly(stub.format(name)))
-    for symbol in (*linked.functions, *linked.global_variables):
+        for name in [
+            symbol.name for symbol in group if symbol.is_declaration and symbol.name.startswith(UNCALLED_PREFIXES)
+        ]:
+            linked_module.link_in(llvm.parse_assembly(stub.format(name)))
+    for symbol in (*linked_module.functions, *linked_module.global_variables):
         if not symbol.is_declaration and symbol.name not in entries:
             symbol.linkage = "internal"
-    builder = llvm.create_pass_builder(_target_machine(linked), llvm.create_pipeline_tuning_options())
+    builder = llvm.create_pass_builder(_target_machine(linked_module), llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(linked, builder)
-    needed = {symbol.name for symbol in (*linked.functions, *linked.global_variables) if symbol.is_declaration}
-    needed = {name for name in needed if not name.startswith("llvm.")}
-    if unknown := needed - PROVIDED - SYSTEM:
-        raise SystemExit(f"kernels need functions that kernels.c does not have: {', '.join(sorted(unknown))}")
+    passes.run(linked_module, builder)
+    symbols = (*linked_module.functions, *linked_module.global_variables)
+    needed_names = {symbol.name for symbol in symbols if symbol.is_declaration}
+    needed_names = {name for name in needed_names if not name.startswith("llvm.")}
+    if unknown_names := needed_names - PROVIDED_FUNCTIONS - SYSTEM_FUNCTIONS:
+        names = ", ".join(sorted(unknown_names))
+        raise SystemExit(f"kernels need functions that kernels.c does not define: {names}; define them in kernels.c")
 
 
-def _target_machine(linked: Any) -> Any:
+def _target_machine(linked_module: Any) -> Any:
     codegen = cpu_target.target_context.codegen()
-    oldest = os.environ.get("MACOSX_DEPLOYMENT_TARGET")
-    if sys.platform == "darwin" and oldest:
-        linked.triple = f"{linked.triple.split('-')[0]}-apple-macosx{oldest}"  # else that of this machine
-    return llvm.Target.from_triple(linked.triple).create_target_machine(
+    oldest_macos = os.environ.get("MACOSX_DEPLOYMENT_TARGET")
+    if sys.platform == "darwin" and oldest_macos:
+        # the default is the version of this machine
+        linked_module.triple = f"{linked_module.triple.split('-')[0]}-apple-macosx{oldest_macos}"
+    return llvm.Target.from_triple(linked_module.triple).create_target_machine(
         cpu=codegen._get_host_cpu_name(), features=codegen._tm_features, opt=3, reloc="pic", codemodel="default"
     )
 
@@ -232,9 +237,9 @@ def main() -> None:
     parser.add_argument("modules", nargs="+")
     options = parser.parse_args()
     content = compile_object(level(options.level).identifier, options.modules)
-    partial = options.file.with_suffix(".part")
-    partial.write_bytes(content)
-    os.replace(partial, options.file)
+    partial_file = options.file.with_suffix(".part")
+    partial_file.write_bytes(content)
+    os.replace(partial_file, options.file)
 
 
 if __name__ == "__main__":

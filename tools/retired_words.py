@@ -3,7 +3,7 @@
     python tools/retired_words.py [--files] [path ...]
 
 With `--files` only file names are checked. The words, their replacements and the reasons are in `retired_words.toml`.
-Exits with 1 if any is found.
+Exits with 1 if a retired word is found.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SUFFIXES = {".py", ".ts"}
 TS_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
-"""Comments and texts of TypeScript, which hold no identifiers."""
+"""Comments and string literals of TypeScript, which are not checked."""
 ARRAY_SOME = re.compile(r"\.some\(")
-"""The method of arrays, whose name is not ours."""
+"""Calls of the array method `some` of TypeScript, which is allowed."""
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-"""The words of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two."""
+"""The words of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two words each."""
 
 
 def words_of(identifier: str) -> set[str]:
-    """Words of an identifier in lower case, each also without a plural s."""
+    """Return the words of an identifier in lower case, each also without a plural s."""
     words = {part.lower() for part in PARTS.findall(identifier)}
     return words | {word[:-1] for word in words if word.endswith("s")}
 
 
 def python_identifiers(text: str) -> Iterator[tuple[int, str]]:
-    """Line and name of every identifier, those inside f-strings included."""
+    """Yield the line and the name of each identifier, including those inside f-strings."""
     line = 0
     for node in ast.walk(ast.parse(text)):
         line = getattr(node, "lineno", line)
@@ -45,47 +45,48 @@ def python_identifiers(text: str) -> Iterator[tuple[int, str]]:
 
 
 def typescript_identifiers(text: str) -> Iterator[tuple[int, str]]:
-    bare = TS_TEXT.sub(lambda match: "\n" * match[0].count("\n"), text)
-    for number, line in enumerate(bare.splitlines(), 1):
+    """Yield the line and the name of each identifier outside comments and string literals."""
+    code = TS_TEXT.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for line_number, line in enumerate(code.splitlines(), 1):
         for match in re.finditer(r"[A-Za-z_$][\w$]*", ARRAY_SOME.sub("(", line)):
-            yield number, match[0]
+            yield line_number, match[0]
 
 
 def main(arguments: list[str]) -> int:
     lists = tomllib.loads((HERE / "retired_words.toml").read_text(encoding="utf-8"))
     words, identifiers = lists["words"], lists["identifiers"]
 
-    def remark(identifier: str) -> str | None:
+    def find_remark(identifier: str) -> str | None:
         if identifier in identifiers:
             return f"use {identifiers[identifier]}"
         for word in words_of(identifier) & words.keys():
             entry = words[word]
-            rest = identifier
+            remaining_identifier = identifier
             for allowed in entry.get("allowed", ()):
-                rest = rest.replace(allowed, "")
-            if word in words_of(rest):
+                remaining_identifier = remaining_identifier.replace(allowed, "")
+            if word in words_of(remaining_identifier):
                 return f'"{word}" is retired ({entry["why"]}), use {entry["use"]}'
         return None
 
     only_files = "--files" in arguments
     paths = [argument for argument in arguments if argument != "--files"]
-    listed = subprocess.run(["git", "ls-files", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
+    git_files = subprocess.run(["git", "ls-files", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     count = 0
-    for name in listed.stdout.splitlines():
+    for name in git_files.stdout.splitlines():
         path = ROOT / name
         if path.suffix not in SUFFIXES or not path.exists():
             continue
-        remarks = [(0, path.stem, remark(path.stem))]
+        remarks = [(0, path.stem, find_remark(path.stem))]
         if not only_files:
-            find = python_identifiers if path.suffix == ".py" else typescript_identifiers
+            find_identifiers = python_identifiers if path.suffix == ".py" else typescript_identifiers
             text = path.read_text(encoding="utf-8")
-            remarks += [(line, identifier, remark(identifier)) for line, identifier in find(text)]
+            remarks += [(line, identifier, find_remark(identifier)) for line, identifier in find_identifiers(text)]
         for line, identifier, message in sorted(set(remarks), key=lambda remark: (remark[0], remark[1])):
             if message:
                 count += 1
                 print(f"{name}:{line}: {identifier}: {message}")
     if count:
-        print(f"{count} retired words; see tools/retired_words.toml")
+        print(f"{count} retired word{'' if count == 1 else 's'}; see tools/retired_words.toml")
     return 1 if count else 0
 
 

@@ -103,7 +103,7 @@ def recorded_calls() -> dict[str, list[tuple[Any, ...]]]:
     script = Path(__file__).with_name("record_calls.py")
     key = hashlib.sha256(script.read_bytes() + repr([source_stamp(name) for name in KERNEL_MODULES]).encode())
     file = build_folder() / f"calls-{key.hexdigest()[:16]}.pickle"
-    with kernel_build("lock").locked(build_folder() / "calls.lock"):
+    with kernel_build("lock").hold_lock(build_folder() / "calls.lock"):
         if not file.exists():
             for outdated in build_folder().glob("calls-*.pickle"):
                 outdated.unlink()
@@ -133,7 +133,7 @@ def installation() -> Installation:
     """The wheel as users install it, with the command line and the studio; reused until the sources change."""
     require_compilers()
     pytest.importorskip("hatchling")
-    with kernel_build("lock").locked(build_folder() / "wheel.lock"), tempfile.TemporaryDirectory() as folder:
+    with kernel_build("lock").hold_lock(build_folder() / "wheel.lock"), tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         run(command, MECHANIK_PREBUILT="1", **({} if has_page() else {"MECHANIK_WITHOUT_PAGE": "1"}))
         (wheel,) = Path(folder).glob("*.whl")

@@ -14,12 +14,12 @@ def dense():
     """Both subroutines behind compiled wrappers, since Python cannot call subroutines."""
     import numba
 
-    singular_values, solve_positive = (
+    singular_values, solve_positive_definite = (
         compiled("methods.least_squares_steps").singular_values,
-        compiled("methods.least_squares_steps").solve_positive,
+        compiled("methods.least_squares_steps").solve_positive_definite,
     )
     functions = (
-        numba.njit(lambda A, b: solve_positive(A, b)),
+        numba.njit(lambda A, b: solve_positive_definite(A, b)),
         numba.njit(lambda A, U, s, V: singular_values(A, U, s, V)),
     )
 

@@ -15,11 +15,11 @@ def test_lock_waits_until_the_holder_releases_it(tmp_path: Path, monkeypatch: py
     """A rename once broke the call that waits, so that a second build failed instead of waiting."""
     monkeypatch.syspath_prepend(str(ROOT))
     lock = importlib.import_module("kernel_build.lock")
-    monkeypatch.setattr(lock, "PAUSE", 0.001)
+    monkeypatch.setattr(lock, "POLL_SECONDS", 0.001)
     file, is_held, may_release, events = tmp_path / "lock", threading.Event(), threading.Event(), list[str]()
 
     def hold() -> None:
-        with lock.locked(file):
+        with lock.hold_lock(file):
             is_held.set()
             may_release.wait()
             events.append("released")
@@ -28,7 +28,7 @@ def test_lock_waits_until_the_holder_releases_it(tmp_path: Path, monkeypatch: py
     holder.start()
     is_held.wait()
     threading.Timer(0.05, may_release.set).start()
-    with lock.locked(file):
+    with lock.hold_lock(file):
         events.append("acquired")
     holder.join()
     assert events == ["released", "acquired"]

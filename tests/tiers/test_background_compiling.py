@@ -178,8 +178,8 @@ def is_compiler(entry: Path, cache: Path) -> bool:
 
 def test_jit_waits_and_prints_its_progress(cache: Path) -> None:
     out = run(POSE, cache, tier="jit")
-    assert "compiling 1 kernel modules" in out
-    assert "1 of 1 kernel modules compiled" in out
+    assert "compiling 1 kernel module, about" in out
+    assert "1 of 1 kernel module compiled" in out
     assert ANSWER in out
 
 

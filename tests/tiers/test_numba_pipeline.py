@@ -14,7 +14,7 @@ import importlib
 pipeline = importlib.import_module(package + ".numba_pipeline")
 pipeline.IS_AVAILABLE = {is_available}
 code = numba_kernels.compile_module("forward")
-functions = numba_kernels.functions_from("forward", code)
+functions = numba_kernels.load_functions("forward", code)
 import numpy as np
 import mechanik as mk
 arm = mk.gallery.panda()

@@ -4,10 +4,11 @@ The hard residuals are eliminated first (`elimination.py`). The step s of the in
 
     |e + J s|^2 + damping |s|^2
 
-where e are the soft residuals (`damped_least_squares.py`). A column whose step would cross a bound is added to the
-active set, and the system is solved again with the column fixed at its bound. A column at a bound is released if the
-reduced gradient points to the inside of the bounds. The reduced gradient includes the constraint forces of the
-closures; the sign of J'e alone led to wrong poses. Indices such as `v` and `k` are explained in `problem_layout.py`.
+where e are the soft residuals and J is their Jacobian (`damped_least_squares.py`). A column whose step would cross a
+bound is added to the active set, and the system is solved again with the column fixed at its bound. A column at a bound
+is released if the negative reduced gradient points to the inside of the bounds. The reduced gradient includes the
+constraint forces of the closures; the sign of J'e alone would give wrong poses. Indices such as `v` and `k` are
+explained in `problem_layout.py`; n is the number of independent columns.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from .elimination import NO_COLUMN, eliminate
 from .problem_layout import *
 
 BOUND_OVERSHOOT, BOUND_DISTANCE = 1e-13, 1e-9
-"""Largest distance outside and inside a bound (rad or m) at which a value of x counts as on the bound."""
+"""Tolerances of bounds, rad or m. A step crosses a bound if it ends more than BOUND_OVERSHOOT outside. A value of x is
+on its bound if it is at most BOUND_DISTANCE inside. `shorten_to_bounds` permits BOUND_DISTANCE outside."""
 
 
 @subroutine
 def update_active_bounds(ints, floats, x):
-    """Remove columns that have left their bound from the active set; return the number of columns that are not free."""
+    """Remove columns that have left their bound from the active set; return the number of columns that are not free.
+
+    A column has left its bound if its value is more than 1e-9 rad or m inside. The table `was_released` is cleared.
+    """
     column_x, bound_state, was_released, lower = (
         ints[AT_COLUMN_X],
         ints[AT_BOUND_STATE],
@@ -60,7 +65,7 @@ def update_active_bounds(ints, floats, x):
 
 @subroutine
 def activate_bounds(ints, floats, x):
-    """Activate the bounds that the step crosses; return their number, and 1 if any of their columns is dependent."""
+    """Activate the bounds that the step crosses; return their number, and whether (1 or 0) a column is dependent."""
     column_x, bound_state, pivot_row, scale = (
         ints[AT_COLUMN_X],
         ints[AT_BOUND_STATE],
@@ -104,7 +109,10 @@ def clip_at_bounds(ints, floats, x, n):
 
 @subroutine
 def release_bounds(ints, floats, n):
-    """Release the independent columns at a bound whose model gradient points inside; return their number."""
+    """Release the independent columns at a bound whose negative model gradient points inside; return their number.
+
+    A column is released only once in a step, so that the active set does not cycle.
+    """
     bound_state, independent_column, was_released, model_gradient = (
         ints[AT_BOUND_STATE],
         ints[AT_INDEPENDENT_COLUMN],
@@ -124,8 +132,11 @@ def release_bounds(ints, floats, n):
 
 
 @subroutine
-def may_move(ints, floats, x, v, gradient):
-    """Whether a column can move along the gradient: it is free, not yet at its bound, or moves away from the bound."""
+def may_move(ints, floats, x, v, negative_gradient):
+    """Whether a column can move along its negative gradient.
+
+    It can if it is free, if it is not yet on its active bound, or if it moves away from this bound.
+    """
     side = ints[ints[AT_BOUND_STATE] + v]
     if side == FREE or side == LOCKED:
         return side == FREE
@@ -135,15 +146,15 @@ def may_move(ints, floats, x, v, gradient):
         floats[ints[AT_UPPER] + v],
     )
     if side == ON_UPPER:
-        return value < upper - BOUND_DISTANCE or (gradient < 0.0 and lower < upper)
-    return value > lower + BOUND_DISTANCE or (gradient > 0.0 and lower < upper)
+        return value < upper - BOUND_DISTANCE or (negative_gradient < 0.0 and lower < upper)
+    return value > lower + BOUND_DISTANCE or (negative_gradient > 0.0 and lower < upper)
 
 
 @subroutine
 def shorten_to_bounds(ints, floats, x):
     """Scale the whole step so that x stays within its bounds; return the factor.
 
-    This replaces a further solve when the number of solves is used up.
+    This replaces a further solve if the number of solves is used up, or if bounds change one at a time.
     """
     column_x, scale, lower, upper = ints[AT_COLUMN_X], ints[AT_SCALE], ints[AT_LOWER], ints[AT_UPPER]
     step = ints[AT_STEP]
@@ -163,7 +174,7 @@ def shorten_to_bounds(ints, floats, x):
 
 @subroutine
 def hold_at_bounds(ints, floats, x):
-    """Set the active set to the columns that are on a bound at x."""
+    """Set the active set to the columns that are on a bound at x, and clear the table `was_released`."""
     bound_state, column_x = ints[AT_BOUND_STATE], ints[AT_COLUMN_X]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
@@ -177,9 +188,10 @@ def hold_at_bounds(ints, floats, x):
 
 
 @subroutine
-def largest_multiplier(ints, floats, n, max_gradient):
-    """Return the column at a bound with the largest inward gradient above `max_gradient`; NO_COLUMN if there is none.
+def column_of_largest_multiplier(ints, floats, n, max_gradient):
+    """Return the column at a bound with the largest multiplier above `max_gradient`; NO_COLUMN if there is none.
 
+    The multiplier of a column is its model gradient at an upper bound, and minus its model gradient at a lower bound.
     Columns that were released before in this step are excluded.
     """
     column = ints[RUNTIME_ZERO] + NO_COLUMN
@@ -200,7 +212,7 @@ def largest_multiplier(ints, floats, n, max_gradient):
 
 @subroutine
 def largest_reduced_gradient(ints, floats, x, n):
-    """Return the largest absolute reduced gradient of the columns that may move along it."""
+    """Return the largest absolute reduced gradient of the columns that may move along their negative gradient."""
     max_gradient = 0.0
     for i in range(n):
         if may_move(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i], floats[ints[AT_GRADIENT] + i]):
@@ -229,15 +241,18 @@ def count_active_bounds(ints):
 
 
 MAX_SOLVES, MAX_SINGLE_BOUND_SOLVES = 12, 24
-"""Largest numbers of linear solves of one step: with many changes of the active set at once, and then with one change
-at a time."""
+"""Numbers of linear solves of one step. The first MAX_SOLVES solves may change many bounds at once. If they give no
+step that decreases the cost, further solves change one bound at a time; all in all there are at most MAX_SOLVES +
+MAX_SINGLE_BOUND_SOLVES solves. With fewer solves, more steps are shortened at the bounds."""
 SLOW_COST_RATIO = 0.5
 """Second derivatives are used if the cost after three steps, or the predicted cost after one step, is above this ratio
-of the cost before."""
+of the cost before. A smaller ratio uses them more often: fewer steps, but more evaluations for each step."""
 MIN_STEP_RATIO = 1e-9
-"""A step that is shortened at the bounds to less than this ratio counts as zero."""
+"""A step that is shortened at the bounds to less than this ratio counts as zero; the column that was released for this
+step is held at its bound again."""
 CURVATURE_DAMPING_RATIO = 1e-3
-"""Factor on the damping of a step for which all second derivatives are known, until a step is rejected."""
+"""Factor on the damping of a step for which all second derivatives are known, while the relative damping is at most the
+option START_DAMPING. A smaller factor gives nearly undamped Newton steps, which are rejected more often."""
 CURVATURE_UNKNOWN, CURVATURE_REQUESTED = 2.0, 3.0
 """Values that `bounded_step` returns instead of a curvature: the curvature is unknown; or there is no step yet, and
 second derivatives have to be probed first."""
@@ -268,7 +283,7 @@ def bounded_step(
         options: the solver's options.
         x: offset of x in `floats`.
         stage, buffer: the stage, and the buffer of residual and Jacobian at x.
-        damping: added to the diagonal of the normal equations.
+        damping: added to the diagonal of the normal equations, times the table `extra_damping`.
         is_newton: whether the step is a Newton step on the hard residuals alone.
         uses_curvature: whether second derivatives are used (`curvature.py`).
         may_probe: whether probes of second derivatives may be requested (`curvature.py`).
@@ -280,9 +295,10 @@ def bounded_step(
         poses_are_current: 1.0 if the stored poses are those of x; otherwise x is the same as in the previous step.
 
     Returns:
-        The sum of squares of the soft residuals after the hard residuals are closed (to first order); the predicted
-        change of this cost; the largest reduced gradient of a column that may move along it; and the curvature:
-        CURVATURE_REQUESTED, CURVATURE_UNKNOWN, or the smallest result of `solve_reduced_step`.
+        The cost, which is the sum of squares of the soft residuals after the hard residuals are made zero to first
+        order; the predicted change of this cost; the largest absolute reduced gradient of a column that may move along
+        its negative gradient; and the curvature: CURVATURE_REQUESTED, CURVATURE_UNKNOWN, or the smallest result of
+        `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is CURVATURE_UNKNOWN.
     """
     stages, bound_state = ints[AT_STAGES], ints[AT_BOUND_STATE]
     step, offset, reduced_step = ints[AT_STEP], ints[AT_OFFSET], ints[AT_REDUCED_STEP]
@@ -376,8 +392,8 @@ def bounded_step(
                 begin_probes(ints, floats, n)
                 return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
         if changes_single_bounds:
-            # as in the simplex method, columns are released one at a time; a column whose step would leave its bounds
-            # at once is held again
+            # as in the simplex method, columns are released one at a time; a released column is held again if the step
+            # is shortened to zero
             step_ratio = shorten_to_bounds(ints, floats, x)
             if released_column != NO_COLUMN and step_ratio < MIN_STEP_RATIO:
                 ints[bound_state + released_column] = released_side
@@ -388,7 +404,7 @@ def bounded_step(
             if not needs_elimination:
                 if released_column != NO_COLUMN or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
                     break
-                released_column = largest_multiplier(ints, floats, n, largest_free_gradient(ints, floats, n))
+                released_column = column_of_largest_multiplier(ints, floats, n, largest_free_gradient(ints, floats, n))
                 if released_column == NO_COLUMN:
                     break
                 released_side, ints[bound_state + released_column], ints[ints[AT_WAS_RELEASED] + released_column] = (
@@ -402,8 +418,8 @@ def bounded_step(
                 active_count = count_active_bounds(ints)
             continue
         crossed_count, has_dependent_column = activate_bounds(ints, floats, x)
-        # while steps are accepted, clip the step at the bounds, which are active in the next step: this needs nearly as
-        # few iterations as a second solve, which takes a third of the time of an iteration
+        # while steps are accepted, the step is clipped at the bounds instead of a second solve, and these bounds are
+        # active in the next step: a second solve would take a third of the time of an iteration and save few iterations
         clips_at_bounds = crossed_count > 0 and hard_end == 0 and has_moved == 1.0 and not uses_curvature
         is_last_solve = clips_at_bounds or solve_index >= MAX_SOLVES - 1
         if clips_at_bounds:
@@ -427,9 +443,8 @@ def bounded_step(
                 break
             hold_at_bounds(ints, floats, x)  # the active set cycles: from now on change one bound at a time
             changes_single_bounds = True
-        needs_elimination = changes_single_bounds or (
-            crossed_count > 0 and has_dependent_column == 1
-        )  # only an independent column can be held at a bound: eliminate again
+        # only an independent column can be held at a bound: eliminate again
+        needs_elimination = changes_single_bounds or (crossed_count > 0 and has_dependent_column == 1)
         active_count = count_active_bounds(ints)
     if not is_newton:
         max_gradient = largest_reduced_gradient(ints, floats, x, n)
@@ -442,8 +457,8 @@ def bounded_step(
 def apply_step(ints, floats, x, out, clamps):
     """Write x moved by the table `step` to the offset `out`; with `clamps`, values are clamped to their bounds.
 
-    The three columns of a spherical joint are a rotation vector (rx, ry, rz) in its own axes, which multiplies its
-    quaternion (w0, x0, y0, z0) from the right.
+    `x` and `out` are offsets in `floats` and may be equal. The three columns of a spherical joint are a rotation vector
+    (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this rotation from the right.
     """
     column_x, sphericals, scale, lower = ints[AT_COLUMN_X], ints[AT_SPHERICAL], ints[AT_SCALE], ints[AT_LOWER]
     upper, step = ints[AT_UPPER], ints[AT_STEP]

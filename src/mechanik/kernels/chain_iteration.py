@@ -2,17 +2,17 @@
 
 Each lane evaluates its trial. If the cost of the trial is below that of the accepted x, the trial is accepted;
 otherwise the damping increases. The next trial is a damped step from the accepted x, clamped to the limits. A joint at
-a limit does not take part in the step if the gradient points outside. Lanes are independent: every decision is made for
-each lane.
+a limit does not take part in the step if the descent direction points outside. Lanes are independent: every decision is
+made for each lane.
 
-The step is J' y with (J J' + damping) y = e, for the free joints, where e is the residual (6,) and J its Jacobian.
-Goals for a whole pose, position or rotation need no row maps: the sum of squares is the same along any axes, and near
-the target the derivative of the rotation vector is the identity. Partial goals (single rows, axes, cosines) use
-`partial_residual`.
+The step is J' y with (J J' + damping) y = e, for the free joints, where e is the weighted residual (6,) from the tip to
+the target, and J is the Jacobian of the tip, which is that of -e. The cost is |e|^2. Goals for a whole pose, position
+or rotation need no row maps: the sum of squares is the same along any axes, and near the target the derivative of the
+rotation vector is the identity. Partial goals (single rows, axes, cosines) use `partial_residual`.
 
 `work` and `work_alias` are two names of the same workspace. With a single name the compiler would replace "keep the
 stored value if the trial is rejected" by masked stores, which are slow on some processors. Offsets of slots are
-multiplied by the number of lanes (`chain_layout.py`).
+multiplied by the number of lanes, `lanes` (`chain_layout.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from .vector import lanes_of, load, root, spread, store, where_less
 
 @inline
 def rotation_log_factor(trace):
-    """Return angle / (2 sin angle) of a rotation with this trace, and the squared cosine of half its angle."""
+    """Return angle / (2 sin angle) of a rotation with this trace, and the squared cosine of half its angle.
+
+    The polynomial approximates (angle / 4) / sin(angle / 4) as a function of x = 1 - cos(angle / 4). The squared cosine
+    is at least 1e-12, so that the result is finite for a rotation by pi.
+    """
     half_cosine2 = (trace + 1.0) * 0.25
     half_cosine2 = where_less(half_cosine2, 1e-12, 1e-12, half_cosine2)
     half_cosine2 = where_less(1.0, half_cosine2, 1.0, half_cosine2)
@@ -46,8 +50,8 @@ def rotation_log_factor(trace):
 
 
 @inline
-def rotate_by_slot(scalar_type, work, first_slot, x, y, z):
-    """Return the product of a vector and a 3 x 3 matrix of the workspace, stored row by row from `first_slot` on."""
+def multiply_by_slot_matrix(scalar_type, work, first_slot, x, y, z):
+    """Return M (x, y, z) for a 3 x 3 matrix M of the workspace, stored row by row from `first_slot` on."""
     lanes = lanes_of(scalar_type)
     matrix = first_slot * lanes
     return (
@@ -65,9 +69,10 @@ def rotate_by_slot(scalar_type, work, first_slot, x, y, z):
 
 @inline
 def rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2):
-    """Return the Jacobian, row by row, of a rotation vector r = (e3, e4, e5) by a rotation w.
+    """Return the Jacobian, row by row, of minus the rotation vector r = (e3, e4, e5) by a rotation w of the tip.
 
-    The rotation changes r by w + r x w / 2 + c r x (r x w), where c is `even_factor`.
+    r is the rotation from the tip to the target. The rotation w changes -r by w + r x w / 2 + c r x (r x w), where c is
+    `even_factor`. `factor` and `half_cosine2` are results of `rotation_log_factor`.
     """
     angle2 = e3 * e3 + e4 * e4 + e5 * e5
     closed_form = (1.0 - factor * half_cosine2 * 2.0) / where_less(angle2, 1e-4, 1.0, angle2)
@@ -82,7 +87,10 @@ def rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2):
 
 @inline
 def axis_jacobian(dx, dy, dz, factor):
-    """Return the Jacobian by a rotation, row by row, of (x, y) of a unit direction, scaled to its angle from z."""
+    """Return the Jacobian, row by row, of the first two components of a unit direction by a rotation of the direction.
+
+    The components (dx, dy) are scaled so that their length is the angle from z. `factor` is angle / (2 sin angle).
+    """
     sine2 = dx * dx + dy * dy
     angle_by_sine = 2.0 * factor
     factor_slope = where_less(sine2, 1e-6, -1.0 / 3.0, (angle_by_sine * dz - 1.0) / where_less(sine2, 1e-6, 1.0, sine2))
@@ -98,12 +106,13 @@ def axis_jacobian(dx, dy, dz, factor):
 def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_cosine2):
     """Return the weighted residuals along the axes of the rows, and write the row maps to the workspace.
 
-    The row maps are the matrices that multiply the linear and angular velocities of the tip to give the derivatives of
-    the residuals.
+    The row maps are the matrices by which the linear and angular velocities of the tip are multiplied to give the
+    derivatives of minus the residuals.
 
     Args:
-        R: rotation of the tip, nine numbers, column by column.
-        e0, e1, e2, e3, e4, e5: errors of position and rotation in the frame of the base.
+        R: rotation of the tip in the frame of the base, nine numbers, column by column.
+        e0, e1, e2, e3, e4, e5: weighted position and rotation vector from the tip to the target, in the frame of the
+            base.
         factor, half_cosine2: results of `rotation_log_factor`.
 
     Returns:
@@ -125,9 +134,9 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
                 (ROTATION_ROW_MAP + 3 * r + k) * lanes,
                 spread(scalar_type, 1.0) * load(scalar_type, work, rotation_axes + (3 * k + r) * lanes),
             )
-    e0, e1, e2 = rotate_by_slot(scalar_type, work, POSITION_ROW_MAP, e0, e1, e2)
+    e0, e1, e2 = multiply_by_slot_matrix(scalar_type, work, POSITION_ROW_MAP, e0, e1, e2)
     if model[ROTATION_KIND] == ROTATION_VECTOR:
-        e3, e4, e5 = rotate_by_slot(scalar_type, work, ROTATION_ROW_MAP, e3, e4, e5)
+        e3, e4, e5 = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, e3, e4, e5)
         angular_jacobian = rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2)
     else:
         bx, by, bz = model[TOOL_AXIS], model[TOOL_AXIS + 1], model[TOOL_AXIS + 2]
@@ -136,7 +145,7 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
             R[1] * bx + R[4] * by + R[7] * bz,
             R[2] * bx + R[5] * by + R[8] * bz,
         )
-        dx, dy, dz = rotate_by_slot(scalar_type, work, ROTATION_ROW_MAP, x, y, z)
+        dx, dy, dz = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, x, y, z)
         zero = 0.0 * dz
         if model[ROTATION_KIND] == AXIS:
             factor, half_cosine2 = rotation_log_factor(1.0 + 2.0 * dz)
@@ -190,7 +199,8 @@ def solve_ldlt6(
     """Return the solution of A x = y for a symmetric positive definite 6 x 6 matrix A, given by its lower triangle.
 
     The method is LDL' without pivoting, which damped normal equations do not need. It is written without loops so that
-    all numbers stay in registers. The numbers are floats or vectors.
+    all numbers stay in registers. The numbers are floats or vectors. d0 to d4 are inverse pivots, f is the factor of a
+    row operation.
     """
     d0 = 1.0 / a00
     f = a10 * d0
@@ -237,16 +247,21 @@ def solve_ldlt6(
 
 
 DAMPING_GROWTH, MAX_DAMPING, MIN_DAMPING = 4.0, 1e3, 1e-12
-"""Factor on the damping ratio after a rejected trial, the damping ratio above which an attempt ends, and the damping
-that is added to each step."""
+"""Factor on the damping ratio (damping / cost) after a rejected trial; the damping ratio above which an attempt ends;
+the damping that is added to each step.
+
+A larger DAMPING_GROWTH needs fewer rejected trials, but later steps are shorter, since the ratio does not decrease
+within an attempt. A larger MAX_DAMPING spends more iterations on attempts that rarely succeed."""
 CHECK_INTERVAL, MAX_COST_RATIO = 3.0, 0.7
 """An attempt ends if its cost is above MAX_COST_RATIO times its cost CHECK_INTERVAL iterations before.
 
-Both numbers and DAMPING_GROWTH are tuned on random targets of a Panda and a UR5."""
+A smaller ratio abandons slow attempts earlier, but also attempts that would succeed. Both numbers and DAMPING_GROWTH
+are tuned on random targets of a Panda and a UR5."""
 NEAR_COST, NEAR_MAX_COST_RATIO = 1e-6, 0.97
 """Below the cost NEAR_COST, NEAR_MAX_COST_RATIO replaces MAX_COST_RATIO: near a singular pose the last iterations
 converge slowly."""
 PI_SQUARED = 9.869604401089358
+"""Squared rotation error of a rotation by pi, rad^2."""
 NEAR_PI_TOLERANCE = 1e-9
 """Squared cosine of half the angle below which a rotation counts as a rotation by pi."""
 
@@ -255,7 +270,10 @@ NEAR_PI_TOLERANCE = 1e-9
 def chain_forward_kinematics(scalar_type, model, work):
     """Return the rotation, column by column, and the position of the tip at the trial, in the frame of the base.
 
-    The screw of each column (its moment about the base and its axis) is written to the workspace.
+    The screw of each column is written to the workspace: its moment (mx, my, mz), which is the velocity at the origin
+    of the base, and its axis (ax, ay, az), which is the angular velocity. (xx, xy, xz), (yx, yy, yz) and (zx, zy, zz)
+    are the axes of the present frame and (px, py, pz) is its origin; u and v are components of its x and y axes after
+    the joint's rotation.
     """
     lanes = lanes_of(scalar_type)
     ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
@@ -315,7 +333,12 @@ def chain_forward_kinematics(scalar_type, model, work):
 
 @subroutine
 def iterate(scalar_type, model, work, work_alias):
-    """Evaluate the trial of every lane, accept or reject it, and compute the next trial."""
+    """Evaluate the trial of every lane, accept or reject it, and compute the next trial.
+
+    t0 to t8 are the rotation of the target, row by row. e0 to e5 are the residual, j0 to j5 a column of J, a00 to a55
+    the matrix J J' + damping, y0 to y5 its solution. New numbers are selected where new_cost < old_cost, stored numbers
+    elsewhere.
+    """
     lanes = lanes_of(scalar_type)
     column_count = int(model[N_COLUMNS])
     ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
@@ -402,8 +425,8 @@ def iterate(scalar_type, model, work, work_alias):
     store(work, (RESIDUAL + 3) * lanes, e3)
     store(work, (RESIDUAL + 4) * lanes, e4)
     store(work, (RESIDUAL + 5) * lanes, e5)
-    # ---- Jacobian at the accepted x, active limits, and the matrix J J' + damping, in two passes, each of which fits
-    # into the registers
+    # ---- Jacobian at the accepted x, active limits, and the matrix J J' + damping, in two passes: the numbers of each
+    # pass fit into the registers
     columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
     damping = damping_ratio * cost + MIN_DAMPING
     a00, a11, a22, a33 = damping, damping, damping, damping
@@ -422,8 +445,8 @@ def iterate(scalar_type, model, work, work_alias):
         j2 = (load(scalar_type, work, slot + 2 * lanes) + ax * py - ay * px) * position_weight
         j3, j4, j5 = ax * rotation_weight, ay * rotation_weight, az * rotation_weight
         if is_partial:
-            j0, j1, j2 = rotate_by_slot(scalar_type, work, POSITION_ROW_MAP, j0, j1, j2)
-            j3, j4, j5 = rotate_by_slot(scalar_type, work, ROTATION_ROW_MAP, j3, j4, j5)
+            j0, j1, j2 = multiply_by_slot_matrix(scalar_type, work, POSITION_ROW_MAP, j0, j1, j2)
+            j3, j4, j5 = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, j3, j4, j5)
         j0 = where_less(new_cost, old_cost, j0, load(scalar_type, work_alias, slot + 6 * lanes))
         j1 = where_less(new_cost, old_cost, j1, load(scalar_type, work_alias, slot + 7 * lanes))
         j2 = where_less(new_cost, old_cost, j2, load(scalar_type, work_alias, slot + 8 * lanes))
@@ -454,12 +477,12 @@ def iterate(scalar_type, model, work, work_alias):
         margin = where_less(descent, zeros, x - lower, upper - x)
         is_free = where_less(zeros, margin, ones, zeros)
         store(work, slot + IS_FREE * lanes, is_free)
-        weighted = is_free * j0
-        a00, a10, a20, a30 = a00 + weighted * j0, a10 + weighted * j1, a20 + weighted * j2, a30 + weighted * j3
-        weighted = is_free * j1
-        a11, a21, a31 = a11 + weighted * j1, a21 + weighted * j2, a31 + weighted * j3
-        weighted = is_free * j2
-        a22, a32 = a22 + weighted * j2, a32 + weighted * j3
+        free_entry = is_free * j0
+        a00, a10, a20, a30 = a00 + free_entry * j0, a10 + free_entry * j1, a20 + free_entry * j2, a30 + free_entry * j3
+        free_entry = is_free * j1
+        a11, a21, a31 = a11 + free_entry * j1, a21 + free_entry * j2, a31 + free_entry * j3
+        free_entry = is_free * j2
+        a22, a32 = a22 + free_entry * j2, a32 + free_entry * j3
         a33 = a33 + is_free * j3 * j3
     a44, a55 = damping, damping
     a40, a41, a42, a43, a50, a51, a52, a53, a54 = zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros
@@ -467,16 +490,16 @@ def iterate(scalar_type, model, work, work_alias):
         slot = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
         is_free = load(scalar_type, work, slot + IS_FREE * lanes)
         j4, j5 = load(scalar_type, work, slot + 10 * lanes), load(scalar_type, work, slot + 11 * lanes)
-        weighted, weighted_5 = is_free * j4, is_free * j5
-        a44, a54, a55 = a44 + weighted * j4, a54 + weighted_5 * j4, a55 + weighted_5 * j5
+        free_entry, free_entry_5 = is_free * j4, is_free * j5
+        a44, a54, a55 = a44 + free_entry * j4, a54 + free_entry_5 * j4, a55 + free_entry_5 * j5
         x = load(scalar_type, work, slot + 6 * lanes)
-        a40, a50 = a40 + weighted * x, a50 + weighted_5 * x
+        a40, a50 = a40 + free_entry * x, a50 + free_entry_5 * x
         x = load(scalar_type, work, slot + 7 * lanes)
-        a41, a51 = a41 + weighted * x, a51 + weighted_5 * x
+        a41, a51 = a41 + free_entry * x, a51 + free_entry_5 * x
         x = load(scalar_type, work, slot + 8 * lanes)
-        a42, a52 = a42 + weighted * x, a52 + weighted_5 * x
+        a42, a52 = a42 + free_entry * x, a52 + free_entry_5 * x
         x = load(scalar_type, work, slot + 9 * lanes)
-        a43, a53 = a43 + weighted * x, a53 + weighted_5 * x
+        a43, a53 = a43 + free_entry * x, a53 + free_entry_5 * x
     y0, y1, y2, y3, y4, y5 = solve_ldlt6(
         a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55,
         load(scalar_type, work, RESIDUAL * lanes), load(scalar_type, work, (RESIDUAL + 1) * lanes),

@@ -29,13 +29,13 @@ def solve_target(work, X, q0, mode, key, q):
     Args:
         work: model, seed table and workspace in a single array, since each array adds 0.05 us to a call from Python.
         X: (4, 4), target pose of the tip in the world, lengths in m.
-        q0: (nq,), seed.
+        q0: (nq,), seed, rad or m.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
         key: key of the random numbers.
         q: (nq,), written.
 
     Returns:
-        attempts * 2^32 + 2 * iterations + (1 if the start was outside its limits); -1 if not solved; -2 for bad input.
+        attempts * 2^32 + 2 * iterations + (1 if the seed was outside its limits); -1 if not solved; -2 for bad input.
     """
     nq = int(work[N_Q])
     if X.shape[0] != 4 or X.shape[1] != 4 or len(q0) != nq or len(q) != nq:

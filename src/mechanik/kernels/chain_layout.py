@@ -2,7 +2,7 @@
 
 The pose of the tip of a chain is base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, as in
 `problem/serial_chain.py`. All lengths are multiplied by LENGTH_SCALE, so that lengths and angles are weighted as the
-goal requires.
+goal requires. A column of a chain is a joint value x = q / Q_UNIT.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from __future__ import annotations
  AZIMUTH_PENALTY, SEED_CHOICES, HAS_ROW_AXES, MODEL_SIZE, TABLE_SIZE) = range(27)  # fmt: skip
 """Entries of the header of the model.
 
-POSITION_WEIGHT, ROTATION_WEIGHT: weights of the residuals of position and rotation; 0 for residuals without effect.
+POSITION_WEIGHT: 1, or 0 if the position has no effect; the weight of the position is part of LENGTH_SCALE.
+ROTATION_WEIGHT: weight of the residual of rotation; 0 if the rotation has no effect.
 IS_PARTIAL: whether only some of the six residuals count. Then they have ROW_WEIGHTS and are along the axes of the
 target, rotated by POSITION_FRAME for positions and by ROTATION_FRAME for rotations; with HAS_ROW_AXES they are along
 ROW_AXES.
@@ -30,7 +31,8 @@ COS_RANGE_MIDDLE, SIN_RANGE_MIDDLE, COS_HALF_RANGE: cosine and sine of the middl
 cosine of half the range.
 AZIMUTH_PENALTY: factor of the penalty on the distance of an entry whose first joint would be outside its range; 0 if
 the range is not limited.
-SEED_CHOICES: number of starts after which the solution nearest to the seed is chosen.
+SEED_CHOICES: if the attempt from the seed fails, number of starts from the table before the solution nearest to the
+seed is chosen.
 MODEL_SIZE, TABLE_SIZE: numbers of 64-bit floats of the model and of the table in an array that contains both."""
 ROTATION_VECTOR, AXIS, COSINE = 0.0, 1.0, 2.0
 """Values of ROTATION_KIND."""
@@ -50,16 +52,17 @@ MODEL_HEAD = 84
 (JOINT_OFFSET, COS_ALPHA, SIN_ALPHA, LINK_TRANSLATION, SLIDE_SCALE, JOINT_RATIO, JOINT_COLUMN, IS_FIRST_OF_COLUMN,
  COS_OFFSET, SIN_OFFSET) = (0, 1, 2, 3, 6, 7, 8, 9, 10, 11)  # fmt: skip
 """Offsets in a joint (node). LINK_TRANSLATION: three numbers. SLIDE_SCALE: 0 for a revolute joint, else LENGTH_SCALE.
+JOINT_OFFSET: rad. JOINT_RATIO: motion of the joint (rad or m) per unit of its column. JOINT_COLUMN: its column.
 IS_FIRST_OF_COLUMN: whether this is the first joint with its column (mimic joints share the column of their leader)."""
 JOINT_FLOATS = 12
 X_MIN, X_MAX, SAMPLE_MIN, SAMPLE_MAX, Q_INDEX, IS_LOCKED, IS_CONTINUOUS, Q_UNIT, Q_MIN, Q_MAX = range(10)
 """Offsets in a column. X_MIN, X_MAX: limits of x = q / Q_UNIT; an empty range for a locked joint.
 SAMPLE_MIN, SAMPLE_MAX: range of starts. Q_INDEX: index in q. IS_LOCKED: whether the value of q0 is kept.
-IS_CONTINUOUS: whether full turns do not change the pose. Q_UNIT: divisor of a value of q; lengths in the kernels are in
-length units of the mechanism. Q_MIN, Q_MAX: limits in q."""
+IS_CONTINUOUS: whether full turns do not change the pose. Q_UNIT: 1 rad, or one length unit of the mechanism (m).
+Q_MIN, Q_MAX: limits in q, rad or m."""
 COLUMN_FLOATS = 10
 
-# the workspace: slots with one number for each lane; then the slots of the columns; then the search of each lane
+# the workspace: slots, each with one number for every lane; then the slots of the columns; then the search of each lane
 (TARGET_ROTATION, TARGET_POSITION, RESIDUAL, COST, POSITION_ERROR, ROTATION_ERROR, DAMPING_RATIO, ITERATION,
  NEXT_CHECK, REFERENCE_COST, IS_FINISHED, POSITION_AXES, ROTATION_AXES, POSITION_ROW_MAP, ROTATION_ROW_MAP) = (
     0, 9, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 35, 44, 53)  # fmt: skip
@@ -70,15 +73,28 @@ at the last check. POSITION_AXES, ROTATION_AXES: axes of partial residuals. POSI
 LANE_HEAD = 62
 """Number of slots of a lane before the slots of its columns."""
 SCREW, JACOBIAN, ACCEPTED, TRIAL, IS_FREE = 0, 6, 12, 13, 14
-"""Slots of a column. ACCEPTED, TRIAL: x. IS_FREE: 1 if the column takes part in the step, 0 at an active limit."""
+"""Slots of a column. SCREW: moment and axis (`chain_iteration.chain_forward_kinematics`). JACOBIAN: six derivatives.
+ACCEPTED, TRIAL: x. IS_FREE: 1 if the column takes part in the step, 0 at an active limit."""
 COLUMN_SLOTS = 15
 (TARGET_INDEX, ATTEMPT, ITERATIONS, SOLUTION_COUNT, BEST_COST, BEST_POSITION_ERROR, BEST_ROTATION_ERROR,
  NEAREST_DISTANCE, RANDOM_KEY, START_WAS_CLAMPED, START_COUNT, FOLLOW_UP_COUNT) = range(12)  # fmt: skip
+"""Entries of a lane's search.
+
+TARGET_INDEX: index of the target; -1 before the first target, -2 if there is no further target.
+ATTEMPT, ITERATIONS: numbers of attempts and of iterations for the target. START_COUNT: number of starts, without
+follow-up attempts. FOLLOW_UP_COUNT: number of follow-up attempts since the last start. SOLUTION_COUNT: number of solved
+attempts.
+BEST_COST, BEST_POSITION_ERROR, BEST_ROTATION_ERROR: of the best attempt so far; the errors are squared and weighted.
+NEAREST_DISTANCE: squared distance of the best solution from the seed (rad and m)."""
 FEATURES, BLOCK_DISTANCE, BLOCK_ENTRY = 12, 23, 39
+"""Offsets of arrays in a lane's search: the 11 features of the target; for each block of the table, the distance and
+the index of its nearest entry."""
 SEARCH_HEAD = 55
 """Number of floats of a lane's search; the best x so far, (columns,), follows them."""
 TABLE_BLOCKS = 16
-"""Number of blocks of the table (entry i is in block i modulo TABLE_BLOCKS); the nearest entry of each is a start."""
+"""Number of blocks of the table: entry i is in block i modulo TABLE_BLOCKS. The nearest entry of each block is a start.
+
+More blocks give more starts from the table before random starts are used, and take longer to order."""
 
 # the seed table, 32 bits: features of all entries in groups of eight, then the entries themselves
 FEATURE_ROWS = 9
@@ -86,18 +102,18 @@ FEATURE_ROWS = 9
 ENTRY_TAIL = 4
 """Number of floats that follow the joint values of an entry: the x axis of the last joint, and the azimuth (rad)."""
 
-# modes of a search: starts from the table only, first from the seed and then from the table, or only from the seed
+# modes of a search: starts from the table only; first the seed, then starts from the table; only the seed
 FROM_TABLE, FROM_SEED, SINGLE_ATTEMPT = 0, 1, 2
-# a report: result, attempts, iterations, errors in m and rad, whether the start was clamped
+# a report: result, number of attempts, number of iterations, errors in m and rad, whether the seed was clamped
 SOLVED, NOT_SOLVED, BAD_INPUT = 0.0, 1.0, 2.0
 REPORT_FLOATS = 6
 
 
-def workspace_size(columns: int, lanes: int) -> int:
+def workspace_size(column_count: int, lane_count: int) -> int:
     """Return the number of 64-bit floats of a workspace: slots, searches, a target and a report."""
-    return (LANE_HEAD + COLUMN_SLOTS * columns + SEARCH_HEAD + columns) * lanes + 12 + REPORT_FLOATS
+    return (LANE_HEAD + COLUMN_SLOTS * column_count + SEARCH_HEAD + column_count) * lane_count + 12 + REPORT_FLOATS
 
 
-def table_size(columns: int, entries: int) -> int:
+def table_size(column_count: int, entry_count: int) -> int:
     """Return the number of 32-bit floats of a seed table."""
-    return (FEATURE_ROWS + columns + ENTRY_TAIL) * entries
+    return (FEATURE_ROWS + column_count + ENTRY_TAIL) * entry_count

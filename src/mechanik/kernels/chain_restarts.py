@@ -6,10 +6,11 @@ rotated about the first axis to azimuth 0, and is described by the last axis alo
 direction). For a start, the first joint is the difference of the azimuths, and the last joint the best rotation about
 its axis. Therefore a small table covers the whole reachable region.
 
-Each lane solves one target after another. The result of a target depends only on the target, its q0 and the key; it
-does not depend on the lane, on other targets or on their order. The functions take the number of lanes (`lanes`), the
-index of the lane (`lane`) and the offset of its search in the workspace (`search`). Quantities of all lanes follow each
-other: slot s of a lane is `work[s * lanes + lane]`.
+Each lane solves one target after another. The result of a target depends only on the target, its seed q0 and the key;
+it does not depend on the lane, on other targets or on their order. The functions take the number of lanes (`lanes`),
+the index of the lane (`lane`) and the offset of its search in the workspace (`search`). The numbers of all lanes for
+one slot are adjacent: slot s of a lane is `work[s * lanes + lane]`. `j` is the index of a column, and `column` is the
+offset of this column in the model.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .compiler import inline, subroutine
 from .vector import eight_floats, lanes_of, load, spread, store, where_less, widen
 
 FULL_TURN = 2.0 * math.pi
-HALTON_SKIPPED = 20
-"""Number of skipped elements of the Halton sequence: the first elements are correlated in large bases."""
+HALTON_SKIP_COUNT = 20
+"""Number of elements at the start of the Halton sequence that are not used: they are correlated in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
 """Bases of the Halton sequence, one for each dimension; further dimensions use pseudorandom numbers."""
 AZIMUTH = 6
@@ -42,7 +43,9 @@ def write_features(model, pose, pose_start, features, first_feature):
     cosine and sine of the azimuth; and the x axis of the last joint, rotated to azimuth 0.
 
     Args:
-        pose, pose_start: an array with the rotation of the tip, row by row, and its position; and their first index.
+        pose, pose_start: an array with the rotation of the tip, row by row, and its scaled position, in the frame of
+            the base; and their first index.
+        features, first_feature: the array to which the features are written, and their first index.
     """
     px, py, pz = pose[pose_start + 9], pose[pose_start + 10], pose[pose_start + 11]
     if model[FACTORS_LAST_JOINT] != 0.0:
@@ -101,7 +104,7 @@ def random_uniform(key, i, j):
 
 @subroutine
 def fill_table(model, work, q, table):
-    """Write the seed table of a chain; locked joints have their values of q, (columns,)."""
+    """Write the seed table of a chain; locked joints have their values in q, (columns,), rad or m."""
     column_count, entry_count = int(model[N_COLUMNS]), int(model[ENTRIES])
     columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
     pose, features = np.empty(12), np.empty(11)
@@ -121,7 +124,7 @@ def fill_table(model, work, q, table):
                 x = q[j] / model[column + Q_UNIT]
             else:
                 fraction = (
-                    halton(entry + HALTON_SKIPPED, PRIMES[dimension])
+                    halton(entry + HALTON_SKIP_COUNT, PRIMES[dimension])
                     if dimension < len(PRIMES)
                     else random_uniform(1, entry, j)
                 )
@@ -151,7 +154,11 @@ def fill_table(model, work, q, table):
 
 @inline
 def rank_entries(model, table, work, search):
-    """Find the entry nearest to a lane's target in each block of the table; write it and its distance to the search."""
+    """Find the entry nearest to a lane's target in each block of the table; write it and its distance to the search.
+
+    The distance is |f|^2 - 2 f . t for the features f of the entry and t of the target, which is the squared distance
+    up to a constant, plus the penalty on the azimuth. f0 to f5 are -2 t.
+    """
     features = search + FEATURES
     scalar_type = eight_floats(0.0)
     lanes = lanes_of(scalar_type)
@@ -216,38 +223,40 @@ def wrap_near(x, lower, upper, reference):
 def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes, lane):
     """Write an entry of the table as the trial of a lane, with the first and the last joint computed for the target.
 
-    Full turns of these two joints are chosen so that the joints are as near to q0 as possible.
+    Full turns are added to these joint values so that the values are as near to q0 as the limits allow.
 
     Args:
-        q0, first_q: the starts of all targets, flat, and the first index of the target's start.
+        entry_index: index of the entry.
+        q0, first_q: the seeds of all targets, flat, rad or m, and the first index of the target's seed.
     """
     column_count = int(model[N_COLUMNS])
     columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
-    entry = FEATURE_ROWS * int(model[ENTRIES]) + (column_count + ENTRY_TAIL) * entry_index
+    entry_start = FEATURE_ROWS * int(model[ENTRIES]) + (column_count + ENTRY_TAIL) * entry_index
     features = search + FEATURES
     for j in range(column_count):
         column = columns_start + COLUMN_FLOATS * j
         x = (
             q0[first_q + int(model[column + Q_INDEX])] / model[column + Q_UNIT]
             if model[column + IS_LOCKED] != 0.0
-            else np.float64(table[entry + j])
+            else np.float64(table[entry_start + j])
         )
         work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
     if model[FACTORS_FIRST_JOINT] != 0.0:
         j = int(model[MODEL_HEAD + JOINT_COLUMN])
         column = columns_start + COLUMN_FLOATS * j
         x = math.atan2(work[features + AZIMUTH + 1], work[features + AZIMUTH]) - np.float64(
-            table[entry + column_count + 3]
+            table[entry_start + column_count + 3]
         )
         x = wrap_near(x, model[column + X_MIN], model[column + X_MAX], q0[first_q + int(model[column + Q_INDEX])])
         work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
     if model[FACTORS_LAST_JOINT] != 0.0:
-        # the rotation about the last axis that minimises the angle between the tip frame and the target
+        # the rotation about the last axis that minimises the angle between the tip frame and the target; x, y and z are
+        # the axes of the entry, t, u and a those of the target
         group = FEATURE_ROWS * 8 * (entry_index // 8) + entry_index % 8
         xx, xy, xz = (
-            np.float64(table[entry + column_count]),
-            np.float64(table[entry + column_count + 1]),
-            np.float64(table[entry + column_count + 2]),
+            np.float64(table[entry_start + column_count]),
+            np.float64(table[entry_start + column_count + 1]),
+            np.float64(table[entry_start + column_count + 2]),
         )
         inverse_weight = 1.0 / model[ROTATION_WEIGHT]
         zx, zy, zz = (
@@ -277,52 +286,59 @@ def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes
 
 
 ROTATION_TOLERANCE = 1e-6
-"""Largest total deviation of a target's rotation columns from unit length and right angles."""
+"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
+of its rotation, and its last row."""
 MAX_START_VALUE = 1e5
-"""Sum of the absolute values of q0 (rad and m) above which the kernel rejects a start."""
+"""Sum of the absolute values of q0 (rad and m) above which the seed is invalid."""
 NO_COST = 1e30
 """Cost before the first evaluation."""
 MIN_STARTS_BEFORE_FOLLOW_UP, FOLLOW_UP_COST, MAX_FOLLOW_UPS, FOLLOW_UP_RADIUS = 4.0, 1e-4, 3.0, 0.05
 """After MIN_STARTS_BEFORE_FOLLOW_UP starts without a solution, an attempt that ends with a cost below FOLLOW_UP_COST is
-followed by up to MAX_FOLLOW_UPS attempts that start around its end: within FOLLOW_UP_RADIUS (rad, or ratio of a joint's
-range), then within 2 and 4 times this radius. Tuned on a Panda."""
+followed by up to MAX_FOLLOW_UPS attempts that start around its end: within FOLLOW_UP_RADIUS (rad or length units of the
+mechanism; ratio of the range if the range is below 1), then within 2 and 4 times this radius. Tuned on a Panda."""
 NEAR_SOLUTION_COST = 1e-6
-"""Cost below which a target is probably within reach: its iteration budget is doubled."""
+"""Cost at or below which a target is probably within reach: its iteration budget is doubled."""
 OUT_OF_REACH_ATTEMPTS = 8
-"""Number of attempts for a target whose distance is larger than the length of the chain."""
+"""Number of attempts for a target whose distance from the base is above REACH. Fewer attempts save time, more attempts
+find a closer pose."""
 
 
 @inline
-def is_pose(X, first):
-    """Whether the 16 numbers of X from the index `first` on are a rigid transform."""
+def is_pose(X, first_index):
+    """Whether the 16 numbers of X from the index `first_index` on are a rigid transform."""
     deviation = 0.0
     for k in range(3):
         dot, norm2 = 0.0, 0.0
         for r in range(3):
-            norm2 += X[first + 4 * r + k] * X[first + 4 * r + k]
-            dot += X[first + 4 * r + k] * X[first + 4 * r + (k + 1) % 3]
-        deviation += abs(dot) + abs(norm2 - 1.0) + 0.0 * X[first + 4 * k + 3] + abs(X[first + 12 + k])
-    minor_x = X[first + 5] * X[first + 10] - X[first + 6] * X[first + 9]
-    minor_y = X[first + 6] * X[first + 8] - X[first + 4] * X[first + 10]
-    minor_z = X[first + 4] * X[first + 9] - X[first + 5] * X[first + 8]
-    is_mirrored = X[first + 0] * minor_x + X[first + 1] * minor_y + X[first + 2] * minor_z < 0.0
-    return not is_mirrored and deviation + abs(X[first + 15] - 1.0) < ROTATION_TOLERANCE
+            norm2 += X[first_index + 4 * r + k] * X[first_index + 4 * r + k]
+            dot += X[first_index + 4 * r + k] * X[first_index + 4 * r + (k + 1) % 3]
+        # 0 times an infinite position is NaN, which is not below the tolerance
+        deviation += abs(dot) + abs(norm2 - 1.0) + 0.0 * X[first_index + 4 * k + 3] + abs(X[first_index + 12 + k])
+    minor_x = X[first_index + 5] * X[first_index + 10] - X[first_index + 6] * X[first_index + 9]
+    minor_y = X[first_index + 6] * X[first_index + 8] - X[first_index + 4] * X[first_index + 10]
+    minor_z = X[first_index + 4] * X[first_index + 9] - X[first_index + 5] * X[first_index + 8]
+    is_mirrored = X[first_index + 0] * minor_x + X[first_index + 1] * minor_y + X[first_index + 2] * minor_z < 0.0
+    return not is_mirrored and deviation + abs(X[first_index + 15] - 1.0) < ROTATION_TOLERANCE
 
 
 @inline
 def write_lane_target(model, work, X, target_index, lanes, lane, target_pose):
-    """Write the pose of the last link at a target, in the frame of the base, to a lane and to `target_pose` (12,)."""
-    scale, first = model[LENGTH_SCALE], 16 * target_index
+    """Write the pose of the last link at a target, in the frame of the base, to a lane and to `target_pose` (12,).
+
+    X contains all targets, 16 numbers each. (b0, b1, b2) is a row of the inverse rotation of the base, and
+    (u0, u1, u2) the same row of the target's rotation in the frame of the base.
+    """
+    scale, first_index = model[LENGTH_SCALE], 16 * target_index
     x, y, z = (
-        X[first + 3] - model[BASE_POSITION],
-        X[first + 7] - model[BASE_POSITION + 1],
-        X[first + 11] - model[BASE_POSITION + 2],
+        X[first_index + 3] - model[BASE_POSITION],
+        X[first_index + 7] - model[BASE_POSITION + 1],
+        X[first_index + 11] - model[BASE_POSITION + 2],
     )
     for r in range(3):
         b0, b1, b2 = model[BASE_ROTATION + r], model[BASE_ROTATION + 3 + r], model[BASE_ROTATION + 6 + r]
-        u0 = b0 * X[first + 0] + b1 * X[first + 4] + b2 * X[first + 8]
-        u1 = b0 * X[first + 1] + b1 * X[first + 5] + b2 * X[first + 9]
-        u2 = b0 * X[first + 2] + b1 * X[first + 6] + b2 * X[first + 10]
+        u0 = b0 * X[first_index + 0] + b1 * X[first_index + 4] + b2 * X[first_index + 8]
+        u1 = b0 * X[first_index + 1] + b1 * X[first_index + 5] + b2 * X[first_index + 9]
+        u2 = b0 * X[first_index + 2] + b1 * X[first_index + 6] + b2 * X[first_index + 10]
         for k in range(3):
             target_pose[3 * r + k] = (
                 u0 * model[TOOL_ROTATION + 3 * k]
@@ -348,7 +364,7 @@ def write_lane_target(model, work, X, target_index, lanes, lane, target_pose):
 
 @inline
 def begin_target(model, work, X, target_index, q0, lanes, lane, search, key, target_pose):
-    """Begin a target in a lane; return False if it is not a rigid transform or its start is out of range."""
+    """Begin a target in a lane; return False if it is not a rigid transform or its seed is invalid."""
     if not is_pose(X, 16 * target_index):
         return False
     nq, q0_norm = int(model[N_Q]), 0.0
@@ -397,9 +413,11 @@ def begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mod
     """Begin the next attempt of a lane: write its start as the trial. `target_pose` (12,) is scratch memory."""
     column_count, first_q = int(model[N_COLUMNS]), int(model[N_Q]) * target_index
     columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
-    is_hard = work[search + START_COUNT] >= MIN_STARTS_BEFORE_FOLLOW_UP
+    has_tried_many_starts = work[search + START_COUNT] >= MIN_STARTS_BEFORE_FOLLOW_UP
     is_follow_up = (
-        is_hard and work[COST * lanes + lane] < FOLLOW_UP_COST and work[search + FOLLOW_UP_COUNT] < MAX_FOLLOW_UPS
+        has_tried_many_starts
+        and work[COST * lanes + lane] < FOLLOW_UP_COST
+        and work[search + FOLLOW_UP_COUNT] < MAX_FOLLOW_UPS
     )
     work[search + ATTEMPT] += 1.0
     if is_follow_up:
@@ -443,15 +461,15 @@ def begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mod
                 x = min(max(x, model[column + X_MIN]), model[column + X_MAX])
             work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
     elif start_index < TABLE_BLOCKS:
-        entry = start_index
+        entry_index = start_index
         if model[IS_RANKED] != 0.0:
             best_block = 0
             for k in range(1, TABLE_BLOCKS):
                 if work[search + BLOCK_DISTANCE + k] < work[search + BLOCK_DISTANCE + best_block]:
                     best_block = k
             work[search + BLOCK_DISTANCE + best_block] = np.inf
-            entry = int(work[search + BLOCK_ENTRY + best_block])
-        start_from_entry(model, table, work, search, entry, q0, first_q, lanes, lane)
+            entry_index = int(work[search + BLOCK_ENTRY + best_block])
+        start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes, lane)
     else:
         for j in range(column_count):
             column = columns_start + COLUMN_FLOATS * j
@@ -469,12 +487,12 @@ def end_attempt(model, work, target_index, q0, lanes, lane, search, mode):
     """End the attempt of a lane and store it if it is the best so far; return True if no further attempt follows."""
     column_count, first_q = int(model[N_COLUMNS]), int(model[N_Q]) * target_index
     columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
-    position_error, rotation_error, cost = (
+    position_error2, rotation_error2, cost = (
         work[POSITION_ERROR * lanes + lane],
         work[ROTATION_ERROR * lanes + lane],
         work[COST * lanes + lane],
     )
-    is_solved = position_error < model[POSITION_TOLERANCE2] and rotation_error < model[ROTATION_TOLERANCE2]
+    is_solved = position_error2 < model[POSITION_TOLERANCE2] and rotation_error2 < model[ROTATION_TOLERANCE2]
     work[search + ITERATIONS] += work[ITERATION * lanes + lane] - 1.0  # the first evaluation is that of the start
     attempt = work[search + ATTEMPT]
     is_best, distance = False, 0.0
@@ -500,8 +518,8 @@ def end_attempt(model, work, target_index, q0, lanes, lane, search, mode):
     if is_best:
         work[search + BEST_COST], work[search + BEST_POSITION_ERROR], work[search + BEST_ROTATION_ERROR] = (
             cost,
-            position_error,
-            rotation_error,
+            position_error2,
+            rotation_error2,
         )
         for j in range(column_count):
             work[search + SEARCH_HEAD + j] = work[(LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * lanes + lane]
@@ -565,6 +583,8 @@ def reject_target(model, target_index, q0, q, report):
 def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key, q, report):
     """Solve for M targets X (M x 16) from q0 (M x nq) into q (M x nq) and report (M x REPORT_FLOATS), all flat.
 
+    Targets are poses of the tip in the world, row by row, m; q0 and q are in rad and m.
+
     Args:
         scalar_type: a float, or a vector of eight lanes (`vector.py`).
         model, table: the chain and its seed table (`chain_layout.py`).
@@ -576,20 +596,20 @@ def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key
     searches_start = (LANE_HEAD + COLUMN_SLOTS * column_count) * lanes
     search_length = SEARCH_HEAD + column_count
     target_pose = work[searches_start + search_length * lanes : searches_start + search_length * lanes + 12]
-    next_target, active_lanes = 0, 0
+    next_target, active_lane_count = 0, 0
     for lane in range(lanes):
         work[searches_start + search_length * lane + TARGET_INDEX] = -1.0
         work[IS_FINISHED * lanes + lane] = 1.0
         for j in range(column_count):
             work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = 0.0
-        active_lanes += 1
-    while active_lanes > 0:
+        active_lane_count += 1
+    while active_lane_count > 0:
         for lane in range(lanes):
             if work[IS_FINISHED * lanes + lane] == 0.0:
                 continue
             search = searches_start + search_length * lane
             target_index = int(work[search + TARGET_INDEX])
-            if target_index == -2:  # there is no further target: the lane repeats its trial without effect
+            if target_index == -2:  # there is no further target: the iterations of this lane have no effect
                 work[DAMPING_RATIO * lanes + lane], work[NEXT_CHECK * lanes + lane], work[ITERATION * lanes + lane] = (
                     1e-9,
                     NO_COST,
@@ -608,8 +628,8 @@ def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key
                 next_target += 1
             if target_index < 0:
                 work[search + TARGET_INDEX] = -2.0
-                active_lanes -= 1
+                active_lane_count -= 1
             else:
                 begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mode, target_pose)
-        if active_lanes > 0:
+        if active_lane_count > 0:
             iterate(scalar_type, model, work, work_alias)

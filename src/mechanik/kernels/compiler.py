@@ -16,8 +16,8 @@ IS_PLAIN_PYTHON = __name__ == "mechanik.kernels.compiler"
 """Whether this import of the package runs as plain Python."""
 
 COMPILER_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-"""Numba options of all functions: fused multiply-adds, but not the full fastmath, which would let NaN pass through
-clamps."""
+"""Numba options of all functions: fused multiply-adds are allowed. The full fastmath is not: it assumes that there is
+no NaN, so NaN would pass through clamps."""
 INTERNAL_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Further options of internal functions: they need no wrapper for calls from Python, which takes time to compile."""
 
@@ -62,9 +62,11 @@ def kernel(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         module = function.__module__.removeprefix(__name__.removesuffix("compiler"))
-        compiled = function if IS_PLAIN_PYTHON else _compiled(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
-        KERNELS.setdefault(module, {})[function.__name__] = Kernel(compiled, signature, nogil, calls)
-        return compiled
+        declared_function = (
+            function if IS_PLAIN_PYTHON else _dispatcher(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
+        )
+        KERNELS.setdefault(module, {})[function.__name__] = Kernel(declared_function, signature, nogil, calls)
+        return declared_function
 
     return declare
 
@@ -72,7 +74,7 @@ def kernel(
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare a short internal function that is inlined into every caller."""
     return (
-        function if IS_PLAIN_PYTHON else _compiled(function, forceinline=True, **COMPILER_OPTIONS, **INTERNAL_OPTIONS)
+        function if IS_PLAIN_PYTHON else _dispatcher(function, forceinline=True, **COMPILER_OPTIONS, **INTERNAL_OPTIONS)
     )
 
 
@@ -82,10 +84,10 @@ def subroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     The compiler may reorder its sums and therefore vectorise them.
     """
     options: dict[str, Any] = {**COMPILER_OPTIONS, **INTERNAL_OPTIONS, "fastmath": {"contract", "reassoc"}}
-    return function if IS_PLAIN_PYTHON else _compiled(function, **options)
+    return function if IS_PLAIN_PYTHON else _dispatcher(function, **options)
 
 
-def _compiled(function: Callable[..., Any], is_kernel: bool = False, **options: Any) -> Any:
+def _dispatcher(function: Callable[..., Any], is_kernel: bool = False, **options: Any) -> Any:
     """Return the Numba dispatcher of a function, which compiles it on first use."""
     numba: Any = importlib.import_module("numba")
     pipeline: Any = importlib.import_module(".numba_pipeline", __package__)

@@ -4,24 +4,27 @@ If a goal is out of reach, its residual e stays large. Then the part of the seco
 is large too, and Gauss-Newton steps converge slowly. This module computes the omitted part in three ways.
 
 Finite differences (probes). With the Lagrange multipliers of the hard residuals h at x, the reduced Hessian W over the
-columns z_k of the null space basis is
+columns z_k of the null space basis (1, Z) (`elimination.py`) is
 
     W_ik = z_i' (gradient of |e|^2 / 2 + multiplier' h, at x + step z_k, minus that at x) / step
 
-This works for every kind of residual and takes one evaluation of all residuals for each free column.
+This works for every kind of residual and takes one evaluation of all residuals for each free column. The omitted part
+is S = W - A'A, where A is the Jacobian of e over the independent columns (`damped_least_squares.py`).
 
-Secant updates. A matrix S approximates the omitted part from the change of the reduced gradient between steps, by the
-update of Dennis, Gay and Welsch (NL2SOL, ACM TOMS 7, 1981). The reduced gradient includes closures and held levels, so
-S contains their curvature too. S is used only if progress is slow.
+Secant updates. An approximation of S is updated from the change of the reduced gradient between steps, by the formula
+of Dennis, Gay and Welsch (NL2SOL, ACM TOMS 7, 1981). The reduced gradient includes closures and held levels, so S
+contains their curvature too. S is used only if progress is slow.
 
 Chains. Along an arm, joint i moves the axis and the lever of every later joint j. Therefore the entry (i, j), i before
 j, of the Hessian of |e|^2 / 2 is a product u_i · v_j of six numbers each:
 
-    v_j = (lever of j, axis of j)                                       lever: velocity of the goal's point by joint j
-    u_i = (w² lever_i + w² e × axis_i,  w² T axis_i + w²/2 e × axis_i)     for position and rotation, each with its e
+    v_j = (lever_j, axis_j)                              lever_j: velocity of the goal's point by joint j
+    u_i = (weight² (lever_i + e × axis_i),  weight² (T axis_i + e × axis_i / 2))
 
-where T = 1 + c [e]×² is the even part of the derivative of a rotation vector by a rotation (the odd part, together with
-the rotation of later axes, gives the factor 1/2). Such a matrix plus any diagonal has factors L D L' of the same form:
+The first three numbers are for the position, the last three for the rotation; each part has its own weight and its own
+unweighted residual e. T = 1 + c [e]×² is the even part of the derivative of a rotation vector by a rotation. The odd
+part, together with the rotation of later axes, gives the factor 1/2. Such a matrix plus any diagonal D has factors
+L diag(d) L' of the same form:
 
     d_i = D_i + v_i · w_i,   w_i = u_i - P_i v_i,   P_i+1 = P_i + w_i w_i' / d_i,   L_ji = v_j · w_i / d_i
 
@@ -44,14 +47,15 @@ from .relative_pose import rotate_inverse
 from .residuals import rotation_velocity, world_frame
 
 PROBE_STEP = 1e-7
-"""Step of the finite differences, in units of a column."""
+"""Step of the finite differences, in units of a column. A smaller step has larger rounding errors, a larger step larger
+errors of the linear approximation."""
 MAX_PROBED_COLUMNS = 16
 """Largest number of free columns for which probing saves time: a probe takes about a fifth of the time of a step."""
 
 
 @subroutine
 def add_block_gradient(ints, floats, buffer, b, row_factors, out):
-    """Add J' f of one block to `out`, for the row factors f at the offset `row_factors`."""
+    """Add J' f of one block to the table at `out`, for the row factors f at the offset `row_factors`."""
     block, block_columns = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_COLUMNS]
     width, first_row, first_column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
     J = ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN]
@@ -190,7 +194,10 @@ def solve_dense(floats, A, n):
 
 @subroutine
 def has_all_curvature(ints, n):
-    """Return whether the second derivatives of every free column are known, and the number of free columns."""
+    """Return whether the second derivatives of every free column are known, and the number of free columns.
+
+    They are unknown if the independent columns are not those of the previous step.
+    """
     is_known, free_count = True, 0
     for i in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
@@ -273,8 +280,11 @@ def record_sample(ints, floats, buffer, hard_end, soft_end, i, n):
 
 
 @subroutine
-def assemble_hessian(ints, floats, n):
-    """Replace the sampled entries of W by those of S = W - A'A; the lower triangle of `AT_H0` contains A'A."""
+def subtract_gauss_newton(ints, floats, n):
+    """Replace the samples of W by S = W - A'A; entries without a sample become 0.
+
+    The lower triangle of `AT_H0` contains A'A. An entry with two samples is their mean.
+    """
     S, H, has_curvature, independent_column = (
         ints[AT_CURVATURE],
         ints[AT_H0],
@@ -320,7 +330,7 @@ def add_curvature(ints, floats, n, has_moved):
         for v in range(ints[N_COLUMNS]):
             ints[ints[AT_HAS_CURVATURE] + v] = 0
     elif has_new_samples:
-        assemble_hessian(ints, floats, n)
+        subtract_gauss_newton(ints, floats, n)
     elif has_moved == 1.0:
         update_curvature(ints, floats, n)
     for i in range(n):
@@ -331,7 +341,11 @@ def add_curvature(ints, floats, n, has_moved):
 
 @subroutine
 def update_curvature(ints, floats, n):
-    """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient along the step."""
+    """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient along the step.
+
+    u = y - A'A s - shrink_factor S s. `As` and `Ss` are entries of A'A s and S s; `ys`, `su`, `sSs`, `ss` and `us` are
+    the products y's, s'u, s'S s, s's and u's.
+    """
     S, H, gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
     previous_gradient, s, y, u = (
         ints[AT_PREVIOUS_GRADIENT],
@@ -355,18 +369,18 @@ def update_curvature(ints, floats, n):
         ss += floats[s + i] * floats[s + i]
     if ys <= 1e-8 * ss:  # not convex along the step: the update divides by y's
         return
-    shrink = min(1.0, abs(su) / abs(sSs)) if sSs != 0.0 else 1.0
+    shrink_factor = min(1.0, abs(su) / abs(sSs)) if sSs != 0.0 else 1.0
     us = 0.0
     for i in range(n):
         Ss = 0.0
         for k in range(n):
             Ss += floats[S + i * n + k] * floats[s + k]
-        floats[u + i] -= shrink * Ss
+        floats[u + i] -= shrink_factor * Ss
         us += floats[u + i] * floats[s + i]
     for i in range(n):
         for k in range(n):
             floats[S + i * n + k] = (
-                shrink * floats[S + i * n + k]
+                shrink_factor * floats[S + i * n + k]
                 + (floats[u + i] * floats[y + k] + floats[y + i] * floats[u + k]) / ys
                 - us * floats[y + i] * floats[y + k] / (ys * ys)
             )
@@ -397,7 +411,9 @@ JOINT_FLOATS = 12
 def chain_curvature_vectors(ints, floats, buffer, b):
     """Write u and v of each joint of a chain to `AT_CHAIN`, for the stored poses and the residuals in `buffer`.
 
-    (ex, ey, ez) and (fx, fy, fz) are the weighted residuals of position and rotation, times their weights.
+    (ex, ey, ez) and (fx, fy, fz) are the weighted residuals of position and rotation, times their weights: weight² e.
+    wx, wy and wz are the squared weights of the position, w is that of the rotation. (x, y, z) and (lx, ly, lz) are the
+    axis and the lever of a joint in the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
     """
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     first_row, mask, poses = ints[block + FIRST_ROW], ints[block + ROW_MASK], ints[AT_POSES]
@@ -475,7 +491,10 @@ def add6(floats, out, vector, factor):
 
 @subroutine
 def chain_product(ints, floats, b, n, step, out):
-    """Write (D + Hessian of the chain) s to `out`, where s is the step of the independent columns at `step`."""
+    """Write (D + Hessian of the chain) s to `out`, where s is the step of the independent columns at `step`.
+
+    D is the table `diagonal`. `u` is the offset of u of a joint, and `u + 6` that of v.
+    """
     block, independent_index, block_columns = (
         ints[AT_BLOCKS] + BLOCK_INTS * b,
         ints[AT_INDEPENDENT_INDEX],
@@ -507,8 +526,9 @@ def chain_product(ints, floats, b, n, step, out):
 
 @subroutine
 def chain_step(ints, floats, x, b, n):
-    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the factors L D L' of the chain's Hessian.
+    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the factors of the chain's Hessian.
 
+    `y` is the offset of the step and `P` that of the matrix P; `u`, `u + 6` and `w` are those of u, v and w of a joint.
     Columns at an active bound move to the bound. A pivot that is not positive counts as infinite, as in `solve_ldlt`:
     its column does not move.
     """

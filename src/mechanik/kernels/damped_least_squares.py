@@ -1,9 +1,9 @@
 """Damped least squares of the soft residuals over the independent columns: assembly and solution.
 
-A step s of the independent columns minimises |e + A s|^2 + damping |s|^2, where A = J (1, Z) is the Jacobian of the
-soft residuals after the elimination of the hard rows (`elimination.py`). The system has one equation for each
-independent column (primal form) or one for each residual row (dual form, `linear_systems.py`). Indices such as `b` and
-`v` are explained in `problem_layout.py`.
+A step s of the independent columns minimises |e + A s|^2 + damping |s|^2, where e are the soft residuals, and
+A = J (1, Z) is their Jacobian after the elimination of the hard rows (`elimination.py`). The system has one equation
+for each independent column (primal form) or for each residual row (dual form, `linear_systems.py`). Indices such as `b`
+and `v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from .problem_layout import *
 PRIMAL_FORM = -1
 """Value of `dual_row_count` that selects the primal form."""
 MIN_PIVOT_RATIO = 0.1
-"""Smallest pivot, as a ratio of the damping, if second derivatives are used."""
+"""Smallest pivot, as a ratio of the damping, if second derivatives are used. Smaller pivots are raised to it: a larger
+ratio shortens steps along directions of small curvature."""
 
 
 @subroutine
 def gather_block(ints, floats, options, buffer, b, hard_end, n):
-    """Reduce a soft block to the independent columns.
+    """Reduce a soft block to the independent columns; its residual is clipped to MAX_ERROR and MAX_ANGLE_ERROR.
 
     The independent indices of the columns of the reduced Jacobian are written to `AT_COLUMN_LIST`, and the residual
     after elimination to `AT_BLOCK_RESIDUAL`.
@@ -51,13 +52,13 @@ def gather_block(ints, floats, options, buffer, b, hard_end, n):
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
     )
-    list_position, column_list, row_entries, row_start = (
+    list_position, column_list, null_space_count, null_space_start = (
         ints[AT_LIST_POSITION],
         ints[AT_COLUMN_LIST],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    entry_index, jacobian_table, residual_table, offset = (
+    null_space_index, jacobian_table, residual_table, offset = (
         ints[AT_NULL_SPACE_INDEX],
         ints[AT_JACOBIAN],
         ints[AT_RESIDUAL],
@@ -104,14 +105,14 @@ def gather_block(ints, floats, options, buffer, b, hard_end, n):
         else:
             for r in range(m):
                 floats[block_residual + r] += floats[J + r * width + u] * floats[offset + v]
-            for k in range(ints[row_start + v], ints[row_start + v] + ints[row_entries + v]):
+            for k in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
                 listed_count = add_column(
                     ints,
                     floats,
                     J + u,
                     width,
                     m,
-                    ints[entry_index + k],
+                    ints[null_space_index + k],
                     floats[Z + k],
                     reduced_jacobian,
                     n,
@@ -175,8 +176,10 @@ def assemble_normal_equations(
     """Assemble the damped normal equations of the soft residuals, or the dual form if `uses_dual_form`.
 
     The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e, the negative
-    gradient. The dual form stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the
-    independent columns are damped; with many loops this takes half the time.
+    gradient of half the cost. The damping of each column is multiplied by the table `extra_damping`. The dual form
+    stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the independent columns are
+    damped; with many loops this takes half the time. With `uses_curvature`, second derivatives are added to H0; they
+    are updated by the last step if `has_moved` is 1.0.
 
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
@@ -223,8 +226,8 @@ def assemble_normal_equations(
             ints[envelope + ints[column_list + position]] = min(
                 ints[envelope + ints[column_list + position]], first_index
             )
-        # blocks of 6 and 3 rows (poses, positions) are the most common; with a column in registers they take a third of
-        # the time
+        # blocks of 6 and 3 rows (poses, positions) are the most common; they take a third of the time if a column (a0
+        # to a5) stays in registers
         if m == 6:
             for position in range(listed_count):
                 i, column = ints[column_list + position], jacobian + position
@@ -299,25 +302,25 @@ def assemble_normal_equations(
 @subroutine
 def damp_dependent(ints, floats, v, n, damping):
     """Add the damping of the dependent column v to H0 and to `AT_DAMPED_GRADIENT`."""
-    envelope, row_entries, row_start, entry_index = (
+    envelope, null_space_count, null_space_start, null_space_index = (
         ints[AT_ENVELOPE],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
         ints[AT_NULL_SPACE_INDEX],
     )
     offset, damped_gradient, H0, Z = ints[AT_OFFSET], ints[AT_DAMPED_GRADIENT], ints[AT_H0], ints[AT_NULL_SPACE]
-    first_entry, end_entry = ints[row_start + v], ints[row_start + v] + ints[row_entries + v]
+    first_entry, end_entry = ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]
     damping *= floats[ints[AT_EXTRA_DAMPING] + v]
     first_index = n
     for k in range(first_entry, end_entry):
-        first_index = min(first_index, ints[entry_index + k])
+        first_index = min(first_index, ints[null_space_index + k])
     for k in range(first_entry, end_entry):
-        i, damped_entry = ints[entry_index + k], damping * floats[Z + k]
+        i, damped_entry = ints[null_space_index + k], damping * floats[Z + k]
         ints[envelope + i] = min(ints[envelope + i], first_index)
         floats[damped_gradient + i] -= damped_entry * floats[offset + v]
-        for l in range(first_entry, end_entry):
-            if ints[entry_index + l] <= i:
-                floats[H0 + i * n + ints[entry_index + l]] += damped_entry * floats[Z + l]
+        for j in range(first_entry, end_entry):
+            if ints[null_space_index + j] <= i:
+                floats[H0 + i * n + ints[null_space_index + j]] += damped_entry * floats[Z + j]
 
 
 @subroutine
@@ -328,8 +331,8 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
     second derivatives and with more damping.
 
     Returns:
-        The smallest pivot, relative to the largest diagonal entry; if a pivot is not positive, the (negative) curvature
-        along the direction in `AT_NEGATIVE_CURVATURE`; 0 for a chain with exact second derivatives.
+        The smallest pivot, as a ratio of the largest diagonal entry. If second derivatives make a pivot negative, the
+        negative curvature along the direction in `AT_NEGATIVE_CURVATURE`. 0 for a chain with exact second derivatives.
     """
     if chain_block >= 0:
         chain_step(ints, floats, x, chain_block, n)
@@ -369,7 +372,8 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
 def primal_matrix(ints, floats, x, n, active_count):
     """Write the matrix of the primal form to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
 
-    The matrix is H0 with the rows and columns of active bounds replaced by those of the identity.
+    The matrix is H0, but the rows and columns of columns that are not free are replaced by those of the identity. The
+    right-hand side of such a column is its distance to the bound.
     """
     bound_state, independent_column, envelope, damped_gradient = (
         ints[AT_BOUND_STATE],
@@ -401,13 +405,13 @@ def primal_matrix(ints, floats, x, n, active_count):
 @subroutine
 def expand_step(ints, floats, n):
     """Write the step of all columns to `AT_STEP`, from the step of the independent columns in `AT_REDUCED_STEP`."""
-    pivot_row, independent_column, row_entries, row_start = (
+    pivot_row, independent_column, null_space_count, null_space_start = (
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    entry_index, step, offset, Z = ints[AT_NULL_SPACE_INDEX], ints[AT_STEP], ints[AT_OFFSET], ints[AT_NULL_SPACE]
+    null_space_index, step, offset, Z = ints[AT_NULL_SPACE_INDEX], ints[AT_STEP], ints[AT_OFFSET], ints[AT_NULL_SPACE]
     reduced_step = ints[AT_REDUCED_STEP]
     for i in range(n):
         floats[step + ints[independent_column + i]] = floats[reduced_step + i]
@@ -416,8 +420,8 @@ def expand_step(ints, floats, n):
     for v in range(ints[N_COLUMNS]):
         if ints[pivot_row + v] != NO_COLUMN:
             column_step = floats[offset + v]
-            for k in range(ints[row_start + v], ints[row_start + v] + ints[row_entries + v]):
-                column_step += floats[Z + k] * floats[reduced_step + ints[entry_index + k]]
+            for k in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
+                column_step += floats[Z + k] * floats[reduced_step + ints[null_space_index + k]]
             floats[step + v] = column_step
 
 

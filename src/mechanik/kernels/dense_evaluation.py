@@ -1,8 +1,8 @@
-"""One evaluation of a problem with dense output, for methods whose loop is written in Python.
+"""One evaluation of a problem with dense output, for methods that iterate in Python.
 
 The kernel moves x, evaluates the residual and writes residual and Jacobian as dense arrays. The dense Jacobian has no
-columns for the slacks of bands: they are set to their best values. Therefore the residual of a row with a band is its
-distance to the band, and a row inside its band has a zero Jacobian.
+columns for the slacks of bands: the slacks are set to their best values. Therefore the residual of a row with a band is
+its distance to the band, and a row inside its band has a zero Jacobian.
 """
 
 from __future__ import annotations
@@ -49,18 +49,19 @@ def densify(ints, floats, buffer, end_block, residual_out, J):
 
 
 @kernel("UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1])")
-def evaluate_dense(ints, floats, actions, step_factor, buffer, required_blocks, end_block, residual, J):
+def evaluate_dense(ints, floats, actions, step_factor, buffer, required_block_count, end_block, residual, J):
     """Move x, evaluate the residual and write it with its Jacobian as dense arrays; `actions` selects these actions.
 
-    The present x of a method is the table `trial`. With buffer 1 the table `trial` itself is moved and evaluated. With
-    buffer 0 the moved x is written to the table `x` and evaluated there; `trial` stays unchanged.
+    The present x of the method is the table `trial`. With buffer 1 the table `trial` itself is moved and evaluated.
+    With buffer 0 the moved x is written to the table `x` and evaluated there; `trial` stays unchanged.
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
         actions: the sum of the bits MOVE, EVALUATE and DENSIFY.
         step_factor: factor of the table `step`.
         buffer: buffer (0 or 1) of residual and Jacobian; only buffer 1 is written to `residual` and `J`.
-        required_blocks, end_block: number of blocks that count for success, and number of blocks that are evaluated.
+        required_block_count, end_block: number of blocks that count for success, and number of blocks that are
+            evaluated.
         residual, J: (m,) and (m, n), written with DENSIFY.
 
     Returns:
@@ -81,7 +82,7 @@ def evaluate_dense(ints, floats, actions, step_factor, buffer, required_blocks, 
     if actions & DENSIFY == 0:
         return 0.0, 0.0
     fit_slacks(ints, floats, x, buffer, 0, end_block)
-    cost, is_met = sum_of_squares(ints, floats, buffer, 0, required_blocks)
+    cost, is_met = sum_of_squares(ints, floats, buffer, 0, required_block_count)
     if buffer == 1:
         densify(ints, floats, buffer, end_block, residual, J)
     return cost, 1.0 if is_met else 0.0

@@ -1,14 +1,14 @@
 """The general kernel: damped least-squares descents from several starts, stage by stage, in one loop.
 
 An attempt is one descent through all stages (`stages.py`) with steps of `bounded_step.py`. The first attempt starts at
-q0, further attempts at other starts, until one succeeds; the result is that of the best attempt. The loop is a state
-machine that calls each large function at one place only, since each further call is compiled again (compiling takes 23
-s instead of 84 s). The state machine can also pause: for residuals that Python computes, or after a given number of
-iterations.
+q0, further attempts at other starts, until an attempt succeeds. If none succeeds, the best attempt is continued until
+it converges. The loop of `search` is a state machine that calls each large function at one place only, since each
+further call is compiled again (compiling takes 23 s instead of 84 s). The state machine can also pause: for residuals
+that Python computes, or after a given number of iterations.
 
-Passive spherical joints, whose child is welded to another node, do not take part in the descent. Their quaternions are
-computed at the end, from the poses of the two nodes that they connect. Indices such as `v` and `k` are explained in
-`problem_layout.py`.
+Passive spherical joints, whose child is welded to another node, do not take part in the descent. The quaternion of such
+a joint is computed at the end, from the poses of the two nodes that the joint connects. Indices such as `v` and `k` are
+explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from .state_layout import *
 
 @subroutine
 def fixed_axes_in_world(floats, poses, node, fixed_axes):
-    """Return the rotation, row by row, in the world of axes B that are fixed in a node A (-1: the world)."""
+    """Return the world rotation, row by row, of axes that are fixed in a node (-1: the world).
+
+    A is the world rotation of the node, B the rotation of the axes in the node, at the offset `fixed_axes`.
+    """
     A = read_rotation(floats, poses + 12 * node) if node >= 0 else IDENTITY_ROTATION
     B = read_rotation(floats, fixed_axes)
     return (
@@ -56,7 +59,8 @@ def fixed_axes_in_world(floats, poses, node, fixed_axes):
 def align_passive_joints(ints, floats, x):
     """Set the quaternions of passive spherical joints in x so that their welds are closed.
 
-    Of the two quaternions of a rotation, q and -q, the one nearer to the previous quaternion is written.
+    A rotation has two quaternions, q and -q; the quaternion nearer to the previous quaternion is written. A and B are
+    the world rotations of the joint's axes in its parent node and in the welded node.
     """
     update_node_poses(ints, floats, x)
     poses = ints[AT_POSES]
@@ -65,7 +69,8 @@ def align_passive_joints(ints, floats, x):
         k = x + int(floats[joint + PASSIVE_X])
         A = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_CARRIER_NODE]), joint + PASSIVE_CARRIER_AXES)
         B = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_WELD_NODE]), joint + PASSIVE_WELD_AXES)
-        # the rotation of the joint is A'B; the quaternion is computed from its largest component, which is never small
+        # the rotation of the joint is A'B, with the rows x, y and z; tw, tx, ty and tz are four times the squared
+        # components of its quaternion, which is computed from the largest component, since that is at least 1/2
         xx, xy, xz = (
             A[0] * B[0] + A[3] * B[3] + A[6] * B[6],
             A[0] * B[1] + A[3] * B[4] + A[6] * B[7],
@@ -97,23 +102,25 @@ def align_passive_joints(ints, floats, x):
 
 
 MIN_QUATERNION_NORM2 = 1e-6
-"""Squared norm below which a quaternion in q0 is rejected instead of normalized."""
+"""Squared norm below which a quaternion in q0 is invalid; longer quaternions are normalized."""
 ROTATION_TOLERANCE = 1e-6
-"""Largest total deviation of a target's rotation columns from unit length and right angles."""
+"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
+of its rotation, and its last row."""
 MAX_RANKED_STARTS = 128
 """Largest number of starts that are tried in the order of their distance to the target. Twice as many would save 2 % of
-the iterations, but ranking them would take as much time."""
+the iterations, but their ranking would take the time that this saves."""
 
 
 @subroutine
 def write_target(ints, floats, target):
-    """Write a target pose (4, 4) to the only goal of the problem; return False if it is not a rigid transform."""
+    """Write a target pose (4, 4), m, to the only goal of the problem; return False if it is not a rigid transform."""
     deviation = 0.0
     for k in range(3):
         dot, norm2 = 0.0, 0.0
         for r in range(3):
             norm2 += target[r, k] * target[r, k]
             dot += target[r, k] * target[r, (k + 1) % 3]
+        # 0 times an infinite position is NaN, which is not below the tolerance
         deviation += abs(dot) + abs(norm2 - 1.0) + 0.0 * target[k, 3] + abs(target[3, k])
     minor_x = target[1, 1] * target[2, 2] - target[1, 2] * target[2, 1]
     minor_y = target[1, 2] * target[2, 0] - target[1, 0] * target[2, 2]
@@ -139,7 +146,7 @@ def load_start(ints, floats, start):
 
 @subroutine
 def load_restart(ints, floats, start):
-    """Copy the values of a start (nq,) that may move to x; locked values stay unchanged."""
+    """Copy a start (nq,) to x, except the values of locked columns, which stay unchanged."""
     x, column_x, bound_state, sphericals = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
@@ -176,11 +183,11 @@ def begin_attempt(ints, floats, state, options, report):
 
 
 @subroutine
-def begin_first_attempt(ints, floats, state, options, report, q0, restarts):
+def begin_first_attempt(ints, floats, state, options, report, q0, restart_count):
     """Begin the first attempt at q0; return False if q0 is not finite or has a quaternion close to zero."""
     lower, upper, column_x, best_cost = ints[AT_LOWER], ints[AT_UPPER], ints[AT_COLUMN_X], ints[AT_BEST_COST]
     state[ATTEMPT], state[ITERATIONS], state[EVALUATIONS], state[LAST_DISTANCE] = 0.0, 0.0, 0.0, -1.0
-    state[MAY_ABANDON] = 1.0 if restarts > 0 else 0.0
+    state[MAY_ABANDON] = 1.0 if restart_count > 0 else 0.0
     for s in range(ints[N_STAGES]):
         floats[best_cost + s] = np.inf
     q0_sum = 0.0
@@ -206,7 +213,7 @@ def begin_first_attempt(ints, floats, state, options, report, q0, restarts):
 def is_better(ints, floats, state, options, report):
     """Whether the ended attempt is better than the best attempt so far.
 
-    The costs of the stages are compared in order; the first stage in which they differ decides.
+    The costs of the stages are compared in order, and the first stage with different costs decides.
     """
     best_cost = ints[AT_BEST_COST]
     for s in range(ints[N_STAGES]):
@@ -241,7 +248,11 @@ def has_succeeded(ints, floats, state, options, report):
 
 @subroutine
 def write_report(ints, floats, state, options, report, is_success):
-    """Write the entries of the solve to the report; its status is the worst status of a stage."""
+    """Write the entries of the solve to the report.
+
+    Its status is NOT_CLOSED if stage 0 has not converged; otherwise it is the largest status of a stage that is not a
+    soft objective.
+    """
     stages = ints[AT_STAGES]
     report[SUCCESS] = 1.0 if is_success else 0.0
     report[ITERATIONS_OUT], report[EVALUATIONS_OUT], report[ATTEMPTS_OUT] = (
@@ -259,11 +270,14 @@ def write_report(ints, floats, state, options, report, is_success):
 
 
 @subroutine
-def nearest_start(ints, floats, state, starts, nearest):
-    """Return the index of the untried start at which the goal's frame B is nearest to its target; `nearest` if none.
+def nearest_start(ints, floats, state, starts, nearest_index):
+    """Return the index of the untried start at which the goal's frame B is nearest to its target.
 
-    A row of `starts` contains q (nq numbers) and the pose of B (12 numbers). Starts are tried in the order of their
-    distance, so the starts not yet tried are those with a distance above LAST_DISTANCE.
+    If all starts have been tried, the result is the argument `nearest_index`.
+
+    A row of `starts` contains q (nq numbers) and the world pose of B (12 numbers). Starts are tried in the order of
+    their distance, so the untried starts are those with a distance above LAST_DISTANCE. The distance is squared and
+    weighted.
     """
     block, nq = ints[AT_BLOCKS] + BLOCK_INTS * ints[TARGET_BLOCK], ints[N_Q]
     frame_a, first_weight = (
@@ -286,14 +300,14 @@ def nearest_start(ints, floats, state, starts, nearest):
         )
         distance = position_weight2 * (x * x + y * y + z * z) + rotation_weight2 * (3.0 - trace)
         if state[LAST_DISTANCE] < distance < best_distance:
-            best_distance, nearest = distance, i
+            best_distance, nearest_index = distance, i
     state[LAST_DISTANCE] = best_distance
-    return nearest
+    return nearest_index
 
 
 @subroutine
 def advance_attempt(ints, floats, state, options, report, starts):
-    """End an attempt, store it if it is the best, and begin the next attempt; return False if there is none."""
+    """End an attempt, store it if it is the best, and begin the next attempt; return False if no attempt follows."""
     best_cost, x, best_x = ints[AT_BEST_COST], ints[AT_X], ints[AT_BEST_X]
     is_success = has_succeeded(ints, floats, state, options, report)
     if is_success or is_better(ints, floats, state, options, report) or state[ATTEMPT] == 0.0:
@@ -343,9 +357,10 @@ def search(ints, floats, target, q0, starts, q):
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
-        target: (4, 4), replaces the target of the only goal; an array of another shape does not change the targets.
-        q0: (nq,), the first start.
-        starts: (k, nq) or (k, nq + 12), further starts; the last 12 numbers are the pose of the goal's frame B.
+        target: (4, 4), m, replaces the target of the only goal; an array of another shape does not change the targets.
+        q0: (nq,), the first start, rad or m.
+        starts: (k, nq) or (k, nq + 12), further starts; the last 12 numbers of a row are the world pose of the goal's
+            frame B.
         q: (nq,), written when the search has ended.
 
     Returns:
@@ -405,7 +420,7 @@ def search(ints, floats, target, q0, starts, q):
             damping = state[RELATIVE_DAMPING] * state[COST] + MIN_DAMPING
             if options[FIXED_DAMPING] > 0.0:
                 damping = options[FIXED_DAMPING] * state[RELATIVE_DAMPING] / options[START_DAMPING]
-            start, buffer = (trial, 1 - current_buffer) if is_newton else (x, current_buffer)
+            step_origin, buffer = (trial, 1 - current_buffer) if is_newton else (x, current_buffer)
             uses_curvature, has_moved, poses_are_current = (
                 state[USES_CURVATURE] == 1.0,
                 state[HAS_MOVED],
@@ -417,8 +432,8 @@ def search(ints, floats, target, q0, starts, q):
             )
             damping_ratio = CURVATURE_DAMPING_RATIO if state[RELATIVE_DAMPING] <= options[START_DAMPING] else 1.0
             cost, predicted_change, max_gradient, curvature = bounded_step(
-                ints, floats, options, start, stage, buffer, damping, is_newton, uses_curvature, may_probe, may_request,
-                eliminated_count, damping_ratio, has_moved, poses_are_current,
+                ints, floats, options, step_origin, stage, buffer, damping, is_newton, uses_curvature, may_probe,
+                may_request, eliminated_count, damping_ratio, has_moved, poses_are_current,
             )  # fmt: skip
             if is_newton:
                 break
@@ -445,7 +460,7 @@ def search(ints, floats, target, q0, starts, q):
             ):
                 break
             continue
-        if action == NEXT_EVALUATION:  # the step is a perturbation: the trial is a new start of the stage
+        if action == NEXT_EVALUATION:  # the step is a perturbation: the stage starts again at the trial
             state[PHASE] = PHASE_START
         apply_step(ints, floats, trial if action == NEXT_CLOSURE_STEP else x, trial, action != NEXT_PROBE)
         if state[ITERATIONS] - first_iteration >= options[ITERATIONS_PER_CALL]:

@@ -17,18 +17,20 @@ from .compiler import subroutine
 from .problem_layout import *
 
 MIN_PIVOT = 1e-7
-"""Largest absolute entry that counts as zero; rows and columns are scaled to order 1. Tuned on Bennett and planar
-loops."""
+"""Largest absolute entry that counts as zero; rows and columns are scaled to order 1. With a larger value, constraints
+are lost near singular configurations; with a smaller value, rounding errors of redundant rows count as constraints.
+Tuned on Bennett and planar loops."""
 MIN_BLOCK_PIVOT = 0.03
-"""Smallest pivot in the elimination of a single block; a row with smaller entries is eliminated on all columns.
+"""Smallest pivot in the elimination of a single block; a row with smaller entries is eliminated on all columns. A
+larger value avoids large entries of Z, but leaves more rows to the slower elimination on all columns.
 
 Example: a stretched leg cannot change its length to first order, but the body that it supports can move.
 """
 NO_COLUMN = -1
-"""Index that means that there is no column or no row."""
+"""Index that means: no column, or no row."""
 FEW_INDEPENDENT_COLUMNS = 24
 """Largest number of independent columns for which the rows of Z are computed by loops over all independent columns.
-With more columns, the loops are over the nonzero entries."""
+With more columns, the loops are over the nonzero entries; this saves operations but needs a list of them."""
 FROM_REMAINING_ROWS = 1 << 40
 """Added in `AT_PIVOT_ROW` to the indices of remaining rows, to distinguish them from the rows of blocks."""
 
@@ -37,7 +39,7 @@ FROM_REMAINING_ROWS = 1 << 40
 def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton):
     """Eliminate the hard rows: choose the dependent columns and compute the offset and Z.
 
-    A column at a bound becomes dependent only if no other column is possible.
+    A column at a bound becomes dependent, and free, only if no other column is possible.
 
     Args:
         stage: index of the stage.
@@ -57,12 +59,12 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_INDEPENDENT_COLUMN],
     )
-    row_entries, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
+    null_space_count, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
     column_count = ints[N_COLUMNS]
     for v in range(column_count):
         ints[pivot_row + v] = NO_COLUMN
         floats[offset + v] = 0.0
-        ints[row_entries + v] = 0
+        ints[null_space_count + v] = 0
     if hard_end == 0:
         for k in range(column_count):
             v = ints[elimination_order + k]
@@ -333,13 +335,13 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
     )
-    independent_column, list_position, column_list, row_entries = (
+    independent_column, list_position, column_list, null_space_count = (
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_LIST_POSITION],
         ints[AT_COLUMN_LIST],
         ints[AT_NULL_SPACE_COUNT],
     )
-    row_start, entry_index, pivot_column, remaining_pivot = (
+    null_space_start, null_space_index, pivot_column, remaining_pivot = (
         ints[AT_NULL_SPACE_START],
         ints[AT_NULL_SPACE_INDEX],
         ints[AT_PIVOT_COLUMN],
@@ -348,33 +350,32 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
     offset, dense_rows, Z, tableau = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
     rhs, reduced_step = ints[AT_RHS], ints[AT_REDUCED_STEP]
     column_count = ints[N_COLUMNS]
-    total_entries = 0
+    total_entry_count = 0
     for r in range(remaining_count):
         v = ints[remaining_pivot + r]
         if v == NO_COLUMN:
             continue
         floats[offset + v] = -floats[dense_rows + r * (column_count + 1) + column_count]
-        ints[row_start + v] = total_entries
-        if (
-            n <= FEW_INDEPENDENT_COLUMNS
-        ):  # `null_space_row` reads the entries of the independent columns at the start of the row
+        ints[null_space_start + v] = total_entry_count
+        if n <= FEW_INDEPENDENT_COLUMNS:
+            # `null_space_row` reads the entries of the independent columns at the start of the dense row
             for i in range(n):
                 floats[reduced_step + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
             for i in range(n):
                 floats[dense_rows + r * (column_count + 1) + i] = floats[reduced_step + i]
                 if floats[reduced_step + i] != 0.0:
-                    ints[entry_index + total_entries] = i
-                    floats[Z + total_entries] = -floats[reduced_step + i]
-                    total_entries += 1
-            ints[row_entries + v] = total_entries - ints[row_start + v]
+                    ints[null_space_index + total_entry_count] = i
+                    floats[Z + total_entry_count] = -floats[reduced_step + i]
+                    total_entry_count += 1
+            ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
             continue
         for i in range(n):
             factor = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
             if factor != 0.0:
-                ints[entry_index + total_entries] = i
-                floats[Z + total_entries] = -factor
-                total_entries += 1
-        ints[row_entries + v] = total_entries - ints[row_start + v]
+                ints[null_space_index + total_entry_count] = i
+                floats[Z + total_entry_count] = -factor
+                total_entry_count += 1
+        ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
     for i in range(n):
         ints[list_position + i] = 0
         floats[reduced_step + i] = 0.0
@@ -393,8 +394,8 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
             v = ints[block_columns + first_column + ints[pivot_column + first_row + r]]
             constant, entry_count = -floats[rhs + first_row + r], ints[RUNTIME_ZERO]
             if n <= FEW_INDEPENDENT_COLUMNS:
-                total_entries = null_space_row(
-                    ints, floats, first_jacobian + r * width, width, first_column, v, constant, n, total_entries
+                total_entry_count = null_space_row(
+                    ints, floats, first_jacobian + r * width, width, first_column, v, constant, n, total_entry_count
                 )
                 continue
             for u in range(width):
@@ -411,27 +412,33 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
                 elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
                     constant -= factor * floats[offset + other_column]
                     for k in range(
-                        ints[row_start + other_column],
-                        ints[row_start + other_column] + ints[row_entries + other_column],
+                        ints[null_space_start + other_column],
+                        ints[null_space_start + other_column] + ints[null_space_count + other_column],
                     ):
                         entry_count = add_null_space_entry(
-                            ints, floats, ints[entry_index + k], -factor * floats[Z + k], entry_count
+                            ints, floats, ints[null_space_index + k], -factor * floats[Z + k], entry_count
                         )
             floats[offset + v] = constant
-            ints[row_start + v] = total_entries
+            ints[null_space_start + v] = total_entry_count
             for k in range(entry_count):
                 i = ints[column_list + k]
-                ints[entry_index + total_entries] = i
-                floats[Z + total_entries] = floats[reduced_step + i]
+                ints[null_space_index + total_entry_count] = i
+                floats[Z + total_entry_count] = floats[reduced_step + i]
                 floats[reduced_step + i] = 0.0
                 ints[list_position + i] = 0
-                total_entries += 1
-            ints[row_entries + v] = entry_count
+                total_entry_count += 1
+            ints[null_space_count + v] = entry_count
 
 
 @subroutine
-def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, n, total_entries):
-    """Write the row of Z of column v by loops over all independent columns; return the new number of entries of Z."""
+def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, n, total_entry_count):
+    """Write the row of Z of column v by loops over all independent columns; return the new number of entries of Z.
+
+    Args:
+        tableau_row: offset of the row in the table `tableau`.
+        constant: step of column v if no other column moves.
+        total_entry_count: number of entries of Z before this row.
+    """
     block_columns, pivot_row, independent_index, reduced_step = (
         ints[AT_BLOCK_COLUMNS],
         ints[AT_PIVOT_ROW],
@@ -454,19 +461,19 @@ def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, 
             for i in range(n):
                 floats[reduced_step + i] += factor * floats[dense_row + i]
     floats[ints[AT_OFFSET] + v] = constant
-    ints[ints[AT_NULL_SPACE_START] + v] = total_entries
+    ints[ints[AT_NULL_SPACE_START] + v] = total_entry_count
     for i in range(n):
         if floats[reduced_step + i] != 0.0:
-            ints[ints[AT_NULL_SPACE_INDEX] + total_entries] = i
-            floats[ints[AT_NULL_SPACE] + total_entries] = floats[reduced_step + i]
-            total_entries += 1
-    ints[ints[AT_NULL_SPACE_COUNT] + v] = total_entries - ints[ints[AT_NULL_SPACE_START] + v]
-    return total_entries
+            ints[ints[AT_NULL_SPACE_INDEX] + total_entry_count] = i
+            floats[ints[AT_NULL_SPACE] + total_entry_count] = floats[reduced_step + i]
+            total_entry_count += 1
+    ints[ints[AT_NULL_SPACE_COUNT] + v] = total_entry_count - ints[ints[AT_NULL_SPACE_START] + v]
+    return total_entry_count
 
 
 @subroutine
 def add_null_space_entry(ints, floats, i, value, entry_count):
-    """Add a value to entry i of a row of Z (`AT_REDUCED_STEP`); return the number of listed entries."""
+    """Add a value to entry i of a row of Z (in `AT_REDUCED_STEP`); return the number of entries in `AT_COLUMN_LIST`."""
     list_position, column_list, reduced_step = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
     if ints[list_position + i] == 0:
         ints[list_position + i] = 1

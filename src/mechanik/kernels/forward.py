@@ -26,7 +26,7 @@ HAS_ONLY_SCALAR_JOINTS, Q_LENGTH = layout.HAS_ONLY_SCALAR_JOINTS, layout.Q_LENGT
 
 @inline
 def is_finite_pose(X):
-    """Whether the position and two diagonal entries of the rotation are finite."""
+    """Whether the position and two diagonal entries of the rotation of a pose X are finite."""
     return np.isfinite(X[0] + X[4] + X[9] + X[10] + X[11])
 
 
@@ -52,7 +52,7 @@ def write_pose(out, X):
 
 @inline
 def chain_end_pose(nodes, q):
-    """Return the world pose of the last node of a chain; the parent of each node is the node of the previous row."""
+    """Return the world pose X of the last node of a chain; the parent of each node is the node of the previous row."""
     X = IDENTITY_POSE
     n = nodes.shape[0]
     if nodes[n - 1, HAS_ONLY_SCALAR_JOINTS] == 1.0:
@@ -66,7 +66,7 @@ def chain_end_pose(nodes, q):
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_pose(nodes, q, out):
-    """Write the world pose of the end of a chain to out (4, 4).
+    """Write the world pose of the end of a chain at q (nq,), rad or m, to out (4, 4).
 
     Returns:
         False if q or out has the wrong size, or if q or the pose is not finite.
@@ -84,10 +84,10 @@ def chain_pose(nodes, q, out):
 def chain_poses(nodes, q, out):
     """Write the world poses of the end of a chain for q (N, nq) to out (N, 4, 4); False if any is not finite."""
     is_finite = True
-    for n in range(q.shape[0]):
-        X = chain_end_pose(nodes, q[n])
-        write_pose(out[n], X)
-        is_finite &= is_finite_pose(X) and is_finite_configuration(q[n])
+    for sample in range(q.shape[0]):
+        X = chain_end_pose(nodes, q[sample])
+        write_pose(out[sample], X)
+        is_finite &= is_finite_pose(X) and is_finite_configuration(q[sample])
     return is_finite
 
 
@@ -99,17 +99,17 @@ def tree_poses(nodes, ends, q, out):
     """
     poses = np.empty((nodes.shape[0], 12))
     is_finite = True
-    for n in range(q.shape[0]):
-        is_finite &= is_finite_configuration(q[n])
+    for sample in range(q.shape[0]):
+        is_finite &= is_finite_configuration(q[sample])
         for i in range(nodes.shape[0]):
             parent = int(nodes[i, PARENT])
-            X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[n], False)
+            X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[sample], False)
             for k in range(12):
                 poses[i, k] = X[k]
         for link in range(ends.shape[0]):
             parent = int(ends[link, PARENT])
             X = compose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(ends[link]))
-            write_pose(out[n, link], X)
+            write_pose(out[sample, link], X)
             is_finite &= is_finite_pose(X)
     return is_finite
 
@@ -180,6 +180,6 @@ def chain_jacobian(nodes, point, q, out):
 def chain_jacobians(nodes, point, q, out):
     """Write the Jacobians of `chain_jacobian` for q (N, nq) to out (N, 6, nv); False if any is not finite."""
     is_finite = True
-    for n in range(q.shape[0]):
-        is_finite &= fill_jacobian(nodes, point, q[n], out[n]) and is_finite_configuration(q[n])
+    for sample in range(q.shape[0]):
+        is_finite &= fill_jacobian(nodes, point, q[sample], out[sample]) and is_finite_configuration(q[sample])
     return is_finite

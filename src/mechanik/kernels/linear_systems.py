@@ -6,10 +6,11 @@ D of A'A + damping instead. With the other rows B and their residuals e, the ste
 
     s = 1/D (p - B'y),    (1 + B 1/D B') y = e + B 1/D p
 
-where p is the negative gradient of the single-column rows and y = e + B s is the residual after the step. The damping
-and the single-column rows of a dependent column become one more row of B, since a dependent column is a linear function
-of the independent columns. The time is linear in the number of columns instead of cubic. This is the formula of
-Sherman, Morrison and Woodbury, in a form in which large terms do not cancel if the damping is small.
+where p is the negative gradient of half the squares of the single-column rows, and y = e + B s is the residual after
+the step. The damping and the single-column rows of a dependent column become one more row of B, since a dependent
+column is a linear function of the independent columns. The time is linear in the number of columns instead of cubic.
+This is the formula of Sherman, Morrison and Woodbury, in a form in which large terms do not cancel if the damping is
+small.
 
 Indices such as `b` and `v` are explained in `problem_layout.py`.
 """
@@ -25,7 +26,8 @@ from .elimination import NO_COLUMN
 from .problem_layout import *
 
 PIVOT_TOLERANCE = 1e-7
-"""Ratio to the largest diagonal entry below which a pivot may be zero, since second derivatives have errors."""
+"""Ratio of the largest diagonal entry below which a pivot counts as zero, since second derivatives have errors. With a
+smaller ratio these errors would be taken for negative curvature."""
 
 
 @subroutine
@@ -33,13 +35,13 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     """Solve H y = b in place by H = L D L', within the envelope of the lower triangle.
 
     y contains b before and the solution after the call. H is replaced by 1 / D on the diagonal and L below it. A pivot
-    that is not positive, which second derivatives may cause, counts as infinite: its column does not move. If
-    `min_pivot` is positive, pivots are raised to at least `min_pivot` and `PIVOT_TOLERANCE` times the largest diagonal
-    entry, and a pivot counts as not positive only if it is below minus this tolerance.
+    that is not positive, which second derivatives may cause, counts as infinite: its column does not move. With a
+    positive `min_pivot` there is a tolerance, `PIVOT_TOLERANCE` times the largest diagonal entry. Then pivots down to
+    minus the tolerance are accepted too, and are raised to at least the tolerance and `min_pivot`.
 
     Returns:
-        The index of the first pivot that is not positive, or `NO_COLUMN`; the smallest accepted pivot, relative to the
-        largest diagonal entry (at most 1); the value of the first pivot that is not positive.
+        The index of the first pivot that is not accepted, or `NO_COLUMN`; the smallest accepted pivot, as a ratio of
+        the largest diagonal entry (at most 1); the value of the first pivot that is not accepted.
     """
     negative_index, smallest_pivot, pivot_value, largest_diagonal = ints[RUNTIME_ZERO] + NO_COLUMN, 1.0, 0.0, 0.0
     for i in range(n):
@@ -80,8 +82,8 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
 def negative_curvature_direction(ints, floats, n, negative_index, pivot_value):
     """Write a unit direction y of negative curvature of H to `AT_NEGATIVE_CURVATURE`; return y'Hy / y'y.
 
-    y solves L'y = u, where u is the unit vector of the first pivot that is not positive (index `negative_index`, value
-    `pivot_value`).
+    y solves L'y = u, where u is the unit vector of the first pivot that is not accepted (index `negative_index`, value
+    `pivot_value`; see `solve_ldlt`).
     """
     H, y, envelope = ints[AT_H], ints[AT_NEGATIVE_CURVATURE], ints[AT_ENVELOPE]
     for i in range(n):
@@ -100,7 +102,10 @@ def negative_curvature_direction(ints, floats, n, negative_index, pivot_value):
 
 @subroutine
 def solve_by_eigenvalues(ints, floats, H, n, envelope, y):
-    """Solve H y = b in place by the eigenvalues of H (Jacobi rotations); y is zero in the null space of H."""
+    """Solve H y = b in place by the eigenvalues of H (Jacobi rotations); y is zero in the null space of H.
+
+    V are the eigenvectors, p and q the axes of a Jacobi rotation.
+    """
     V = ints[AT_EIGENVECTORS]
     for i in range(n):
         for k in range(n):
@@ -173,7 +178,10 @@ def begin_dual(ints, floats, damping):
 
 @subroutine
 def clip_error(floats, residual, mask, m, max_error, max_angle_error):
-    """Shorten the position part of a residual to `max_error` and the rotation part to `max_angle_error` (weighted)."""
+    """Shorten the position part of a residual to `max_error` and the rotation part to `max_angle_error`, both weighted.
+
+    `residual` is the offset of the m rows that the bits of `mask` select.
+    """
     length_rows = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
     position_square, rotation_square = 0.0, 0.0
     for r in range(m):
@@ -237,10 +245,12 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
 def finish_dual(ints, floats, n, dual_row_count, damping):
     """Append a row for each dependent column and reorder the diagonal to the order of the independent columns.
 
+    The gradients of the single-column rows are added to `AT_GRADIENT` and `AT_DAMPED_GRADIENT`.
+
     Returns:
         The number of dual rows.
     """
-    pivot_row, independent_column, row_entries, row_start = (
+    pivot_row, independent_column, null_space_count, null_space_start = (
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_NULL_SPACE_COUNT],
@@ -267,7 +277,7 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
                 floats[dual_residual + dual_row_count] = offset_gradient / root
                 for i in range(n):
                     floats[row + i] = 0.0
-                for entry in range(ints[row_start + v], ints[row_start + v] + ints[row_entries + v]):
+                for entry in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
                     i = ints[ints[AT_NULL_SPACE_INDEX] + entry]
                     floats[row + i] = root * floats[ints[AT_NULL_SPACE] + entry]
                     floats[damped_gradient + i] -= offset_gradient * floats[ints[AT_NULL_SPACE] + entry]
@@ -302,7 +312,8 @@ def dual_matrix(ints, floats, x, n, dual_row_count):
     """Write 1 + B 1/D B' over the free columns to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
 
     1/D is written to `AT_INVERSE_DIAGONAL`, with 0 for columns that are not free. The step p/D of the single-column
-    rows is written to `AT_STEP`; for columns that are not free, the step to the active bound.
+    rows is written to `AT_STEP`; for columns that are not free, the step to the active bound. a and b are indices of
+    rows of B.
     """
     B, H, rhs, inverse_diagonal, step, model_gradient = (
         ints[AT_DUAL_ROWS],

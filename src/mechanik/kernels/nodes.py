@@ -1,16 +1,17 @@
-"""Kinematic tree of a mechanism as a table of nodes, and functions for the pose of a node and a fast sine and cosine.
+"""Kinematic tree of a mechanism as a table of nodes; the pose of a node; a fast sine and cosine.
 
 Each node has a parent and one elementary motion:
 
-    X_world_node = X_world_parent  fixed  motion(q)
+    X_world_node = X_world_parent X_parent_joint motion(q)
 
-A node is a row of `NODE_FLOATS` floats: `fixed`, as R row by row and p (12, m); `NODE_RATIO` and `NODE_OFFSET`, with
-joint value = ratio * q + offset (rad or m); `PARENT` (-1 is the world); `NODE_KIND`; `FIRST_Q` and `FIRST_V`, the first
-indices of the joint in q and in v. All nodes are in one array, since each further array adds 0.05 us to a call from
-Python.
+A node is a row of `NODE_FLOATS` floats: the fixed pose X_parent_joint, as R row by row and p in m (12 numbers);
+`NODE_RATIO` and `NODE_OFFSET`, with joint value = ratio * q + offset (rad or m); `PARENT` (-1 is the world);
+`NODE_KIND`; `FIRST_Q` and `FIRST_V`, the first indices of the joint in q and in v. All nodes are in one array, since
+each further array adds 0.05 us to a call from Python.
 
-Revolute nodes rotate about z and prismatic nodes translate along z, so the rotation of `fixed` maps z onto the joint
-axis. The motion of a node does not change its own axis in the world, so Jacobian columns follow from the node's pose.
+Revolute nodes rotate about z and prismatic nodes translate along z, so the rotation of X_parent_joint maps z onto the
+joint axis. The motion of a node does not change its own axis in the world, so Jacobian columns follow from the node's
+pose.
 
 A pose is a tuple of 12 numbers, R row by row and p, because the compiler keeps tuples in registers.
 """
@@ -43,7 +44,10 @@ BOUNDED_SINCOS_LIMIT = 1.0e6
 
 @inline
 def bounded_sincos(x):
-    """Return (sin x, cos x) for |x| below `BOUNDED_SINCOS_LIMIT` rad; x may be a vector of lanes."""
+    """Return (sin x, cos x) for |x| below `BOUNDED_SINCOS_LIMIT` rad; x may be a vector of lanes.
+
+    A multiple of pi is subtracted from x; minimax polynomials on [-pi/2, pi/2] then give the values.
+    """
     half_turns = (x * INVERSE_PI + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
     full_turns = (half_turns * 0.5 + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
     parity = half_turns - 2.0 * full_turns
@@ -69,10 +73,7 @@ def bounded_sincos(x):
 
 @inline
 def sincos(x):
-    """Return (sin x, cos x) for x in rad, with errors below 4e-16.
-
-    A multiple of pi is subtracted from x; minimax polynomials on [-pi/2, pi/2] then give the values.
-    """
+    """Return (sin x, cos x) for x in rad, with errors below 4e-16."""
     if not abs(x) < BOUNDED_SINCOS_LIMIT:
         return math.sin(x), math.cos(x)
     return bounded_sincos(x)
@@ -96,7 +97,7 @@ def compose(A, B):
 
 @inline
 def pose_from_quaternion(w, x, y, z):
-    """Return the pose with the rotation of a quaternion wxyz, of any length but zero, at the origin."""
+    """Return the pose at the origin with the rotation of a quaternion wxyz, whose length may be any except zero."""
     factor = 2.0 / (w * w + x * x + y * y + z * z)
     return (
         1.0 - factor * (y * y + z * z), factor * (x * y - w * z), factor * (x * z + w * y),
@@ -115,12 +116,13 @@ def read_pose(row):
 
 
 @inline
-def child_pose(X, node, q, is_scalar):
-    """Return the pose of a node whose parent has the pose X.
+def child_pose(X_world_parent, node, q, is_scalar):
+    """Return the world pose of a node whose parent has the pose X_world_parent.
 
     The order of operations is tuned on a 7-joint arm; other orders are up to twice as slow. The motion is composed with
-    the fixed pose first, since neither depends on X. Every branch sets the sine s, the cosine c and the displacement d.
-    The two rare kinds come last; the compiler removes them if `is_scalar` is the constant True.
+    the fixed pose (rotation f0 to f8, position x, y, z) first, since neither depends on X_world_parent. Every branch
+    sets the sine s and the cosine c of the joint angle and the displacement d (m). TRANSLATION and SPHERICAL nodes are
+    rare and come last; the compiler removes them if `is_scalar` is the constant True.
     """
     kind, k = int(node[NODE_KIND]), int(node[FIRST_Q])
     f0, f1, f2, f3, f4, f5, f6, f7, f8, x, y, z = read_pose(node)
@@ -133,13 +135,13 @@ def child_pose(X, node, q, is_scalar):
     else:
         s, c = 0.0, 1.0
         d = 0.0
-    X_fixed_motion = (
+    X_parent_node = (
         f0 * c + f1 * s, f1 * c - f0 * s, f2,
         f3 * c + f4 * s, f4 * c - f3 * s, f5,
         f6 * c + f7 * s, f7 * c - f6 * s, f8,
         x + f2 * d, y + f5 * d, z + f8 * d,
     )  # fmt: skip
-    X_world_node = compose(X, X_fixed_motion)
+    X_world_node = compose(X_world_parent, X_parent_node)
     if is_scalar:
         return X_world_node
     if kind == TRANSLATION:

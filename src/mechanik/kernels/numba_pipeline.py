@@ -5,7 +5,7 @@ machine code; then its module is linked into the module of each caller and is op
 call tree LLVM processes the innermost functions once for each level. For internal functions it is enough to
 optimise the kernel that calls them.
 
-Numba is not patched. `njit` takes a pipeline class, and the classes here extend those of Numba:
+Numba itself is not changed. `njit` takes a pipeline class, and the classes here extend those of Numba:
 
 - `SubroutineLibrary` contains the module of an internal function, which is neither optimised nor executable.
 - `KernelLibrary` links the modules of all direct and indirect callees into the module of a kernel, and then optimises
@@ -161,7 +161,7 @@ if IS_AVAILABLE:
                 return self._context.resolve_function_type(function, args, kws)
             _, signatures = self.signatures.setdefault(
                 id(function_type), (function_type, {})
-            )  # the stored reference prevents that the id is used again
+            )  # with the stored reference, Python does not use the id again
             key = (tuple(args), self._flags)
             signature = signatures.get(key)
             if signature is None:
@@ -175,7 +175,7 @@ if IS_AVAILABLE:
             return self.resolve_function_type(operator.setitem, (target, index, value), {})
 
     class FastFlags(Flags):
-        """Compiler options with a fast hash: Numba compares them 200 000 times for the largest kernel."""
+        """Compiler options with a fast hash: Numba compares them 200,000 times for the largest kernel."""
 
         HASH = hash(Flags())  # depends on the names of the options only
 

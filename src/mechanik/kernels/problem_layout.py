@@ -5,9 +5,9 @@ All tables are in two arrays, one of integers and one of floats, since each arra
 
 - nodes (`nodes.py`), in topological order, and x, the variables that move the nodes: q, then the variables that the
   problem adds;
-- columns, the tangent directions of x. One unit of a column moves x by `scale`: 1 rad, or one length unit of the
-  mechanism, so that all columns have comparable size. `lower` and `upper` are the bounds of x; the three columns of a
-  spherical joint have no bounds;
+- columns, the tangent directions of x. One unit of a column moves x by `scale`: 1 rad or one length unit of the
+  mechanism (m), times the weight of the dof, so that all columns have comparable size. `lower` and `upper` are the
+  bounds of x (rad or m); the three columns of a spherical joint have no bounds;
 - blocks of residual rows. Most blocks are the relation of a frame B to a frame A (the kinds are those of
   `objectives.relation.RelationKind`). A block has a dense Jacobian over the columns that it depends on; each of its
   `terms` is the contribution of one axis of one node to one of these columns;
@@ -15,19 +15,22 @@ All tables are in two arrays, one of integers and one of floats, since each arra
   the blocks from `HARD_END` to `SOFT_END`.
 
 Residuals are weighted; lengths are in length units of the mechanism. A residual with a band, an interval of values that
-count as zero, has a slack variable in x; its bounds are those of the band, and the residual becomes value - slack.
-Therefore bands need no separate code.
+count as zero, has a slack variable in x. The bounds of the slack are those of the band, the residual becomes
+weight * (value - slack), and the scale of the slack's column is 1 / weight. Therefore bands need no separate code.
 
 The kernels use these letters for indices: b block, r row (within its block or the problem), u column within a block, v
 column of the problem, k index in x, s stage, t term, i and k independent columns (`elimination.py`). m is the number of
-rows of a block, n the number of independent columns. A name of a table, such as `scale`, is the offset of the table in
-`ints` or `floats`: the scale of column v is `floats[scale + v]`. The residuals and the Jacobians have two buffers, 0
-and 1: one for the accepted x and one for the trial.
+rows of a block (`width` is the number of its columns), n the number of independent columns. A name of a table, such as
+`scale`, is the offset of the table in `ints` or `floats`: the scale of column v is `floats[scale + v]`. The residuals
+and the Jacobians have two buffers, 0 and 1: one for the accepted x and one for the trial.
+
+Matrices are stored row by row: entry (i, k) of a matrix with n columns at the offset H is `floats[H + i * n + k]`. A'
+is the transpose of A.
 """
 
 from __future__ import annotations
 
-# kinds of blocks, with the numbers of objectives.relation.RelationKind
+# kinds of blocks, with the values of objectives.relation.RelationKind
 (
     POSE,
     AXIS,
@@ -45,12 +48,22 @@ from __future__ import annotations
 # integers of a block
 (BLOCK_KIND, ROW_MASK, ROW_COUNT, FIRST_ROW, NODE_A, NODE_B, COLUMN_COUNT, FIRST_COLUMN, FIRST_JACOBIAN, TERM_COUNT,
  FIRST_TERM, X_INDEX, IN_WORLD, FIRST_MASS, MASS_COUNT, HAS_BANDS) = range(16)  # fmt: skip
+"""Integers of a block.
+
+ROW_MASK: bit r is set if row r of the six rows of its kind (three of position, three of rotation) counts.
+ROW_COUNT, COLUMN_COUNT, TERM_COUNT: numbers of rows, columns and terms.
+FIRST_ROW, FIRST_COLUMN, FIRST_JACOBIAN, FIRST_TERM, FIRST_MASS: first index in the tables `residual`, `block_columns`,
+`jacobian`, `terms` and `masses`.
+NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world. X_INDEX: index in x of a joint's value.
+IN_WORLD: 1 if the residuals are along axes C that are fixed in the world; 0 if they are along the axes of A.
+MASS_COUNT: number of masses, or of polynomials of a joint constraint. HAS_BANDS: 1 if a row has a band."""
 BLOCK_INTS = 16
 # of JOINT_VALUE and SPHERICAL_ROTATION: first column of the joint within the block; -1 if the joint is locked
 FIRST_JOINT_COLUMN = FIRST_MASS
 FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `coefficients`
 
-# floats of a block: frames A and B (12 each), axes C (9), squared tolerances of position and rotation, weighted
+# floats of a block: frames A and B in their nodes (12 each), axes C (9), squared tolerances of position and rotation,
+# weighted. Blocks of other kinds have their target instead of the frames: a joint value, a quaternion wxyz, a constant
 FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
 BLOCK_FLOATS = 36
 
@@ -59,16 +72,30 @@ TERM_NODE, TERM_AXIS, TERM_IS_ROTATION, TERM_COLUMN, TERM_SIDE = range(5)
 TERM_INTS = 5
 MOVES_A, MOVES_B = 1, 2  # bits of TERM_SIDE
 
-# integers of a stage; CHAIN_BLOCK is the block of a chain with exact second derivatives, -1 if there is none
+# integers of a stage; USES_DUAL_FORM: 1 for the dual form (`linear_systems.py`); CHAIN_BLOCK: the block of a chain with
+# exact second derivatives (`curvature.py`), -1 if there is none
 HARD_END, SOFT_END, IS_SOFT_OBJECTIVE, USES_DUAL_FORM, CHAIN_BLOCK = range(5)
 STAGE_INTS = 5
 
-# options of the solver
 (CLOSURE_TOLERANCE, MAX_ITERATIONS, START_DAMPING, GRADIENT_TOLERANCE, PERTURBATION_SIZE, MAX_ITERATIONS_IN_STAGE,
  ITERATIONS_PER_CALL, FIXED_DAMPING, STEP_TOLERANCE, MAX_ERROR, MAX_ANGLE_ERROR,
  USES_EIGENVALUES, MAX_PERTURBATIONS) = range(13)  # fmt: skip
+"""Options of the solver.
 
-# active set, the state of a column: free, at its upper or lower bound in this step, or locked
+CLOSURE_TOLERANCE: largest absolute hard residual that counts as zero (rad, or length units of the mechanism).
+MAX_ITERATIONS: largest number of iterations of a stage. MAX_ITERATIONS_IN_STAGE: the same if the attempt may be
+abandoned. ITERATIONS_PER_CALL: number of iterations after which the kernel pauses.
+START_DAMPING: first damping of a stage, as a ratio of the cost. FIXED_DAMPING: damping that replaces this ratio; 0 if
+there is none.
+GRADIENT_TOLERANCE: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
+STEP_TOLERANCE: largest entry of a step, in units of a column, below which a stage ends; 0 if there is none.
+PERTURBATION_SIZE: size of a perturbation, in units of a column; 0 for no perturbations. MAX_PERTURBATIONS: their
+largest number in a stage.
+MAX_ERROR, MAX_ANGLE_ERROR: lengths to which the position part and the rotation part of a block's residual are clipped,
+weighted; infinite if they are not clipped.
+USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues."""
+
+# active set, the state of a column: free, held at its upper or lower bound in this step, or locked
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
 # floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: the world): its parent
@@ -142,8 +169,8 @@ FLOAT_TABLES = {
     "coefficients": "coefficients",  # of joint constraints and height fields
     "passive": "passive * 21",  # spherical joints that are aligned after the solve
     "weight": "rows",
-    "scale": "columns",
-    "lower": "columns",
+    "scale": "columns",  # change of x per unit of the column, rad or m
+    "lower": "columns",  # bounds of x, rad or m
     "upper": "columns",
     "options": "24",
     # the tables below are workspace

@@ -1,8 +1,9 @@
 """Residuals of the relative pose of two frames and their derivatives, for each kind of relation.
 
-Every relation of a frame B to a frame A depends on the position (x, y, z) and the rotation Q of B in A. A kind has up
-to six residuals. `linear_jacobian` is the derivative of the first three by a translation of B, `angular_jacobian` the
-derivative of the last three by a rotation of B, both in the axes of A. Matrices are tuples of 9 numbers, row by row.
+Every relation of a frame B to a frame A depends on the position (x, y, z), m, and the rotation Q of B in A. A kind has
+up to six residuals. `linear_jacobian` is the derivative of the first three residuals by a translation of B,
+`angular_jacobian` the derivative of the last three residuals by a rotation of B, both in the axes of A. The residuals
+are unweighted: m, rad, or the cosine of COSINE. Matrices are tuples of 9 numbers, row by row.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .problem_layout import *
 
 IDENTITY_ROTATION = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO_MATRIX = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-NEARLY_PI = -0.99999
+NEAR_PI_COSINE = -0.99999
 """Cosine of the rotation angle below which the axis is computed from the symmetric part of the rotation matrix."""
 
 
@@ -58,7 +59,10 @@ def times_transposed(A, B):
 
 @subroutine
 def rotation_vector_near_pi(Q):
-    """Return the rotation vector of a rotation by nearly pi, from the largest component of its quaternion."""
+    """Return the rotation vector of a rotation by nearly pi, from the largest component of its quaternion.
+
+    xx, yy and zz are four times the squared components of the quaternion; (w, x, y, z) is a multiple of it.
+    """
     xx, yy, zz = 1.0 + Q[0] - Q[4] - Q[8], 1.0 - Q[0] + Q[4] - Q[8], 1.0 - Q[0] - Q[4] + Q[8]
     w = Q[7] - Q[5]
     if xx >= yy and xx >= zz:
@@ -84,7 +88,7 @@ def rotation_vector_and_jacobian(Q):
         factor = 1.0 + sine2 * (1.0 / 6.0 + sine2 * (3.0 / 40.0 + sine2 * 15.0 / 336.0))
         angle2 = sine2 * factor * factor
         even_factor = 1.0 / 12.0 + angle2 * (1.0 / 720.0 + angle2 / 30240.0)
-    elif cosine > NEARLY_PI:
+    elif cosine > NEAR_PI_COSINE:
         sine = math.sqrt(sine2)
         angle = math.atan2(sine, cosine)
         factor = angle / sine
@@ -122,7 +126,7 @@ def angle_factor(x, y, z):
 def axis_residual(x, y, z):
     """Return the two residuals (rad) of AXIS and LOOK_AT for a unit vector, and their derivative by the vector."""
     factor, factor_slope = angle_factor(x, y, z)
-    if z < 0.0 and x * x + y * y < 1e-18:  # opposite to z: all directions lead to z equally fast, so choose x
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite to z, all directions of rotation are equally short: choose x
         return math.pi, 0.0, (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return factor * x, factor * y, (factor, 0.0, factor_slope * x, 0.0, factor, factor_slope * y, 0.0, 0.0, 0.0)
 
@@ -139,7 +143,10 @@ def times_cross(M, x, y, z):
 
 @inline
 def residual_of_kind(kind, x, y, z, Q):
-    """Return six residuals of a kind, `linear_jacobian` and `angular_jacobian`, for the pose of B in A."""
+    """Return six residuals of a kind, `linear_jacobian` and `angular_jacobian`, for the pose of B in A.
+
+    (u, v, w) is the unit vector to the origin of B; M is the derivative of an axis residual by its unit vector.
+    """
     r0, r1, r2 = x, y, z
     r3, r4, r5 = 0.0, 0.0, 0.0
     linear_jacobian, angular_jacobian = IDENTITY_ROTATION, ZERO_MATRIX

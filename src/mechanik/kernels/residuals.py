@@ -5,7 +5,7 @@ offset of the variables. All residuals are weighted (see `problem_layout.py`, al
 
 A terrain is a height field: heights at the corners of square cells. Between the corners the height is interpolated by
 the cubics of Catmull and Rom (1974), which pass through all heights and have a continuous gradient. Outside the field
-the heights of the edge are repeated, so the gradient across the edge is zero from one cell outside on.
+the heights of the edge are repeated, so the gradient across the edge is zero at a distance of one cell or more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def clamp_index(k, count):
 def interpolation_weights(t):
     """Return the Catmull-Rom weights of four consecutive heights, then the derivatives of the weights by t.
 
-    t in [0, 1) is the fraction of the way from the second height to the third.
+    t in [0, 1) is the fraction of the distance from the second height to the third.
     """
     return (
         0.5 * t * (t * (2.0 - t) - 1.0), 0.5 * (t * t * (3.0 * t - 5.0) + 2.0), 0.5 * t * (t * (4.0 - 3.0 * t) + 1.0),
@@ -50,7 +50,7 @@ def interpolation_weights(t):
 def find_cell(x, origin, cell_size, count):
     """Return the index of the cell that contains x and the fraction within the cell.
 
-    x is clamped to at most two cells outside the field.
+    x is clamped to at most two cells outside the field, which has `count` heights from `origin` (m) on.
     """
     cell_coordinate = (x - origin) / cell_size
     cell_coordinate = cell_coordinate if cell_coordinate > -2.0 else -2.0  # written so that NaN becomes -2 too
@@ -61,7 +61,11 @@ def find_cell(x, origin, cell_size, count):
 
 @subroutine
 def height_and_gradient(floats, field, x, y):
-    """Return the height of a field at (x, y) and its derivatives by x and by y; `field` is its offset in `floats`."""
+    """Return the height (m) of a field at (x, y), m, and its derivatives by x and by y.
+
+    `field` is the offset of the field in `floats`. i and s are the cell and the fraction along x, j and t along y. a to
+    d are the weights along x and da to dd their derivatives; c0 to c3 are the columns of the four heights h0 to h3.
+    """
     column_count, row_count, cell_size = (
         int(floats[field + FIELD_COLUMNS]),
         int(floats[field + FIELD_ROWS]),
@@ -159,19 +163,22 @@ def read_rotation(floats, k):
 
 
 @inline
-def world_frame(ints, floats, node, fixed):
+def world_frame(ints, floats, node, frame_pose):
     """Return the world pose of a frame that is fixed to a node (-1: the world).
 
-    `fixed` is the offset in `floats` of the frame's pose in the node.
+    `frame_pose` is the offset in `floats` of the frame's pose in the node.
     """
     if node < 0:
-        return read_pose_at(floats, fixed)
-    return compose(read_pose_at(floats, ints[AT_POSES] + 12 * node), read_pose_at(floats, fixed))
+        return read_pose_at(floats, frame_pose)
+    return compose(read_pose_at(floats, ints[AT_POSES] + 12 * node), read_pose_at(floats, frame_pose))
 
 
 @inline
 def write_residual(floats, out, weight, mask, a, b, c, d, e, f):
-    """Write the residuals that the six bits of the mask select, multiplied by their weights."""
+    """Write those of the six residuals a to f that the bits of the mask select, multiplied by their weights.
+
+    `out` and `weight` are offsets in `floats`.
+    """
     k = 0
     if mask & 1:
         floats[out + k] = floats[weight + k] * a
@@ -194,7 +201,10 @@ def write_residual(floats, out, weight, mask, a, b, c, d, e, f):
 
 @inline
 def add_column(floats, out, width, weight, mask, factor, a, b, c, d, e, f):
-    """Add `factor` times six derivatives to a Jacobian column of a block; mask and weights as in `write_residual`."""
+    """Add `factor` times the six derivatives a to f to a Jacobian column of a block, at the offset `out`.
+
+    Mask and weights are as in `write_residual`; `width` is the number of columns of the block.
+    """
     k = 0
     if mask & 1:
         floats[out + k * width] += factor * floats[weight + k] * a
@@ -227,7 +237,8 @@ def relation_residual(ints, floats, b, residual, J):
 
     By default the components are along the axes of A. Then a motion of A is equivalent to the opposite motion of B, and
     nodes that move both frames have no term. With `IN_WORLD` the components are along axes C that are fixed in the
-    world; then nodes that move both frames have a term too.
+    world; then nodes that move both frames have a term too. Q is the rotation from A to B, and (x, y, z) the vector
+    from A to B, along these axes. X is the offset of a node's pose.
     """
     block, block_data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     terms, term_factor, poses = ints[AT_TERMS], ints[AT_TERM_FACTOR], ints[AT_POSES]
@@ -284,12 +295,12 @@ def relation_residual(ints, floats, b, residual, J):
                 linear_x, linear_y, linear_z, angular_x, angular_y, angular_z = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             if is_rotation:
                 px, py, pz = rotate_inverse(C, A[9] - floats[X + 9], A[10] - floats[X + 10], A[11] - floats[X + 11])
-                frame_a_x, frame_a_y, frame_a_z = rotation_velocity(axis_x, axis_y, axis_z, px, py, pz)
+                velocity_a_x, velocity_a_y, velocity_a_z = rotation_velocity(axis_x, axis_y, axis_z, px, py, pz)
                 rotated_x, rotated_y, rotated_z = rotate(Q, axis_x, axis_y, axis_z)
                 angular_x, angular_y, angular_z = angular_x - rotated_x, angular_y - rotated_y, angular_z - rotated_z
             else:
-                frame_a_x, frame_a_y, frame_a_z = axis_x, axis_y, axis_z
-            linear_x, linear_y, linear_z = linear_x - frame_a_x, linear_y - frame_a_y, linear_z - frame_a_z
+                velocity_a_x, velocity_a_y, velocity_a_z = axis_x, axis_y, axis_z
+            linear_x, linear_y, linear_z = linear_x - velocity_a_x, linear_y - velocity_a_y, linear_z - velocity_a_z
         if kind > COSINE:
             linear_x, linear_y, linear_z = rotate(linear_jacobian, linear_x, linear_y, linear_z)
         angular_x, angular_y, angular_z = rotate(angular_jacobian, angular_x, angular_y, angular_z)
@@ -311,7 +322,10 @@ def relation_residual(ints, floats, b, residual, J):
 
 @subroutine
 def centre_of_mass_residual(ints, floats, b, residual, J):
-    """Evaluate the position of the centre of mass in frame A; a node moves all masses of its subtree."""
+    """Evaluate the position of the centre of mass in frame A; a node moves all masses of its subtree.
+
+    (cx, cy, cz) is the centre of mass in the world, R the rotation of A.
+    """
     blocks, terms, nodes, block_data = ints[AT_BLOCKS], ints[AT_TERMS], ints[AT_NODES], ints[AT_BLOCK_DATA]
     term_factor, masses, weight, poses = ints[AT_TERM_FACTOR], ints[AT_MASSES], ints[AT_WEIGHT], ints[AT_POSES]
     moments = ints[AT_MOMENTS]
@@ -365,7 +379,8 @@ def centre_of_mass_residual(ints, floats, b, residual, J):
             moment_y - mass * floats[X + 10],
             moment_z - mass * floats[X + 11],
         )
-        if ints[term + TERM_SIDE] & MOVES_A:  # relative to A, all other masses move in the opposite direction
+        # if the node moves A, the other masses move in the opposite direction relative to A
+        if ints[term + TERM_SIDE] & MOVES_A:
             mass, moment_x, moment_y, moment_z = (
                 mass - 1.0,
                 moment_x - (cx - floats[X + 9]),

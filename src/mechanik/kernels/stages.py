@@ -3,8 +3,8 @@
 Stage 0 closes the loops. Each further stage minimises the residuals of one level of goals; the closures and all higher
 levels are then hard constraints. The cost of a stage is the sum of squares of its residuals. A trial is accepted if it
 reduces the cost and satisfies the hard constraints within tolerance. A linear step violates nonlinear constraints at
-second order; Newton steps on the hard residuals correct the trial before it is compared. Therefore the cost never
-increases from one accepted feasible x to the next.
+second order; Newton steps on the hard residuals correct the trial before it is compared. The cost increases only by
+perturbations, by tentative steps (MAX_TENTATIVE_STEPS) and by Newton steps from an infeasible x.
 
 If the Gauss-Newton model predicts that a step reduces the cost only a little, second derivatives are estimated
 (`curvature.py`). They distinguish a local minimum, at which the stage ends, from a saddle or a maximum (for example a
@@ -30,20 +30,23 @@ from .problem_layout import *
 from .state_layout import *
 
 ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
-"""Rounding errors: a predicted decrease below the first ratio of the cost, and a gradient below the second ratio of the
-square root of the cost."""
+"""A predicted decrease below ROUNDING_COST_RATIO times the cost, and a gradient below ROUNDING_GRADIENT_RATIO times the
+square root of the cost, are rounding errors."""
 MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 10.0
-"""If all second derivatives are known: the smallest ratio by which one step is expected to reduce the gradient, and the
-multiple of the gradient tolerance below which the expected gradient makes a step the last step of the stage."""
+"""If all second derivatives are known, one step is expected to multiply the gradient by at least MIN_GRADIENT_RATIO. A
+step is the last step of the stage if the expected gradient is below FINAL_GRADIENT_RATIO times the gradient tolerance.
+A larger FINAL_GRADIENT_RATIO saves steps but ends farther from the minimum."""
 MAX_CLOSURE_PERTURBATIONS, CLOSURE_PERTURBATION_SIZE, SLOW_CLOSURE_COST_RATIO = 12.0, 0.8, 0.8
-"""For loops that do not close: the largest number of perturbations, their size (rad, or length units of the mechanism),
-and the ratio of the cost to the cost three steps before above which progress is too slow. Tuned on a delta robot from
-uniformly distributed starts."""
+"""For loops that do not close: the largest number of perturbations; their size, in units of a column (rad, or length
+units of the mechanism); the ratio of the cost to the cost three steps before above which progress is too slow. More
+perturbations close more loops but take longer. Tuned on a delta robot from uniformly distributed starts."""
 MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
-"""Longest step along a direction of negative curvature (rad), and the relative damping above which no such step is
-tried."""
+"""Longest step along a direction of negative curvature, in units of a column (rad, or length units of the mechanism),
+and the relative damping from which on no such step is tried. Each rejected step multiplies the relative damping by 8,
+so a larger limit tries shorter steps."""
 OUTDATED_CURVATURE_STEP_RATIO = 0.6
-"""If a step is longer than this ratio of the previous step, the second derivatives are out of date."""
+"""If a step is longer than this ratio of the previous step, the second derivatives are out of date and are sampled
+again. A smaller ratio samples more often, for faster convergence of each step."""
 
 
 @subroutine
@@ -70,7 +73,7 @@ def can_use_curvature(ints, stage):
 def can_probe(ints, state, options, stage):
     """Whether second derivatives of a stage can be probed (estimated by finite differences).
 
-    They are not probed for residuals written in Python (too slow), for clamped errors, or with a fixed damping. They
+    They are not probed for residuals written in Python (too slow), for clipped errors, or with a fixed damping. They
     are not probed in the stages after an unmet level either: an unmet level is held by its sum of squares, whose
     curvature is not part of the Lagrangian of the residuals.
     """
@@ -85,7 +88,7 @@ def can_probe(ints, state, options, stage):
 def may_request_curvature(ints, state, options):
     """Whether second derivatives may be probed as soon as the model predicts slow progress.
 
-    They are not for soft objectives, and not if the attempt may be abandoned.
+    They are not probed early for soft objectives, in stage 0, at an infeasible x, or if the attempt may be abandoned.
     """
     stage = int(state[STAGE])
     is_soft_objective = ints[ints[AT_STAGES] + STAGE_INTS * stage + IS_SOFT_OBJECTIVE] == 1
@@ -102,7 +105,7 @@ def enable_curvature(ints, floats, state):
 
 @subroutine
 def largest_column_step(ints, floats, step):
-    """Return the largest absolute step of a column."""
+    """Return the largest absolute step of a column, in units of the column; `step` is an offset in `floats`."""
     largest_step = 0.0
     for v in range(ints[N_COLUMNS]):
         largest_step = max(largest_step, abs(floats[step + v]))
@@ -134,7 +137,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
     """
     stages, step = ints[AT_STAGES], ints[AT_STEP]
     if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
-        cost = state[COST]  # `cost` is the cost of the clamped errors
+        cost = state[COST]  # the argument `cost` is that of the clipped errors
     curvature_is_known = PIVOT_TOLERANCE < curvature <= 1.0
     state[REFERENCE_COST] = 0.0
     if state[TENTATIVE_STEPS] > 0.0:
@@ -156,17 +159,15 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         expected_gradient = max(
             max_gradient * shrink_ratio, remaining_gradient(ints, floats), step_length * step_length, closure_length
         )
-        may_be_last_step = (
-            state[RELATIVE_DAMPING] <= options[START_DAMPING] and state[STAGE] > 0.0
-        )  # otherwise damping shortens the steps
+        # with larger damping, the steps are short because of the damping
+        may_be_last_step = state[RELATIVE_DAMPING] <= options[START_DAMPING] and state[STAGE] > 0.0
         may_be_last_step &= options[MAX_PERTURBATIONS] <= 1.0  # otherwise another descent follows
         if may_be_last_step and expected_gradient < FINAL_GRADIENT_RATIO * options[GRADIENT_TOLERANCE] * math.sqrt(
             state[COST]
         ):
             state[IS_LAST_STEP] = 1.0
-        elif (
-            step_length > OUTDATED_CURVATURE_STEP_RATIO * state[LAST_STEP_LENGTH] and state[CURVATURE_IS_NEW] == 0.0
-        ):  # the second derivatives were sampled too far from x
+        elif step_length > OUTDATED_CURVATURE_STEP_RATIO * state[LAST_STEP_LENGTH] and state[CURVATURE_IS_NEW] == 0.0:
+            # the second derivatives were sampled too far from x
             state[LAST_STEP_LENGTH] = np.inf
             reset_curvature(ints, floats)
             return NEXT_RETRY
@@ -185,7 +186,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         enable_curvature(ints, floats, state)
         return NEXT_RETRY
     # a small gradient counts as zero if the predicted decrease is below the rounding error of the cost
-    is_rounding = -predicted_change < ROUNDING_COST_RATIO * state[
+    is_rounding_error = -predicted_change < ROUNDING_COST_RATIO * state[
         COST
     ] and max_gradient < ROUNDING_GRADIENT_RATIO * math.sqrt(state[COST])
     may_perturb_closures = (
@@ -197,7 +198,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
     is_closing_slowly = may_perturb_closures and state[COST] > SLOW_CLOSURE_COST_RATIO * state[COST_BEFORE_3]
     if (
         max_gradient > options[GRADIENT_TOLERANCE] * math.sqrt(state[COST])
-        and not is_rounding
+        and not is_rounding_error
         and not is_closing_slowly
     ):
         if options[STEP_TOLERANCE] == 0.0 or largest_column_step(ints, floats, step) >= options[STEP_TOLERANCE]:
@@ -264,7 +265,7 @@ def perturb(ints, floats, state, perturbation_size, start_damping):
     """Write a perturbation of all columns that are not locked to `AT_STEP`, to leave a stationary point.
 
     For example, a straight arm whose target is nearer on the same line has a zero gradient but is no minimum. If the
-    previous perturbation did not reduce the cost, x is first restored to the point before it.
+    previous perturbation did not reduce the cost, x is first restored to its value before that perturbation.
     """
     x, before_perturbation, step = ints[AT_X], ints[AT_BEFORE_PERTURBATION], ints[AT_STEP]
     if state[PERTURBATIONS] == 0.0 or state[COST] < state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
@@ -290,32 +291,39 @@ def perturb(ints, floats, state, perturbation_size, start_damping):
 
 
 MAX_DAMPING = 1e10
-"""Relative damping at which a stage ends."""
+"""Relative damping (damping / cost) at which a stage ends."""
 MAX_HELD_COST_EXCESS = 1e-8
 """Largest increase of the sum of squares of an unmet level, relative to its value, that counts as rounding error."""
 MAX_STAGE_ROUNDS = 3
-"""How often the stages are repeated, beginning with the first unmet level."""
+"""Largest number of repetitions of the stages from the first unmet level on. More repetitions may come closer to the
+targets of unmet levels but take longer."""
 UNMET_LEVEL_DAMPING = 1e4
-"""Factor of the extra damping of a column that moves an unmet level; it multiplies the error and the Jacobian entry."""
+"""Factor of the extra damping of a column that moves an unmet level: factor * error * absolute Jacobian entry. A
+larger factor holds the unmet level better but slows down the levels below."""
 MAX_INFEASIBLE_COST_RATIO, MAX_STEP_VIOLATION = 0.25, 1e-2
-"""A step that reduces the cost below the first ratio may violate the hard constraints by up to the second number (rad,
-or length units); the next step corrects the violation."""
+"""A step that reduces the cost below MAX_INFEASIBLE_COST_RATIO times the previous cost may violate the hard constraints
+by less than MAX_STEP_VIOLATION (rad, or length units of the mechanism, weighted); the next step corrects the violation.
+This saves Newton steps, but a larger violation makes the next step less accurate."""
 MAX_TENTATIVE_STEPS = 3
 """Largest number of consecutive steps that may violate the loops if all second derivatives are known. They are accepted
-or rejected together, by the cost after the loops are closed again."""
+or rejected together, by the cost after the loops are closed again. More steps save Newton steps, but more steps are
+lost if they are rejected."""
 MAX_VIOLATION_GAIN_RATIO = 0.05
-"""Largest part of the predicted decrease of the cost that may come from violated loops."""
+"""Largest share of the predicted decrease of the cost that may come from violated loops. A smaller share needs more
+Newton steps."""
 CLOSED_TO_ROUNDING_RATIO, FINAL_CLOSURE_RATIO = 1e-5, 0.1
-"""Ratios of the closure tolerance. A violation below the first ratio is a rounding error. The last step closes the
-loops to the second ratio, so that they are within tolerance at the start of a following solve."""
+"""Ratios of the closure tolerance. A violation below CLOSED_TO_ROUNDING_RATIO is a rounding error. The last step closes
+the loops to FINAL_CLOSURE_RATIO, so that they are within tolerance at the start of a following solve."""
 MIN_PREDICTION_RATIO = 0.9
-"""Second derivatives are sampled again if the decrease of the cost differs from its prediction by more than 1 minus
-this ratio."""
+"""Second derivatives are sampled again if the decrease of the cost, divided by the predicted decrease, differs from 1
+by more than 1 - MIN_PREDICTION_RATIO. A larger ratio samples more often."""
 CLOSURE_STEPS_FOR_TRIAL, CLOSURE_STEPS_FOR_START = 8, 30
-"""Largest number of Newton steps on the hard residuals, for a trial and for the start of a stage."""
+"""Largest number of Newton steps on the hard residuals, for a trial, and for the start of a stage or an infeasible x
+that meets its goals. A trial that needs more steps is rejected."""
 ABANDON_DAMPING, ABANDON_COST_RATIO = 1e3, 0.5
-"""An attempt that may be abandoned ends if its relative damping is above the first number, or if its cost is above the
-second ratio of its cost three iterations before. Tuned on random targets of a Panda and a UR5."""
+"""An attempt that may be abandoned ends if its relative damping is above ABANDON_DAMPING, or if its cost is above
+ABANDON_COST_RATIO times its cost three accepted steps before. Smaller numbers abandon slow attempts earlier, but also
+attempts that would succeed. Tuned on random targets of a Panda and a UR5."""
 
 
 @subroutine
@@ -349,12 +357,12 @@ def fit_slacks(ints, floats, x, buffer, hard_end, soft_end):
 
 
 @subroutine
-def sum_of_squares(ints, floats, buffer, start, end):
-    """Return the sum of squares of the blocks from start to end, and whether each block is within its tolerances."""
+def sum_of_squares(ints, floats, buffer, first_block, end_block):
+    """Return the sum of squares of blocks `first_block` to `end_block` - 1, and whether all are within tolerance."""
     blocks, block_data, residual_table = ints[AT_BLOCKS], ints[AT_BLOCK_DATA], ints[AT_RESIDUAL]
     residual = residual_table + ints[N_ROWS] * buffer
     total, is_met = 0.0, True
-    for b in range(start, end):
+    for b in range(first_block, end_block):
         block = blocks + BLOCK_INTS * b
         position_square, rotation_square = 0.0, 0.0
         mask, first_row = ints[block + ROW_MASK], ints[block + FIRST_ROW]
@@ -377,7 +385,7 @@ def sum_of_squares(ints, floats, buffer, start, end):
 
 @subroutine
 def constraint_violation(ints, floats, state, options, report, buffer, stage):
-    """Return the largest violation of the hard constraints of a stage, in the units of the residuals.
+    """Return the largest violation of the hard constraints of a stage, in the units of the weighted residuals.
 
     Each residual of a met level is held at zero. An unmet level is held at its sum of squares instead: at the closest
     pose, some of its residuals do not change at first order, so they cannot be constrained one by one.
@@ -456,7 +464,7 @@ def hold_unmet_levels(ints, floats, state, options, report, stage):
 
 @subroutine
 def restore_last_feasible(ints, floats, state, options, report, status):
-    """Restore the last feasible x, after Newton steps have failed to make x feasible; repeat the stage or end it."""
+    """Restore the last feasible x, after Newton steps have not made x feasible; repeat the stage or end it."""
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
     if (
         state[PHASE] == PHASE_CLOSING
@@ -506,9 +514,8 @@ def check_stage_limits(ints, floats, state, options, report, is_feasible):
 def reject_trial(ints, floats, state, options, report):
     """Reject the trial: increase the damping, restore the last feasible x, or end the stage."""
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
-    if (
-        state[IS_FEASIBLE] == 0.0
-    ):  # a feasible x may not reach the low cost of an infeasible x: accept no infeasible steps from now on
+    if state[IS_FEASIBLE] == 0.0:
+        # a feasible x may not reach the low cost of an infeasible x: accept no infeasible steps from now on
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START
         state[TENTATIVE_STEPS], state[CURVATURE_IS_KNOWN], state[IS_LAST_STEP] = 0.0, 0.0, 0.0
         copy_x(ints, floats, last_feasible, trial)
@@ -591,6 +598,9 @@ def accept_or_reject_trial(ints, floats, state, options, report):
     # the trial is accepted
     if phase == PHASE_TRIAL or phase == PHASE_RESTORED:
         is_comparable = not is_tentative and state[TENTATIVE_STEPS] == 0.0
+        # Levenberg-Marquardt: the gain ratio is the decrease of the cost divided by its prediction; after a good
+        # prediction the damping is divided by 5, after a bad prediction it is multiplied by 4, after a rejected trial
+        # by 8
         gain_ratio = (
             (previous_cost - cost) / max(previous_cost - state[PREDICTED_COST], 1e-300) if is_comparable else 1.0
         )
@@ -638,7 +648,7 @@ def accept_or_reject_trial(ints, floats, state, options, report):
     if phase == PHASE_FINAL:
         return NEXT_STAGE
     if not is_feasible and (phase == PHASE_START or is_met):
-        state[CURRENT_BUFFER] = current_buffer  # the Newton steps start at the trial, whose buffer is the other one
+        state[CURRENT_BUFFER] = current_buffer  # the Newton steps start at the trial, which has the other buffer
         state[PHASE], state[CLOSURE_STEPS], state[LAST_VIOLATION] = PHASE_CLOSING, 1, violation
         return NEXT_CLOSURE_STEP
     if is_met:
@@ -683,7 +693,8 @@ def begin_stage(ints, floats, state, options, report, stage):
 def advance_stage(ints, floats, state, options, report):
     """Write the report of the ended stage and begin the next stage; False if there is no further stage.
 
-    If the last perturbation did not reduce the cost, the stage is instead evaluated once more at the x before it.
+    If the last perturbation did not reduce the cost, the stage is instead evaluated once more at the x before this
+    perturbation.
     """
     blocks, stages = ints[AT_BLOCKS], ints[AT_STAGES]
     residual_table, held_residual, trial, before_perturbation = (

@@ -7,7 +7,9 @@ DONE, NEEDS_PYTHON_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 
 # status of a stage and of the solve
 CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
-"""`STOPPED` (by the caller) and `DIVERGED` come from methods whose loop is in Python."""
+"""CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances. STALLED: no further
+progress. TIMEOUT: the iterations are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt ended earlier.
+STOPPED (by the caller) and DIVERGED come from methods that iterate in Python."""
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 
@@ -19,7 +21,7 @@ BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
  TENTATIVE_STEPS, LAST_STEP_LENGTH, CURVATURE_IS_NEW, REFERENCE_COST) = range(41)  # fmt: skip
 """Entries of the solver state, which is kept while the solver is paused. The cost is that of the stage.
 
-IS_RESUMED: 1 if a search is under way. ATTEMPT: number of ended attempts.
+IS_RESUMED: 1 if the next call continues a search. ATTEMPT: number of ended attempts. STAGE: index of the stage.
 MAY_ABANDON: 1 if an attempt with slow progress may be ended early, since further starts follow.
 PHASE: see below. CURRENT_BUFFER: buffer (0 or 1) of the accepted x; the trial has the other buffer.
 RELATIVE_DAMPING: damping of a step divided by the cost.
@@ -28,17 +30,20 @@ CLOSURE_STEPS, LAST_VIOLATION: number of consecutive Newton steps on the hard re
 last of them.
 PERTURBATIONS, COST_AT_PERTURBATION: number of perturbations in the stage, and the cost before the last of them.
 COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3: cost one, two and three accepted steps before.
-MAX_GRADIENT: largest reduced gradient. USES_CURVATURE: 1 if second derivatives are used (`curvature.py`).
+MAX_GRADIENT: largest absolute reduced gradient. USES_CURVATURE: 1 if second derivatives are used (`curvature.py`).
 HAS_MOVED: 1 if the previous step was accepted and can update the second derivatives.
 IS_EVALUATED: 1 if the residuals of the trial are evaluated. POSES_ARE_CURRENT: 1 if the stored poses are those of x.
 LAST_DISTANCE: distance of the last ranked start. FIRST_UNMET_STAGE: 0 if all levels are met.
-HAS_MOVED_BELOW: 1 if a stage after an unmet stage has moved x. STAGE_ROUND: repetitions of the unmet stages.
+HAS_MOVED_BELOW: 1 if a stage after an unmet stage has moved x.
+STAGE_ROUND: number of repetitions of the stages from the first unmet stage on.
 NO_INFEASIBLE_STEPS: 0 if a step may violate the hard constraints; 1 if not; 2 if not, and met levels are held by their
 sums of squares.
-PROBED_COLUMN, INDEPENDENT_COUNT: index of the probed independent column, and their number.
-PROBE_REQUESTS: requests for second derivatives at this x. CURVATURE_IS_KNOWN: 1 if all second derivatives are known.
-CURVATURE_IS_NEW: 1 if they were sampled at this x. IS_LAST_STEP: 1 if the step is expected to end the stage.
-TENTATIVE_STEPS: number of consecutive steps that leave loops violated. LAST_STEP_LENGTH: largest entry of the step.
+PROBED_COLUMN, INDEPENDENT_COUNT: index of the probed independent column, and number of independent columns.
+PROBE_REQUESTS: number of requests for second derivatives at this x.
+CURVATURE_IS_KNOWN: 1 if all second derivatives are known. CURVATURE_IS_NEW: 1 if they were sampled at this x.
+IS_LAST_STEP: 1 if the step is expected to end the stage.
+TENTATIVE_STEPS: number of consecutive steps that leave loops violated.
+LAST_STEP_LENGTH: largest absolute entry of the previous step, in units of a column; infinite if unknown.
 REFERENCE_COST: cost that x would have with exactly closed loops; 0 if unknown."""
 
 # role of the trial: start of a stage, damped step, damped step projected back onto the hard constraints, closing of

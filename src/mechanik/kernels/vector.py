@@ -1,8 +1,8 @@
 """Arithmetic with floats or vectors of eight lanes, so that the same kernel solves one problem or eight at a time.
 
-The argument `scalar_type` of a kernel is any number of the type to compute with: a float or a vector.
-`load(scalar_type, a, i)` returns the number a[i], or a vector of the eight numbers from i on. In plain Python there are
-only floats.
+The argument `scalar_type` of a kernel is a number whose type selects the arithmetic, a float or a vector; its value has
+no effect. `load(scalar_type, a, i)` returns the number a[i], or a vector of the eight numbers from i on. In plain
+Python there are only floats.
 """
 
 from __future__ import annotations

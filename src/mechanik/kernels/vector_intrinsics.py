@@ -46,10 +46,12 @@ def _to_vector(context: Any, builder: Any, value: Any, value_type: Any, vector: 
     if value_type == vector:
         return value
     number = context.cast(builder, value, value_type, vector.element)
-    empty = ir.Constant(vector.llvm, ir.Undefined)
-    first = builder.insert_element(empty, number, ir.Constant(ir.IntType(32), 0))
+    undefined_vector = ir.Constant(vector.llvm, ir.Undefined)
+    first_lane_vector = builder.insert_element(undefined_vector, number, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(
-        first, empty, ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+        first_lane_vector,
+        undefined_vector,
+        ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes),
     )
 
 

@@ -1,4 +1,4 @@
-"""Validate new targets of several goals and write them into a packed problem: a small kernel for fast loops.
+"""Validate new targets of several goals and write them into a packed problem, in a small kernel for frequent calls.
 
 The numbers of all targets are in one flat array, one target after the other.
 """
@@ -12,19 +12,20 @@ import numpy as np
 from .compiler import kernel, subroutine
 
 TARGET_POSE, TARGET_POSITION, TARGET_VALUE = range(3)
-"""Kinds of targets: a pose (16 numbers, row by row), a position (3, m), a joint value (1)."""
+"""Kinds of targets: a pose (16 numbers, row by row, m), a position (3 numbers, m), a joint value (rad or m)."""
 NO_REFERENCE = -1
 """Index in q that means that a joint value has no reference angle."""
 
 
 ROTATION_TOLERANCE = 1e-6
-"""Largest total deviation of a rotation's columns from unit length and right angles."""
+"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
+of its rotation, and its last row."""
 FULL_TURN = 2.0 * math.pi
 
 
 @subroutine
-def write_pose(floats, offset, rotations, i, values, first):
-    """Write the pose values[first:first + 16], multiplied by rotation i, to `floats`, from `offset` on.
+def write_pose(floats, offset, rotations, i, values, first_index):
+    """Write the pose values[first_index:first_index + 16], multiplied by rotation i, to `floats`, from `offset` on.
 
     Returns:
         False if the pose is not a rigid transform.
@@ -33,23 +34,25 @@ def write_pose(floats, offset, rotations, i, values, first):
     for c in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
-            entry, next_entry = values[first + 4 * r + c], values[first + 4 * r + (c + 1) % 3]
+            entry, next_entry = values[first_index + 4 * r + c], values[first_index + 4 * r + (c + 1) % 3]
             square += entry * entry
             dot += entry * next_entry
-        deviation += abs(dot) + abs(square - 1.0) + abs(values[first + 12 + c])
-    x = values[first + 5] * values[first + 10] - values[first + 6] * values[first + 9]
-    y = values[first + 6] * values[first + 8] - values[first + 4] * values[first + 10]
-    z = values[first + 4] * values[first + 9] - values[first + 5] * values[first + 8]
-    is_mirrored = values[first] * x + values[first + 1] * y + values[first + 2] * z < 0.0
-    if is_mirrored or not deviation + abs(values[first + 15] - 1.0) < ROTATION_TOLERANCE:
+        deviation += abs(dot) + abs(square - 1.0) + abs(values[first_index + 12 + c])
+    minor_x = values[first_index + 5] * values[first_index + 10] - values[first_index + 6] * values[first_index + 9]
+    minor_y = values[first_index + 6] * values[first_index + 8] - values[first_index + 4] * values[first_index + 10]
+    minor_z = values[first_index + 4] * values[first_index + 9] - values[first_index + 5] * values[first_index + 8]
+    is_mirrored = (
+        values[first_index] * minor_x + values[first_index + 1] * minor_y + values[first_index + 2] * minor_z < 0.0
+    )
+    if is_mirrored or not deviation + abs(values[first_index + 15] - 1.0) < ROTATION_TOLERANCE:
         return False
     for r in range(3):
-        floats[offset + 9 + r] = values[first + 4 * r + 3]
+        floats[offset + 9 + r] = values[first_index + 4 * r + 3]
         for c in range(3):
             floats[offset + 3 * r + c] = (
-                values[first + 4 * r] * rotations[i, c]
-                + values[first + 4 * r + 1] * rotations[i, 3 + c]
-                + values[first + 4 * r + 2] * rotations[i, 6 + c]
+                values[first_index + 4 * r] * rotations[i, c]
+                + values[first_index + 4 * r + 1] * rotations[i, 3 + c]
+                + values[first_index + 4 * r + 2] * rotations[i, 6 + c]
             )
     return True
 
@@ -71,20 +74,20 @@ def write_targets(floats, plan, rotations, values, q0):
         False if a number is not finite or a pose is not a rigid transform; some targets may then be written.
     """
     total = 0.0
-    for first in range(values.shape[0]):
-        total += 0.0 * values[first]
+    for value_index in range(values.shape[0]):
+        total += 0.0 * values[value_index]
     if total != 0.0:  # 0 times infinity or NaN is NaN, which differs from 0
         return False
     for i in range(plan.shape[0]):
-        offset, first = plan[i, 1], plan[i, 2]
+        offset, value_index = plan[i, 1], plan[i, 2]
         if plan[i, 0] == TARGET_POSE:
-            if not write_pose(floats, offset, rotations, i, values, first):
+            if not write_pose(floats, offset, rotations, i, values, value_index):
                 return False
         elif plan[i, 0] == TARGET_POSITION:
             for r in range(3):
-                floats[offset + 9 + r] = values[first + r]
+                floats[offset + 9 + r] = values[value_index + r]
         else:
-            floats[offset] = values[first]
+            floats[offset] = values[value_index]
             if plan[i, 3] >= 0:
-                floats[offset] += FULL_TURN * np.rint((q0[plan[i, 3]] - values[first]) / FULL_TURN)
+                floats[offset] += FULL_TURN * np.rint((q0[plan[i, 3]] - values[value_index]) / FULL_TURN)
     return True

@@ -17,7 +17,7 @@ from mechanik.tiers.kernel_sources import source_stamp
 
 POLL_SECONDS = 0.1
 """Interval at which a program checks whether machine code is ready, s."""
-SERVICE_ENDED = "the processes that compile kernels were ended"
+SERVICE_ENDED = "the processes that compile kernels were killed; run `mechanik warmup` to compile again"
 NUMBA_MISSING = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
 
 
@@ -44,7 +44,7 @@ def reason_not_compilable() -> str | None:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "NUMBA_DISABLE_JIT is set, so Numba does not compile: unset it"
     if not sys.executable or getattr(sys, "frozen", False):  # sys.executable of a frozen program is no interpreter
-        return "there is no Python interpreter to compile kernels in the background"
+        return "there is no Python interpreter to compile kernels in the background: use a wheel with prebuilt kernels"
     return None
 
 

@@ -100,13 +100,13 @@ def read_code(file: Path) -> dict[str, bytes] | None:
 def write_code(file: Path, kernels: dict[str, bytes]) -> None:
     """Write the machine code of a kernel module, by kernel name, atomically; raises `OSError` if it fails."""
     body = pickle.dumps(kernels)
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.part")
+    temporary_file = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        temporary.write_bytes(FILE_HEADER + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, file)
+        temporary_file.write_bytes(FILE_HEADER + hashlib.sha256(body).digest() + body)
+        os.replace(temporary_file, file)
     except OSError:
         with suppress(OSError):
-            temporary.unlink()
+            temporary_file.unlink()
         raise
     _remove_old_versions(file)
 
@@ -115,9 +115,9 @@ def _remove_old_versions(file: Path) -> None:
     """Remove all files of a kernel module except the newest `MAX_VERSIONS`, and partial files of killed processes."""
     module = file.name.rsplit("-", 1)[0]
     with suppress(OSError):
-        for pattern, limit in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
-            versions = sorted(file.parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
-            for outdated_file in versions[limit:]:
+        for pattern, max_file_count in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
+            files = sorted(file.parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+            for outdated_file in files[max_file_count:]:
                 outdated_file.unlink()
 
 

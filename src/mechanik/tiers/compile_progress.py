@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from typing import Protocol
 
+from mechanik.validation import format_count
+
 log = logging.getLogger("mechanik")
 
 
@@ -50,39 +52,41 @@ class ProgressLine:
     """
 
     def __init__(self, work: str = "") -> None:
-        self._remaining: dict[str, float] = {}
-        self._count = 0
+        self._remaining_modules: dict[str, float] = {}
+        self._module_count = 0
         self._work_label = f" for {work}" if work else ""
         self._start_time = time.monotonic()
         self._is_terminal = is_terminal()
         self._last_shown_time = 0.0
 
     def begin(self, seconds: dict[str, float]) -> None:
-        self._remaining, self._count, self._start_time = dict(seconds), len(seconds), time.monotonic()
-        expected = sum(seconds.values())
-        if self._count and not self._is_terminal:
-            modules = f"{self._count} kernel modules{self._work_label}"
-            _print(f"mechanik: compiling {modules}, about {expected:.0f} s of one core")
+        self._remaining_modules, self._module_count, self._start_time = dict(seconds), len(seconds), time.monotonic()
+        expected_seconds = sum(seconds.values())
+        if self._module_count and not self._is_terminal:
+            modules = f"{format_count(self._module_count, 'kernel module')}{self._work_label}"
+            _print(f"mechanik: compiling {modules}, about {expected_seconds:.0f} s of processor time")
 
     def finish(self, module: str) -> None:
-        self._remaining.pop(module, None)
+        self._remaining_modules.pop(module, None)
         self.show(has_finished=True)
 
     def show(self, has_finished: bool = False) -> None:
         """Update the line, at most five times per second unless a module has just finished."""
         now = time.monotonic()
-        if not self._is_terminal or not self._count or not (has_finished or now - self._last_shown_time > 0.2):
+        if not self._is_terminal or not self._module_count or not (has_finished or now - self._last_shown_time > 0.2):
             return
         self._last_shown_time = now
-        names = ", ".join(list(self._remaining)[:3]) + (", ..." if len(self._remaining) > 3 else "")
-        ready_count, seconds = self._count - len(self._remaining), max(0.0, now - self._start_time)
-        text = f"compiling kernels{self._work_label}, {ready_count} of {self._count} ready, {seconds:.0f} s: {names}"
+        names = ", ".join(list(self._remaining_modules)[:3]) + (", ..." if len(self._remaining_modules) > 3 else "")
+        ready_count, seconds = self._module_count - len(self._remaining_modules), max(0.0, now - self._start_time)
+        counts = f"{ready_count} of {self._module_count} ready"
+        text = f"compiling kernels{self._work_label}, {counts}, {seconds:.0f} s: {names}"
         write_stderr(f"\r\x1b[Kmechanik: {text}"[:200])
 
     def end(self) -> None:
-        if not self._count:
+        if not self._module_count:
             return
-        text = f"mechanik: {self._count - len(self._remaining)} of {self._count} kernel modules compiled in "
+        ready_count = self._module_count - len(self._remaining_modules)
+        text = f"mechanik: {ready_count} of {format_count(self._module_count, 'kernel module')} compiled in "
         text += f"{max(0.0, time.monotonic() - self._start_time):.0f} s"
         if self._is_terminal:
             write_stderr("\r\x1b[K")

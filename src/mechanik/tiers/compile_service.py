@@ -29,7 +29,7 @@ from mechanik.tiers.code_cache import numba_settings
 POLL_SECONDS = 0.05
 """Interval at which the service checks for requests, s."""
 START_DELAY_SECONDS = 2.0
-"""Delay before compiling, s, about the time in which the studio starts; so both do not compete for the processor."""
+"""Delay before compiling, s: the studio starts in about this time, so both do not compete for the processor."""
 LOW_PRIORITY = 19
 """Niceness of compiler processes for which no program waits: the lowest priority on Unix."""
 PYTHON_OPTIONS = ("-P", "-c")
@@ -67,7 +67,7 @@ class CompileRequest:
         file: name of the cache file for the machine code.
         python: path of the interpreter of the requesting program.
         path: folder that contains the package `mechanik` of the requesting program.
-        numba: environment variables of Numba in the requesting program.
+        numba: environment variables of Numba in the requesting program that may change machine code.
         is_urgent: whether a program waits; then the module is compiled with normal priority and on all cores.
     """
 
@@ -111,15 +111,15 @@ def write_request(module: str, file: Path, is_urgent: bool) -> None:
         file: cache file for the machine code.
         is_urgent: whether a program waits; then the module is compiled with normal priority and on all cores.
     """
-    package = Path(__file__).parents[2]
-    request = CompileRequest(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
-    temporary = file.with_suffix(f".{os.getpid()}.new")
+    package_folder = Path(__file__).parents[2]
+    request = CompileRequest(module, file.name, sys.executable, str(package_folder), numba_settings(), is_urgent)
+    temporary_file = file.with_suffix(f".{os.getpid()}.new")
     try:
-        temporary.write_text(json.dumps(asdict(request)), encoding="utf-8")
-        os.replace(temporary, _request_file(file))
+        temporary_file.write_text(json.dumps(asdict(request)), encoding="utf-8")
+        os.replace(temporary_file, _request_file(file))
     except OSError:
         with suppress(OSError):
-            temporary.unlink()
+            temporary_file.unlink()
         raise
 
 
@@ -148,23 +148,23 @@ def clear_failure(file: Path) -> None:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a service runs for a cache folder."""
-    with _locked(folder) as is_locked:
-        return not is_locked
+    """Return whether a service runs for a cache folder; also true if its lock file cannot be opened."""
+    with _service_lock(folder) as has_lock:
+        return not has_lock
 
 
 def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
     """Start the service of a cache folder; returns None if a service already runs or no process can be started."""
     if is_running(folder):
         return None
-    flags = 0
+    creation_flags = 0
     if sys.platform == "win32":
-        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+        creation_flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
     devnull = subprocess.DEVNULL
     try:
         return subprocess.Popen(
             [sys.executable, *PYTHON_OPTIONS, SERVICE_CODE, str(folder)], env=_environment(), stdin=devnull,
-            stdout=devnull, stderr=devnull, start_new_session=True, creationflags=flags, cwd=folder,
+            stdout=devnull, stderr=devnull, start_new_session=True, creationflags=creation_flags, cwd=folder,
         )  # fmt: skip
     except OSError:
         return None
@@ -175,24 +175,24 @@ def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
 
 def main() -> None:
     """Run the process: serve a cache folder, or compile the request files in the further arguments."""
-    folder, *requests = map(Path, sys.argv[1:])
-    if requests:
-        compile_modules(folder, requests)
+    folder, *request_files = map(Path, sys.argv[1:])
+    if request_files:
+        compile_modules(folder, request_files)
     else:
         signal.signal(signal.SIGTERM, _exit_on_signal)
         serve(folder)
 
 
-def _exit_on_signal(number: int, frame: object) -> None:
+def _exit_on_signal(signal_number: int, frame: object) -> None:
     """Handle a signal: exit by an exception, so that the service also terminates its compiler processes."""
-    sys.exit(128 + number)
+    sys.exit(128 + signal_number)
 
 
 def serve(folder: Path) -> None:
     """Compile the requests of a cache folder, several modules in parallel, until no request is left."""
     while _read_requests(folder):
-        with _locked(folder) as is_locked:
-            if not is_locked:
+        with _service_lock(folder) as has_lock:
+            if not has_lock:
                 return
             _delay_start(folder)
             _serve_requests(folder)
@@ -215,15 +215,15 @@ def _serve_requests(folder: Path) -> None:
                     if file in requests:  # otherwise the module is compiled, or its sources no longer exist
                         _remove_request(file, _exit_reason(process.returncode))
                         del requests[file]
-            in_progress = {file for files in files_by_process.values() for file in files}
-            waiting_files: list[Path] = [file for file in requests if file not in in_progress]
+            files_in_progress = {file for files in files_by_process.values() for file in files}
+            waiting_files: list[Path] = [file for file in requests if file not in files_in_progress]
             if not files_by_process and not waiting_files:
                 return
             core_count = _core_count()
-            limit = (
+            max_process_count = (
                 core_count if any(candidate.is_urgent for candidate in requests.values()) else max(1, core_count - 1)
             )
-            while waiting_files and len(files_by_process) < limit:
+            while waiting_files and len(files_by_process) < max_process_count:
                 request = requests[waiting_files[0]]
                 group_files: list[Path] = [
                     file for file in waiting_files if requests[file].shares_process_with(request)
@@ -269,14 +269,14 @@ def _start_compiler(folder: Path, files: list[Path], request: CompileRequest) ->
         str(folder),
         *(str(_request_file(file)) for file in files),
     ]
-    flags = 0
+    creation_flags = 0
     if sys.platform == "win32" and not request.is_urgent:  # on other platforms `compile_modules` lowers the priority
-        flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
+        creation_flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
     devnull, service_settings = subprocess.DEVNULL, numba_settings()
     environment = {name: value for name, value in _environment(request.path).items() if name not in service_settings}
     environment.update(request.numba)
     return subprocess.Popen(
-        command, env=environment, stdin=devnull, stdout=devnull, stderr=devnull, creationflags=flags
+        command, env=environment, stdin=devnull, stdout=devnull, stderr=devnull, creationflags=creation_flags
     )
 
 
@@ -297,11 +297,11 @@ def _exit_reason(exit_code: int) -> str:
     return f"the compiler ended with exit code {exit_code}" if name is None else f"{SIGNALED} {name}"
 
 
-def compile_modules(folder: Path, requests: list[Path]) -> None:
+def compile_modules(folder: Path, request_files: list[Path]) -> None:
     """Compile requested modules into the cache; the reason of a failure is written to a file next to the cache file."""
     from mechanik.tiers.numba_kernels import import_numba
 
-    for request in map(CompileRequest.read, requests):
+    for request in map(CompileRequest.read, request_files):
         if not request.is_urgent and sys.platform != "win32" and os.nice(0) < LOW_PRIORITY:
             os.nice(LOW_PRIORITY)
         try:
@@ -368,8 +368,8 @@ def _environment(path: str | None = None) -> dict[str, str]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Generator[bool]:
-    """Try to acquire the service lock of a folder; yields whether the lock was acquired."""
+def _service_lock(folder: Path) -> Generator[bool]:
+    """Hold the service lock of a folder if no other process holds it; yields whether this process holds it."""
     file: IO[bytes] | None = None
     try:
         file = open(folder / LOCK_FILE, "ab")  # noqa: SIM115

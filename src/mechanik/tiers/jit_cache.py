@@ -38,35 +38,35 @@ class JitCache:
     """The compiled kernels of this process, their cache files, and the compile service that writes these files.
 
     Attributes:
-        loading: lock that is held while machine code is loaded.
+        loading_lock: held while machine code is loaded.
     """
 
     def __init__(self) -> None:
-        self._loaded: dict[str, KernelFunctions] = {}
-        self.loading = threading.RLock()
-        self._holds_loading_lock = False
+        self._loaded_functions: dict[str, KernelFunctions] = {}
+        self.loading_lock = threading.RLock()
+        self._has_loading_lock = False
         self._import_error: str | None = None
         self._private_folder: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
-        self._remaining_restarts = MAX_SERVICE_RESTARTS
+        self._remaining_restart_count = MAX_SERVICE_RESTARTS
         self._retried_modules: set[str] = set()
         atexit.register(self._end)
 
     # ---- forks ----------------------------------------------------------------------------
 
     def prepare_fork(self) -> None:
-        """Wait for a thread that loads machine code; its import locks would stay locked in the forked process."""
-        self._holds_loading_lock = self.loading.acquire(timeout=FORK_SECONDS)
+        """Wait for a thread that loads machine code: its import locks would stay locked in the forked process."""
+        self._has_loading_lock = self.loading_lock.acquire(timeout=FORK_SECONDS)
 
     def release_after_fork(self) -> None:
         """Release the loading lock in the parent process after a fork."""
-        if self._holds_loading_lock:
-            self._holds_loading_lock = False
-            self.loading.release()
+        if self._has_loading_lock:
+            self._has_loading_lock = False
+            self.loading_lock.release()
 
     def reset_after_fork(self) -> None:
-        """Reset locks and forget the service in a forked process; service and private folder belong to the parent."""
-        self.loading, self._holds_loading_lock = threading.RLock(), False
+        """Reset the lock and drop the service in a forked process; service and private folder belong to the parent."""
+        self.loading_lock, self._has_loading_lock = threading.RLock(), False
         self._service = None
         atexit.unregister(self._end)
 
@@ -75,29 +75,29 @@ class JitCache:
     def functions(self, name: str) -> KernelFunctions | None:
         """Return the compiled kernels of a kernel module; None if the module or a module it calls is not compiled."""
         for module in with_callees([name]):
-            if module not in self._loaded and not self._load(module):
+            if module not in self._loaded_functions and not self._load(module):
                 return None
-        return numba_kernels.bind_callees(name, self._loaded[name], self._loaded.__getitem__)
+        return numba_kernels.bind_callees(name, self._loaded_functions[name], self._loaded_functions.__getitem__)
 
     def _load(self, name: str) -> bool:
         """Load a kernel module from the cache; returns whether it is loaded. An unusable file is removed."""
-        with self.loading:
+        with self.loading_lock:
             for file in self._files(name):
-                if name in self._loaded:
+                if name in self._loaded_functions:
                     return True
                 code = cache.read_code(file)
                 if code is None or not self._has_numba():
                     continue
                 try:
-                    self._loaded[name] = numba_kernels.functions_from(name, code)
+                    self._loaded_functions[name] = numba_kernels.load_functions(name, code)
                 except Exception as error:  # Numba can raise any exception for foreign machine code
                     log.info("mechanik: the compiled kernels %s cannot be loaded (%s)", name, error)
                     with suppress(OSError):
                         file.unlink()
-            return name in self._loaded
+            return name in self._loaded_functions
 
     def _has_numba(self) -> bool:
-        """Return whether Numba, which compiled kernels need, can be imported; a user's file numba.py may prevent it."""
+        """Return whether Numba, which compiled kernels need, can be imported; a user's file numba.py can prevent it."""
         if self._import_error is None:
             try:
                 numba_kernels.import_numba()
@@ -108,7 +108,10 @@ class JitCache:
 
     def is_compiled(self, name: str) -> bool:
         """Return whether a kernel module and all modules that it calls are loaded or in the cache."""
-        return all(module in self._loaded or self.compiled_file(module) is not None for module in with_callees([name]))
+        return all(
+            module in self._loaded_functions or self.compiled_file(module) is not None
+            for module in with_callees([name])
+        )
 
     def compiled_file(self, name: str) -> Path | None:
         """Return the existing cache file of a kernel module; None if there is none."""
@@ -143,12 +146,14 @@ class JitCache:
         Returns:
             The modules that are missing and will be compiled.
         """
-        missing = [name for name in with_callees(names) if name not in self._loaded and not self.compiled_file(name)]
-        folder = self._writable_folder() if missing else None
+        missing_modules = [
+            name for name in with_callees(names) if name not in self._loaded_functions and not self.compiled_file(name)
+        ]
+        folder = self._writable_folder() if missing_modules else None
         if folder is None:
             return []
-        requested: list[str] = []
-        for name in missing:
+        requested_modules: list[str] = []
+        for name in missing_modules:
             file = cache.cache_file(folder, name)
             if is_urgent:
                 compile_service.clear_failure(file)
@@ -162,10 +167,10 @@ class JitCache:
             except OSError as error:
                 log.info("mechanik: kernels cannot be compiled: %s", error)
                 break
-            requested.append(name)
-        if requested:
+            requested_modules.append(name)
+        if requested_modules:
             self._start_service(folder)
-        return requested
+        return requested_modules
 
     def ensure_service(self) -> bool:
         """Restart the service if it was killed; returns False if it was restarted too often or cannot be started."""
@@ -176,8 +181,8 @@ class JitCache:
             return False
         if compile_service.is_running(folder):
             return True
-        self._remaining_restarts -= 1
-        return self._remaining_restarts >= 0 and self._start_service(folder)
+        self._remaining_restart_count -= 1
+        return self._remaining_restart_count >= 0 and self._start_service(folder)
 
     def wait(
         self, names: Iterable[str], expected: dict[str, float], work: str = "", progress: CompileMonitor | None = None
@@ -186,7 +191,7 @@ class JitCache:
 
         Args:
             expected: expected processor time of each module, s, for the progress display.
-            what: the work that needs the kernels, for the progress line.
+            work: the work that needs the kernels, for the progress line.
             progress: progress display; None: a line on stderr.
 
         Raises:
@@ -194,20 +199,23 @@ class JitCache:
         """
         if (reason := reason_not_compilable()) is not None:
             raise KernelsUnavailable(reason)
-        missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
+        missing_modules = [
+            name for name in with_callees(names) if name not in self._loaded_functions and not self._load(name)
+        ]
         if self._import_error is not None:
             raise KernelsUnavailable(self._import_error)
-        if len(self.request(missing, is_urgent=True)) < len(missing):
+        if len(self.request(missing_modules, is_urgent=True)) < len(missing_modules):
             raise KernelsUnavailable(
-                "kernels cannot be compiled: there is no writable cache folder. Set MECHANIK_CACHE_DIR to a folder."
+                "kernels cannot be compiled: there is no writable cache folder with "
+                f"{cache.MIN_FREE_BYTES >> 20} MiB of free space. Set MECHANIK_CACHE_DIR to such a folder."
             )
         progress = ProgressLine(work) if progress is None else progress
-        progress.begin({name: expected.get(name, 10.0) for name in missing})
+        progress.begin({name: expected.get(name, 10.0) for name in missing_modules})
         try:
-            while missing:
-                for name in list(missing):
+            while missing_modules:
+                for name in list(missing_modules):
                     if self._load(name):
-                        missing.remove(name)
+                        missing_modules.remove(name)
                         progress.finish(name)
                     elif self._import_error is not None:
                         raise KernelsUnavailable(self._import_error)
@@ -215,10 +223,10 @@ class JitCache:
                         raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {failure_summary(reason)}")
                     elif not self.is_requested(name):  # the cache file was damaged or removed
                         self.request([name], is_urgent=True)
-                if missing and not self.ensure_service():
+                if missing_modules and not self.ensure_service():
                     raise KernelsUnavailable(SERVICE_ENDED)
                 progress.show()
-                if missing:
+                if missing_modules:
                     time.sleep(POLL_SECONDS)
         finally:
             progress.end()
@@ -262,8 +270,8 @@ def short_switches() -> Generator[None]:
     """Shorten the thread switch interval and disable the garbage collector while machine code is loaded.
 
     The import of Numba creates many objects; a collection of them would hold the interpreter lock for 40 ms. At the end
-    all objects are moved to the oldest generation. `JitCache.loading` must be held during this context, so that no fork
-    happens meanwhile.
+    all objects are moved to the oldest generation. `JitCache.loading_lock` must be held, so that no fork happens
+    meanwhile.
     """
     interval, is_gc_enabled = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(interval, SWITCH_SECONDS))

@@ -45,7 +45,9 @@ KERNEL_MODULES: dict[str, float] = {
     "methods.gradient_steps": 2, "methods.least_squares_steps": 3, "methods.difference_gradient": 1,
     "methods.fabrik_sweep": 4,
 }  # fmt: skip
-"""All kernel modules, each with the processor time to compile it on a 2-core cloud machine, s."""
+"""Kernel modules of the package, each with the processor time to compile it on a 2-core cloud machine, s.
+
+`distance.shape_distance` also has a kernel, which only tests call."""
 TIER_VARIABLE = "MECHANIK_KERNELS"
 """Environment variable that selects the tier."""
 NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
@@ -115,16 +117,16 @@ class KernelModule:
         self._name = name
         self._tier: Tier | None = None
 
-    def __getattr__(self, function: str) -> Callable[..., Any]:
+    def __getattr__(self, function_name: str) -> Callable[..., Any]:
         # Python calls this method only before the module is loaded; afterwards its functions are instance attributes
-        if function.startswith("_"):
-            raise AttributeError(function)
+        if function_name.startswith("_"):
+            raise AttributeError(function_name)
         with _loader.lock:  # no other thread may change the tier between loading and access
             _loader.load(self)
             try:
-                return self.__dict__[function]
+                return self.__dict__[function_name]
             except KeyError:
-                raise AttributeError(f"the kernels {self._name} have no function {function!r}") from None
+                raise AttributeError(f"the kernels {self._name} have no function {function_name!r}") from None
 
     def __repr__(self) -> str:
         return f"<kernels {self._name}, {self._tier or 'not loaded'}>"
@@ -145,9 +147,9 @@ class _Loader:
     Attributes:
         modules: all kernel modules of this process, by name.
         lock: protects the fields and the loading of modules.
-        used: names of modules that were called or requested.
-        pending: names of modules that wait for the compiler.
-        abandoned: names of modules whose compile service was killed too often.
+        used_modules: names of modules that were called or requested.
+        pending_modules: names of modules that wait for the compiler.
+        abandoned_modules: names of modules whose compile service was killed too often.
         listeners: callbacks of `on_kernel_change`.
     """
 
@@ -155,16 +157,16 @@ class _Loader:
         self.modules: dict[str, KernelModule] = {}
         self.lock = threading.RLock()
         self._selected_tier: Tier | None = None
-        self.used: dict[str, None] = {}
-        self.pending: dict[str, None] = {}
-        self.abandoned: set[str] = set()
+        self.used_modules: dict[str, None] = {}
+        self.pending_modules: dict[str, None] = {}
+        self.abandoned_modules: set[str] = set()
         self.listeners: tuple[Callable[[], None], ...] = ()
         self._watcher: threading.Thread | None = None
         self._has_shown_message = False
 
     @functools.cached_property
     def jit(self) -> JitCache:
-        """The JIT-compiled kernels; imported on first use, since prebuilt kernels do not need this import."""
+        """The JIT-compiled kernels; imported on first use, because prebuilt kernels do not need this import."""
         from mechanik.tiers.jit_cache import JitCache
 
         return JitCache()
@@ -191,7 +193,7 @@ class _Loader:
             if module._tier is not None:
                 return
             name, tier = module._name, self.selected_tier
-            self.used[name] = None
+            self.used_modules[name] = None
             if tier in (Tier.AUTO, Tier.PREBUILT) and (functions := prebuilt_functions(name)) is not None:
                 module._set_functions(functions, Tier.PREBUILT)
             elif tier is Tier.PREBUILT:
@@ -217,15 +219,17 @@ class _Loader:
         return True
 
     def wait(self, names: list[str], work: str = "", progress: CompileMonitor | None = None) -> None:
-        self.abandoned.difference_update(names)
+        self.abandoned_modules.difference_update(names)
         self.jit.wait(names, KERNEL_MODULES, work, progress)
 
     def request(self, names: tuple[str, ...]) -> None:
         with self.lock:
-            self.used.update(dict.fromkeys(names))
+            self.used_modules.update(dict.fromkeys(names))
             if self.selected_tier in (Tier.AUTO, Tier.JIT) and can_compile():
                 is_jit = self.selected_tier is Tier.JIT
-                self.pending.update(dict.fromkeys(name for name in names if is_jit or not prebuilt_functions(name)))
+                self.pending_modules.update(
+                    dict.fromkeys(name for name in names if is_jit or not prebuilt_functions(name))
+                )
                 self._start_watcher()
         self.notify()
 
@@ -234,23 +238,23 @@ class _Loader:
             listener()
 
     def _compile_in_background(self, name: str) -> None:
-        requested = self.jit.request([name], is_urgent=False)
-        if not requested and not self.jit.is_compiled(name):
+        requested_modules = self.jit.request([name], is_urgent=False)
+        if not requested_modules and not self.jit.is_compiled(name):
             if (reason := self.jit.failure(name)) is not None:
                 _warn_compile_failed(name, reason)
             return
-        if requested:
+        if requested_modules:
             from mechanik.tiers.compile_progress import is_terminal, write_stderr
 
-            log.info("%s (%s)", COMPILING_MESSAGE, ", ".join(requested))
+            log.info("%s (%s)", COMPILING_MESSAGE, ", ".join(requested_modules))
             if not self._has_shown_message and is_terminal():
                 self._has_shown_message = True
                 write_stderr(COMPILING_MESSAGE + "\n")
-        self.pending[name] = None
+        self.pending_modules[name] = None
         self._start_watcher()
 
     def _start_watcher(self) -> None:
-        if self.pending and (self._watcher is None or not self._watcher.is_alive()):
+        if self.pending_modules and (self._watcher is None or not self._watcher.is_alive()):
             self._watcher = threading.Thread(target=self._watch, name="mechanik kernels", daemon=True)
             self._watcher.start()
 
@@ -258,14 +262,14 @@ class _Loader:
         """Run in the watcher thread: request pending modules and replace plain Python when machine code is ready."""
         while True:
             with self.lock:
-                if not self.pending:
+                if not self.pending_modules:
                     self._watcher = None
                     return
-                pending = list(self.pending)
-            for name in pending:
+                pending_names = list(self.pending_modules)
+            for name in pending_names:
                 if self._is_finished(name):
                     with self.lock:
-                        self.pending.pop(name, None)
+                        self.pending_modules.pop(name, None)
                     self.notify()
             time.sleep(POLL_SECONDS)
 
@@ -288,7 +292,7 @@ class _Loader:
             if not self.jit.request([name], is_urgent=False) and not self.jit.is_compiled(name):
                 return True  # no folder can be written
         elif not self.jit.ensure_service():
-            self.abandoned.add(name)
+            self.abandoned_modules.add(name)
             return True
         return False
 
@@ -298,7 +302,7 @@ class _Loader:
             return  # the next call loads the compiled kernels
         from mechanik.tiers.jit_cache import short_switches
 
-        with self.jit.loading, short_switches():  # `self.lock` is not held, so that other threads can call kernels
+        with self.jit.loading_lock, short_switches():  # `self.lock` is not held, so that other threads can call kernels
             functions = self.jit.functions(name)
         with self.lock:
             if functions is not None and module._tier is Tier.PLAIN and self.selected_tier is Tier.AUTO:
@@ -367,14 +371,14 @@ def use_kernels(tier: str) -> None:
         >>> mk.use_kernels(os.environ.get("MECHANIK_KERNELS") or "auto")
     """
     try:
-        selected = Tier(tier)
+        selected_tier = Tier(tier)
     except ValueError:
         raise KernelsUnavailable(f"there is no kernel tier {tier!r}; choose one of {_tier_names()}") from None
-    if selected is Tier.JIT and not can_compile():
+    if selected_tier is Tier.JIT and not can_compile():
         raise KernelsUnavailable(reason_not_compilable() or NUMBA_MISSING)
-    if selected is Tier.PREBUILT and prebuilt_functions("forward") is None:
+    if selected_tier is Tier.PREBUILT and prebuilt_functions("forward") is None:
         raise KernelsUnavailable(NOT_PREBUILT)
-    _loader.select_tier(selected)
+    _loader.select_tier(selected_tier)
 
 
 def wait_for_kernels(*names: str, what: str = "", plain_seconds: float = math.inf) -> None:
@@ -414,8 +418,8 @@ def wait_for_kernels(*names: str, what: str = "", plain_seconds: float = math.in
 def request_kernels(*names: str) -> None:
     """Request kernel modules that will be used soon: they are compiled in the background. Returns immediately.
 
-    The function does nothing for compiled modules, if the tier "plain" or "prebuilt" is selected, or if this machine
-    cannot compile.
+    Compiled modules are not compiled again. Nothing is compiled if the tier "plain" or "prebuilt" is selected, or if
+    this machine cannot compile.
 
     Args:
         names: names of kernel modules.
@@ -427,8 +431,7 @@ def request_kernels(*names: str) -> None:
 
 
 def is_compiling(name: str) -> bool:
-    """Return whether this process runs a kernel module in plain Python while its machine code is compiled.
-
+    """Return whether a kernel module that this process has called or requested is being compiled.
     The function reads no file, so frequent calls are cheap.
 
     Args:
@@ -438,7 +441,7 @@ def is_compiling(name: str) -> bool:
         >>> mk.tiers.is_compiling("no_such_module")
         False
     """
-    return name in _loader.pending
+    return name in _loader.pending_modules
 
 
 def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
@@ -464,7 +467,9 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
 
     def remove() -> None:
         with _loader.lock:
-            _loader.listeners = tuple(registered for registered in _loader.listeners if registered is not listener)
+            _loader.listeners = tuple(
+                registered_listener for registered_listener in _loader.listeners if registered_listener is not listener
+            )
 
     return remove
 
@@ -472,7 +477,8 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
 def warm_up(progress: CompileMonitor | None = None) -> None:
     """Compile all kernels now, in parallel, so that no kernel runs in plain Python afterwards.
 
-    The function does nothing if prebuilt kernels are installed, or if the tier "plain" or "prebuilt" is selected.
+    With the tier "auto", modules with prebuilt kernels are not compiled. The function does nothing if the tier "plain"
+    or "prebuilt" is selected.
 
     Args:
         progress: progress display; None: a line on stderr.
@@ -517,11 +523,11 @@ def kernel_states(only_used: bool = False) -> list[KernelState]:
         >>> len(states) == len(mk.tiers.KERNEL_MODULES)
         True
     """
-    return [_state(name) for name in KERNEL_MODULES if not only_used or name in _loader.used]
+    return [_state(name) for name in KERNEL_MODULES if not only_used or name in _loader.used_modules]
 
 
 def _state(name: str) -> KernelState:
-    selected_tier, jit, is_used = _loader.selected_tier, _loader.jit, name in _loader.used
+    selected_tier, jit, is_used = _loader.selected_tier, _loader.jit, name in _loader.used_modules
     if selected_tier in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
         return KernelState(name, Tier.PREBUILT, "ready", is_used=is_used)
     if selected_tier is Tier.PREBUILT:
@@ -536,10 +542,10 @@ def _state(name: str) -> KernelState:
             age = None if file is None else max(0.0, time.time() - file.stat().st_mtime)
         tier = Tier.JIT if module is None else module._tier or Tier.JIT
         return KernelState(name, tier, "ready", age, None, is_used)
-    if name in _loader.abandoned:
+    if name in _loader.abandoned_modules:
         return KernelState(name, Tier.PLAIN, "failed", None, SERVICE_ENDED, is_used)
     callees = with_callees([name])
-    if name in _loader.pending or any(map(jit.is_requested, callees)):
+    if name in _loader.pending_modules or any(map(jit.is_requested, callees)):
         return KernelState(name, Tier.PLAIN, "compiling", is_used=is_used)
     if (reason := next(filter(None, map(jit.failure, callees)), None)) is not None:
         return KernelState(name, Tier.PLAIN, "failed", None, reason, is_used)

@@ -32,24 +32,27 @@ COMPILER_MODULES = ("compiler", "numba_pipeline")
 
 @functools.cache
 def imported_sources(module: str) -> tuple[Path, ...]:
-    """Return the file of a kernel module (`distance.collision_query`) and all kernel files that it imports, sorted."""
+    """Return the file of a kernel module (`distance.collision_query`) and all kernel files that it needs, sorted.
+
+    These are the files of `COMPILER_MODULES`, and all files that are imported directly or indirectly.
+    """
     sources: dict[Path, None] = {}
-    pending = [KERNEL_FOLDER / f"{name.replace('.', '/')}.py" for name in (module, *COMPILER_MODULES)]
-    while pending:
-        file = pending.pop()
+    pending_files = [KERNEL_FOLDER / f"{name.replace('.', '/')}.py" for name in (module, *COMPILER_MODULES)]
+    while pending_files:
+        file = pending_files.pop()
         if file in sources or not file.is_file():
             continue
         sources[file] = None
         for dots, name, names in _IMPORT_PATTERN.findall(file.read_text(encoding="utf-8")):
-            base = file.parents[len(dots) - 1].joinpath(*name.split("."))
-            pending.append(base.with_suffix(".py"))
-            pending += [base / f"{imported.strip()}.py" for imported in names.split(",") if imported.strip()]
+            base_path = file.parents[len(dots) - 1].joinpath(*name.split("."))
+            pending_files.append(base_path.with_suffix(".py"))
+            pending_files += [base_path / f"{imported.strip()}.py" for imported in names.split(",") if imported.strip()]
     return tuple(sorted(sources))
 
 
 @functools.cache
 def source_stamp(module: str) -> str:
-    """Return a hash of the present contents of all sources of a kernel module."""
+    """Return a hash of all sources of a kernel module, as they are at the first call in this process."""
     digest = hashlib.sha256()
     for file in imported_sources(module):
         digest.update(file.relative_to(KERNEL_FOLDER).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
@@ -57,6 +60,7 @@ def source_stamp(module: str) -> str:
 
 
 DTYPES = {"f8": np.dtype("f8"), "f4": np.dtype("f4"), "i8": np.dtype("i8"), "b1": np.dtype("?")}
+"""NumPy types of arguments, by their codes in signatures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,26 +182,26 @@ def _with_argument_checks(
     def call(*arguments: Any) -> Any:
         if len(arguments) != len(argument_types):
             raise TypeError(f"{name} takes {len(argument_types)} arguments, not {len(arguments)}")
-        converted = list(map(_convert_argument, arguments, argument_types))
+        converted_arguments = list(map(_convert_argument, arguments, argument_types))
         try:
-            return run_with_views(converted)
-        except (OverflowError, ValueError) as error:  # machine code would return NaN, which callers reject
+            return run_with_views(converted_arguments)
+        except (OverflowError, ValueError) as error:  # machine code would return NaN, for which callers check
             raise NotFinite(f"a number is not finite, or too large to compute with ({error})") from None
 
-    def run_with_views(converted: list[Any]) -> Any:
+    def run_with_views(converted_arguments: list[Any]) -> Any:
         if views is INDEX_VIEWS:
-            return run(converted, views)
+            return run(converted_arguments, views)
         arrays = [
             (argument, argument.copy())
-            for argument, argument_type in zip(converted, argument_types, strict=True)
+            for argument, argument_type in zip(converted_arguments, argument_types, strict=True)
             if argument_type.ndim
         ]
         try:
-            return run(converted, views)
+            return run(converted_arguments, views)
         except ZeroDivisionError:  # raised only by Python numbers; machine code and NumPy scalars result in infinity
-            for array, original in arrays:
-                array[...] = original
-            return run(converted, INDEX_VIEWS)
+            for array, original_values in arrays:
+                array[...] = original_values
+            return run(converted_arguments, INDEX_VIEWS)
 
     return call
 

@@ -17,7 +17,7 @@ from mechanik.kernels.compiler import COMPILER_OPTIONS
 from mechanik.tiers.kernel_sources import KERNEL_FOLDER, KernelFunctions, declared_kernels, with_functions
 
 COMPILED_PACKAGE = "mechanik.numba_kernels"
-"""Name of a package with which the kernel folder is imported a second time, with decorators that compile."""
+"""Name under which the kernel folder is imported a second time, with decorators that compile."""
 
 
 def compiled_package() -> str:
@@ -77,7 +77,7 @@ def import_numba() -> Any:
     return importlib.import_module("numba")
 
 
-def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
+def load_functions(module: str, code: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
     """Load the kernels of a kernel module from the machine code of `compile_module`.
 
     The first arguments of a kernel that calls other kernels are these kernels, see `bind_callees`.
@@ -97,18 +97,18 @@ def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
 
 
 def bind_callees(
-    module: str, functions: KernelFunctions, functions_of: Callable[[str], KernelFunctions]
+    module: str, functions: KernelFunctions, get_functions: Callable[[str], KernelFunctions]
 ) -> KernelFunctions:
     """Bind the first arguments of each kernel: the kernels that it calls.
 
     Args:
         module: name of the kernel module.
         functions: functions of the module.
-        functions_of: returns the functions of another kernel module by its name.
+        get_functions: returns the functions of another kernel module by its name.
     """
-    bound = dict(functions)
+    bound_functions = dict(functions)
     for name, kernel in declared_kernels(module).items():
         for callee in kernel.calls:
             callee_module, _, function = callee.partition(":")
-            bound[name] = functools.partial(bound[name], functions_of(callee_module)[function])
-    return bound
+            bound_functions[name] = functools.partial(bound_functions[name], get_functions(callee_module)[function])
+    return bound_functions

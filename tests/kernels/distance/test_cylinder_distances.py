@@ -23,7 +23,7 @@ from shape_pairs import random_pairs
 from mechanik.kernels.distance.core_distance import separation_vector
 from mechanik.kernels.distance.gjk_epa import gjk_distance
 from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, CYLINDER, HULL
-from mechanik.kernels.distance.gjk_epa import shape_core, relative_to
+from mechanik.kernels.distance.gjk_epa import shape_core, relative_pose
 
 W = np.empty((4, 7))
 for kind, other_kind in [(CAPSULE, CYLINDER), (CYLINDER, BOX), (CYLINDER, CYLINDER), (HULL, CYLINDER)]:
@@ -32,7 +32,7 @@ for kind, other_kind in [(CAPSULE, CYLINDER), (CYLINDER, BOX), (CYLINDER, CYLIND
         for i in range(20):
             j = 20 + i
             (a, _), (b, _) = shape_core(pairs.S, i), shape_core(pairs.S, j)
-            T = tuple(map(float, relative_to(pairs.X[i], pairs.X[j])))
+            T = tuple(map(float, relative_pose(pairs.X[i], pairs.X[j])))
             by_cylinder = separation_vector(a, pairs.P, b, pairs.P, T, W, *T[9:])
             by_gjk = gjk_distance(a, pairs.P, b, pairs.P, T, W, math.inf, *T[9:])
             print(*by_cylinder, *by_gjk)

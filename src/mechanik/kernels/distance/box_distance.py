@@ -11,8 +11,9 @@ separated boxes whose nearest points lie on it. Else one of the nearest points i
 all corners and edges.
 
 In the frame of the first box, with half edges h, the second box has its centre at c, the axes u, v and w, and the half
-edges o. Half edges are half the lengths of the edges. Helper functions permute the axes so that the face, or the edge
-of the first box, belongs to the z axis. A distance result is defined in `collision_layout.py`.
+edges o. Half edges are half the lengths of the edges, in m. A segment has the middle c, the direction u and the points
+c + t u, with t from -half_length to half_length. Helper functions permute the axes so that the face, or the edge of the
+first box, belongs to the z axis. A distance result is defined in `collision_layout.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import math
 import numpy as np
 
 from ..compiler import inline, subroutine
-from .primitive_distance import EQUAL_RATIO, MIN_LENGTH, clamp, flipped, result_in_world, to_local
+from .primitive_distance import EQUAL_RATIO, MIN_LENGTH, clamp, result_in_world, swap_shapes, to_local_vector
 
 NEAR_RATIO = 1e-6
 """Share of the size of a pair. At shorter distances the normal of a face is more accurate than the vector between the
@@ -30,30 +31,30 @@ nearest points."""
 
 
 @inline
-def excess(x, limit):
-    """Return how far x is outside of -limit .. limit, with the sign of x, without rounding; 0 inside."""
-    return x - min(max(x, -limit), limit)
+def excess(x, bound):
+    """Return how far x is outside of -bound .. bound, with the sign of x; exactly 0 inside."""
+    return x - min(max(x, -bound), bound)
 
 
 @inline
 def sign(x):
-    """Return 1 or -1; 1 for zero."""
+    """Return 1.0 for x >= 0, else -1.0."""
     return 1.0 if x >= 0.0 else -1.0
 
 
 @inline
-def clip_to_slab(c, u, limit, start, end):
-    """Return the interval of start <= t <= end in which |c + t u| <= limit; start > end if it is empty."""
+def clip_to_slab(c, u, bound, t_start, t_end):
+    """Return the part of t_start <= t <= t_end with |c + t u| <= bound; its start is above its end if there is none."""
     if u == 0.0:
-        return (start, end) if abs(c) <= limit else (1.0, -1.0)
-    s, t = (-limit - c) / u, (limit - c) / u
-    return max(start, min(s, t)), min(end, max(s, t))
+        return (t_start, t_end) if abs(c) <= bound else (1.0, -1.0)
+    t_low, t_high = (-bound - c) / u, (bound - c) / u
+    return max(t_start, min(t_low, t_high)), min(t_end, max(t_low, t_high))
 
 
 @subroutine
 def box_point(B, hx, hy, hz, A):
     """Return the distance result of the box at B, with half edges hx, hy, hz, and the origin of A."""
-    x, y, z = to_local(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
+    x, y, z = to_local_vector(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
     ex, ey, ez = excess(x, hx), excess(y, hy), excess(z, hz)
     d = math.sqrt(ex * ex + ey * ey + ez * ez)
     if d > MIN_LENGTH:
@@ -75,12 +76,12 @@ def edge_separation(cx, cy, hx, hy, ux, uy):
 
 @subroutine
 def lowest_over_face(cx, cy, cz, ux, uy, uz, half_length, hx, hy, hz, size):
-    """Return t of the lowest point of a segment over the face normal to z, and whether that point is over the face."""
+    """Return t of the point of a segment that is lowest over the face normal to z, and whether it is over the face."""
     slope = uz * sign(cz)
     if abs(slope) * half_length <= EQUAL_RATIO * size:  # a level segment: the middle of its part over the face
-        s, t = clip_to_slab(cx, ux, hx + EQUAL_RATIO * size, -half_length, half_length)
-        s, t = clip_to_slab(cy, uy, hy + EQUAL_RATIO * size, s, t)
-        return clamp(0.5 * (s + t), half_length), s <= t
+        t_low, t = clip_to_slab(cx, ux, hx + EQUAL_RATIO * size, -half_length, half_length)
+        t_low, t = clip_to_slab(cy, uy, hy + EQUAL_RATIO * size, t_low, t)
+        return clamp(0.5 * (t_low + t), half_length), t_low <= t
     t = -sign(slope) * half_length
     tolerance = EQUAL_RATIO * size
     return t, abs(cx + t * ux) <= hx + tolerance and abs(cy + t * uy) <= hy + tolerance
@@ -114,17 +115,17 @@ def distance_slope(c, u, h, t):
 
 
 @inline
-def narrow_interval(c, u, h, t, low, high):
+def narrow_interval(c, u, h, t, t_low, t_high):
     """Return the interval that contains the minimum of the distance, narrowed by the slope at t."""
-    if low < t < high:
+    if t_low < t < t_high:
         slope = distance_slope(c, u, h, t)
         if slope < 0.0:
-            low = t
+            t_low = t
         elif slope > 0.0:
-            high = t
+            t_high = t
         else:
-            low = high = t
-    return low, high
+            t_low = t_high = t
+    return t_low, t_high
 
 
 @subroutine
@@ -134,20 +135,20 @@ def nearest_on_segment_to_box(c, u, h, half_length):
         return -half_length
     if distance_slope(c, u, h, half_length) <= 0.0:
         return half_length
-    low, high = -half_length, half_length
+    t_low, t_high = -half_length, half_length
     for k in range(3):  # the slope is linear between the six planes of the faces
         if u[k] != 0.0:
-            low, high = narrow_interval(c, u, h, (h[k] - c[k]) / u[k], low, high)
-            low, high = narrow_interval(c, u, h, (-h[k] - c[k]) / u[k], low, high)
-    middle = 0.5 * (low + high)
+            t_low, t_high = narrow_interval(c, u, h, (h[k] - c[k]) / u[k], t_low, t_high)
+            t_low, t_high = narrow_interval(c, u, h, (-h[k] - c[k]) / u[k], t_low, t_high)
+    t_middle = 0.5 * (t_low + t_high)
     numerator, denominator = 0.0, 0.0
     for k in range(3):
-        e = excess(c[k] + middle * u[k], h[k])
+        e = excess(c[k] + t_middle * u[k], h[k])
         if e != 0.0:
             numerator += u[k] * (c[k] - (h[k] if e > 0.0 else -h[k]))
             denominator += u[k] * u[k]
-    t = -numerator / denominator if denominator > EQUAL_RATIO * EQUAL_RATIO else middle
-    return min(max(t, low), high)
+    t = -numerator / denominator if denominator > EQUAL_RATIO * EQUAL_RATIO else t_middle
+    return min(max(t, t_low), t_high)
 
 
 @inline
@@ -164,10 +165,10 @@ def normal_to_segment(e, p, u, h, rounding):
     x = u[0] if e[0] != 0.0 or abs(p[0]) >= h[0] - rounding else 0.0
     y = u[1] if e[1] != 0.0 or abs(p[1]) >= h[1] - rounding else 0.0
     z = u[2] if e[2] != 0.0 or abs(p[2]) >= h[2] - rounding else 0.0
-    along, direction_square = e[0] * x + e[1] * y + e[2] * z, x * x + y * y + z * z
-    if along * along < direction_square * rounding * rounding:
-        along /= direction_square
-        nx, ny, nz = e[0] - along * x, e[1] - along * y, e[2] - along * z
+    parallel_part, direction_square = e[0] * x + e[1] * y + e[2] * z, x * x + y * y + z * z
+    if parallel_part * parallel_part < direction_square * rounding * rounding:
+        parallel_part /= direction_square
+        nx, ny, nz = e[0] - parallel_part * x, e[1] - parallel_part * y, e[2] - parallel_part * z
         if nx * p[0] >= 0.0 and ny * p[1] >= 0.0 and nz * p[2] >= 0.0:
             e = (nx, ny, nz)
     norm = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
@@ -177,8 +178,8 @@ def normal_to_segment(e, p, u, h, rounding):
 @subroutine
 def box_segment(B, hx, hy, hz, A, half_length):
     """Return the distance result of the box at B, with half edges hx, hy, hz, and the segment along z of A."""
-    x, y, z = to_local(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
-    ux, uy, uz = to_local(B, A[2], A[5], A[8])
+    x, y, z = to_local_vector(B, A[9] - B[9], A[10] - B[10], A[11] - B[11])
+    ux, uy, uz = to_local_vector(B, A[2], A[5], A[8])
     size = abs(x) + abs(y) + abs(z) + hx + hy + hz + half_length
     face_x = abs(x) - hx - half_length * abs(ux)
     face_y = abs(y) - hy - half_length * abs(uy)
@@ -245,20 +246,20 @@ def squared_distance(x, h):
 
 @subroutine
 def nearest_box_corner(c, h, u, v, w, o):
-    """Return the corner of the second box that is nearest to the first box, after its distance."""
-    smallest_square, nearest = math.inf, c
+    """Return the smallest distance of a corner of the second box to the first box, and this corner."""
+    smallest_square, nearest_point = math.inf, c
     for k in range(8):
         point = corner_point(c, u, v, w, -o[0] if k & 1 else o[0], -o[1] if k & 2 else o[1], -o[2] if k & 4 else o[2])
         square = squared_distance(point, h)
         if square < smallest_square:
-            smallest_square, nearest = square, point
-    return math.sqrt(smallest_square), nearest
+            smallest_square, nearest_point = square, point
+    return math.sqrt(smallest_square), nearest_point
 
 
 @subroutine
 def nearest_on_box_edges(c, h, u, v, w, o):
-    """Return the point on the edges of the second box that is nearest to the first box, after its distance."""
-    smallest_square, nearest = math.inf, c
+    """Return the smallest distance of an edge of the second box to the first box, and its nearest point."""
+    smallest_square, nearest_point = math.inf, c
     for _ in range(3):
         for k in range(4):
             p, q = -1.0 if k & 1 else 1.0, -1.0 if k & 2 else 1.0
@@ -267,10 +268,10 @@ def nearest_on_box_edges(c, h, u, v, w, o):
             point = (start[0] + t * w[0], start[1] + t * w[1], start[2] + t * w[2])
             square = squared_distance(point, h)
             if square < smallest_square:
-                smallest_square, nearest = square, point
+                smallest_square, nearest_point = square, point
         u, v, w = v, w, u
         o = (o[1], o[2], o[0])
-    return math.sqrt(smallest_square), nearest
+    return math.sqrt(smallest_square), nearest_point
 
 
 @inline
@@ -349,9 +350,9 @@ def result_on_edges(X, k, m, d, c, h, u, v, w, o, tolerance):
 
 @subroutine
 def result_on_face(X, k, d, c, h, u, v, w, o, tolerance):
-    """Return the distance result of face k of the box at X and the lowest point of the other box.
+    """Return the distance result of the face normal to axis k of the box at X and the lowest point of the other box.
 
-    If an edge or a face of the other box is level, the lowest point is the middle of its part over face k.
+    If an edge or a face of the other box is level, the lowest point is the middle of its part over the face.
 
     Args:
         d: the distance, m.
@@ -369,10 +370,10 @@ def result_on_face(X, k, d, c, h, u, v, w, o, tolerance):
     hu, hp, hq = o
     side = sign(cz)
     is_level_u, is_level_p, is_level_q = abs(uz) * hu <= tolerance, abs(pz) * hp <= tolerance, abs(qz) * hq <= tolerance
-    steepest = max(abs(uz), abs(pz), abs(qz))  # the steepest edge does not count as level, even if its length is 0
-    is_level_u = is_level_u and abs(uz) < steepest
-    is_level_p = is_level_p and abs(pz) < steepest
-    is_level_q = is_level_q and abs(qz) < steepest
+    largest_slope = max(abs(uz), abs(pz), abs(qz))  # the steepest edge does not count as level, even if its length is 0
+    is_level_u = is_level_u and abs(uz) < largest_slope
+    is_level_p = is_level_p and abs(pz) < largest_slope
+    is_level_q = is_level_q and abs(qz) < largest_slope
     x, y, z = cx, cy, cz
     if not is_level_u:
         t = -side * sign(uz) * hu
@@ -411,10 +412,10 @@ def result_on_face(X, k, d, c, h, u, v, w, o, tolerance):
 @inline
 def segment_overlap(x, y, ux, uy, hx, hy):
     """Return the middle of the part of the segment (x, y) +- u inside a rectangle, and whether this part exists."""
-    s, t = clip_to_slab(x, ux, hx, -1.0, 1.0)
-    s, t = clip_to_slab(y, uy, hy, s, t)
-    middle = clamp(0.5 * (s + t), 1.0)
-    return x + middle * ux, y + middle * uy, s <= t
+    t_low, t_high = clip_to_slab(x, ux, hx, -1.0, 1.0)
+    t_low, t_high = clip_to_slab(y, uy, hy, t_low, t_high)
+    t_middle = clamp(0.5 * (t_low + t_high), 1.0)
+    return x + t_middle * ux, y + t_middle * uy, t_low <= t_high
 
 
 @subroutine
@@ -432,13 +433,13 @@ def parallelogram_overlap(x, y, ux, uy, px, py, hx, hy):
         corners[k, 0], corners[k, 1] = x + sign_u * ux + sign_p * px, y + sign_u * uy + sign_p * py
     input_start, output_start, count = 0, 9, 4
     for side in range(4):
-        axis, outward, limit = side % 2, 1.0 if side < 2 else -1.0, hx if side % 2 == 0 else hy
+        axis, outward_sign, bound = side % 2, 1.0 if side < 2 else -1.0, hx if side % 2 == 0 else hy
         output_end = output_start
         for k in range(count):
             corner, next_corner = input_start + k, input_start + (k + 1 if k + 1 < count else 0)
             corner_excess, next_excess = (
-                outward * corners[corner, axis] - limit,
-                outward * corners[next_corner, axis] - limit,
+                outward_sign * corners[corner, axis] - bound,
+                outward_sign * corners[next_corner, axis] - bound,
             )
             if corner_excess <= 0.0:
                 corners[output_end, 0], corners[output_end, 1] = corners[corner, 0], corners[corner, 1]
@@ -504,9 +505,9 @@ def is_distance_verified(result, A, a, B, b, tolerance):
         a, b: half edges of the boxes at A and at B.
         tolerance: m.
     """
-    x, y, z = to_local(A, result[1], result[2], result[3])
+    x, y, z = to_local_vector(A, result[1], result[2], result[3])
     extent = a[0] * abs(x) + a[1] * abs(y) + a[2] * abs(z)
-    x, y, z = to_local(B, result[1], result[2], result[3])
+    x, y, z = to_local_vector(B, result[1], result[2], result[3])
     extent += b[0] * abs(x) + b[1] * abs(y) + b[2] * abs(z)
     centre_distance = result[1] * (B[9] - A[9]) + result[2] * (B[10] - A[10]) + result[3] * (B[11] - A[11])
     return centre_distance - extent >= result[0] - 4.0 * tolerance
@@ -535,7 +536,7 @@ def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance):
         x, y, z: axes of A in the frame of B.
         tolerance: m.
     """
-    n = to_local(A, result[1], result[2], result[3])
+    n = to_local_vector(A, result[1], result[2], result[3])
     shift = 4.0 * tolerance - result[0]
     c = (c[0] + shift * n[0], c[1] + shift * n[1], c[2] + shift * n[2])
     centre_a = centre_in_second_frame(c, u, v, w)
@@ -564,15 +565,15 @@ def separated_boxes(result, A, a, B, b, c, u, v, w, centre_a, x, y, z, tolerance
     """
     distance_b, point_b = nearest_box_corner(c, a, u, v, w, b)
     distance_a, point_a = nearest_box_corner(centre_a, b, x, y, z, a)
-    for attempt in range(2):
+    for pass_index in range(2):
         if min(distance_b, distance_a) <= min(result[0] + tolerance, NEAR_RATIO / EQUAL_RATIO * tolerance):
             return with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance)
         nearest_result = (
             corner_result(A, distance_b, a, point_b)
             if distance_b <= distance_a
-            else flipped(corner_result(B, distance_a, b, point_a))
+            else swap_shapes(corner_result(B, distance_a, b, point_a))
         )
-        if attempt == 1 or is_distance_verified(nearest_result, A, a, B, b, tolerance):
+        if pass_index == 1 or is_distance_verified(nearest_result, A, a, B, b, tolerance):
             break
         edge_distance, edge_point = nearest_on_box_edges(
             c, a, u, v, w, b
@@ -585,8 +586,12 @@ def separated_boxes(result, A, a, B, b, c, u, v, w, centre_a, x, y, z, tolerance
 @subroutine
 def box_box(A, a, B, b):
     """Return the distance result of the boxes at A and at B, with half edges a and b (3,)."""
-    c = to_local(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])  # B in the frame of A
-    u, v, w = to_local(A, B[0], B[3], B[6]), to_local(A, B[1], B[4], B[7]), to_local(A, B[2], B[5], B[8])
+    c = to_local_vector(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])  # B in the frame of A
+    u, v, w = (
+        to_local_vector(A, B[0], B[3], B[6]),
+        to_local_vector(A, B[1], B[4], B[7]),
+        to_local_vector(A, B[2], B[5], B[8]),
+    )
     centre_a = centre_in_second_frame(c, u, v, w)
     x, y, z = (u[0], v[0], w[0]), (u[1], v[1], w[1]), (u[2], v[2], w[2])
     size = abs(c[0]) + abs(c[1]) + abs(c[2]) + a[0] + a[1] + a[2] + b[0] + b[1] + b[2]
@@ -606,7 +611,7 @@ def box_box(A, a, B, b):
             result, is_inside = result_on_face(A, axis_a, face_separation_a, c, a, u, v, w, b, tolerance)
         else:
             result, is_inside = result_on_face(B, axis_b, face_separation_b, centre_a, b, x, y, z, a, tolerance)
-            result = flipped(result)
+            result = swap_shapes(result)
     if not is_inside and edge_separation_max >= face_separation_max - tolerance:
         axis_b = axis_b0 if edge_axis == 0 else (axis_b1 if edge_axis == 1 else axis_b2)
         result, is_inside = result_on_edges(A, edge_axis, axis_b, edge_separation_max, c, a, u, v, w, b, tolerance)

@@ -45,8 +45,8 @@ BOX_MIN, BOX_MAX, CHILD, TREE_SHAPE, TREE_FLOATS = 0, 3, 6, 7, 8
 # unbounded and therefore not in the tree); length of q
 MOVING_BODIES, MOVING_SHAPES, FIRST_HALF_SPACE, Q_COUNT, COUNTS = 0, 1, 2, 3, 4
 
-# a result row: the partner body; the distance; the normal, from the body of the list to the partner; a point on each
-# surface
+# a result row (world frame, m): the partner body; the distance; the unit normal, from the body of the list to the
+# partner; a point on each surface
 RESULT_PARTNER, RESULT_DISTANCE, RESULT_NORMAL, RESULT_POINT_A, RESULT_POINT_B, RESULT_FLOATS = 0, 1, 2, 5, 8, 11
 
 # modes of `query`: whether no pair collides; the smallest distance; the result rows of all pair lists; all near pairs

@@ -95,9 +95,9 @@ def update_poses(nodes, bodies, first_shape, first_body, q, work):
     Args:
         first_shape, first_body: first row of the shapes and of the bodies in `work`.
     """
-    finite_check = 0.0
+    coordinate_sum = 0.0
     for k in range(q.shape[0]):
-        finite_check += q[k]
+        coordinate_sum += q[k]
     for i in range(nodes.shape[0]):
         parent = int(nodes[i, PARENT])
         X = child_pose(read_row_pose(work, parent, 0) if parent >= 0 else IDENTITY_POSE, nodes[i], q, False)
@@ -110,16 +110,16 @@ def update_poses(nodes, bodies, first_shape, first_body, q, work):
         X = read_row_pose(work, int(bodies[b, BODY_NODE]), 0)
         x, y, z = transform_point(X, bodies[b, BODY_CENTRE], bodies[b, BODY_CENTRE + 1], bodies[b, BODY_CENTRE + 2])
         work[row, WORK_CENTRE], work[row, WORK_CENTRE + 1], work[row, WORK_CENTRE + 2] = x, y, z
-        finite_check += x + y + z
-    return np.isfinite(finite_check)
+        coordinate_sum += x + y + z
+    return np.isfinite(coordinate_sum)
 
 
 @subroutine
 def update_shape_poses(shapes, bodies, b, first_shape, work):
     """Update the poses and sphere centres of the shapes of moving body b."""
     X = read_row_pose(work, int(bodies[b, BODY_NODE]), 0)
-    first = int(bodies[b, FIRST_SHAPE])
-    for i in range(first, first + int(bodies[b, SHAPE_COUNT])):
+    first_index = int(bodies[b, FIRST_SHAPE])
+    for i in range(first_index, first_index + int(bodies[b, SHAPE_COUNT])):
         row = first_shape + i
         Y = compose(X, read_row_pose(shapes, i, SHAPE_POSE))
         for k in range(12):
@@ -135,7 +135,7 @@ def update_shape_poses(shapes, bodies, b, first_shape, work):
 
 @inline
 def are_apart(A, i, k, B, j, m, distance):
-    """Return whether two points are at least `distance` apart; always true if it is not positive."""
+    """Return whether two points are at least `distance` (m) apart; always true if `distance` is not positive."""
     x, y, z = A[i, k] - B[j, m], A[i, k + 1] - B[j, m + 1], A[i, k + 2] - B[j, m + 2]
     return distance <= 0.0 or x * x + y * y + z * z >= distance * distance
 
@@ -146,9 +146,9 @@ def distance_to_box(tree, row, A, i, k):
     x = max(tree[row, BOX_MIN] - A[i, k], A[i, k] - tree[row, BOX_MAX])
     y = max(tree[row, BOX_MIN + 1] - A[i, k + 1], A[i, k + 1] - tree[row, BOX_MAX + 1])
     z = max(tree[row, BOX_MIN + 2] - A[i, k + 2], A[i, k + 2] - tree[row, BOX_MAX + 2])
-    largest = max(x, y, z)
-    if largest <= 0.0:
-        return largest
+    largest_excess = max(x, y, z)
+    if largest_excess <= 0.0:
+        return largest_excess
     x, y, z = max(x, 0.0), max(y, 0.0), max(z, 0.0)
     return math.sqrt(x * x + y * y + z * z)
 
@@ -189,14 +189,16 @@ def insert_result(results, count, max_count, partner, result):
 
 
 @subroutine
-def measure_pair(shapes, points, bodies, b, c, limit, stops_at_first, first_shape, work, results, count, max_count):
-    """Measure all pairs of shapes of the moving bodies b and c, and insert the results nearer than `limit`.
+def measure_pair(
+    shapes, points, bodies, b, c, max_distance, is_one_result_enough, first_shape, work, results, count, max_count
+):
+    """Measure all pairs of shapes of the moving bodies b and c, and insert the results nearer than `max_distance`.
 
     The last row of `results` counts the measured pairs of shapes.
 
     Args:
-        limit: m; it decreases when `results` is full.
-        stops_at_first: whether to return at the first result.
+        max_distance: m; the bound decreases when `results` is full.
+        is_one_result_enough: whether to return at the first result.
         first_shape: first row of the shapes in `work`.
         count, max_count: number of rows of `results` in use, and the largest number.
 
@@ -208,25 +210,38 @@ def measure_pair(shapes, points, bodies, b, c, limit, stops_at_first, first_shap
             update_shape_poses(shapes, bodies, body, first_shape, work)
     for j in range(int(bodies[c, FIRST_SHAPE]), int(bodies[c, FIRST_SHAPE] + bodies[c, SHAPE_COUNT])):
         for i in range(int(bodies[b, FIRST_SHAPE]), int(bodies[b, FIRST_SHAPE] + bodies[b, SHAPE_COUNT])):
-            min_centre_distance = limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
+            min_centre_distance = max_distance + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
             if are_apart(work, first_shape + i, WORK_CENTRE, work, first_shape + j, WORK_CENTRE, min_centre_distance):
                 continue
             results[results.shape[0] - 1, 0] += 1.0
             result = shape_distance(
                 shapes, i, read_row_pose(work, first_shape + i, 0), j, read_row_pose(work, first_shape + j, 0), points
             )
-            if result[0] < limit:
+            if result[0] < max_distance:
                 count = insert_result(results, count, max_count, float(c), result)
-                if stops_at_first:
+                if is_one_result_enough:
                     return count
                 if count == max_count:
-                    limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
+                    max_distance = min(max_distance, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
 @subroutine
 def measure_static(
-    shapes, points, bodies, b, j, tree, row, limit, stops_at_first, first_shape, work, results, count, max_count
+    shapes,
+    points,
+    bodies,
+    b,
+    j,
+    tree,
+    tree_row,
+    max_distance,
+    is_one_result_enough,
+    first_shape,
+    work,
+    results,
+    count,
+    max_count,
 ):
     """Measure all pairs of a shape of the moving body b and the static shape j, like `measure_pair`.
 
@@ -244,21 +259,24 @@ def measure_static(
             shapes,
             j,
             SHAPE_CENTRE,
-            limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS],
+            max_distance + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS],
         ):
             continue
-        if row >= 0 and distance_to_box(tree, row, work, shape_row, WORK_CENTRE) - shapes[i, SHAPE_RADIUS] >= limit:
+        if (
+            tree_row >= 0
+            and distance_to_box(tree, tree_row, work, shape_row, WORK_CENTRE) - shapes[i, SHAPE_RADIUS] >= max_distance
+        ):
             continue
         results[results.shape[0] - 1, 0] += 1.0
         result = shape_distance(
             shapes, i, read_row_pose(work, shape_row, 0), j, read_row_pose(shapes, j, SHAPE_POSE), points
         )
-        if result[0] < limit:
+        if result[0] < max_distance:
             count = insert_result(results, count, max_count, shapes[j, SHAPE_BODY], result)
-            if stops_at_first:
+            if is_one_result_enough:
                 return count
             if count == max_count:
-                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
+                max_distance = min(max_distance, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
@@ -271,29 +289,29 @@ def nearest_static(
     tree,
     is_checked,
     first_half_space,
-    limit,
-    stops_at_first,
+    max_distance,
+    is_one_result_enough,
     first_shape,
     centre_row,
     work,
     results,
     max_count,
-    pending,
+    pending_branches,
 ):
-    """Write the static bodies nearest to body b, up to the distance `limit`, into `results`; return their number.
+    """Write the static bodies nearest to body b, up to `max_distance` (m), into `results`; return their number.
 
     Args:
         is_checked: (moving bodies, static bodies) whether the pair is checked.
         first_half_space: the first half-space; all shapes after it are half-spaces too.
         centre_row: row of body b in `work`.
-        pending: (n, 2) work array for the stack of branches still to visit: row of the tree, lower bound of the
-            distance.
+        pending_branches: (n, 2) work array for the stack of branches still to visit: row of the tree, and lower bound
+            of the distance (m).
     """
     count, radius, moving_count = 0, bodies[b, BODY_RADIUS], is_checked.shape[0]
     for j in range(first_half_space, shapes.shape[0]):
         if (
             is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]
-            and height_above_plane(shapes, j, work, centre_row, WORK_CENTRE) - radius < limit
+            and height_above_plane(shapes, j, work, centre_row, WORK_CENTRE) - radius < max_distance
         ):
             count = measure_static(
                 shapes,
@@ -303,27 +321,30 @@ def nearest_static(
                 j,
                 tree,
                 -1,
-                limit,
-                stops_at_first,
+                max_distance,
+                is_one_result_enough,
                 first_shape,
                 work,
                 results,
                 count,
                 max_count,
             )
-            if stops_at_first and count > 0:
+            if is_one_result_enough and count > 0:
                 return count
             if count == max_count:
-                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
+                max_distance = min(max_distance, results[max_count - 1, RESULT_DISTANCE])
     pending_count = 0
     if tree.shape[0] > 0:
-        pending[0, 0], pending[0, 1] = 0.0, distance_to_box(tree, 0, work, centre_row, WORK_CENTRE) - radius
+        pending_branches[0, 0], pending_branches[0, 1] = (
+            0.0,
+            distance_to_box(tree, 0, work, centre_row, WORK_CENTRE) - radius,
+        )
         pending_count = 1
     while pending_count > 0:
         pending_count -= 1
-        if pending[pending_count, 1] >= limit:
+        if pending_branches[pending_count, 1] >= max_distance:
             continue
-        row = int(pending[pending_count, 0])
+        row = int(pending_branches[pending_count, 0])
         j = int(tree[row, TREE_SHAPE])
         if j < 0:
             near_child = int(tree[row, CHILD])
@@ -333,11 +354,11 @@ def nearest_static(
             if far_distance < near_distance:
                 near_child, far_child = far_child, near_child
                 near_distance, far_distance = far_distance, near_distance
-            if far_distance < limit:
-                pending[pending_count, 0], pending[pending_count, 1] = far_child, far_distance
+            if far_distance < max_distance:
+                pending_branches[pending_count, 0], pending_branches[pending_count, 1] = far_child, far_distance
                 pending_count += 1
-            if near_distance < limit:
-                pending[pending_count, 0], pending[pending_count, 1] = near_child, near_distance
+            if near_distance < max_distance:
+                pending_branches[pending_count, 0], pending_branches[pending_count, 1] = near_child, near_distance
                 pending_count += 1
         elif is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]:
             count = measure_static(
@@ -348,80 +369,87 @@ def nearest_static(
                 j,
                 tree,
                 row,
-                limit,
-                stops_at_first,
+                max_distance,
+                is_one_result_enough,
                 first_shape,
                 work,
                 results,
                 count,
                 max_count,
             )
-            if stops_at_first and count > 0:
+            if is_one_result_enough and count > 0:
                 return count
             if count == max_count:
-                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
+                max_distance = min(max_distance, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
 @inline
-def rotation_rate(work, node, axis, result, k, point):
-    """Return the velocity of a point along the normal for a rotation of 1 rad/s about an axis of a node."""
+def rotation_rate(work, node, axis, results, k, point_column):
+    """Return the velocity of a point along the normal for a rotation of 1 rad/s about an axis of a node.
+
+    The point begins at column `point_column` of row k of `results`.
+    """
     ax, ay, az = work[node, axis], work[node, 3 + axis], work[node, 6 + axis]
-    x = result[k, point] - work[node, 9]
-    y = result[k, point + 1] - work[node, 10]
-    z = result[k, point + 2] - work[node, 11]
+    x = results[k, point_column] - work[node, 9]
+    y = results[k, point_column + 1] - work[node, 10]
+    z = results[k, point_column + 2] - work[node, 11]
     return (
-        result[k, RESULT_NORMAL] * (ay * z - az * y)
-        + result[k, RESULT_NORMAL + 1] * (az * x - ax * z)
-        + result[k, RESULT_NORMAL + 2] * (ax * y - ay * x)
+        results[k, RESULT_NORMAL] * (ay * z - az * y)
+        + results[k, RESULT_NORMAL + 1] * (az * x - ax * z)
+        + results[k, RESULT_NORMAL + 2] * (ax * y - ay * x)
     )
 
 
 @inline
-def translation_rate(work, node, axis, result, k):
+def translation_rate(work, node, axis, results, k):
     """Return the component of an axis of a node along the normal."""
     return (
-        result[k, RESULT_NORMAL] * work[node, axis]
-        + result[k, RESULT_NORMAL + 1] * work[node, 3 + axis]
-        + result[k, RESULT_NORMAL + 2] * work[node, 6 + axis]
+        results[k, RESULT_NORMAL] * work[node, axis]
+        + results[k, RESULT_NORMAL + 1] * work[node, 3 + axis]
+        + results[k, RESULT_NORMAL + 2] * work[node, 6 + axis]
     )
 
 
 @inline
-def add_point_gradient(nodes, work, node, result, k, point, sign, out, n, row):
-    """Add the velocity of one of the two points along the normal, per unit of each column of a node, to out[n, row]."""
+def add_point_gradient(nodes, work, node, results, k, point_column, sign, out, n, row):
+    """Add the velocity of one of the two points along the normal, per unit of each column of a node, to out[n, row].
+
+    The point begins at column `point_column` of row k of `results`; n is the index of the configuration.
+    """
     kind, column, ratio = int(nodes[node, NODE_KIND]), int(nodes[node, FIRST_V]), nodes[node, NODE_RATIO]
     if kind == REVOLUTE:
-        out[n, row, column] += sign * ratio * rotation_rate(work, node, 2, result, k, point)
+        out[n, row, column] += sign * ratio * rotation_rate(work, node, 2, results, k, point_column)
     elif kind == PRISMATIC:
-        out[n, row, column] += sign * ratio * translation_rate(work, node, 2, result, k)
+        out[n, row, column] += sign * ratio * translation_rate(work, node, 2, results, k)
     elif kind == TRANSLATION:
         for axis in range(3):
-            out[n, row, column + axis] += sign * translation_rate(work, node, axis, result, k)
+            out[n, row, column + axis] += sign * translation_rate(work, node, axis, results, k)
     elif kind == SPHERICAL:
         for axis in range(3):
-            out[n, row, column + axis] += sign * rotation_rate(work, node, axis, result, k, point)
+            out[n, row, column + axis] += sign * rotation_rate(work, node, axis, results, k, point_column)
 
 
 @subroutine
-def distance_gradient(nodes, work, a, b, result, k, out, n, row):
-    """Write the gradient with respect to v (nv,) of the distance in row k of `result` into out[n, row].
+def distance_gradient(nodes, work, node_a, node_b, results, k, out, n, row):
+    """Write the gradient with respect to v (nv,) of the distance in row k of `results` into out[n, row].
 
     Nodes above both bodies move both points equally and do not change the distance.
 
     Args:
         work: world poses of the nodes.
-        a, b: the nodes (-1: world) of the two points.
+        node_a, node_b: the nodes (-1: world) of the two points.
+        n: index of the configuration.
     """
     for column in range(out.shape[2]):
         out[n, row, column] = 0.0
-    while a != b:
-        if a > b:
-            add_point_gradient(nodes, work, a, result, k, RESULT_POINT_A, -1.0, out, n, row)
-            a = int(nodes[a, PARENT])
+    while node_a != node_b:
+        if node_a > node_b:
+            add_point_gradient(nodes, work, node_a, results, k, RESULT_POINT_A, -1.0, out, n, row)
+            node_a = int(nodes[node_a, PARENT])
         else:
-            add_point_gradient(nodes, work, b, result, k, RESULT_POINT_B, 1.0, out, n, row)
-            b = int(nodes[b, PARENT])
+            add_point_gradient(nodes, work, node_b, results, k, RESULT_POINT_B, 1.0, out, n, row)
+            node_b = int(nodes[node_b, PARENT])
 
 
 MAX_TREE_DEPTH = 128
@@ -444,7 +472,7 @@ def query(
     partners,
     q,
     mode,
-    limit,
+    max_distance,
     out,
     details,
     pair_count,
@@ -453,20 +481,20 @@ def query(
 
     Args:
         nodes .. partners: the tables of `collision_layout.py`, world frame, m.
-        q: (N, nq).
+        q: (N, nq) configurations.
         mode: QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS or QUERY_NEAR_PAIRS, see `collision_layout.py`.
-        limit: m; pairs that are farther apart are ignored.
-        out: QUERY_IS_FREE: (N, 1), 1 or 0. QUERY_SMALLEST: (N, 1), the smallest distance or `limit`. QUERY_ALL_PAIRS:
-            (N, m), distances, at most `limit`. QUERY_NEAR_PAIRS: not used.
-        details: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `limit`. QUERY_NEAR_PAIRS:
+        max_distance: m; pairs that are farther apart are ignored.
+        out: QUERY_IS_FREE: (N, 1), 1 or 0. QUERY_SMALLEST: (N, 1), the smallest distance or `max_distance`.
+            QUERY_ALL_PAIRS: (N, m), distances, at most `max_distance`. QUERY_NEAR_PAIRS: not used.
+        details: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `max_distance`. QUERY_NEAR_PAIRS:
             (1, n, 12), the body of the list and a result row, for the first n pairs.
         pair_count: (1,), increased by the number of measured pairs of shapes.
 
     Returns:
         QUERY_NEAR_PAIRS: the number of near pairs, which may exceed the rows of `details`. Other modes: the number of
-        configurations. -1 if q or `limit` is not valid, or a pose is not finite.
+        configurations. -1 if q has the wrong length, `max_distance` is NaN, or q or a pose is not finite.
     """
-    if q.shape[1] != counts[Q_COUNT] or np.isnan(limit):
+    if q.shape[1] != counts[Q_COUNT] or np.isnan(max_distance):
         return -1
     row_count = 1
     if mode == QUERY_NEAR_PAIRS:
@@ -478,13 +506,13 @@ def query(
     work = np.empty((first_body + counts[MOVING_BODIES], WORK_FLOATS))
     results = np.empty((row_count + 1, RESULT_FLOATS))
     results[row_count, 0] = 0.0
-    pending = np.empty((MAX_TREE_DEPTH, 2))
-    stops_at_first = mode == QUERY_IS_FREE
+    pending_branches = np.empty((MAX_TREE_DEPTH, 2))
+    is_one_result_enough = mode == QUERY_IS_FREE
     total_count = 0
     for n in range(q.shape[0]):
         if not update_poses(nodes, bodies, first_shape, first_body, q[n], work):
             return -1
-        nearest_distance = limit
+        nearest_distance = max_distance
         for list_index in range(pair_lists.shape[0]):
             b = pair_lists[list_index, PAIR_BODY]
             max_count = min(row_count, pair_lists[list_index, PAIR_ROWS]) if mode != QUERY_NEAR_PAIRS else row_count
@@ -493,16 +521,16 @@ def query(
             if pair_lists[list_index, PARTNER_COUNT] < 0:
                 count = nearest_static(
                     shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest_distance,
-                    stops_at_first, first_shape, centre_row, work, results, max_count, pending,
+                    is_one_result_enough, first_shape, centre_row, work, results, max_count, pending_branches,
                 )  # fmt: skip
             else:
-                list_limit = nearest_distance
+                list_max_distance = nearest_distance
                 for k in range(
                     pair_lists[list_index, FIRST_PARTNER],
                     pair_lists[list_index, FIRST_PARTNER] + pair_lists[list_index, PARTNER_COUNT],
                 ):
                     c = partners[k]
-                    centre_distance = list_limit + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
+                    centre_distance = list_max_distance + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
                     if not are_apart(work, centre_row, WORK_CENTRE, work, first_body + c, WORK_CENTRE, centre_distance):
                         count = measure_pair(
                             shapes,
@@ -510,8 +538,8 @@ def query(
                             bodies,
                             b,
                             c,
-                            list_limit,
-                            stops_at_first,
+                            list_max_distance,
+                            is_one_result_enough,
                             first_shape,
                             work,
                             results,
@@ -519,12 +547,12 @@ def query(
                             max_count,
                         )
                         if count == max_count:
-                            list_limit = min(list_limit, results[max_count - 1, RESULT_DISTANCE])
-                            if stops_at_first:
+                            list_max_distance = min(list_max_distance, results[max_count - 1, RESULT_DISTANCE])
+                            if is_one_result_enough:
                                 break
             if count > 0 and (mode == QUERY_IS_FREE or mode == QUERY_SMALLEST):
                 nearest_distance = results[0, RESULT_DISTANCE]
-                if stops_at_first:
+                if is_one_result_enough:
                     break
             elif mode == QUERY_ALL_PAIRS:
                 for k in range(max_count):
@@ -544,7 +572,7 @@ def query(
                             row,
                         )
                     else:
-                        out[n, row] = limit
+                        out[n, row] = max_distance
                         for column in range(details.shape[2]):
                             details[n, row, column] = 0.0
             elif mode == QUERY_NEAR_PAIRS:
@@ -555,7 +583,7 @@ def query(
                             details[0, total_count, 1 + result_column] = results[k, result_column]
                     total_count += 1
         if mode == QUERY_IS_FREE:
-            out[n, 0] = 1.0 if nearest_distance == limit else 0.0
+            out[n, 0] = 1.0 if nearest_distance == max_distance else 0.0
         elif mode == QUERY_SMALLEST:
             out[n, 0] = nearest_distance
         if mode != QUERY_NEAR_PAIRS:

@@ -1,7 +1,7 @@
 """Distance between two convex cores, with a normal that is accurate at distance 0 too, and special cases of cylinders.
 
 Distances of separated cores are computed by GJK, those of overlapping cores by an expanding polytope (`gjk_epa.py`).
-Both methods have no accurate normal near distance 0, and a polytope converges slowly on round shapes. So the normal is
+Neither method has an accurate normal near distance 0, and a polytope converges slowly on round shapes. So the normal is
 refined by another distance computation, after B is translated away along the normal found so far: the nearest points
 are the same, but now they are separated by a vector that defines the normal.
 
@@ -44,6 +44,7 @@ from .gjk_epa import (
 from .primitive_distance import clamp, to_world_vector
 
 MAX_SEGMENT_STEPS = 40
+"""Largest number of Newton steps along a segment."""
 LAST_SEGMENT_STEP = 1e-8
 """A Newton step shorter than this share of the segment is the last, since the error after it is about its square."""
 
@@ -51,8 +52,8 @@ LAST_SEGMENT_STEP = 1e-8
 @inline
 def offset_from_cylinder(radius, half_length, x, y, z):
     """Return the offset from the nearest point of a cylinder to the point (x, y, z); 0 inside the cylinder."""
-    radial = math.sqrt(x * x + y * y)
-    factor = 1.0 - radius / radial if radial > radius else 0.0
+    axis_distance = math.sqrt(x * x + y * y)
+    factor = 1.0 - radius / axis_distance if axis_distance > radius else 0.0
     return factor * x, factor * y, z - clamp(z, half_length)
 
 
@@ -60,12 +61,12 @@ def offset_from_cylinder(radius, half_length, x, y, z):
 def nearest_on_segment_to_cylinder(radius, half_length, px, py, pz, ux, uy, uz):
     """Return t (0 to 1) of the point p + t u of a segment nearest to a cylinder, and the offset to that point."""
     radial_square = ux * ux + uy * uy
-    t, low, high, first_slope, is_last = 0.0, 0.0, 1.0, 0.0, False
+    t, t_low, t_high, first_slope, is_last = 0.0, 0.0, 1.0, 0.0, False
     ex, ey, ez = 0.0, 0.0, 0.0
     for k in range(MAX_SEGMENT_STEPS):
         x, y, z = px + t * ux, py + t * uy, pz + t * uz
-        radial = math.sqrt(x * x + y * y)
-        factor = 1.0 - radius / radial if radial > radius else 0.0
+        axis_distance = math.sqrt(x * x + y * y)
+        factor = 1.0 - radius / axis_distance if axis_distance > radius else 0.0
         ex, ey, ez = factor * x, factor * y, z - clamp(z, half_length)
         slope = ex * ux + ey * uy + ez * uz
         if is_last or slope == 0.0 or (k == 0 and slope > 0.0) or (k == 1 and slope < 0.0):
@@ -78,21 +79,22 @@ def nearest_on_segment_to_cylinder(radius, half_length, px, py, pz, ux, uy, uz):
             if not 0.0 < t < 1.0:
                 t = first_slope / (first_slope - slope)
             continue
-        low, high = (t, high) if slope < 0.0 else (low, t)
+        t_low, t_high = (t, t_high) if slope < 0.0 else (t_low, t)
         curvature = uz * uz if ez != 0.0 else 0.0
         if factor > 0.0:
-            radial_slope = (x * ux + y * uy) / radial
+            radial_slope = (x * ux + y * uy) / axis_distance
             curvature += radial_slope * radial_slope + factor * (radial_square - radial_slope * radial_slope)
         step = -slope / curvature if curvature > 0.0 else math.inf
         is_last = abs(step) < LAST_SEGMENT_STEP
         t += step
-        if not low < t < high:
-            t = 0.5 * (low + high)
-            is_last = t == low or t == high
+        if not t_low < t < t_high:
+            t = 0.5 * (t_low + t_high)
+            is_last = t == t_low or t == t_high
     return t, ex, ey, ez
 
 
 MAX_RIM_STEPS = 30
+"""Largest number of Newton steps along a rim."""
 RIM_TOLERANCE = 4e-15
 """Largest difference of the upper and the lower bound of a verified result, as a share of the size."""
 PARALLEL_SINE = 1e-15
@@ -130,7 +132,7 @@ def cylinder_to_cylinder(radius, half_length, r, h, T):
                 x, y, axis_offset = bx - ex, by - ey, ez
             swapped_axis_offset = ez
         else:
-            outcome, ex, ey, ez, bx, by, bz = offset_to_cap(
+            outcome, ex, ey, ez, bx, by, bz = offset_from_cap(
                 radius_1, half_1, radius_2, half_2, pose_2, swapped_axis_offset if is_swapped else axis_offset
             )
         if outcome < 0.0:
@@ -177,14 +179,14 @@ def offset_to_side(radius, half_length, r, h, T, size):
         return -1.0, ex, ey, ez, x, y, z
     if not is_side or not abs(ex * ux + ey * uy + ez * uz) <= RIM_TOLERANCE * size * d:
         return 0.0, ex, ey, ez, x, y, z
-    axis_share = r / d
-    x, y, z = x - axis_share * ex, y - axis_share * ey, z - axis_share * ez
-    axis_share = 1.0 - axis_share
-    return 1.0, axis_share * ex, axis_share * ey, axis_share * ez, x, y, z
+    offset_share = r / d
+    x, y, z = x - offset_share * ex, y - offset_share * ey, z - offset_share * ez
+    offset_share = 1.0 - offset_share
+    return 1.0, offset_share * ex, offset_share * ey, offset_share * ez, x, y, z
 
 
 @subroutine
-def offset_to_cap(radius, half_length, r, h, T, axis_offset):
+def offset_from_cap(radius, half_length, r, h, T, axis_offset):
     """Return the offset along z from a flat cap of a cylinder to another cylinder, and its end point.
 
     Args:
@@ -196,15 +198,15 @@ def offset_to_cap(radius, half_length, r, h, T, axis_offset):
         1, the offset and its end point. The first number is 0 if the end point is not above the cap.
     """
     side = math.copysign(1.0, axis_offset)
-    axial = math.copysign(h, -side * T[8])
-    x, y, z = T[9] + axial * T[2], T[10] + axial * T[5], T[11] + axial * T[8]
+    cap_height = math.copysign(h, -side * T[8])
+    x, y, z = T[9] + cap_height * T[2], T[10] + cap_height * T[5], T[11] + cap_height * T[8]
     sine = math.sqrt(T[2] * T[2] + T[5] * T[5])
     if sine > PARALLEL_SINE:  # the point of the other cap that is nearest to the first cap
         factor = side * r * T[8] / sine
         x, y, z = x + factor * T[2], y + factor * T[5], z - side * r * sine
     else:  # all points of the other cap are equally near: the nearest to the axis
-        radial = math.sqrt(x * x + y * y)
-        factor = r / radial if radial > r else 1.0
+        axis_distance = math.sqrt(x * x + y * y)
+        factor = r / axis_distance if axis_distance > r else 1.0
         x, y = x - factor * x, y - factor * y
     d = side * z - half_length
     is_above = d > 0.0 and x * x + y * y <= radius * radius
@@ -218,13 +220,15 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
     Newton's method runs over the angle on the rim, with cosine c and sine s, in the frame of the other cylinder.
 
     Args:
+        radius, half_length: size of the cylinder with the rim.
+        r, h: radius and half length of the other cylinder.
         T, T_inverse: pose of the other cylinder, and its inverse.
         x, y: point in the direction of the first guess on the rim.
         axis_offset: positive for the upper rim.
         size: size of the pair, m.
     """
-    radial = math.sqrt(x * x + y * y)
-    c, s = (x / radial, y / radial) if radial > 0.0 else (1.0, 0.0)
+    axis_distance = math.sqrt(x * x + y * y)
+    c, s = (x / axis_distance, y / axis_distance) if axis_distance > 0.0 else (1.0, 0.0)
     rim_height = math.copysign(half_length, axis_offset)
     mx, my, mz = T_inverse[9] + rim_height * T[6], T_inverse[10] + rim_height * T[7], T_inverse[11] + rim_height * T[8]
     cx, cy, cz, sx, sy, sz = radius * T[0], radius * T[1], radius * T[2], radius * T[3], radius * T[4], radius * T[5]
@@ -234,8 +238,8 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
         inverse_norm = 1.0 / math.sqrt(c * c + s * s)
         c, s = inverse_norm * c, inverse_norm * s
         x, y, z = mx + c * cx + s * sx, my + c * cy + s * sy, mz + c * cz + s * sz
-        radial = math.sqrt(x * x + y * y)
-        factor = 1.0 - r / radial if radial > r else 0.0
+        axis_distance = math.sqrt(x * x + y * y)
+        factor = 1.0 - r / axis_distance if axis_distance > r else 0.0
         fx, fy, fz = factor * x, factor * y, z - clamp(z, h)
         square = fx * fx + fy * fy + fz * fz
         if n > 0 and abs(step) < LAST_RIM_STEP:
@@ -248,11 +252,11 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
         slope = ux * fx + uy * fy + uz * fz
         curvature = uz * uz if fz != 0.0 else 0.0
         if factor > 0.0:
-            radial_slope = (x * ux + y * uy) / radial
+            radial_slope = (x * ux + y * uy) / axis_distance
             curvature += radial_slope * radial_slope + factor * (ux * ux + uy * uy - radial_slope * radial_slope)
-        inward = (x - mx) * fx + (y - my) * fy + (z - mz) * fz
-        if curvature > inward:
-            curvature -= inward
+        centripetal_term = (x - mx) * fx + (y - my) * fy + (z - mz) * fz
+        if curvature > centripetal_term:
+            curvature -= centripetal_term
         if curvature <= 0.0:
             break
         step = min(max(-slope / curvature, -1.0), 1.0)
@@ -275,6 +279,7 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
 
 
 MAX_CORNER_STEPS = 24
+"""Largest number of simplices in `cylinder_to_polytope`."""
 CORNER_TOLERANCE = 4e-15
 """Largest difference of the upper and the lower bound of a verified result, as a share of the size."""
 LEVEL_SINE = 1e-15
@@ -400,10 +405,8 @@ def separation_vector(a, U, b, V, T, W, x, y, z):
     if is_cylinder_a and is_cylinder_b:
         ex, ey, ez, px, py, pz, size = cylinder_to_cylinder(a[1], a[2], b[1], b[2], T)
     elif is_cylinder_a or is_cylinder_b:
-        cylinder, polytope, points, relative_pose = (a, b, V, T) if is_cylinder_a else (b, a, U, inverse_pose(T))
-        ex, ey, ez, px, py, pz, size = cylinder_to_polytope(
-            cylinder[1], cylinder[2], polytope, points, relative_pose, W
-        )
+        cylinder, polytope, points, T_polytope = (a, b, V, T) if is_cylinder_a else (b, a, U, inverse_pose(T))
+        ex, ey, ez, px, py, pz, size = cylinder_to_polytope(cylinder[1], cylinder[2], polytope, points, T_polytope, W)
     if size < 0.0:
         return gjk_distance(a, U, b, V, T, W, math.inf, x, y, z)
     if is_cylinder_a:
@@ -433,8 +436,7 @@ NO_EXIT = (-math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @subroutine
 def core_distance(a, U, b, V, T, W):
-    """Return the distance between two cores: (distance, normal, point of A, point of B), in the frame of A.
-
+    """Return the distance result of two cores, in the frame of A.
     Args:
         a, U, b, V: the cores and their points.
         T: pose of B in the frame of A.
@@ -454,7 +456,7 @@ def core_distance(a, U, b, V, T, W):
 
 @subroutine
 def penetration_depth(a, U, b, V, T, W):
-    """Return the distance between two overlapping cores, like `core_distance`.
+    """Return the distance result of two overlapping cores, like `core_distance`.
 
     A polytope converges slowly on a round surface. So it is first expanded only until its faces bound the depth to
     FIRST_DEPTH_RATIO. An exit that is shorter than the exit found is then within sqrt(2 FIRST_DEPTH_RATIO) rad of the
@@ -466,16 +468,16 @@ def penetration_depth(a, U, b, V, T, W):
     size, face_count = first_polytope(a, U, b, V, T, C, F, N, E, best_direction)
     is_round = (a[0] == CYLINDER and a[1] > 0.0) or (b[0] == CYLINDER and b[1] > 0.0)
     best_exit, corner_count, exit_count = NO_EXIT, 4, 0
-    for stage in range(0 if is_round else 1, 2):
+    for pass_index in range(0 if is_round else 1, 2):
         if face_count > 0:
-            depth_ratio = FIRST_DEPTH_RATIO if stage == 0 else 0.0
+            depth_ratio = FIRST_DEPTH_RATIO if pass_index == 0 else 0.0
             corner_count, face_count = expand_until(
                 a, U, b, V, T, C, F, N, E, best_direction, corner_count, face_count, size, depth_ratio
             )
         for f in range(-1, face_count + 2):
             nx, ny, nz, depth = best_direction[0], best_direction[1], best_direction[2], best_direction[3]
             if 0 <= f < face_count:
-                if stage == 1 or N[f, 3] >= -best_exit[0] - DEPTH_TOLERANCE * size:
+                if pass_index == 1 or N[f, 3] >= -best_exit[0] - DEPTH_TOLERANCE * size:
                     continue
                 nx, ny, nz = N[f, 0], N[f, 1], N[f, 2]
                 is_known = False
@@ -517,9 +519,9 @@ def penetration_depth(a, U, b, V, T, W):
 
 @inline
 def depth_along(a, U, b, V, T, x, y, z):
-    """Return the length of the translation of B along a unit vector that separates two cores.
+    """Return the length (m) of the translation of B along a unit vector that separates two cores.
 
-    It is negative if the cores are already separated along the vector.
+    The length is negative if the cores are already separated along the vector.
     """
     wx, wy, wz, _, _, _ = difference_support(a, U, b, V, T, x, y, z)
     return wx * x + wy * y + wz * z
@@ -527,7 +529,7 @@ def depth_along(a, U, b, V, T, x, y, z):
 
 @subroutine
 def refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
-    """Return the distance of two cores, accurate to rounding, from an approximate normal.
+    """Return the distance result of two cores, accurate to rounding, from an approximate normal.
 
     Where the surface of A - B has the radius of curvature R, each round multiplies the error of the normal by about
     depth / R; flat faces need one round. Where depth and R are nearly equal, as for nested cylinders, many rounds would
@@ -535,7 +537,7 @@ def refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
 
     Args:
         a, U, b, V, T, W: as for `core_distance`.
-        nx, ny, nz, depth: the normal, and the depth along it.
+        nx, ny, nz, depth: the normal, and the depth (m) along it.
         size: size of the pair, m.
     """
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -543,7 +545,7 @@ def refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
     for _ in range(MAX_NORMAL_ROUNDS):
         shift = depth + margin * size
         sx, sy, sz = shift * nx, shift * ny, shift * nz
-        vx, vy, vz, px, py, pz, separation = separation_vector(a, U, b, V, translated(T, sx, sy, sz), W, nx, ny, nz)
+        vx, vy, vz, px, py, pz, separation = separation_vector(a, U, b, V, translate_pose(T, sx, sy, sz), W, nx, ny, nz)
         if separation <= 0.0:  # occurs only if all sizes are 0
             break
         ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz
@@ -585,6 +587,6 @@ def refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
 
 
 @inline
-def translated(T, x, y, z):
-    """Return a pose translated by (x, y, z)."""
+def translate_pose(T, x, y, z):
+    """Return the pose T translated by (x, y, z)."""
     return T[0], T[1], T[2], T[3], T[4], T[5], T[6], T[7], T[8], T[9] + x, T[10] + y, T[11] + z

@@ -1,10 +1,10 @@
 """GJK distance and EPA penetration depth of convex cores, and their support functions.
 
 A core is a convex shape without its radius: a sphere is a point with a radius, a capsule a segment with a radius. A
-core is (kind, x, y, z, first, count), of three kinds: a box (half the lengths of its edges); a cylinder (radius, half
-length), which is a segment at radius 0, and a point if its length is 0 too; the hull of points (first row in a table
-of points, number of rows). In the code the cores A and B are a and b, their tables of points U and V, and T is the
-pose of B in the frame of A.
+core is (kind, size_1, size_2, size_3, first_row, row_count), of three kinds: a box (three sizes: half the lengths of
+its edges, m); a cylinder (two sizes: radius, half length, m), which is a segment at radius 0, and a point if its length
+is 0 too; the hull of points (first row in a table of points, number of rows). In the code the cores A and B are a and
+b, their tables of points U and V, and T is the pose of B in the frame of A (12 numbers: R row by row, p).
 
 GJK (Gilbert, Johnson and Keerthi, 1988): the distance of separated cores is the distance of the origin from the
 Minkowski difference A - B. A simplex in A - B approaches the origin. Its nearest point v gives the direction of the
@@ -50,19 +50,22 @@ def shape_core(shapes, i):
 @subroutine
 def support_point(core, points, x, y, z):
     """Return the point of a core that is farthest along a direction, in the frame of the core."""
-    kind, a, b, c, first, count = core
+    kind, size_1, size_2, size_3, first_row, row_count = core
     if kind == BOX:
-        return math.copysign(a, x), math.copysign(b, y), math.copysign(c, z)
+        return math.copysign(size_1, x), math.copysign(size_2, y), math.copysign(size_3, z)
     if kind == CYLINDER:
-        radial = math.sqrt(x * x + y * y)
-        scale = a / radial if radial > 0.0 else 0.0
-        return scale * x, scale * y, math.copysign(b, z)
-    farthest, largest_projection = first, points[first, 0] * x + points[first, 1] * y + points[first, 2] * z
-    for k in range(first + 1, first + count):
+        radial_norm = math.sqrt(x * x + y * y)
+        scale = size_1 / radial_norm if radial_norm > 0.0 else 0.0
+        return scale * x, scale * y, math.copysign(size_2, z)
+    farthest_row, largest_projection = (
+        first_row,
+        points[first_row, 0] * x + points[first_row, 1] * y + points[first_row, 2] * z,
+    )
+    for k in range(first_row + 1, first_row + row_count):
         projection = points[k, 0] * x + points[k, 1] * y + points[k, 2] * z
         if projection > largest_projection:
-            farthest, largest_projection = k, projection
-    return points[farthest, 0], points[farthest, 1], points[farthest, 2]
+            farthest_row, largest_projection = k, projection
+    return points[farthest_row, 0], points[farthest_row, 1], points[farthest_row, 2]
 
 
 @inline
@@ -90,7 +93,7 @@ def difference_support(a, U, b, V, T, x, y, z):
 
 
 @inline
-def relative_to(A, B):
+def relative_pose(A, B):
     """Return the pose of B in the frame of A, from the world poses of both."""
     return transposed_times(A, B) + rotate_inverse(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])
 
@@ -199,23 +202,23 @@ def nearest_subsimplex(W, n, previous_square):
     Returns:
         The number of remaining corners, or ORIGIN_INSIDE if the simplex contains the origin; and the nearest point.
     """
-    newest = n - 1
-    smallest_square = W[newest, 0] ** 2 + W[newest, 1] ** 2 + W[newest, 2] ** 2
-    corner_count, i, j, u, v = 1, newest, newest, 0.0, 0.0
-    for k in range(newest):
-        weight, square = nearest_on_segment(W, k, newest)
+    newest_corner = n - 1
+    smallest_square = W[newest_corner, 0] ** 2 + W[newest_corner, 1] ** 2 + W[newest_corner, 2] ** 2
+    corner_count, i, j, u, v = 1, newest_corner, newest_corner, 0.0, 0.0
+    for k in range(newest_corner):
+        weight, square = nearest_on_segment(W, k, newest_corner)
         if square < smallest_square:
             smallest_square, corner_count, i, u = square, 2, k, weight
-    for k in range(newest):
-        for l in range(k + 1, newest):
-            weight_i, weight_j, square = nearest_on_triangle(W, k, l, newest)
+    for k in range(newest_corner):
+        for l in range(k + 1, newest_corner):
+            weight_i, weight_j, square = nearest_on_triangle(W, k, l, newest_corner)
             if square < smallest_square:
                 smallest_square, corner_count, i, j, u, v = square, 3, k, l, weight_i, weight_j
     if n == 4 and contains_origin(W):
         return ORIGIN_INSIDE, 0.0, 0.0, 0.0
     if smallest_square > previous_square * (1.0 - EQUAL_DISTANCE_RATIO):
         return stable_subsimplex(W, n)
-    return keep_corners(W, corner_count, i, j, newest, u, v)
+    return keep_corners(W, corner_count, i, j, newest_corner, u, v)
 
 
 @subroutine
@@ -226,28 +229,28 @@ def stable_subsimplex(W, n):
     is instead that no corner is nearer to the origin along the direction of the nearest point.
     """
     largest_excess, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
-    for a in range(n):
-        excess = corner_excess(W, n, a, a, a, 0.0, 0.0)
+    for p in range(n):
+        excess = corner_excess(W, n, p, p, p, 0.0, 0.0)
         if excess > largest_excess:
-            largest_excess, corner_count, k, u, v = excess, 1, a, 0.0, 0.0
-        for b in range(a):
-            weight, square = nearest_on_segment(W, b, a)
+            largest_excess, corner_count, k, u, v = excess, 1, p, 0.0, 0.0
+        for q in range(p):
+            weight, square = nearest_on_segment(W, q, p)
             if square < math.inf:
-                excess = corner_excess(W, n, b, a, a, weight, 0.0)
+                excess = corner_excess(W, n, q, p, p, weight, 0.0)
                 if excess > largest_excess:
-                    largest_excess, corner_count, i, k, u, v = excess, 2, b, a, weight, 0.0
-            for c in range(b):
-                weight_i, weight_j, square = nearest_on_triangle(W, c, b, a)
+                    largest_excess, corner_count, i, k, u, v = excess, 2, q, p, weight, 0.0
+            for r in range(q):
+                weight_i, weight_j, square = nearest_on_triangle(W, r, q, p)
                 if square < math.inf:
-                    excess = corner_excess(W, n, c, b, a, weight_i, weight_j)
+                    excess = corner_excess(W, n, r, q, p, weight_i, weight_j)
                     if excess > largest_excess:
-                        largest_excess, corner_count, i, j, k, u, v = excess, 3, c, b, a, weight_i, weight_j
+                        largest_excess, corner_count, i, j, k, u, v = excess, 3, r, q, p, weight_i, weight_j
     return keep_corners(W, corner_count, i, j, k, u, v)
 
 
 @inline
 def corner_excess(W, n, i, j, k, u, v):
-    """Return how much farther all corners are than the point with weights u, v, 1 - u - v, along its direction."""
+    """Return how much farther the nearest corner is than the point of the weights u and v, along its direction."""
     x, y, z = weighted_point(W, i, j, k, u, v)
     smallest_excess = math.inf
     for c in range(n):
@@ -317,6 +320,7 @@ def contains_origin(W):
 
 
 MAX_GJK_STEPS = 200
+"""Largest number of corners that are added to the simplex."""
 MIN_PROGRESS_RATIO = 2e-16
 """Smallest decrease of the distance by a new corner, as a share of the largest difference so far."""
 MAX_IDLE_STEPS = 8
@@ -332,7 +336,7 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
     Args:
         a, U, b, V, T: the cores, their points, and the pose of B in the frame of A.
         W: (4, 7) work array; contains the last simplex afterwards, with weights of 0 in unused rows.
-        max_distance: if the cores are farther apart, the search ends early, with any v longer than this.
+        max_distance: m; if the cores are farther apart, the search ends early, with any v longer than this.
         x, y, z: approximate direction from A to B.
 
     Returns:
@@ -379,6 +383,7 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
 
 
 MAX_CORNERS, MAX_FACES = 160, 320
+"""Largest number of corners and of faces of the polytope."""
 DEPTH_TOLERANCE = 1e-10
 """Difference of the bounds of the depth at which the expansion ends, as a share of the size. Without this tolerance,
 round shapes would not converge."""
@@ -415,48 +420,48 @@ def first_tetrahedron(a, U, b, V, T, C, best_direction):
         The width of A - B along the widest axis, and the thickness of the tetrahedron. If A - B is flat,
         `best_direction` contains a direction perpendicular to it.
     """
-    widest, axis = -1.0, 0
+    largest_extent, axis = -1.0, 0
     for k in range(3):
         width = 0.0
         for side in range(2):
             sign = 1.0 - 2.0 * side
             x, y, z = sign * (k == 0), sign * (k == 1), sign * (k == 2)
             width += sample_direction(a, U, b, V, T, C, 4 + side, x, y, z, best_direction)
-        if width > widest:
-            widest, axis = width, k
+        if width > largest_extent:
+            largest_extent, axis = width, k
             for c in range(3):
                 C[0, c], C[1, c] = C[4, c], C[5, c]
-    size = widest
+    size = largest_extent
     ex, ey, ez = C[1, 0] - C[0, 0], C[1, 1] - C[0, 1], C[1, 2] - C[0, 2]
     # two directions perpendicular to the line; an axis far from the line makes the first accurate
     x, y, z = 1.0 * (axis == 1), 1.0 * (axis == 2), 1.0 * (axis == 0)
     ux, uy, uz = unit_vector(ey * z - ez * y, ez * x - ex * z, ex * y - ey * x)
     vx, vy, vz = unit_vector(ey * uz - ez * uy, ez * ux - ex * uz, ex * uy - ey * ux)
-    widest = -1.0
+    largest_extent = -1.0
     for k in range(4):
         sign = 1.0 - 2.0 * (k % 2)
         x, y, z = (sign * ux, sign * uy, sign * uz) if k < 2 else (sign * vx, sign * vy, sign * vz)
         distance = sample_direction(a, U, b, V, T, C, 4 + k % 2, x, y, z, best_direction) - (
             C[0, 0] * x + C[0, 1] * y + C[0, 2] * z
         )
-        if distance > widest:
-            widest = distance
+        if distance > largest_extent:
+            largest_extent = distance
             for c in range(3):
                 C[2, c] = C[4 + k % 2, c]
     fx, fy, fz = C[2, 0] - C[0, 0], C[2, 1] - C[0, 1], C[2, 2] - C[0, 2]
     nx, ny, nz = unit_vector(ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx)
-    thickest = -1.0
+    thickness = -1.0
     for k in range(2):
         sign = 1.0 - 2.0 * k
         x, y, z = sign * nx, sign * ny, sign * nz
         distance = sample_direction(a, U, b, V, T, C, 4 + k, x, y, z, best_direction) - (
             C[0, 0] * x + C[0, 1] * y + C[0, 2] * z
         )
-        if distance > thickest:
-            thickest = distance
+        if distance > thickness:
+            thickness = distance
             for c in range(3):
                 C[3, c] = C[4 + k, c]
-    return size, thickest
+    return size, thickness
 
 
 @inline
@@ -571,15 +576,17 @@ def expand_until(a, U, b, V, T, C, F, N, E, best_direction, n, face_count, size,
         The new number of corners and of faces.
     """
     while n < MAX_CORNERS:
-        nearest = 0
+        nearest_face = 0
         for f in range(1, face_count):
-            if N[f, 3] < N[nearest, 3]:
-                nearest = f
+            if N[f, 3] < N[nearest_face, 3]:
+                nearest_face = f
         tolerance = max(DEPTH_TOLERANCE * size, depth_ratio * best_direction[3])
-        if N[nearest, 3] >= best_direction[3] - tolerance:
+        if N[nearest_face, 3] >= best_direction[3] - tolerance:
             break
-        depth = sample_direction(a, U, b, V, T, C, n, N[nearest, 0], N[nearest, 1], N[nearest, 2], best_direction)
-        if depth - N[nearest, 3] <= max(tolerance, N[nearest, 4]):
+        depth = sample_direction(
+            a, U, b, V, T, C, n, N[nearest_face, 0], N[nearest_face, 1], N[nearest_face, 2], best_direction
+        )
+        if depth - N[nearest_face, 3] <= max(tolerance, N[nearest_face, 4]):
             break
         face_count = expand_polytope(C, F, N, E, face_count, n, size)
         n = n + 1 if face_count > 0 else MAX_CORNERS

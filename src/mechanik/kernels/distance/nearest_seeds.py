@@ -20,21 +20,21 @@ def nearest_seeds(table, targets, distances, out):
         out: (M, count) written: indices of the nearest entries, nearest first; of equal distances, the lower index
             first.
     """
-    features, entries = table.shape
+    feature_count, entry_count = table.shape
     count = out.shape[1]
-    nearest_distances = distances[entries:]
+    nearest_distances = distances[entry_count:]
     for target in range(targets.shape[0]):
-        for entry in range(entries):
+        for entry in range(entry_count):
             distances[entry] = 0.0
-        for feature in range(features):
+        for feature in range(feature_count):
             value = targets[target, feature]
-            for entry in range(entries):
+            for entry in range(entry_count):
                 difference = table[feature, entry] - value
                 distances[entry] += difference * difference
         found_count = 0
-        largest_found = np.inf
-        for entry in range(entries):
-            if distances[entry] >= largest_found and found_count == count:
+        largest_distance = np.inf
+        for entry in range(entry_count):
+            if distances[entry] >= largest_distance and found_count == count:
                 continue
             k = found_count if found_count < count else count - 1
             while k > 0 and nearest_distances[k - 1] > distances[entry]:
@@ -42,4 +42,4 @@ def nearest_seeds(table, targets, distances, out):
                 k -= 1
             nearest_distances[k], out[target, k] = distances[entry], entry
             found_count = min(found_count + 1, count)
-            largest_found = nearest_distances[found_count - 1]
+            largest_distance = nearest_distances[found_count - 1]

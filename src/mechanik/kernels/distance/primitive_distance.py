@@ -1,9 +1,10 @@
-"""Distances between points, segments and half-spaces: the cores of spheres and capsules, in closed form.
+"""Distances in closed form: between points and segments, and from points, segments and boxes to half-spaces.
 
-A sphere is a point with a radius, a capsule a segment with a radius. The distance is computed between these cores and
-then reduced by the radii. This is exact for separated and for overlapping shapes, since the support function of a
-Minkowski sum is the sum of both support functions. Poses A, B and H have 12 numbers: R row by row, p. A result is a
-tuple (d, n, a, b) of ten numbers, see `collision_layout.py`.
+Points and segments are the cores of spheres and capsules: a sphere is a point with a radius, a capsule a segment with a
+radius. The distance is computed between the cores and then reduced by the radii. This is exact for separated and for
+overlapping shapes, since the support function of a Minkowski sum is the sum of both support functions. World poses A, B
+and H have 12 numbers: R row by row, p. Lengths are in m. A distance result is a tuple (d, n, a, b) of ten numbers, see
+`collision_layout.py`.
 
 Where cores touch or cross, the nearest points do not define the normal. The normal is then perpendicular to both cores,
 the direction of the shortest separation of capsules around them. A half-space is solid below z = 0 of its frame. Where
@@ -17,15 +18,17 @@ import math
 from ..compiler import inline, subroutine
 
 EQUAL_RATIO = 1e-14
-"""Values that differ by less than this share of the size of a pair count as equal: some tens of rounding errors."""
+"""About 45 units in the last place. Lengths below this share of the size of a pair count as zero, and so do sines and
+cosines below this value. The size of a pair is the sum of half lengths, half edges and coordinates of the vector
+between the origins."""
 MIN_LENGTH = 1e-100
-"""Length (m) below which a vector has no direction: its square is nearly denormal."""
+"""Length (m) below which a vector has no direction. Its square, 1e-200, does not underflow."""
 
 
 @inline
-def with_radii(core, radius_a, radius_b):
-    """Return the distance result of two shapes, from the result `core` of their cores and the radii around them."""
-    d, nx, ny, nz, ax, ay, az, bx, by, bz = core
+def with_radii(core_result, radius_a, radius_b):
+    """Return the distance result of two shapes, from the distance result of their cores and the radii around them."""
+    d, nx, ny, nz, ax, ay, az, bx, by, bz = core_result
     return (
         d - radius_a - radius_b, nx, ny, nz,
         ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz,
@@ -34,7 +37,7 @@ def with_radii(core, radius_a, radius_b):
 
 
 @inline
-def flipped(result):
+def swap_shapes(result):
     """Return a distance result with the two shapes exchanged."""
     d, nx, ny, nz, ax, ay, az, bx, by, bz = result
     return d, -nx, -ny, -nz, bx, by, bz, ax, ay, az
@@ -54,14 +57,14 @@ def perpendicular_to(x, y, z):
 
 
 @inline
-def clamp(x, limit):
-    """Return x, limited to -limit <= x <= limit."""
-    return min(max(x, -limit), limit)
+def clamp(x, bound):
+    """Return the number in -bound .. bound that is nearest to x."""
+    return min(max(x, -bound), bound)
 
 
 @inline
-def to_local(B, x, y, z):
-    """Rotate a vector from the world into the frame B."""
+def to_local_vector(B, x, y, z):
+    """Return a vector, given in the world, in the frame B."""
     return (
         B[0] * x + B[3] * y + B[6] * z,
         B[1] * x + B[4] * y + B[7] * z,
@@ -71,7 +74,7 @@ def to_local(B, x, y, z):
 
 @inline
 def to_world_vector(B, x, y, z):
-    """Rotate a vector from the frame B into the world."""
+    """Return a vector, given in the frame B, in the world."""
     return (
         B[0] * x + B[1] * y + B[2] * z,
         B[3] * x + B[4] * y + B[5] * z,
@@ -106,15 +109,18 @@ def point_point(A, B):
 
 @subroutine
 def point_segment(A, B, half_length):
-    """Return the distance result of the origin of A and the segment along z of B with half length `half_length`."""
+    """Return the distance result of the origin of A and the segment along z of B with half length `half_length`.
+
+    The segment has the direction u, and t (m) is the position of its nearest point along u.
+    """
     ux, uy, uz = B[2], B[5], B[8]
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     size = abs(x) + abs(y) + abs(z) + half_length
     t = clamp(-(x * ux + y * uy + z * uz), half_length)
     x, y, z = x + t * ux, y + t * uy, z + t * uz
     if abs(t) < half_length:  # remove the rounding error along the segment
-        along = x * ux + y * uy + z * uz
-        x, y, z = x - along * ux, y - along * uy, z - along * uz
+        parallel_part = x * ux + y * uy + z * uz
+        x, y, z = x - parallel_part * ux, y - parallel_part * uy, z - parallel_part * uz
     d = math.sqrt(x * x + y * y + z * z)
     if d > EQUAL_RATIO * size and d > MIN_LENGTH:
         x, y, z = x / d, y / d, z / d
@@ -126,7 +132,11 @@ def point_segment(A, B, half_length):
 
 @subroutine
 def segment_segment(A, half_length_a, B, half_length_b):
-    """Return the distance result of two segments along z of A and of B, given half the length of each."""
+    """Return the distance result of two segments along z of A and of B, given half the length of each.
+
+    The segments have the directions u and v; w is the vector from the origin of A to that of B; c = u x v and
+    m = w x v. The nearest points are at s along u and at t along v, in m.
+    """
     ux, uy, uz, vx, vy, vz = A[2], A[5], A[8], B[2], B[5], B[8]
     wx, wy, wz = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     size = abs(wx) + abs(wy) + abs(wz) + half_length_a + half_length_b
@@ -153,8 +163,8 @@ def segment_segment(A, half_length_a, B, half_length_b):
     if (is_inside_a and is_inside_b and d * d < sine2 * size * size) or d <= EQUAL_RATIO * size or d <= MIN_LENGTH:
         # the cross product is more accurate than the vector between the nearest points, which may be zero
         if is_skew:
-            along = cx * ux + cy * uy + cz * uz
-            nx, ny, nz = cx - along * ux, cy - along * uy, cz - along * uz
+            parallel_part = cx * ux + cy * uy + cz * uz
+            nx, ny, nz = cx - parallel_part * ux, cy - parallel_part * uy, cz - parallel_part * uz
             norm = math.sqrt(nx * nx + ny * ny + nz * nz)
             nx, ny, nz = nx / norm, ny / norm, nz / norm
         else:
@@ -164,11 +174,11 @@ def segment_segment(A, half_length_a, B, half_length_b):
             d, nx, ny, nz = -d, -nx, -ny, -nz
     else:
         if is_inside_a:
-            along = x * ux + y * uy + z * uz
-            x, y, z = x - along * ux, y - along * uy, z - along * uz
+            parallel_part = x * ux + y * uy + z * uz
+            x, y, z = x - parallel_part * ux, y - parallel_part * uy, z - parallel_part * uz
         if is_inside_b:
-            along = x * vx + y * vy + z * vz
-            x, y, z = x - along * vx, y - along * vy, z - along * vz
+            parallel_part = x * vx + y * vy + z * vz
+            x, y, z = x - parallel_part * vx, y - parallel_part * vy, z - parallel_part * vz
         d = math.sqrt(x * x + y * y + z * z)
         nx, ny, nz = x / d, y / d, z / d
     ax, ay, az = A[9] + s * ux, A[10] + s * uy, A[11] + s * uz
@@ -176,12 +186,12 @@ def segment_segment(A, half_length_a, B, half_length_b):
 
 
 INFINITE_DEPTH = 1e9
-"""Depth (m) of two half-spaces that no translation separates."""
+"""Depth (m) that is reported for two half-spaces that no translation separates."""
 
 
 @inline
-def point_to_half_space(H, x, y, z):
-    """Return the distance result of the point (x, y, z) and the half-space H."""
+def position_half_space(H, x, y, z):
+    """Return the distance result of the world position (x, y, z) and the half-space H."""
     nx, ny, nz = H[2], H[5], H[8]
     d = nx * (x - H[9]) + ny * (y - H[10]) + nz * (z - H[11])
     return d, -nx, -ny, -nz, x, y, z, x - d * nx, y - d * ny, z - d * nz
@@ -196,14 +206,14 @@ def lower_end(slope):
 @inline
 def point_half_space(A, H):
     """Return the distance result of the origin of A and the half-space H."""
-    return point_to_half_space(H, A[9], A[10], A[11])
+    return position_half_space(H, A[9], A[10], A[11])
 
 
 @inline
 def segment_half_space(A, half_length, H):
     """Return the distance result of the segment along z of A and the half-space H."""
     t = half_length * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
-    return point_to_half_space(H, A[9] + t * A[2], A[10] + t * A[5], A[11] + t * A[8])
+    return position_half_space(H, A[9] + t * A[2], A[10] + t * A[5], A[11] + t * A[8])
 
 
 @subroutine
@@ -212,7 +222,7 @@ def box_half_space(A, half_edges, H):
     x = half_edges[0] * lower_end(A[0] * H[2] + A[3] * H[5] + A[6] * H[8])
     y = half_edges[1] * lower_end(A[1] * H[2] + A[4] * H[5] + A[7] * H[8])
     z = half_edges[2] * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
-    return point_to_half_space(
+    return position_half_space(
         H,
         A[9] + x * A[0] + y * A[1] + z * A[2],
         A[10] + x * A[3] + y * A[4] + z * A[5],
@@ -222,7 +232,7 @@ def box_half_space(A, half_edges, H):
 
 @subroutine
 def half_space_half_space(A, B):
-    """Return the distance result of two half-spaces; d is -INFINITE_DEPTH unless they face each other."""
+    """Return the distance result of two half-spaces; d is -INFINITE_DEPTH unless their normals are opposite."""
     nx, ny, nz = A[2], A[5], A[8]
     if nx * B[2] + ny * B[5] + nz * B[8] > -1.0 + EQUAL_RATIO:
         d = -INFINITE_DEPTH

@@ -27,17 +27,17 @@ from ..compiler import inline, kernel, subroutine
 from ..nodes import read_pose
 from .box_distance import box_box, box_point, box_segment
 from .collision_layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, HULL, SHAPE_KIND, SHAPE_SIZE, SPHERE
-from .core_distance import SEPARATION_RATIO, core_distance, refine_normal, translated
-from .gjk_epa import difference_support, gjk_distance, relative_to, shape_core, support_point
+from .core_distance import SEPARATION_RATIO, core_distance, refine_normal, translate_pose
+from .gjk_epa import difference_support, gjk_distance, relative_pose, shape_core, support_point
 from .primitive_distance import (
     box_half_space,
-    flipped,
     half_space_half_space,
     point_half_space,
     point_point,
     point_segment,
     segment_half_space,
     segment_segment,
+    swap_shapes,
     to_world_vector,
     with_radii,
 )
@@ -51,15 +51,15 @@ def grid_corner(field, c, r):
 
 @inline
 def field_bottom(points, field):
-    """Return the height of the bottom of a field."""
+    """Return the height (m) of the bottom of a field."""
     return points[field[0] + (field[1] + 1) * (field[2] + 1), 0]
 
 
 @inline
 def cell_top(points, field, c, r):
-    """Return the height of the highest corner of a cell."""
-    low, high = grid_corner(field, c, r), grid_corner(field, c, r + 1)
-    return max(points[low, 2], points[low + 1, 2], points[high, 2], points[high + 1, 2])
+    """Return the height (m) of the highest corner of a cell."""
+    low_corner, high_corner = grid_corner(field, c, r), grid_corner(field, c, r + 1)
+    return max(points[low_corner, 2], points[low_corner + 1, 2], points[high_corner, 2], points[high_corner + 1, 2])
 
 
 @subroutine
@@ -68,13 +68,13 @@ def write_prism(points, field, c, r, half, Q):
 
     Relative coordinates are small and therefore have smaller rounding errors.
     """
-    first, third = grid_corner(field, c, r), grid_corner(field, c + 1, r + 1)
-    second = grid_corner(field, c + 1, r) if half == 0 else grid_corner(field, c, r + 1)
-    x, y, z = points[first, 0], points[first, 1], points[first, 2]
+    first_corner, third_corner = grid_corner(field, c, r), grid_corner(field, c + 1, r + 1)
+    second_corner = grid_corner(field, c + 1, r) if half == 0 else grid_corner(field, c, r + 1)
+    x, y, z = points[first_corner, 0], points[first_corner, 1], points[first_corner, 2]
     bottom = field_bottom(points, field) - z
     Q[0, 0], Q[0, 1], Q[0, 2] = 0.0, 0.0, 0.0
-    Q[1, 0], Q[1, 1], Q[1, 2] = points[second, 0] - x, points[second, 1] - y, points[second, 2] - z
-    Q[2, 0], Q[2, 1], Q[2, 2] = points[third, 0] - x, points[third, 1] - y, points[third, 2] - z
+    Q[1, 0], Q[1, 1], Q[1, 2] = points[second_corner, 0] - x, points[second_corner, 1] - y, points[second_corner, 2] - z
+    Q[2, 0], Q[2, 1], Q[2, 2] = points[third_corner, 0] - x, points[third_corner, 1] - y, points[third_corner, 2] - z
     for k in range(3):
         Q[k + 3, 0], Q[k + 3, 1], Q[k + 3, 2] = Q[k, 0], Q[k, 1], bottom
     return x, y, z
@@ -103,33 +103,40 @@ def extent_along(b, V, T, x, y, z):
 
 @inline
 def cells_near(points, field, box, reach):
-    """Return the cells within `reach` of a box, in the projection on x and y.
+    """Return the cells within `reach` (m) of a box, in the projection on x and y.
 
+    `box` is the low and the high corner, see `bounding_box`.
     Returns:
         First column, end column, first row, end row. The ends are excluded. At least the nearest cell is included.
     """
-    low, high = grid_corner(field, 0, 0), grid_corner(field, field[1], field[2])
-    dx, dy = (points[high, 0] - points[low, 0]) / field[1], (points[high, 1] - points[low, 1]) / field[2]
-    c0, c1 = cell_range(box[0] - reach - points[low, 0], box[3] + reach - points[low, 0], dx, field[1])
-    r0, r1 = cell_range(box[1] - reach - points[low, 1], box[4] + reach - points[low, 1], dy, field[2])
+    low_corner, high_corner = grid_corner(field, 0, 0), grid_corner(field, field[1], field[2])
+    dx, dy = (
+        (points[high_corner, 0] - points[low_corner, 0]) / field[1],
+        (points[high_corner, 1] - points[low_corner, 1]) / field[2],
+    )
+    c0, c1 = cell_range(box[0] - reach - points[low_corner, 0], box[3] + reach - points[low_corner, 0], dx, field[1])
+    r0, r1 = cell_range(box[1] - reach - points[low_corner, 1], box[4] + reach - points[low_corner, 1], dy, field[2])
     return c0, c1, r0, r1
 
 
 @inline
-def cell_range(low, high, step, count):
-    """Return the first and the end index of the cells of width `step` between `low` and `high`."""
+def cell_range(range_start, range_end, cell_width, cell_count):
+    """Return the first and the end index of the cells of width `cell_width` between `range_start` and `range_end`.
+
+    All are in m, measured from the low edge of the grid.
+    """
     # clipped as floats first, since infinity cannot be converted to an integer
-    first_cell = int(min(max(low / step - 1e-9, 0.0), count - 1.0))
-    last_cell = int(min(max(high / step + 1e-9, 0.0), count - 1.0))
+    first_cell = int(min(max(range_start / cell_width - 1e-9, 0.0), cell_count - 1.0))
+    last_cell = int(min(max(range_end / cell_width + 1e-9, 0.0), cell_count - 1.0))
     return first_cell, last_cell + 1
 
 
 @inline
 def cell_distance_bound(points, field, c, r, box):
     """Return a lower bound of the distance between a cell and any shape inside a box."""
-    low, high = grid_corner(field, c, r), grid_corner(field, c + 1, r + 1)
-    x = max(points[low, 0] - box[3], box[0] - points[high, 0], 0.0)
-    y = max(points[low, 1] - box[4], box[1] - points[high, 1], 0.0)
+    low_corner, high_corner = grid_corner(field, c, r), grid_corner(field, c + 1, r + 1)
+    x = max(points[low_corner, 0] - box[3], box[0] - points[high_corner, 0], 0.0)
+    y = max(points[low_corner, 1] - box[4], box[1] - points[high_corner, 1], 0.0)
     z = max(field_bottom(points, field) - box[5], box[2] - cell_top(points, field, c, r), 0.0)
     return math.sqrt(x * x + y * y + z * z)
 
@@ -162,7 +169,7 @@ def height_field_distance(points, field, b, V, T):
         if result[0] < math.inf:
             return result
     x, y, z = write_prism(points, field, c, r, half, Q)
-    return translate_result(core_distance(PRISM_CORE, Q, b, V, translated(T, -x, -y, -z), W), x, y, z)
+    return translate_result(core_distance(PRISM_CORE, Q, b, V, translate_pose(T, -x, -y, -z), W), x, y, z)
 
 
 @subroutine
@@ -197,7 +204,7 @@ def prism_distance(points, field, c, r, half, b, V, T, Q, W, max_distance):
     """Return the distance between a prism and a core: 0 on contact; if it is above `max_distance`, any value above."""
     x, y, z = write_prism(points, field, c, r, half, Q)
     vx, vy, vz, _, _, _, size = gjk_distance(
-        PRISM_CORE, Q, b, V, translated(T, -x, -y, -z), W, max_distance, 0.0, 0.0, 1.0
+        PRISM_CORE, Q, b, V, translate_pose(T, -x, -y, -z), W, max_distance, 0.0, 0.0, 1.0
     )
     return math.sqrt(vx * vx + vy * vy + vz * vz) if size > 0.0 else 0.0
 
@@ -231,7 +238,7 @@ def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
     The result is NO_CONTACT if core and prism are separated, or if the result is not below `upper_bound` (m).
     """
     x, y, z = write_prism(points, field, c, r, half, Q)
-    T = translated(T, -x, -y, -z)
+    T = translate_pose(T, -x, -y, -z)
     orientation = 1.0 - 2.0 * half  # the corners of half 0 are counter-clockwise about the upward normal
     nx = orientation * (Q[1, 1] * Q[2, 2] - Q[1, 2] * Q[2, 1])
     ny = orientation * (Q[1, 2] * Q[2, 0] - Q[1, 0] * Q[2, 2])
@@ -257,11 +264,11 @@ def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
 
 
 @inline
-def rim_side(is_low, k, cells):
+def rim_side(is_low, k, cell_count):
     """Return -1 or 1 if a prism's wall at the low or high end of its cell is on the boundary of the field, else 0."""
     if is_low:
         return -1.0 if k == 0 else 0.0
-    return 1.0 if k == cells - 1 else 0.0
+    return 1.0 if k == cell_count - 1 else 0.0
 
 
 @subroutine
@@ -286,7 +293,7 @@ def depth_by_lifting(b, V, T, Q, W):
     previous_lift = lift
     for _ in range(MAX_LIFTS):
         vx, vy, vz, _, _, _, gjk_size = gjk_distance(
-            PRISM_CORE, Q, b, V, translated(T, 0.0, 0.0, lift), W, math.inf, x, y, z
+            PRISM_CORE, Q, b, V, translate_pose(T, 0.0, 0.0, lift), W, math.inf, x, y, z
         )
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         if gjk_size <= 0.0 or d < ZERO_LENGTH_RATIO * size or not -vz > ZERO_LENGTH_RATIO * d:
@@ -300,7 +307,7 @@ def depth_by_lifting(b, V, T, Q, W):
     result = refine_normal(PRISM_CORE, Q, b, V, T, W, x, y, z, depth, size)
     if result[1] * x + result[2] * y + result[3] * z > SAME_PLANE_COSINE:
         return result
-    gjk_distance(PRISM_CORE, Q, b, V, translated(T, 0.0, 0.0, previous_lift), W, math.inf, x, y, z)
+    gjk_distance(PRISM_CORE, Q, b, V, translate_pose(T, 0.0, 0.0, previous_lift), W, math.inf, x, y, z)
     return result_from_corners(W, previous_lift, x, y, z, depth)
 
 
@@ -347,19 +354,21 @@ def convex_distance(shapes, i, A, j, B, points):
     if kind_b == HALF_SPACE:
         return distance_to_half_space(shapes, i, A, B, points)
     if kind_a == HALF_SPACE:
-        return flipped(distance_to_half_space(shapes, j, B, A, points))
+        return swap_shapes(distance_to_half_space(shapes, j, B, A, points))
     if kind_a == HEIGHT_FIELD:
         return distance_to_height_field(shapes, i, A, j, B, points)
     if kind_b == HEIGHT_FIELD:
-        return flipped(distance_to_height_field(shapes, j, B, i, A, points))
+        return swap_shapes(distance_to_height_field(shapes, j, B, i, A, points))
     if kind_a == CYLINDER and kind_b == SPHERE:
         return cylinder_sphere(shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], A, shapes[j, SHAPE_SIZE], B)
     if kind_a == SPHERE and kind_b == CYLINDER:
-        return flipped(cylinder_sphere(shapes[j, SHAPE_SIZE], shapes[j, SHAPE_SIZE + 1], B, shapes[i, SHAPE_SIZE], A))
+        return swap_shapes(
+            cylinder_sphere(shapes[j, SHAPE_SIZE], shapes[j, SHAPE_SIZE + 1], B, shapes[i, SHAPE_SIZE], A)
+        )
     a, radius_a = shape_core(shapes, i)
     b, radius_b = shape_core(shapes, j)
     W = np.empty((4, 7))
-    return core_result_in_world(A, core_distance(a, points, b, points, relative_to(A, B), W), radius_a, radius_b)
+    return core_result_in_world(A, core_distance(a, points, b, points, relative_pose(A, B), W), radius_a, radius_b)
 
 
 @inline
@@ -382,7 +391,7 @@ def distance_to_height_field(shapes, i, A, j, B, points):
     For two fields it is the smallest distance of the first field to the prisms of the second.
     """
     field = int(shapes[i, SHAPE_SIZE]), int(shapes[i, SHAPE_SIZE + 1]), int(shapes[i, SHAPE_SIZE + 2])
-    T = relative_to(A, B)
+    T = relative_pose(A, B)
     if int(shapes[j, SHAPE_KIND]) != HEIGHT_FIELD:
         b, radius = shape_core(shapes, j)
         return core_result_in_world(A, height_field_distance(points, field, b, points, T), 0.0, radius)
@@ -394,7 +403,7 @@ def distance_to_height_field(shapes, i, A, j, B, points):
             for half in range(2):
                 x, y, z = write_prism(points, other_field, c, r, half, Q)
                 x, y, z = to_world_vector(T, x, y, z)
-                result = height_field_distance(points, field, PRISM_CORE, Q, translated(T, x, y, z))
+                result = height_field_distance(points, field, PRISM_CORE, Q, translate_pose(T, x, y, z))
                 if result[0] < nearest_result[0]:
                     nearest_result = result
     return core_result_in_world(A, nearest_result, 0.0, 0.0)
@@ -451,9 +460,9 @@ def cylinder_sphere(radius, half_length, A, sphere_radius, B):
     """
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     x, y, z = A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
-    radial = math.sqrt(x * x + y * y)
-    ux, uy = (x / radial, y / radial) if radial > 0.0 else (1.0, 0.0)
-    radial_distance, axial_distance = radial - radius, abs(z) - half_length
+    axis_distance = math.sqrt(x * x + y * y)
+    ux, uy = (x / axis_distance, y / axis_distance) if axis_distance > 0.0 else (1.0, 0.0)
+    radial_distance, axial_distance = axis_distance - radius, abs(z) - half_length
     if radial_distance > 0.0 and axial_distance > 0.0:
         d = math.sqrt(radial_distance * radial_distance + axial_distance * axial_distance)
         radial_share, axial_share = radial_distance / d, axial_distance / d
@@ -488,7 +497,7 @@ def shape_distance(shapes, i, A, j, B, points):
         elif kind_b == CAPSULE:
             result = with_radii(point_segment(A, B, size_2), radius, size_1)
         elif kind_b == BOX:
-            result = with_radii(flipped(box_point(B, size_1, size_2, size_3, A)), radius, 0.0)
+            result = with_radii(swap_shapes(box_point(B, size_1, size_2, size_3, A)), radius, 0.0)
         else:
             result = with_radii(point_half_space(A, B), radius, 0.0)
     elif kind_a == CAPSULE:
@@ -496,7 +505,7 @@ def shape_distance(shapes, i, A, j, B, points):
         if kind_b == CAPSULE:
             result = with_radii(segment_segment(A, half_length, B, size_2), radius, size_1)
         elif kind_b == BOX:
-            result = with_radii(flipped(box_segment(B, size_1, size_2, size_3, A, half_length)), radius, 0.0)
+            result = with_radii(swap_shapes(box_segment(B, size_1, size_2, size_3, A, half_length)), radius, 0.0)
         else:
             result = with_radii(segment_half_space(A, half_length, B), radius, 0.0)
     elif kind_a == BOX:
@@ -506,7 +515,7 @@ def shape_distance(shapes, i, A, j, B, points):
         )
     else:
         result = half_space_half_space(A, B)
-    return flipped(result) if is_swapped else result
+    return swap_shapes(result) if is_swapped else result
 
 
 @kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[:,::1], f8[:,::1])")

@@ -1,13 +1,13 @@
 """The cost of cyclic coordinate descent: frames of the goals, and the best rotation or translation of a joint.
 
 Each goal is a block of the problem. It is reached if a frame B coincides with a frame A, in all or in some directions.
-Either frame may move; a motion of A has the same effect as the inverse motion of B. The error is the sum over all goals
+Either frame may move; a motion of A has the same effect as the inverse motion of B. The cost is the sum over all goals
 of
 
-    weight^2 |p_B - p_A|^2 + weight^2 |z_B - z_A|^2        for points, and for directions
+    weight^2 |p_B - p_A|^2 + weight^2 |z_B - z_A|^2        for positions p (m), and for directions z
 
 For a full rotation the second term is half the sum over the three axes, for lines and planes the first term is the
-squared distance from them, and for right angles the second term is the squared cosine. For small angles the error is
+squared distance from them, and for right angles the second term is the squared cosine. For small angles the cost is
 the sum of squares of the problem's residual.
 
 `sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions of a joint have
@@ -34,47 +34,47 @@ EQUAL_RATIO = 1e-12
 
 
 @subroutine
-def best_angle(a, b, low, high):
-    """Return the angle t in low <= t <= high, where low <= 0 <= high, that minimises a cos t + b sin t.
+def best_angle(a, b, t_min, t_max):
+    """Return the angle t in t_min <= t <= t_max, where t_min <= 0 <= t_max, that minimises a cos t + b sin t.
 
     Of equal minima the nearest to 0 is returned; if the interval contains no minimum, its better end.
     """
     t = math.atan2(-b, -a)
-    if t > high:
+    if t > t_max:
         t -= FULL_ROTATION
-    elif t < low:
+    elif t < t_min:
         t += FULL_ROTATION
-    if low <= t <= high:
+    if t_min <= t <= t_max:
         return t
-    cost_low = a * math.cos(low) + b * math.sin(low)
-    cost_high = a * math.cos(high) + b * math.sin(high)
-    return low if cost_low < cost_high else high
+    cost_min_end = a * math.cos(t_min) + b * math.sin(t_min)
+    cost_max_end = a * math.cos(t_max) + b * math.sin(t_max)
+    return t_min if cost_min_end < cost_max_end else t_max
 
 
 @subroutine
-def best_angle_two_harmonics(a, b, c, d, low, high):
-    """Return the angle t in low <= t <= high that minimises a cos t + b sin t + c cos 2t + d sin 2t.
+def best_angle_two_harmonics(a, b, c, d, t_min, t_max):
+    """Return the angle t in t_min <= t <= t_max that minimises a cos t + b sin t + c cos 2t + d sin 2t.
 
     Equal minima and intervals without a minimum are resolved as by `best_angle`.
     """
     tolerance = EQUAL_RATIO * (abs(a) + abs(b) + abs(c) + abs(d))
     if tolerance == 0.0:
         return 0.0
-    start = max(low, -math.pi)
-    end = min(high, start + FULL_ROTATION)
-    start = max(low, end - FULL_ROTATION)
-    width = (end - start) / ANGLE_SAMPLES
-    lowest_angle, lowest_value = end, harmonics(a, b, c, d, end)[0]
-    value, slope = harmonics(a, b, c, d, start)
-    if value < lowest_value - tolerance or (value <= lowest_value + tolerance and abs(start) < abs(lowest_angle)):
-        lowest_angle, lowest_value = start, value
-    cos_t, sin_t, cos_width, sin_width = math.cos(start), math.sin(start), math.cos(width), math.sin(width)
+    t_start = max(t_min, -math.pi)
+    t_end = min(t_max, t_start + FULL_ROTATION)
+    t_start = max(t_min, t_end - FULL_ROTATION)
+    t_step = (t_end - t_start) / ANGLE_SAMPLES
+    lowest_angle, lowest_value = t_end, harmonics(a, b, c, d, t_end)[0]
+    value, slope = harmonics(a, b, c, d, t_start)
+    if value < lowest_value - tolerance or (value <= lowest_value + tolerance and abs(t_start) < abs(lowest_angle)):
+        lowest_angle, lowest_value = t_start, value
+    cos_t, sin_t, cos_step, sin_step = math.cos(t_start), math.sin(t_start), math.cos(t_step), math.sin(t_step)
     for k in range(ANGLE_SAMPLES):
         previous_slope = slope
-        cos_t, sin_t = cos_t * cos_width - sin_t * sin_width, sin_t * cos_width + cos_t * sin_width
+        cos_t, sin_t = cos_t * cos_step - sin_t * sin_step, sin_t * cos_step + cos_t * sin_step
         slope = b * cos_t - a * sin_t + 2.0 * (d * (cos_t * cos_t - sin_t * sin_t) - 2.0 * c * cos_t * sin_t)
         if previous_slope < 0.0 and slope >= 0.0:
-            t = stationary_angle(a, b, c, d, start + k * width, start + (k + 1) * width)
+            t = stationary_angle(a, b, c, d, t_start + k * t_step, t_start + (k + 1) * t_step)
             value = harmonics(a, b, c, d, t)[0]
             if value < lowest_value - tolerance or (value <= lowest_value + tolerance and abs(t) < abs(lowest_angle)):
                 lowest_angle, lowest_value = t, value
@@ -90,12 +90,12 @@ def harmonics(a, b, c, d, t):
 
 
 @subroutine
-def stationary_angle(a, b, c, d, low, high):
-    """Return the minimum of two harmonics between `low` and `high`, by Newton's method with bisection as a safeguard.
+def stationary_angle(a, b, c, d, t_min, t_max):
+    """Return the angle of the minimum of two harmonics in t_min .. t_max, by Newton's method safeguarded by bisection.
 
-    The derivative must be negative at `low` and not negative at `high`.
+    The derivative must be negative at `t_min` and not negative at `t_max`.
     """
-    t = 0.5 * (low + high)
+    t = 0.5 * (t_min + t_max)
     for _ in range(60):
         cos_t, sin_t = math.cos(t), math.sin(t)
         cos_2t, sin_2t = cos_t * cos_t - sin_t * sin_t, 2.0 * cos_t * sin_t
@@ -104,12 +104,12 @@ def stationary_angle(a, b, c, d, low, high):
             -a * cos_t - b * sin_t - 4.0 * (c * cos_2t + d * sin_2t),
         )
         if slope < 0.0:
-            low = t
+            t_min = t
         else:
-            high = t
-        next_angle = t - slope / curvature if curvature > 0.0 else low
-        if not low < next_angle < high:
-            next_angle = 0.5 * (low + high)
+            t_max = t
+        next_angle = t - slope / curvature if curvature > 0.0 else t_min
+        if not t_min < next_angle < t_max:
+            next_angle = 0.5 * (t_min + t_max)
         if abs(next_angle - t) <= 1e-16:
             return next_angle
         t = next_angle
@@ -154,7 +154,7 @@ def best_rotation(S, N, V):
 
     Args:
         S: (3, 3), the sum of u t' over the pairs.
-        N, V: (4, 4), scratch memory.
+        N, V: (4, 4), work arrays.
     """
     trace = S[0, 0] + S[1, 1] + S[2, 2]
     N[0, 0] = trace
@@ -169,17 +169,19 @@ def best_rotation(S, N, V):
             if j < i:
                 N[i, j] = N[j, i]
     diagonalize4(N, V)
-    largest_eigenvalue, scale = N[0, 0], abs(N[0, 0])
+    largest_eigenvalue, eigenvalue_scale = N[0, 0], abs(N[0, 0])
     for i in range(1, 4):
-        largest_eigenvalue, scale = max(largest_eigenvalue, N[i, i]), max(scale, abs(N[i, i]))
-    w, x, y, z, last_best = 0.0, 0.0, 0.0, 0.0, 0
+        largest_eigenvalue, eigenvalue_scale = max(largest_eigenvalue, N[i, i]), max(eigenvalue_scale, abs(N[i, i]))
+    w, x, y, z, best_index = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(4):
-        if N[i, i] >= largest_eigenvalue - EQUAL_RATIO * scale:  # project the identity onto the best rotations
+        if (
+            N[i, i] >= largest_eigenvalue - EQUAL_RATIO * eigenvalue_scale
+        ):  # project the identity onto the best rotations
             w, x, y, z = w + V[0, i] * V[0, i], x + V[0, i] * V[1, i], y + V[0, i] * V[2, i], z + V[0, i] * V[3, i]
-            last_best = i
+            best_index = i
     norm = math.sqrt(w * w + x * x + y * y + z * z)
     if norm < 1e-12:
-        return V[0, last_best], V[1, last_best], V[2, last_best], V[3, last_best]
+        return V[0, best_index], V[1, best_index], V[2, best_index], V[3, best_index]
     return w / norm, x / norm, y / norm, z / norm
 
 
@@ -192,12 +194,12 @@ def diagonalize4(N, V):
         V: the identity; its columns become the eigenvectors.
     """
     for _ in range(20):
-        off_diagonal, diagonal = 0.0, 0.0
+        off_diagonal_square, diagonal_square = 0.0, 0.0
         for i in range(4):
-            diagonal += N[i, i] * N[i, i]
+            diagonal_square += N[i, i] * N[i, i]
             for j in range(i + 1, 4):
-                off_diagonal += N[i, j] * N[i, j]
-        if off_diagonal <= 1e-34 * diagonal:
+                off_diagonal_square += N[i, j] * N[i, j]
+        if off_diagonal_square <= 1e-34 * diagonal_square:
             return
         for i in range(4):
             for j in range(i + 1, 4):
@@ -218,17 +220,17 @@ def diagonalize4(N, V):
 
 
 USE_POSITIONS, USE_ROTATIONS = 1, 2
-"""Bits of `uses`: which residuals of the goals a joint takes into account."""
+"""Bits of `use_bits`: the residuals of the goals that a joint takes into account."""
 MOVES_BOTH = MOVES_A | MOVES_B
 NO_SINUSOID_RATIO = 1e-13
 """Amplitudes below this ratio of the size of their terms are rounding errors."""
 
 
 @subroutine
-def update_poses_between(ints, floats, x, first, end):
+def update_poses_between(ints, floats, x, first_node, end_node):
     """Update the world poses of the nodes from first to end (exclusive)."""
     nodes, poses, q = ints[AT_NODES], ints[AT_POSES], floats[x:]
-    for i in range(first, end):
+    for i in range(first_node, end_node):
         node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
         parent = int(node[PARENT])
         X = child_pose(read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE, node, q, False)
@@ -281,10 +283,10 @@ def translate_frames(sides, frames, x, y, z):
 
 
 @subroutine
-def block_weights(ints, floats, b, uses):
-    """Return the position rows (bits) and the number of axes of a block in the error, and both weights squared.
+def block_weights(ints, floats, b, use_bits):
+    """Return the position rows (bits) and the number of axes of a block in the cost, and both weights squared.
 
-    A block with bands is a limit and has no part in the error.
+    A block with bands is a limit and has no part in the cost.
     """
     block = ints[AT_BLOCKS] + BLOCK_INTS * b
     if ints[block + HAS_BANDS] == 1:
@@ -302,16 +304,16 @@ def block_weights(ints, floats, b, uses):
         axis_count = 3 if ints[block + BLOCK_KIND] == POSE else 1
         if axis_count == 3:
             axis_weight *= math.sqrt(0.5)
-    if uses & USE_POSITIONS == 0:
+    if use_bits & USE_POSITIONS == 0:
         position_rows = 0
-    if uses & USE_ROTATIONS == 0:
+    if use_bits & USE_ROTATIONS == 0:
         axis_count = 0
     return position_rows, axis_count, position_weight * position_weight, axis_weight * axis_weight
 
 
 @subroutine
-def write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid):
-    """Write the error, up to a constant, as a function of the angle t of a node's rotation about the axis k through c.
+def write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid):
+    """Write the cost, up to a constant, as a function of the angle t of a node's rotation about the axis k through c.
 
     Args:
         sides: (blocks,) the row of the node.
@@ -323,7 +325,7 @@ def write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, si
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         ux, uy, uz = sign * kx, sign * ky, sign * kz
         G = frames[b]
@@ -350,25 +352,25 @@ def write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, si
 
 
 @subroutine
-def best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, sinusoid):
-    """Return the angle low <= t <= high of a rotation about the axis k through c that minimises the error.
+def best_angle_about(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid):
+    """Return the angle t_min <= t <= t_max of a rotation about the axis k through c that minimises the cost.
 
-    `sinusoid` (5,) is scratch memory.
+    `sinusoid` (5,) is a work array.
     """
-    write_sinusoid(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid)
+    write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid)
     if sinusoid[4] == 1.0:
-        return best_angle_two_harmonics(sinusoid[0], sinusoid[1], sinusoid[2], sinusoid[3], low, high)
+        return best_angle_two_harmonics(sinusoid[0], sinusoid[1], sinusoid[2], sinusoid[3], t_min, t_max)
     if sinusoid[0] == 0.0 and sinusoid[1] == 0.0:
         return 0.0
-    return best_angle(sinusoid[0], sinusoid[1], low, high)
+    return best_angle(sinusoid[0], sinusoid[1], t_min, t_max)
 
 
 @subroutine
 def add_vector_pair_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, tx, ty, tz):
     """Add |d - t|^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
     dot = dx * tx + dy * ty + dz * tz
-    along = (ux * dx + uy * dy + uz * dz) * (ux * tx + uy * ty + uz * tz)
-    sinusoid[0] -= 2.0 * weight * (dot - along)
+    parallel_part = (ux * dx + uy * dy + uz * dz) * (ux * tx + uy * ty + uz * tz)
+    sinusoid[0] -= 2.0 * weight * (dot - parallel_part)
     sinusoid[1] -= 2.0 * weight * (ux * (dy * tz - dz * ty) + uy * (dz * tx - dx * tz) + uz * (dx * ty - dy * tx))
     return weight * math.sqrt((dx * dx + dy * dy + dz * dz) * (tx * tx + ty * ty + tz * tz))
 
@@ -376,10 +378,10 @@ def add_vector_pair_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, tx, ty, tz):
 @subroutine
 def add_scalar_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, nx, ny, nz, offset):
     """Add (n . d - offset)^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
-    along = (ux * dx + uy * dy + uz * dz) * (ux * nx + uy * ny + uz * nz)
-    cos_factor = nx * dx + ny * dy + nz * dz - along
+    parallel_part = (ux * dx + uy * dy + uz * dz) * (ux * nx + uy * ny + uz * nz)
+    cos_factor = nx * dx + ny * dy + nz * dz - parallel_part
     sin_factor = nx * (uy * dz - uz * dy) + ny * (uz * dx - ux * dz) + nz * (ux * dy - uy * dx)
-    constant = along - offset
+    constant = parallel_part - offset
     sinusoid[0] += 2.0 * weight * constant * cos_factor
     sinusoid[1] += 2.0 * weight * constant * sin_factor
     sinusoid[2] += 0.5 * weight * (cos_factor * cos_factor - sin_factor * sin_factor)
@@ -389,13 +391,13 @@ def add_scalar_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, nx, ny, nz, offset
 
 
 @subroutine
-def translation_derivatives(ints, floats, sides, frames, uses, dx, dy, dz):
-    """Return half the first and half the second derivative of the error for a translation along the unit vector d."""
+def translation_derivatives(ints, floats, sides, frames, use_bits, dx, dy, dz):
+    """Return half the first and half the second derivative of the cost for a translation along the unit vector d."""
     slope, curvature = 0.0, 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, _, position_weight2, _ = block_weights(ints, floats, b, uses)
+        position_rows, _, position_weight2, _ = block_weights(ints, floats, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
@@ -412,7 +414,7 @@ def translation_derivatives(ints, floats, sides, frames, uses, dx, dy, dz):
 
 
 @subroutine
-def collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair):
+def collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, pair):
     """Collect the vectors u that a node rotates about the point c, each with its target vector t.
 
     Args:
@@ -422,30 +424,30 @@ def collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair)
     Returns:
         The number of pairs; -1 if a goal cannot be written as pairs of vectors (lines, planes, cosines).
     """
-    count = 0
+    pair_count = 0
     S[:] = 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
         if (position_rows and position_rows != 7) or (
             axis_count and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE
         ):
             return -1
-        moving, target = (12, 0) if sides[b] == MOVES_B else (0, 12)
+        moving_offset, target_offset = (12, 0) if sides[b] == MOVES_B else (0, 12)
         G = frames[b]
         if position_rows:
             for i in range(3):
                 centre = cx if i == 0 else (cy if i == 1 else cz)
-                pair[i], pair[3 + i] = G[moving + 9 + i] - centre, G[target + 9 + i] - centre
-            count += 1
+                pair[i], pair[3 + i] = G[moving_offset + 9 + i] - centre, G[target_offset + 9 + i] - centre
+            pair_count += 1
             add_product(S, position_weight2, pair)
         for j in range(3 - axis_count, 3):
             for i in range(3):
-                pair[i], pair[3 + i] = G[moving + 3 * i + j], G[target + 3 * i + j]
-            count += 1
+                pair[i], pair[3 + i] = G[moving_offset + 3 * i + j], G[target_offset + 3 * i + j]
+            pair_count += 1
             add_product(S, axis_weight2, pair)
-    return count
+    return pair_count
 
 
 @subroutine
@@ -457,22 +459,22 @@ def add_product(S, weight, pair):
 
 
 @subroutine
-def total_error(ints, floats, frames, uses):
-    """Return the error of all goals together."""
-    total = 0.0
+def total_cost(ints, floats, frames, use_bits):
+    """Return the cost of all goals together."""
+    cost = 0.0
     for b in range(frames.shape[0]):
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
         for r in range(3):
             if position_rows >> r & 1:
                 error = G[r] * ex + G[3 + r] * ey + G[6 + r] * ez
-                total += position_weight2 * error * error
+                cost += position_weight2 * error * error
         for j in range(3 - axis_count, 3):
             dot = G[12 + j] * G[j] + G[15 + j] * G[3 + j] + G[18 + j] * G[6 + j]
             if ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
-                total += axis_weight2 * dot * dot
+                cost += axis_weight2 * dot * dot
             else:
                 x, y, z = G[12 + j] - G[j], G[15 + j] - G[3 + j], G[18 + j] - G[6 + j]
-                total += axis_weight2 * (x * x + y * y + z * z)
-    return total
+                cost += axis_weight2 * (x * x + y * y + z * z)
+    return cost

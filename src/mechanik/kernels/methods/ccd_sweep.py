@@ -1,9 +1,9 @@
-"""One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the error exactly.
+"""One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the cost exactly.
 
-For a rotation by t about an axis, the error of all points, directions and poses together is a sinusoid a cos t + b sin
+For a rotation by t about an axis, the cost of all points, directions and poses together is a sinusoid a cos t + b sin
 t (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. All three dofs of a
 spherical joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is
-found by a line search. The error, `sides` and `frames` are defined in `ccd_cost.py`.
+found by a line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .ccd_cost import (
     rotate_frames,
     rotation_between,
     rotation_matrix,
-    total_error,
+    total_cost,
     translate_frames,
     translation_derivatives,
     update_goal_frames,
@@ -53,61 +53,97 @@ from .ccd_cost import (
 CONE_TOLERANCE = 1e-12
 """Difference of cosines up to which a direction outside its cone still counts as inside."""
 SPHERICAL_WORK_FLOATS = 64
-"""Number of floats in the scratch memory of a sweep."""
+"""Number of floats in the work array of a sweep."""
 
 
 @subroutine
-def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, max_angle, blend, cosine, work, rotation_vector):
-    """Rotate a spherical joint to the minimum of the error; return the angle (rad).
+def rotate_spherical(
+    ints,
+    floats,
+    quaternion_offset,
+    node,
+    use_bits,
+    cone,
+    sides,
+    frames,
+    max_angle,
+    blend,
+    cosine,
+    work,
+    rotation_vector,
+):
+    """Rotate a spherical joint to the minimum of the cost; return the angle (rad).
 
     A single point or direction is reached by the smallest rotation; several, or a pose, by the best rotation. With
-    lines or planes among the goals, or with a cone, rotations about single axes follow, which never increase the error.
+    lines or planes among the goals, or with a cone, rotations about single axes follow. They do not increase the cost
+    if `blend` is 1.
 
     Args:
-        k: offset of the joint's quaternion in `floats`.
+        quaternion_offset: offset of the joint's quaternion in `floats`.
         node: index of the joint's node.
-        uses: USE_POSITIONS and USE_ROTATIONS, as bits.
+        use_bits: USE_POSITIONS and USE_ROTATIONS, as bits.
         cone: index of the block that is the joint's cone; -1 if it has none.
         sides: (blocks,) the row of the node.
         frames: (blocks, 24), updated.
         max_angle: largest rotation, rad.
         blend: fraction of each rotation that is applied.
         cosine: cosine of the half angle of the cone.
-        work: (SPHERICAL_WORK_FLOATS,), scratch memory.
+        work: (SPHERICAL_WORK_FLOATS,), work array.
         rotation_vector: (3,), written: the applied rotation in the joint's own axes, rad.
     """
     X = ints[AT_POSES] + 12 * node
     cx, cy, cz = floats[X + 9], floats[X + 10], floats[X + 11]
     N, V = work[0:16].reshape(4, 4), work[16:32].reshape(4, 4)
     R, S, pair, sinusoid = work[32:41].reshape(3, 3), work[41:50].reshape(3, 3), work[50:56], work[56:61]
-    w0, x0, y0, z0 = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
-    count = collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair)
+    w0, x0, y0, z0 = (
+        floats[quaternion_offset],
+        floats[quaternion_offset + 1],
+        floats[quaternion_offset + 2],
+        floats[quaternion_offset + 3],
+    )
+    pair_count = collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, pair)
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
-    if count == 1:
+    if pair_count == 1:
         w, x, y, z = rotation_between(pair[0], pair[1], pair[2], pair[3], pair[4], pair[5])
-    elif count > 1:
+    elif pair_count > 1:
         w, x, y, z = best_rotation(S, N, V)
     w, x, y, z = limited_rotation(w, x, y, z, blend, max_angle)
     if cone >= 0:
         w, x, y, z = clip_to_cone(frames[cone], sides[cone], cosine, w, x, y, z, S, R)
-    remaining_angle = max_angle - apply_rotation(floats, X, k, sides, frames, w, x, y, z, R)
-    if cone >= 0 or count < 0:
+    remaining_angle = max_angle - apply_rotation(floats, X, quaternion_offset, sides, frames, w, x, y, z, R)
+    if cone >= 0 or pair_count < 0:
         for i in range(3):
-            low, high = -max(remaining_angle, 0.0), max(remaining_angle, 0.0)
+            t_min, t_max = -max(remaining_angle, 0.0), max(remaining_angle, 0.0)
             kx, ky, kz = floats[X + i], floats[X + 3 + i], floats[X + 6 + i]
             if cone >= 0:
-                kx, ky, kz, nearest, farthest = axis_within_cone(frames[cone], sides[cone], cosine, i)
-                low, high = max(low, nearest), min(high, farthest)
+                kx, ky, kz, cone_min, cone_max = axis_within_cone(frames[cone], sides[cone], cosine, i)
+                t_min, t_max = max(t_min, cone_min), min(t_max, cone_max)
             half_angle = (
                 0.5
                 * blend
-                * best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, sinusoid)
+                * best_angle_about(
+                    ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid
+                )
             )
             half_sine = math.sin(half_angle)
             remaining_angle -= apply_rotation(
-                floats, X, k, sides, frames, math.cos(half_angle), half_sine * kx, half_sine * ky, half_sine * kz, R
+                floats,
+                X,
+                quaternion_offset,
+                sides,
+                frames,
+                math.cos(half_angle),
+                half_sine * kx,
+                half_sine * ky,
+                half_sine * kz,
+                R,
             )
-    w1, x1, y1, z1 = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
+    w1, x1, y1, z1 = (
+        floats[quaternion_offset],
+        floats[quaternion_offset + 1],
+        floats[quaternion_offset + 2],
+        floats[quaternion_offset + 3],
+    )
     w = w0 * w1 + x0 * x1 + y0 * y1 + z0 * z1
     x = w0 * x1 - x0 * w1 - y0 * z1 + z0 * y1
     y = w0 * y1 + x0 * z1 - y0 * w1 - z0 * x1
@@ -170,14 +206,14 @@ def apply_rotation(floats, X, k, sides, frames, w, x, y, z, R):
 @subroutine
 def cone_axes(frames, side):
     """Return the axis of a cone, and the direction that the spherical joint moves and that must stay inside."""
-    moving, fixed = (12, 0) if side == MOVES_B else (0, 12)
+    moving_offset, fixed_offset = (12, 0) if side == MOVES_B else (0, 12)
     return (
-        frames[fixed + 2],
-        frames[fixed + 5],
-        frames[fixed + 8],
-        frames[moving + 2],
-        frames[moving + 5],
-        frames[moving + 8],
+        frames[fixed_offset + 2],
+        frames[fixed_offset + 5],
+        frames[fixed_offset + 8],
+        frames[moving_offset + 2],
+        frames[moving_offset + 5],
+        frames[moving_offset + 8],
     )
 
 
@@ -197,7 +233,7 @@ def rotation_to_axis(ax, ay, az, dx, dy, dz):
 def clip_to_cone(frames, side, cosine, w, x, y, z, S, R):
     """Limit a rotation so that it ends inside the cone: its swing ends at the edge, its twist does not change.
 
-    If the limited rotation increases the error and the present direction is inside the cone, the identity is returned.
+    If the limited rotation increases the cost and the present direction is inside the cone, the identity is returned.
 
     Args:
         frames: (24,) frames of the block that is the cone.
@@ -205,7 +241,7 @@ def clip_to_cone(frames, side, cosine, w, x, y, z, S, R):
         cosine: cosine of the half angle of the cone.
         w, x, y, z: the rotation.
         S: (3, 3) the sum that `collect_vector_pairs` writes.
-        R: (3, 3) scratch memory.
+        R: (3, 3) work array.
     """
     ax, ay, az, dx, dy, dz = cone_axes(frames, side)
     rotation_matrix(w, x, y, z, R)
@@ -259,19 +295,21 @@ JOINT_NODE, JOINT_AXIS, JOINT_X, JOINT_COLUMN, JOINT_USES, JOINT_CONE, JOINT_MOT
 JOINT_INTS = 7
 HINGE_MOTION, SLIDER_MOTION, SPHERICAL_MOTION, SHARED_VALUE_MOTION = range(4)
 
-OPTION_FROM_BASE, OPTION_MAX_ANGLE, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)  # offsets in `options`
+# offsets in `options`: 1 if the order is from the base to the tips; the largest motion of a joint, in units of its
+# column (rad); the fraction of a motion that is applied; the first of the cosines of the cones, one for each block
+OPTION_FROM_BASE, OPTION_MAX_ANGLE, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)
 LINE_SAMPLES, GOLDEN_SECTION_STEPS = 24, 45
-"""Evaluations of a line search: samples of the whole range, then steps of golden section around the best sample."""
+"""Line search: intervals between samples of the whole range, then steps of golden section around the best sample."""
 GOLDEN_RATIO = 0.5 * (math.sqrt(5.0) - 1.0)
 """Ratio by which a step of golden section shortens the interval."""
 
 
 @kernel("i8(i8[::1], f8[::1], i8[::1], i8[::1], b1, i8[:,::1], i8[:,::1])")
-def list_sweep_joints(ints, floats, uses, cones, is_from_base, joints, sides):
+def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides):
     """List the joints that may move, in the order of the sweep, and the frames that each node moves.
 
     Args:
-        uses: (nodes,), USE_POSITIONS and USE_ROTATIONS of each node, as bits.
+        use_bits: (nodes,), USE_POSITIONS and USE_ROTATIONS of each node, as bits.
         cones: (nodes,), the block that is the cone of a spherical joint, or -1.
         is_from_base: whether the order is from the base to the tips; else from the tips to the base.
         joints: (3 nodes, JOINT_INTS), written.
@@ -288,44 +326,44 @@ def list_sweep_joints(ints, floats, uses, cones, is_from_base, joints, sides):
             while i >= 0:
                 sides[i, b] |= MOVES_B if is_B else MOVES_A
                 i = int(floats[ints[AT_NODES] + NODE_FLOATS * i + PARENT])
-    count = 0
+    joint_count = 0
     for k in range(n):
         i = k if is_from_base else n - 1 - k
-        node = ints[AT_NODES] + NODE_FLOATS * i
-        kind, first_q = int(floats[node + NODE_KIND]), int(floats[node + FIRST_Q])
+        node_offset = ints[AT_NODES] + NODE_FLOATS * i
+        kind, first_q = int(floats[node_offset + NODE_KIND]), int(floats[node_offset + FIRST_Q])
         motion, dof_count = HINGE_MOTION if kind == REVOLUTE else SLIDER_MOTION, 1
         if kind == SPHERICAL:
             motion = SPHERICAL_MOTION
         elif kind == TRANSLATION:
             dof_count = 3
         else:
-            is_first, sharing_count = True, 0
+            is_first, sharing_node_count = True, 0
             for other_node in range(n):
-                other_row = ints[AT_NODES] + NODE_FLOATS * other_node
+                other_offset = ints[AT_NODES] + NODE_FLOATS * other_node
                 if (
-                    floats[other_row + NODE_KIND] <= PRISMATIC
-                    and floats[other_row + FIRST_Q] == first_q
-                    and floats[other_row + NODE_RATIO] != 0.0
+                    floats[other_offset + NODE_KIND] <= PRISMATIC
+                    and floats[other_offset + FIRST_Q] == first_q
+                    and floats[other_offset + NODE_RATIO] != 0.0
                 ):
-                    sharing_count += 1
+                    sharing_node_count += 1
                     is_first &= (other_node >= i) if is_from_base else (other_node <= i)
-            if not is_first or floats[node + NODE_RATIO] == 0.0:
+            if not is_first or floats[node_offset + NODE_RATIO] == 0.0:
                 continue
-            if sharing_count > 1:
+            if sharing_node_count > 1:
                 motion = SHARED_VALUE_MOTION
         for dof in range(dof_count):
             column = -1
             if motion == SPHERICAL_MOTION:
-                for spherical in range(ints[N_SPHERICAL]):
-                    if ints[ints[AT_SPHERICAL] + 2 * spherical] == first_q:
-                        column = ints[ints[AT_SPHERICAL] + 2 * spherical + 1]
+                for spherical_index in range(ints[N_SPHERICAL]):
+                    if ints[ints[AT_SPHERICAL] + 2 * spherical_index] == first_q:
+                        column = ints[ints[AT_SPHERICAL] + 2 * spherical_index + 1]
             else:
                 for v in range(ints[N_COLUMNS]):
                     if ints[ints[AT_COLUMN_X] + v] == first_q + dof:
                         column = v
             if column < 0 or ints[ints[AT_BOUND_STATE] + column] == LOCKED:
                 continue
-            joint = joints[count]
+            joint = joints[joint_count]
             joint[JOINT_NODE], joint[JOINT_AXIS], joint[JOINT_X] = (
                 i,
                 dof if kind == TRANSLATION else 2,
@@ -333,12 +371,12 @@ def list_sweep_joints(ints, floats, uses, cones, is_from_base, joints, sides):
             )
             joint[JOINT_COLUMN], joint[JOINT_USES], joint[JOINT_CONE], joint[JOINT_MOTION] = (
                 column,
-                uses[i],
+                use_bits[i],
                 cones[i],
                 motion,
             )
-            count += 1
-    return count
+            joint_count += 1
+    return joint_count
 
 
 @subroutine
@@ -357,11 +395,22 @@ def world_axis(ints, floats, node, axis):
 
 @subroutine
 def motion_range(ints, floats, x, joint, options):
-    """Return a joint's value, the ratio of the node's motion to it, and the range of the motion (low <= 0 <= high)."""
+    """Return a joint's value, the ratio of the node's motion to it, and the range (min <= 0 <= max) of the motion.
+
+    The value and the motion are in rad or m.
+    """
     ratio, v = floats[ints[AT_NODES] + NODE_FLOATS * joint[JOINT_NODE] + NODE_RATIO], joint[JOINT_COLUMN]
     value, max_motion = floats[x + joint[JOINT_X]], options[OPTION_MAX_ANGLE] * floats[ints[AT_SCALE] + v] * abs(ratio)
-    low, high = (floats[ints[AT_LOWER] + v] - value) * ratio, (floats[ints[AT_UPPER] + v] - value) * ratio
-    return value, ratio, min(max(min(low, high), -max_motion), 0.0), max(min(max(low, high), max_motion), 0.0)
+    motion_to_lower, motion_to_upper = (
+        (floats[ints[AT_LOWER] + v] - value) * ratio,
+        (floats[ints[AT_UPPER] + v] - value) * ratio,
+    )
+    return (
+        value,
+        ratio,
+        min(max(min(motion_to_lower, motion_to_upper), -max_motion), 0.0),
+        max(min(max(motion_to_lower, motion_to_upper), max_motion), 0.0),
+    )
 
 
 @subroutine
@@ -376,12 +425,12 @@ def set_joint_value(ints, floats, x, joint, value):
 
 @subroutine
 def move_hinge(ints, floats, x, joint, sides, frames, options, work):
-    """Rotate a hinge to the minimum of the error; return its step, in units of its column."""
+    """Rotate a hinge to the minimum of the cost; return its step, in units of its column."""
     kx, ky, kz, cx, cy, cz = world_axis(ints, floats, joint[JOINT_NODE], 2)
-    value, ratio, low, high = motion_range(ints, floats, x, joint, options)
+    value, ratio, motion_min, motion_max = motion_range(ints, floats, x, joint, options)
     sinusoid, R = work[0:5], work[5:14].reshape(3, 3)
     angle = options[OPTION_BLEND] * best_angle_about(
-        ints, floats, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, low, high, sinusoid
+        ints, floats, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, motion_min, motion_max, sinusoid
     )
     if angle == 0.0:
         return 0.0
@@ -394,13 +443,13 @@ def move_hinge(ints, floats, x, joint, sides, frames, options, work):
 
 @subroutine
 def move_slider(ints, floats, x, joint, sides, frames, options):
-    """Move a slider to the minimum of the error, a parabola, within the limits; return its step, in column units."""
+    """Move a slider to the minimum of the cost, a parabola, within the limits; return its step, in column units."""
     dx, dy, dz, _, _, _ = world_axis(ints, floats, joint[JOINT_NODE], joint[JOINT_AXIS])
-    value, ratio, low, high = motion_range(ints, floats, x, joint, options)
+    value, ratio, motion_min, motion_max = motion_range(ints, floats, x, joint, options)
     slope, curvature = translation_derivatives(ints, floats, sides, frames, joint[JOINT_USES], dx, dy, dz)
     if not curvature > 0.0:
         return 0.0
-    distance = options[OPTION_BLEND] * min(max(-slope / curvature, low), high)
+    distance = options[OPTION_BLEND] * min(max(-slope / curvature, motion_min), motion_max)
     distance = ratio * set_joint_value(ints, floats, x, joint, value + distance / ratio)
     translate_frames(sides, frames, distance * dx, distance * dy, distance * dz)
     return floats[ints[AT_STEP] + joint[JOINT_COLUMN]]
@@ -408,7 +457,7 @@ def move_slider(ints, floats, x, joint, sides, frames, options):
 
 @subroutine
 def search_line(ints, floats, x, joint, frames, options):
-    """Minimise the error over a value that moves several joints, by samples and then by golden section.
+    """Minimise the cost over a value that moves several joints, by samples and then by golden section.
 
     Returns:
         The step, in units of the column.
@@ -416,40 +465,43 @@ def search_line(ints, floats, x, joint, frames, options):
     v, offset = joint[JOINT_COLUMN], x + joint[JOINT_X]
     start_value, scale = floats[offset], floats[ints[AT_SCALE] + v]
     max_change = min(math.pi, options[OPTION_MAX_ANGLE]) * scale
-    low, high = (
+    value_min, value_max = (
         max(floats[ints[AT_LOWER] + v], start_value - max_change),
         min(floats[ints[AT_UPPER] + v], start_value + max_change),
     )
-    width = (high - low) / LINE_SAMPLES
-    best_value, lowest_error = start_value, error_at(ints, floats, x, joint, frames, start_value)
-    if not width > 0.0:
+    sample_width = (value_max - value_min) / LINE_SAMPLES
+    best_value, lowest_cost = start_value, cost_at(ints, floats, x, joint, frames, start_value)
+    if not sample_width > 0.0:
         return 0.0
     best_sample = start_value
     for sample in range(LINE_SAMPLES + 1):
-        value = low + sample * width
-        error = error_at(ints, floats, x, joint, frames, value)
-        if error < lowest_error:
-            best_value, lowest_error, best_sample = value, error, value
-    interval_start, interval_end = max(low, best_sample - width), min(high, best_sample + width)
+        value = value_min + sample * sample_width
+        cost = cost_at(ints, floats, x, joint, frames, value)
+        if cost < lowest_cost:
+            best_value, lowest_cost, best_sample = value, cost, value
+    interval_start, interval_end = (
+        max(value_min, best_sample - sample_width),
+        min(value_max, best_sample + sample_width),
+    )
     low_probe, high_probe = (
         interval_end - GOLDEN_RATIO * (interval_end - interval_start),
         interval_start + GOLDEN_RATIO * (interval_end - interval_start),
     )
-    low_probe_error, high_probe_error = (
-        error_at(ints, floats, x, joint, frames, low_probe),
-        error_at(ints, floats, x, joint, frames, high_probe),
+    low_probe_cost, high_probe_cost = (
+        cost_at(ints, floats, x, joint, frames, low_probe),
+        cost_at(ints, floats, x, joint, frames, high_probe),
     )
     for _ in range(GOLDEN_SECTION_STEPS):
-        if low_probe_error < high_probe_error:
-            interval_end, high_probe, high_probe_error = high_probe, low_probe, low_probe_error
+        if low_probe_cost < high_probe_cost:
+            interval_end, high_probe, high_probe_cost = high_probe, low_probe, low_probe_cost
             low_probe = interval_end - GOLDEN_RATIO * (interval_end - interval_start)
-            low_probe_error = error_at(ints, floats, x, joint, frames, low_probe)
+            low_probe_cost = cost_at(ints, floats, x, joint, frames, low_probe)
         else:
-            interval_start, low_probe, low_probe_error = low_probe, high_probe, high_probe_error
+            interval_start, low_probe, low_probe_cost = low_probe, high_probe, high_probe_cost
             high_probe = interval_start + GOLDEN_RATIO * (interval_end - interval_start)
-            high_probe_error = error_at(ints, floats, x, joint, frames, high_probe)
-    better_probe = low_probe if low_probe_error < high_probe_error else high_probe
-    if min(low_probe_error, high_probe_error) < lowest_error:
+            high_probe_cost = cost_at(ints, floats, x, joint, frames, high_probe)
+    better_probe = low_probe if low_probe_cost < high_probe_cost else high_probe
+    if min(low_probe_cost, high_probe_cost) < lowest_cost:
         best_value = better_probe
     floats[offset] = start_value
     set_joint_value(ints, floats, x, joint, start_value + options[OPTION_BLEND] * (best_value - start_value))
@@ -459,12 +511,12 @@ def search_line(ints, floats, x, joint, frames, options):
 
 
 @subroutine
-def error_at(ints, floats, x, joint, frames, value):
-    """Move a joint to `value`, update poses and frames, and return the error of all goals."""
+def cost_at(ints, floats, x, joint, frames, value):
+    """Move a joint to `value`, update poses and frames, and return the cost of all goals."""
     floats[x + joint[JOINT_X]] = value
     update_poses_between(ints, floats, x, 0, ints[N_NODES])
     update_goal_frames(ints, floats, frames)
-    return total_error(ints, floats, frames, joint[JOINT_USES])
+    return total_cost(ints, floats, frames, joint[JOINT_USES])
 
 
 @kernel("f8(i8[::1], f8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
@@ -474,35 +526,39 @@ def ccd_sweep(ints, floats, joints, sides, frames, options, work):
     Args:
         ints, floats: the packed problem; x is its table `trial`.
         joints, sides: as written by `list_sweep_joints`.
-        frames, work: (blocks, 24) and (SPHERICAL_WORK_FLOATS,), scratch memory.
-        options: OPTION_FROM_BASE, OPTION_MAX_ANGLE, OPTION_BLEND, and for each block the cosine of its cone.
+        frames, work: (blocks, 24) and (SPHERICAL_WORK_FLOATS,), work arrays.
+        options: (3 + blocks,), see OPTION_FROM_BASE.
     """
     x, n = ints[AT_TRIAL], ints[N_NODES]
     update_poses_between(ints, floats, x, 0, n)
     update_goal_frames(ints, floats, frames)
     floats[ints[AT_STEP] : ints[AT_STEP] + ints[N_COLUMNS]] = 0.0
-    largest_step, first_stale = 0.0, n
+    largest_step, first_stale_node = 0.0, n
     for j in range(joints.shape[0]):
         joint = joints[j]
         node, motion = joint[JOINT_NODE], joint[JOINT_MOTION]
         if options[OPTION_FROM_BASE] == 1.0:  # nodes nearer to the base have moved
-            update_poses_between(ints, floats, x, first_stale, node + 1)
-            first_stale = max(first_stale, node + 1)
+            update_poses_between(ints, floats, x, first_stale_node, node + 1)
+            first_stale_node = max(first_stale_node, node + 1)
         if motion == HINGE_MOTION:
             joint_step = move_hinge(ints, floats, x, joint, sides[node], frames, options, work)
         elif motion == SLIDER_MOTION:
             joint_step = move_slider(ints, floats, x, joint, sides[node], frames, options)
         elif motion == SPHERICAL_MOTION:
-            quaternion, cone, step = x + joint[JOINT_X], joint[JOINT_CONE], ints[AT_STEP] + joint[JOINT_COLUMN]
+            quaternion_offset, cone, step_offset = (
+                x + joint[JOINT_X],
+                joint[JOINT_CONE],
+                ints[AT_STEP] + joint[JOINT_COLUMN],
+            )
             cosine = options[OPTION_FIRST_COSINE + max(cone, 0)]
             joint_step = rotate_spherical(
-                ints, floats, quaternion, node, joint[JOINT_USES], cone, sides[node], frames, options[OPTION_MAX_ANGLE],
-                options[OPTION_BLEND], cosine, work, floats[step : step + 3],
+                ints, floats, quaternion_offset, node, joint[JOINT_USES], cone, sides[node], frames,
+                options[OPTION_MAX_ANGLE], options[OPTION_BLEND], cosine, work, floats[step_offset : step_offset + 3],
             )  # fmt: skip
         else:
             joint_step = search_line(ints, floats, x, joint, frames, options)
-            first_stale = n
+            first_stale_node = n
         if joint_step != 0.0 and motion != SHARED_VALUE_MOTION:
-            first_stale = min(first_stale, node)
+            first_stale_node = min(first_stale_node, node)
         largest_step = max(largest_step, abs(joint_step))
     return largest_step

@@ -1,4 +1,4 @@
-"""Gradient of half the cost, the squared norm of the residual, by forward differences of one column at a time."""
+"""Gradient of half the squared norm of the residual, by forward differences of one column at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..residuals import read_pose_at, read_rotation
 
 @inline
 def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
-    """Return half the squared residual of a block with frame B at the pose B and frame A fixed in the world."""
+    """Return half the squared residual of block b, with its frame B at the world pose B and its frame A fixed."""
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     A = read_pose_at(floats, data + FRAME_A)
     C = read_rotation(floats, data + AXES_C) if ints[block + IN_WORLD] == 1 else read_rotation(floats, data + FRAME_A)
@@ -53,11 +53,11 @@ def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
         residual_and_derivatives[4],
         residual_and_derivatives[5],
     )
-    total, weight = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
+    total, weight_offset = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
     for r in range(6):
         if ints[block + ROW_MASK] & (1 << r):
-            total += (floats[weight] * residual[r]) ** 2
-            weight += 1
+            total += (floats[weight_offset] * residual[r]) ** 2
+            weight_offset += 1
     return 0.5 * total
 
 
@@ -89,7 +89,7 @@ def difference_gradient(
     d: float,
     gradient: Array,
 ) -> None:
-    """Write the gradient of half the sum of squares by forward differences.
+    """Write the gradient of half the squared norm of the residual by forward differences.
 
     Args:
         ints, floats: the packed problem; the poses belong to the table `trial`.
@@ -104,33 +104,38 @@ def difference_gradient(
         gradient[v] = 0.0
     for b in range(block_count):
         i = ints[ints[AT_BLOCKS] + BLOCK_INTS * b + NODE_B]
-        node_to_B = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
+        X_node_B = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
         cost = half_squared_residual(
-            ints, floats, b, compose(read_pose_at(floats, poses + 12 * i), node_to_B) if i >= 0 else node_to_B
+            ints, floats, b, compose(read_pose_at(floats, poses + 12 * i), X_node_B) if i >= 0 else X_node_B
         )
         while i >= 0:
             node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
             parent, is_spherical = int(node[PARENT]), int(node[KIND_OF_NODE]) == SPHERICAL
-            first_value = trial + int(node[FIRST_Q])
-            parent_pose = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
+            value_offset = trial + int(node[FIRST_Q])
+            X_world_parent = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
             for axis in range(3):
                 v = columns[i, axis]
                 if v >= 0:
                     dof_change = d if is_spherical else d * floats[ints[AT_SCALE] + v]
                     w, x, y, z = (
-                        floats[first_value],
-                        floats[first_value + 1],
-                        floats[first_value + 2],
-                        floats[first_value + 3],
+                        floats[value_offset],
+                        floats[value_offset + 1],
+                        floats[value_offset + 2],
+                        floats[value_offset + 3],
                     )
-                    perturb_dof(floats, first_value, axis, is_spherical, dof_change)
-                    moved_B = compose(child_pose(parent_pose, node, q, False), node_to_B)
-                    gradient[v] += (half_squared_residual(ints, floats, b, moved_B) - cost) / d
-                    floats[first_value], floats[first_value + 1], floats[first_value + 2], floats[first_value + 3] = (
+                    perturb_dof(floats, value_offset, axis, is_spherical, dof_change)
+                    X_world_B = compose(child_pose(X_world_parent, node, q, False), X_node_B)
+                    gradient[v] += (half_squared_residual(ints, floats, b, X_world_B) - cost) / d
+                    (
+                        floats[value_offset],
+                        floats[value_offset + 1],
+                        floats[value_offset + 2],
+                        floats[value_offset + 3],
+                    ) = (
                         w,
                         x,
                         y,
                         z,
                     )
-            node_to_B = compose(child_pose(IDENTITY_POSE, node, q, False), node_to_B)
+            X_node_B = compose(child_pose(IDENTITY_POSE, node, q, False), X_node_B)
             i = parent

@@ -48,7 +48,7 @@ PARALLEL_TOLERANCE = 1e-12
 
 
 @subroutine
-def rotation_onto(B: Array) -> tuple[float, ...]:
+def smallest_rotation(B: Array) -> tuple[float, ...]:
     """Return the smallest rotation, as a quaternion wxyz, of a onto the direction of b, for B = b a'.
 
     Opposite directions give a rotation by pi.
@@ -112,11 +112,11 @@ def best_rotation(B: Array) -> tuple[float, ...]:
 
 
 @subroutine
-def angle_within(value: float, reference: float, lower: float, upper: float, period: float) -> float:
-    """Return the angle equivalent to `value` within limits that is nearest to `reference`.
+def angle_within_limits(value: float, reference: float, lower: float, upper: float, period: float) -> float:
+    """Return the angle equivalent to `value` within the limits `lower` and `upper` that is nearest to `reference`; rad.
 
-    Equivalent angles differ by multiples of `period`. If none is within the limits, the limit nearest to one of them is
-    returned.
+    Equivalent angles differ by multiples of `period`. If no equivalent angle is within the limits, the limit that is
+    nearest to an equivalent angle is returned.
     """
     value -= period * round((value - reference) / period)
     if value < lower:
@@ -129,8 +129,8 @@ def angle_within(value: float, reference: float, lower: float, upper: float, per
             return value
     else:
         return value
-    to_lower, to_upper = abs(value - lower) % period, abs(value - upper) % period
-    if min(to_lower, period - to_lower) <= min(to_upper, period - to_upper):
+    distance_to_lower, distance_to_upper = abs(value - lower) % period, abs(value - upper) % period
+    if min(distance_to_lower, period - distance_to_lower) <= min(distance_to_upper, period - distance_to_upper):
         return lower
     return upper
 
@@ -231,10 +231,11 @@ def sum_over_effectors(
     first_effector: IndexArray, effectors: IndexArray, min_offset: float, extra_generations: int, B: Array,
     translation: Array,
 ) -> int:  # fmt: skip
-    """Sum B = target present' and the mean translation over the effectors of a node, in the frame of the node.
+    """Write the weighted sum B of b a' and the mean translation over the effectors of a node.
 
-    The present positions are those before the iteration, relative to the node. Generations are added until one gives
-    the joint a direction; for hinges, `extra_generations` more are added.
+    a is the present position of an effector, before the iteration, and b its target position, both in the frame of the
+    node. Generations are added until one of them gives the joint a direction; for hinges, `extra_generations` more are
+    added.
 
     Args:
         i, kind: index of the node and its kind.
@@ -248,7 +249,7 @@ def sum_over_effectors(
     """
     n = X.shape[0]
     B[:], translation[:] = 0.0, 0.0
-    present, target_offset = np.empty(3), np.empty(3)
+    present_offset, target_offset = np.empty(3), np.empty(3)
     total_weight, is_sliding, count, generation, added_generations = 0.0, kind in (PRISMATIC, TRANSLATION), 0, 0, 0
     for k in range(first_effector[i], first_effector[i + 1]):
         effector = effectors[k, 0]
@@ -261,13 +262,13 @@ def sum_over_effectors(
                 added_generations += 1
             generation = effectors[k, 1]
         for c in range(3):
-            present[c] = target_offset[c] = 0.0
+            present_offset[c] = target_offset[c] = 0.0
             for r in range(3):
-                present[c] += X[i, 3 * r + c] * (p[effector, r] - X[i, 9 + r])
+                present_offset[c] += X[i, 3 * r + c] * (p[effector, r] - X[i, 9 + r])
                 target_offset[c] += Y[3 * r + c] * (target[effector, r] - Y[9 + r])
         z_weight = 0.0 if kind == REVOLUTE else 1.0
         present_square, target_square = (
-            present[0] ** 2 + present[1] ** 2 + z_weight * present[2] ** 2,
+            present_offset[0] ** 2 + present_offset[1] ** 2 + z_weight * present_offset[2] ** 2,
             target_offset[0] ** 2 + target_offset[1] ** 2 + z_weight * target_offset[2] ** 2,
         )
         if is_sliding or min(present_square, target_square) > min_offset * min_offset:
@@ -275,11 +276,11 @@ def sum_over_effectors(
         effector_weight = weight[effector]
         for r in range(3):
             for c in range(3):
-                B[r, c] += effector_weight * target_offset[r] * present[c]
+                B[r, c] += effector_weight * target_offset[r] * present_offset[c]
         if effector < n or point_kind[effector - n] != TIP:
             total_weight += effector_weight
             for r in range(3):
-                translation[r] += effector_weight * (target_offset[r] - present[r])
+                translation[r] += effector_weight * (target_offset[r] - present_offset[r])
     if total_weight > 0.0:
         for r in range(3):
             translation[r] /= total_weight
@@ -301,14 +302,15 @@ def fabrik_sweep(
     Args:
         nodes: (n, NODE_FLOATS), the kinematic tree.
         x: joint values, updated.
-        lower, upper, column: limits and column of each joint value; the column is -1 where the value may not change.
+        lower, upper, column: limits (rad or m) and column of each joint value; the column is -1 where the value may not
+            change.
         scale, step: scale and step of each column; the steps are written.
         first_effector, effectors: as written by `count_effectors` and `list_effectors`.
         point_node, point_kind, point_local: node (-1: world), kind and position (3) in the node of each of the P
             points.
         weight, target: (n + P,) and (n + P, 3), weights and target positions; the caller sets those of the points, the
             kernel writes those of the nodes.
-        p, X, X_moved: scratch memory for positions (n + P, 3) and poses (n, 12).
+        p, X, X_moved: work arrays for positions (n + P, 3) and poses (n, 12).
         size: size of the mechanism, m.
         extra_generations: (n,), generations that a hinge uses after the first generation that gives it a direction.
     """
@@ -319,8 +321,8 @@ def fabrik_sweep(
     for i in range(nodes.shape[0]):
         parent, kind, k = int(nodes[i, PARENT]), int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_Q])
         ratio = nodes[i, NODE_RATIO]
-        parent_pose = read_pose(X_moved[parent]) if parent >= 0 else IDENTITY_POSE
-        Y = child_pose(parent_pose, nodes[i], x, False)
+        X_world_parent = read_pose(X_moved[parent]) if parent >= 0 else IDENTITY_POSE
+        Y = child_pose(X_world_parent, nodes[i], x, False)
         count = sum_over_effectors(
             i, kind, Y, X, p, target, weight, point_kind, first_effector, effectors, MIN_OFFSET_RATIO * size,
             extra_generations[i], B, translation,
@@ -328,7 +330,7 @@ def fabrik_sweep(
         v = column[k]
         if count > 0 and kind == SPHERICAL and v >= 0:
             if count == 1:
-                dw, dx, dy, dz = rotation_onto(B)
+                dw, dx, dy, dz = smallest_rotation(B)
             else:
                 dw, dx, dy, dz = best_rotation(B)
             w0, x0, y0, z0 = x[k], x[k + 1], x[k + 2], x[k + 3]
@@ -349,12 +351,14 @@ def fabrik_sweep(
                 if kind == REVOLUTE:
                     angle = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
                     period = abs(2.0 * math.pi / ratio)
-                    x[k] = angle_within(previous_value + angle / ratio, previous_value, lower[k], upper[k], period)
+                    x[k] = angle_within_limits(
+                        previous_value + angle / ratio, previous_value, lower[k], upper[k], period
+                    )
                 else:
                     value_change = translation[r] if kind == TRANSLATION else translation[2] / ratio
                     x[k + r] = min(max(previous_value + value_change, lower[k + r]), upper[k + r])
                 step[v] = (x[k + r] - previous_value) / scale[v]
-        Y = child_pose(parent_pose, nodes[i], x, False)
+        Y = child_pose(X_world_parent, nodes[i], x, False)
         for r in range(12):
             X_moved[i, r] = Y[r]
     largest_step = 0.0
@@ -399,19 +403,19 @@ def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexAr
     Those of node i are written to effectors[first_effector[i] : first_effector[i + 1]].
     """
     n = nodes.shape[0]
-    next_free = np.empty(n, np.int64)
+    next_free_row = np.empty(n, np.int64)
     for i in range(n):
-        next_free[i] = first_effector[i]
+        next_free_row[i] = first_effector[i]
     for t in range(n + point_node.shape[0]):
         if t >= n or is_rotating(nodes, t):
             node, generation = parent_node(nodes, point_node, t), 0
             while node >= 0:
-                k = next_free[node]
+                k = next_free_row[node]
                 while k > first_effector[node] and effectors[k - 1, 1] > generation:
                     effectors[k, 0], effectors[k, 1] = effectors[k - 1, 0], effectors[k - 1, 1]
                     k -= 1
                 effectors[k, 0], effectors[k, 1] = t, generation
-                next_free[node] += 1
+                next_free_row[node] += 1
                 if is_rotating(nodes, node):
                     generation += 1
                 node = int(nodes[node, PARENT])

@@ -2,7 +2,7 @@
 
 The cost is the squared norm of the residual e; `gradient` = J'e is the gradient of half the cost. All steps are in
 units of the columns, and v is the index of a column (except in Adam, where m and v are the averages of the paper).
-`low` and `high` are the distances of each column to its limits, low <= 0 <= high.
+`step_min` and `step_max` are the signed distances of each column to its limits, step_min <= 0 <= step_max.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MIN_DESCENT_COSINE = 1e-10
 
 @kernel("void(i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])")
 def gradient_and_bounds(
-    ints: np.ndarray[Any, Any], floats: Array, e: Array, J: Array, gradient: Array, low: Array, high: Array
+    ints: np.ndarray[Any, Any], floats: Array, e: Array, J: Array, gradient: Array, step_min: Array, step_max: Array
 ) -> None:
-    """Write gradient = J'e, and the distances of each column to its limits (low <= 0 <= high).
+    """Write gradient = J'e, and the signed distances `step_min` and `step_max` of each column to its limits.
 
-    Locked columns have zero distances.
+    Columns of spherical joints have infinite distances, and locked columns have zero distances.
     """
     m, n = J.shape
     for v in range(n):
@@ -46,25 +46,25 @@ def gradient_and_bounds(
         for v in range(n):
             gradient[v] += J[i, v] * e[i]
     for v in range(n):
-        low[v], high[v] = -np.inf, np.inf
+        step_min[v], step_max[v] = -np.inf, np.inf
         x_index = ints[ints[AT_COLUMN_X] + v]
         if x_index >= 0:
             value, scale = floats[ints[AT_TRIAL] + x_index], floats[ints[AT_SCALE] + v]
-            to_lower, to_upper = (
+            distance_to_lower, distance_to_upper = (
                 (floats[ints[AT_LOWER] + v] - value) / scale,
                 (floats[ints[AT_UPPER] + v] - value) / scale,
             )
-            low[v], high[v] = (
-                (to_lower if to_lower < -LIMIT_TOLERANCE else 0.0),
-                (to_upper if to_upper > LIMIT_TOLERANCE else 0.0),
+            step_min[v], step_max[v] = (
+                (distance_to_lower if distance_to_lower < -LIMIT_TOLERANCE else 0.0),
+                (distance_to_upper if distance_to_upper > LIMIT_TOLERANCE else 0.0),
             )
         if ints[ints[AT_BOUND_STATE] + v] == LOCKED:
-            low[v], high[v] = 0.0, 0.0
+            step_min[v], step_max[v] = 0.0, 0.0
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, f8[::1])")
 def transpose_step(
-    J: Array, gradient: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
+    J: Array, gradient: Array, step_min: Array, step_max: Array, alpha: float, relaxation: float, step: Array
 ) -> float:
     """Write step = -alpha gradient, where gradient = J'e; return alpha, or 0 if no column can move.
 
@@ -78,7 +78,7 @@ def transpose_step(
     m, n = J.shape
     square, mapped_square = 0.0, 0.0  # |J'e|^2 and |J J'e|^2
     for v in range(n):
-        is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
+        is_blocked = (gradient[v] > 0.0 and step_min[v] == 0.0) or (gradient[v] < 0.0 and step_max[v] == 0.0)
         step[v] = 0.0 if is_blocked else -gradient[v]
         square += step[v] * step[v]
     if alpha == OPTIMAL_LENGTH:
@@ -96,11 +96,11 @@ def transpose_step(
 
 
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
-def gradient_step(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
+def gradient_step(gradient: Array, step_min: Array, step_max: Array, alpha: float, step: Array) -> float:
     """Write step = -alpha gradient, clamped to the limits; return the slope of half the cost along the step."""
     slope = 0.0
     for v in range(gradient.shape[0]):
-        step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
+        step[v] = min(max(-alpha * gradient[v], step_min[v]), step_max[v])
         slope += gradient[v] * step[v]
     return slope
 
@@ -111,16 +111,16 @@ def spectral_length(gradient: Array, previous_gradient: Array, fraction: float, 
 
     s = fraction * step is the step that was applied, and y the change of the gradient.
     """
-    square, gradient_change = 0.0, 0.0
+    square, step_dot_change = 0.0, 0.0
     for v in range(gradient.shape[0]):
         square += step[v] * step[v]
-        gradient_change += (gradient[v] - previous_gradient[v]) * step[v]
-    return min(fraction * square / gradient_change, MAX_LENGTH) if gradient_change > 0.0 else MAX_LENGTH
+        step_dot_change += (gradient[v] - previous_gradient[v]) * step[v]
+    return min(fraction * square / step_dot_change, MAX_LENGTH) if step_dot_change > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[::1], f8)")
 def longest_step_length(gradient: Array, max_component: float) -> float:
-    """Return the factor on the gradient with which the largest component of the step is `max_component`."""
+    """Return the factor on the gradient for which the largest component of the step is `max_component`."""
     max_gradient = 0.0
     for v in range(gradient.shape[0]):
         max_gradient = max(max_gradient, abs(gradient[v]))
@@ -129,8 +129,8 @@ def longest_step_length(gradient: Array, max_component: float) -> float:
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
 def momentum_step(
-    J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, is_nesterov: bool, restarts: bool,
-    velocity: Array, step: Array,
+    J: Array, gradient: Array, step_min: Array, step_max: Array, alpha: float, beta: float, is_nesterov: bool,
+    has_velocity_reset: bool, velocity: Array, step: Array,
 ) -> float:  # fmt: skip
     """Update velocity = beta velocity - alpha gradient, and write the step; return its largest component.
 
@@ -142,7 +142,7 @@ def momentum_step(
         alpha: learning rate, or RATE_BY_JACOBIAN.
         beta: share of the velocity that is kept.
         is_nesterov: whether the method is Nesterov's.
-        restarts: whether a velocity that increases the cost is set to zero.
+        has_velocity_reset: whether a velocity that increases the cost is set to zero.
         velocity: (n,), updated.
         step: (n,), written.
     """
@@ -156,13 +156,13 @@ def momentum_step(
     slope = 0.0
     for v in range(n):
         slope += gradient[v] * velocity[v]
-    momentum = 0.0 if restarts and slope > 0.0 else beta
+    momentum = 0.0 if has_velocity_reset and slope > 0.0 else beta
     largest_component = 0.0
     for v in range(n):
         velocity[v] = momentum * velocity[v] - alpha * gradient[v]
         step[v] = beta * velocity[v] - alpha * gradient[v] if is_nesterov else velocity[v]
-        if step[v] < low[v] or step[v] > high[v]:  # the velocity of a column at its limit becomes zero
-            step[v] = min(max(step[v], low[v]), high[v])
+        if step[v] < step_min[v] or step[v] > step_max[v]:  # the velocity of a column at its limit becomes zero
+            step[v] = min(max(step[v], step_min[v]), step_max[v])
             velocity[v] = 0.0
         largest_component = max(largest_component, abs(step[v]))
     return largest_component
@@ -170,8 +170,8 @@ def momentum_step(
 
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def adam_step(
-    gradient: Array, low: Array, high: Array, alpha: float, beta1: float, beta2: float, epsilon: float, t: float,
-    m: Array, v: Array, step: Array,
+    gradient: Array, step_min: Array, step_max: Array, alpha: float, beta1: float, beta2: float, epsilon: float,
+    t: float, m: Array, v: Array, step: Array,
 ) -> float:  # fmt: skip
     """Write the step of Adam (Kingma and Ba 2015, algorithm 1), clamped to the limits; return its largest component.
 
@@ -179,19 +179,19 @@ def adam_step(
 
     Args:
         alpha, beta1, beta2, epsilon: the parameters of the paper.
-        t: number of the iteration, from 1.
+        t: index of the iteration, from 1.
         m, v: (n,), averages of the gradient and of its square, updated.
         step: (n,), written.
     """
     bias_correction1, bias_correction2, largest_component = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
     for k in range(gradient.shape[0]):
         g = gradient[k]
-        if (g > 0.0 and low[k] == 0.0) or (g < 0.0 and high[k] == 0.0):
+        if (g > 0.0 and step_min[k] == 0.0) or (g < 0.0 and step_max[k] == 0.0):
             g = 0.0
         m[k] = beta1 * m[k] + (1.0 - beta1) * g
         v[k] = beta2 * v[k] + (1.0 - beta2) * g * g
         step[k] = -alpha * (m[k] / bias_correction1) / (math.sqrt(v[k] / bias_correction2) + epsilon)
-        step[k] = min(max(step[k], low[k]), high[k])
+        step[k] = min(max(step[k], step_min[k]), step_max[k])
         largest_component = max(largest_component, abs(step[k]))
     return largest_component
 
@@ -212,32 +212,33 @@ def linear_length(J: Array, step: Array) -> float:
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, i8, f8, f8[::1])")
 def quasi_newton_step(
-    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, scratch: Array, is_free: Array, count: int,
-    newest: int, max_component: float, step: Array,
+    J: Array, gradient: Array, step_min: Array, step_max: Array, S: Array, Y: Array, work: Array, is_free: Array,
+    pair_count: int, newest_pair: int, max_component: float, step: Array,
 ) -> float:  # fmt: skip
     """Write step = -H gradient over the free columns by the two-loop recursion of Nocedal, clamped to the limits.
 
-    H is the approximate inverse Hessian. A column is free unless the negative gradient points out of its limits.
+    H is the approximate inverse Hessian. A column is free unless it is at a limit and the negative gradient points out
+    of its limits.
 
     Args:
         S, Y: (m, n), steps and changes of the gradient, in a ring buffer of m pairs.
-        scratch, is_free: (2, m) and (n,), scratch memory.
-        count, newest: number of stored pairs, and index of the last pair.
-        max_component: limit on the components of the step.
+        work, is_free: (2, m) and (n,), work arrays.
+        pair_count, newest_pair: number of stored pairs, and index of the last pair.
+        max_component: upper bound of the components of the step, in units of the columns.
         step: (n,), written.
 
     Returns:
         The slope of half the cost along the step.
     """
     m, n = S.shape
-    coefficient, curvature = scratch[0], scratch[1]
+    coefficient, curvature = work[0], work[1]
     for v in range(n):
-        is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
+        is_blocked = (gradient[v] > 0.0 and step_min[v] == 0.0) or (gradient[v] < 0.0 and step_max[v] == 0.0)
         is_free[v] = 0.0 if is_blocked else 1.0
         step[v] = -is_free[v] * gradient[v]
     gamma = 0.0
-    for j in range(count):
-        i, product, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
+    for j in range(pair_count):
+        i, product, square, dot = (newest_pair - j) % m, 0.0, 0.0, 0.0
         for v in range(n):
             product += is_free[v] * S[i, v] * Y[i, v]
             square += is_free[v] * Y[i, v] * Y[i, v]
@@ -251,23 +252,23 @@ def quasi_newton_step(
     gamma = linear_length(J, step) if gamma == 0.0 else gamma
     for v in range(n):
         step[v] *= gamma
-    for j in range(count - 1, -1, -1):
-        i, dot = (newest - j) % m, 0.0
+    for j in range(pair_count - 1, -1, -1):
+        i, dot = (newest_pair - j) % m, 0.0
         if curvature[i] > 0.0:
             for v in range(n):
                 dot += Y[i, v] * step[v]
             for v in range(n):
                 step[v] += (coefficient[i] - dot / curvature[i]) * is_free[v] * S[i, v]
     slope = 0.0
-    for attempt in range(2):
+    for pass_index in range(2):
         largest_component, square, gradient_square = 0.0, 0.0, 0.0
         for v in range(n):
-            if attempt == 1:  # the clamped step would increase the cost; the clamped gradient never does
+            if pass_index == 1:  # the clamped step would not decrease the cost; the clamped negative gradient does
                 step[v] = -gamma * is_free[v] * gradient[v]
             largest_component = max(largest_component, abs(step[v]))
         scale, slope = max_component / largest_component if largest_component > max_component else 1.0, 0.0
         for v in range(n):
-            step[v] = min(max(scale * step[v], low[v]), high[v])
+            step[v] = min(max(scale * step[v], step_min[v]), step_max[v])
             slope += step[v] * gradient[v]
             square += step[v] * step[v]
             gradient_square += is_free[v] * gradient[v] * gradient[v]

@@ -25,7 +25,7 @@ ZERO_SINGULAR_RATIO = 1e-15
 
 
 @subroutine
-def solve_positive(A, b):
+def solve_positive_definite(A, b):
     """Solve A x = b by Cholesky for a symmetric positive definite A, and write x into b.
 
     Only the lower triangle of A is read; it is overwritten. Returns False if A is not positive definite.
@@ -205,7 +205,7 @@ def update_active_limits(
         ints, floats: the packed problem, with the step in its table `step`.
         jacobian, soft_jacobian: Jacobians of the goals and of the soft objectives, with all columns.
         e: (m,), residual of the goals.
-        y: (m,), scratch memory.
+        y: (m,), work array.
         column_state: (n,), COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED or COLUMN_LOCKED_AT_LIMIT, updated.
         J, soft_J: the Jacobians in which held columns are zero, updated.
 
@@ -213,10 +213,10 @@ def update_active_limits(
         Whether the active set has changed, so that the step has to be solved again.
     """
     m, n = J.shape
-    has_changed, has_held = False, False
+    has_changed, has_held_columns = False, False
     for v in range(n):
         x_index, step = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
-        has_held |= column_state[v] == COLUMN_HELD
+        has_held_columns |= column_state[v] == COLUMN_HELD
         if x_index < 0 or step == 0.0:
             continue
         x = floats[ints[AT_TRIAL] + x_index]
@@ -227,7 +227,7 @@ def update_active_limits(
                 J[r, v] = 0.0
             for r in range(soft_J.shape[0]):
                 soft_J[r, v] = 0.0
-    if has_changed or not has_held:
+    if has_changed or not has_held_columns:
         return has_changed
     residual_square = 0.0
     for r in range(m):
@@ -304,7 +304,7 @@ def damped_step(e: Array, J: Array, squared_damping: float, A: Array, y: Array, 
     """Write the damped least-squares step -J' (J J' + squared_damping I)^-1 e.
 
     The equal form -(J'J + squared_damping I)^-1 J'e is used if its matrix is smaller.
-    A (k, k) and y (k,) are scratch memory; k is the smaller of m and n. Returns False if the matrix is not positive
+    A (k, k) and y (k,) are work arrays; k is the smaller of m and n. Returns False if the matrix is not positive
     definite because the damping is lost in rounding.
     """
     m, n = J.shape
@@ -317,7 +317,7 @@ def damped_step(e: Array, J: Array, squared_damping: float, A: Array, y: Array, 
                     dot += J[i, v] * J[j, v]
                 A[i, j] = dot
             A[i, i] += squared_damping
-        is_solved = solve_positive(A, y)
+        is_solved = solve_positive_definite(A, y)
         for v in range(n):
             step[v] = 0.0
         for i in range(m):
@@ -335,7 +335,7 @@ def damped_step(e: Array, J: Array, squared_damping: float, A: Array, y: Array, 
                 A[v, u] += J[i, v] * J[i, u]
     for v in range(n):
         A[v, v] += squared_damping
-    is_solved = solve_positive(A, y)
+    is_solved = solve_positive_definite(A, y)
     for v in range(n):
         step[v] = -y[v]
     return is_solved

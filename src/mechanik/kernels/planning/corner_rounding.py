@@ -1,6 +1,6 @@
-"""Replace the corners of a path by parabolic arcs that are free of collisions, as large as possible.
+"""Replace the corners of a path by parabolic arcs that are free of collisions.
 
-Each arc is tangent to both segments of its corner.
+Each arc is tangent to both segments of its corner. The largest free arc of a few sizes is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .search_state import CHECK_COUNT
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter adjacent segment that an arc replaces, tried in this order; the first free arc is used."""
 ARC_SPACING = 0.06
-"""Distance between the waypoints of an arc, in units of `unit`."""
+"""Approximate distance between the waypoints of an arc, in units, the scale of each element of q."""
 MIN_ARC_PIECES = 4
 """Smallest number of pieces of an arc."""
 MIN_CORNER_ANGLE = 1e-3
@@ -25,37 +25,47 @@ MIN_CORNER_ANGLE = 1e-3
 
 
 @subroutine
-def point_on_arc(previous, corner, following, previous_share, following_share, t, q):
+def point_on_arc(previous_waypoint, corner, following_waypoint, previous_share, following_share, t, q):
     """Write the point of an arc at the parameter t (0 to 1) into q (1, nq).
 
     Args:
+        previous_waypoint, corner, following_waypoint: (nq,) consecutive waypoints.
         previous_share, following_share: shares of the two adjacent segments that the arc replaces.
     """
     previous_weight, following_weight = (1.0 - t) ** 2 * previous_share, t * t * following_share
     for k in range(corner.shape[0]):
         q[0, k] = (
-            corner[k] + previous_weight * (previous[k] - corner[k]) + following_weight * (following[k] - corner[k])
+            corner[k]
+            + previous_weight * (previous_waypoint[k] - corner[k])
+            + following_weight * (following_waypoint[k] - corner[k])
         )
 
 
 @subroutine
-def count_arc_pieces(previous, corner, following, previous_share, following_share, unit):
+def count_arc_pieces(previous_waypoint, corner, following_waypoint, previous_share, following_share, unit):
     """Return the number of straight pieces by which an arc is approximated."""
     largest_motion = 0.0
     for k in range(corner.shape[0]):
         largest_motion = max(
             largest_motion,
-            abs(previous_share * (previous[k] - corner[k]) - following_share * (following[k] - corner[k])) / unit[k],
+            abs(
+                previous_share * (previous_waypoint[k] - corner[k])
+                - following_share * (following_waypoint[k] - corner[k])
+            )
+            / unit[k],
         )
     return max(MIN_ARC_PIECES, math.ceil(largest_motion / ARC_SPACING))
 
 
 @subroutine
-def is_corner(previous, corner, following, previous_length, following_length, unit):
+def is_corner(previous_waypoint, corner, following_waypoint, previous_length, following_length, unit):
     """Return whether the direction changes at a waypoint; the adjacent segments have given lengths, in units."""
     change_square = 0.0
     for k in range(corner.shape[0]):
-        change = ((previous[k] - corner[k]) / previous_length + (following[k] - corner[k]) / following_length) / unit[k]
+        change = (
+            (previous_waypoint[k] - corner[k]) / previous_length
+            + (following_waypoint[k] - corner[k]) / following_length
+        ) / unit[k]
         change_square += change * change
     return math.sqrt(change_square) >= MIN_CORNER_ANGLE
 

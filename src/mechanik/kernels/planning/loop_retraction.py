@@ -1,11 +1,11 @@
 """Retract configurations onto the manifold of closed loops, and move along that manifold towards a goal.
 
-Newton's method with minimum-norm steps, u = -J' (J J')^-1 e, closes the loops. A factored Jacobian is used for several
-steps while the residual decreases fast. The kernel `evaluate_dense` evaluates the loops. It is passed as a function,
-since to compile it again as a part of these kernels would take long.
+Newton's method with minimum-norm steps -u, u = D' (D D')^-1 e, closes the loops. A factored Jacobian is used for
+several steps while the residual decreases fast. The kernel `evaluate_dense` evaluates the loops. It is passed as a
+function, because compiling it again as a part of these kernels would take long.
 
-The letters of the code: E and J are the residual and the Jacobian of the problem; e and D are their rows that must be
-zero, D with zero columns for locked dofs; L is the Cholesky factor of D D'; u is a Newton step.
+The letters of the code: E and J are the residual and the Jacobian of the problem; e is the part of E that must be zero,
+and D the same rows of J, with zero columns for locked dofs; L is the Cholesky factor of D D'; -u is a Newton step.
 """
 
 from __future__ import annotations
@@ -25,30 +25,31 @@ MOVE_EVALUATE_DENSIFY, TRIAL_BUFFER = 7, 1
 CLOSED_RESIDUAL = 1e-10
 """Largest residual (rad, or length over the size of the mechanism) of a closed loop."""
 MAX_NEWTON_STEPS = 25
+"""Largest number of Newton steps of a retraction."""
 MAX_NEWTON_STEP = 0.5
 """Largest norm of a Newton step, in units of the columns (rad, or length over the size of the mechanism)."""
 FAST_CONVERGENCE_RATIO = 0.2
 """The Jacobian is reused while each step reduces the residual below this share of the previous residual."""
 REGULARIZATION = 1e-12
-"""Term on the diagonal of J J', needed since closure rows may be linearly dependent."""
+"""Term on the diagonal of D D', needed because closure rows may be linearly dependent."""
 LIMIT_TOLERANCE = 1e-9
 """Largest violation (rad or m) of a joint limit."""
 
 
 @subroutine
 def factor_gram(D, L):
-    """Factor D D' + REGULARIZATION I = L L'; return False if it is not positive definite."""
+    """Factor D D' + REGULARIZATION I = L L'; return False if the matrix is not positive definite."""
     for i in range(D.shape[0]):
         for j in range(i + 1):
-            total = REGULARIZATION if i == j else 0.0
+            remainder = REGULARIZATION if i == j else 0.0
             for v in range(D.shape[1]):
-                total += D[i, v] * D[j, v]
+                remainder += D[i, v] * D[j, v]
             for k in range(j):
-                total -= L[i, k] * L[j, k]
+                remainder -= L[i, k] * L[j, k]
             if i > j:
-                L[i, j] = total / L[j, j]
-            elif total > 0.0:
-                L[i, i] = math.sqrt(total)
+                L[i, j] = remainder / L[j, j]
+            elif remainder > 0.0:
+                L[i, i] = math.sqrt(remainder)
             else:
                 return False
     return True
@@ -77,41 +78,41 @@ def minimum_norm_step(D, L, e, u):
 @subroutine
 def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
     """Move the table `trial` from q (nq,) to a configuration with closed loops; return whether the method converged."""
-    x, step, previous_error, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
+    x, step_offset, previous_residual, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
     for k in range(ints[N_X]):
         floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
     for v in range(ints[N_COLUMNS]):
-        floats[step + v] = 0.0
+        floats[step_offset + v] = 0.0
     for _ in range(MAX_NEWTON_STEPS):
         evaluate(ints, floats, MOVE_EVALUATE_DENSIFY, 1.0, TRIAL_BUFFER, 0, ints[N_BLOCKS], E, J)
-        error = 0.0
+        largest_residual = 0.0
         for i in range(rows.shape[0]):
             e[i] = E[rows[i]]
             if not abs(e[i]) < math.inf:
                 return False
-            error = max(error, abs(e[i]))
-        if error < CLOSED_RESIDUAL:
+            largest_residual = max(largest_residual, abs(e[i]))
+        if largest_residual < CLOSED_RESIDUAL:
             return True
-        if not has_factor or not error < FAST_CONVERGENCE_RATIO * previous_error:
+        if not has_factor or not largest_residual < FAST_CONVERGENCE_RATIO * previous_residual:
             for i in range(rows.shape[0]):
                 for v in range(is_free.shape[0]):
                     D[i, v] = is_free[v] * J[rows[i], v]
             if not factor_gram(D, L):
                 return False
             has_factor = True
-        previous_error, norm = error, minimum_norm_step(D, L, e, u)
+        previous_residual, norm = largest_residual, minimum_norm_step(D, L, e, u)
         for v in range(is_free.shape[0]):
-            floats[step + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
+            floats[step_offset + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
     return False
 
 
 @subroutine
 def largest_difference(a, b, unit):
     """Return the largest difference of two configurations in any element of q, in units."""
-    largest = 0.0
+    largest_ratio = 0.0
     for k in range(a.shape[0]):
-        largest = max(largest, abs(b[k] - a[k]) / unit[k])
-    return largest
+        largest_ratio = max(largest_ratio, abs(b[k] - a[k]) / unit[k])
+    return largest_ratio
 
 
 @subroutine
@@ -156,12 +157,13 @@ def move_along_loops(
 ):
     """Move from a towards b with closed loops in small steps, and return the number of configurations.
 
-    The motion ends at b, if a step makes too little progress towards b, at a joint limit, or if `out` is full.
+    The motion ends at b, at a joint limit, if the loops cannot be closed, if a step is too long or makes too little
+    progress towards b, or if `out` is full.
 
     Args:
         evaluate, ints, floats, rows, is_free, q_indices: as in `retract`.
-        a, b: (nq,) start and goal.
-        lower, upper: (nq,) joint limits.
+        a, b: (nq,) start and goal, with closed loops.
+        lower, upper: (nq,) joint limits, rad or m.
         unit: (nq,) scale of each element of q.
         step: largest distance between configurations before the loops are closed, in units.
         max_stretch: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has

@@ -1,9 +1,11 @@
 """Certify that a path is free of collisions everywhere: each sample proves an interval on both sides of the sample.
 
 The proof bounds how far a body can move while all dofs move linearly, each at a constant rate. Let d be the sum of
-|rate| * lever over all dofs above a body, and t the sum of |rate| over the rotational dofs. No point of the body is
-faster than d. The lever of a joint grows only by the motion of the joints below it, so not faster than d. So d grows
-not faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is less than
+|rate| * lever over all dofs above a body, and t the sum of |rate| over the rotational dofs. The lever of a rotational
+dof is an upper bound of the distance (m) of the body's points from its axis; that of a translational dof is 1. No point
+of the body is faster than d. The lever of a joint grows only by the motion of the joints below it, so not faster than
+d. So d grows not faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is less
+than
 
     d s / (1 - ts/2)        for ts < 2.
 
@@ -15,8 +17,8 @@ factors of the velocity, the axis and the lever, rotate with the joints above. S
 
 and the smaller of both bounds is used. Dofs above both bodies of a pair do not change their distance.
 
-The kernel `query` of `distance/collision_query.py` measures the distances. It is passed as a function, since to compile
-it again as a part of this kernel would take long.
+The kernel `query` of `distance/collision_query.py` measures the distances. It is passed as a function, because
+compiling it again as a part of this kernel would take long.
 """
 
 from __future__ import annotations
@@ -145,16 +147,16 @@ def motion_bound(v, d, t, s):
 
 @subroutine
 def free_interval(v, d, t, margin):
-    """Return a parameter s up to which the motion is at most `margin` (m)."""
+    """Return a segment parameter s up to which the motion is at most `margin` (m)."""
     if margin <= 0.0:
         return 0.0
     s = margin / (d + 0.5 * t * margin) if d > 0.0 else math.inf
     # for ts < 1 the second bound is at most v s + 1.5 t d s^2
     denominator = v + math.sqrt(v * v + 6.0 * t * d * margin)
     if denominator > 0.0:
-        second_s = 2.0 * margin / denominator
-        if t * second_s < 1.0:
-            s = max(s, second_s)
+        s_second = 2.0 * margin / denominator
+        if t * s_second < 1.0:
+            s = max(s, s_second)
     return s
 
 
@@ -162,9 +164,9 @@ DISTANCE_ACCURACY = 0.01
 """Accuracy (m) of the smallest distance: the measured value exceeds the true minimum by at most this length or a
 quarter of the measured value, whichever is larger."""
 STRIDE_RATIO = 0.85
-"""Distance to the next sample, as a share of the last proven interval; below 1, so that the intervals overlap."""
+"""Distance to the next sample, as a share of half the last proven interval; below 1, so that the intervals overlap."""
 MAX_PENDING_INTERVALS = 64
-"""Largest number of unproven intervals of a segment that are stored; more make the path uncertain."""
+"""Largest number of unproven intervals of a segment that are stored; if there are more, the path is uncertain."""
 
 
 @subroutine
@@ -189,8 +191,7 @@ def certify_path(
         unit: (nq,) scale of each element of q.
         clearance: m.
         fine_step: largest distance between samples where the path cannot be certified, in units.
-        min_interval: length of the shortest proven interval, in units; where the proof is shorter, the path is
-            uncertain.
+        min_interval: shortest half of a proven interval, in units; where the proof is shorter, the path is uncertain.
         budget: number of samples after which the kernel pauses.
         state: (CERTIFICATE_FLOATS,), see `motion_check.py`.
 
@@ -200,8 +201,8 @@ def certify_path(
     n, m = q.shape[1], pair_lists.shape[0]
     sample, rates, poses = np.empty((1, n)), np.empty(n), np.empty((nodes.shape[0], 12))
     bounds, distances, gradients = np.empty((m, BOUND_FLOATS)), np.empty((1, m)), np.empty((1, m, n))
-    pair_count, pending = np.zeros(1, np.int64), np.empty((MAX_PENDING_INTERVALS, 2))
-    remaining_samples = budget
+    pair_count, pending_intervals = np.zeros(1, np.int64), np.empty((MAX_PENDING_INTERVALS, 2))
+    remaining_sample_count = budget
     while state[SEGMENT] < q.shape[0] - 1:
         segment = int(state[SEGMENT])
         length = 0.0
@@ -210,19 +211,20 @@ def certify_path(
             length = max(length, abs(rates[i]) / unit[i])
         if not length < math.inf:
             return NOT_FINITE
-        pending[0, 0], pending[0, 1], pending_count = state[SEGMENT_SHARE], 1.0, 1
+        pending_intervals[0, 0], pending_intervals[0, 1], pending_count = state[SEGMENT_SHARE], 1.0, 1
         while pending_count > 0:
-            low, high = pending[pending_count - 1, 0], pending[pending_count - 1, 1]
-            if low > high:
+            share_start, share_end = pending_intervals[pending_count - 1, 0], pending_intervals[pending_count - 1, 1]
+            if share_start > share_end:
                 pending_count -= 1
                 continue
-            if remaining_samples <= 0:
-                state[SEGMENT_SHARE] = low  # the other pending intervals are after `low` and are examined again
+            if remaining_sample_count <= 0:
+                # the other pending intervals are after `share_start` and are examined again
+                state[SEGMENT_SHARE] = share_start
                 return BUDGET_SPENT
-            remaining_samples -= 1
+            remaining_sample_count -= 1
             state[CERTIFICATE_CHECKS] += 1.0
             stride = state[LAST_STRIDE] / max(length, 1e-300)
-            share = min(0.5 * (low + high), low + STRIDE_RATIO * stride)
+            share = min(0.5 * (share_start + share_end), share_start + STRIDE_RATIO * stride)
             for i in range(n):
                 sample[0, i] = q[segment, i] + share * rates[i]
             update_node_poses(nodes, sample[0], poses)
@@ -232,9 +234,9 @@ def certify_path(
                          smallest_mode, math.inf, distances, gradients, pair_count) < 0:  # fmt: skip
                     return NOT_FINITE
                 state[SMALLEST_DISTANCE] = distances[0, 0]
-            # a larger limit makes the query slower, so the limit is what a stride of twice the length needs
-            distance_limit, max_motion = relevant_distance(clearance, state[SMALLEST_DISTANCE]), 1e-6
-            target_stride = 2.0 * max(min(stride, high - low), min_interval / max(length, 1e-300))
+            # a larger distance makes the query slower, so the distance is just large enough for twice the last stride
+            distance_threshold, max_motion = relevant_distance(clearance, state[SMALLEST_DISTANCE]), 1e-6
+            target_stride = 2.0 * max(min(stride, share_end - share_start), min_interval / max(length, 1e-300))
             for row in range(m):
                 valid_stride = (
                     min(target_stride, 1.0 / bounds[row, BOUND_ROTATION])
@@ -251,20 +253,21 @@ def certify_path(
                     ),
                 )
             if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, sample,
-                     all_pairs_mode, distance_limit + max_motion, distances, gradients, pair_count) < 0:  # fmt: skip
+                     all_pairs_mode, distance_threshold + max_motion, distances, gradients,
+                     pair_count) < 0:  # fmt: skip
                 return NOT_FINITE
             for row in range(m):
-                if distances[0, row] < distance_limit + max_motion:
+                if distances[0, row] < distance_threshold + max_motion:
                     state[SMALLEST_DISTANCE] = min(state[SMALLEST_DISTANCE], distances[0, row])
             if state[SMALLEST_DISTANCE] < clearance:
                 return IN_COLLISION
-            measured_limit, distance_limit = (
-                distance_limit + max_motion,
+            max_measured_distance, distance_threshold = (
+                distance_threshold + max_motion,
                 relevant_distance(clearance, state[SMALLEST_DISTANCE]),
             )
             half_width = math.inf
             for row in range(m):
-                margin = min(distances[0, row], measured_limit) - distance_limit
+                margin = min(distances[0, row], max_measured_distance) - distance_threshold
                 half_width = min(
                     half_width,
                     free_interval(
@@ -283,10 +286,13 @@ def certify_path(
             if state[IS_CERTAIN] == 0.0:
                 half_width = max(half_width, 0.5 * fine_step / max(length, 1e-300))
             # the unproven parts of the interval before and after the sample remain pending
-            pending[pending_count - 1, 0] = share + half_width
-            if low < share - half_width:
+            pending_intervals[pending_count - 1, 0] = share + half_width
+            if share_start < share - half_width:
                 if pending_count < MAX_PENDING_INTERVALS:
-                    pending[pending_count, 0], pending[pending_count, 1] = low, share - half_width
+                    pending_intervals[pending_count, 0], pending_intervals[pending_count, 1] = (
+                        share_start,
+                        share - half_width,
+                    )
                     pending_count += 1
                 else:
                     state[IS_CERTAIN] = 0.0

@@ -26,8 +26,8 @@ SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_
     6,
 )
 """State between two calls of `certify_path`: the current segment, and its finished share; the smallest measured
-distance (m); the number of samples; 1 if the whole path so far is proven, else 0; the length of the last proven
-interval, in units."""
+distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of the last proven
+interval, in units, from `min_interval` to pi."""
 
 NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_SAMPLES = -1, 0, 1, 2, 3
 """Return values; only `spline_is_free` returns TOO_MANY_SAMPLES."""

@@ -18,7 +18,7 @@ from .search_state import (
     SEARCH_PAUSED,
     SHORTCUTS_FAILED,
     SHORTCUTS_TRIED,
-    SHORTENING_STAGE,
+    SHORTENING_PHASE,
     WAYPOINT_COUNT,
     random_number,
 )
@@ -33,11 +33,11 @@ SAME_CONFIGURATION_DISTANCE = 1e-9
 @subroutine
 def segment_length(a, b, unit):
     """Return the length of the straight segment from a to b, in units."""
-    total = 0.0
+    length_square = 0.0
     for k in range(a.shape[0]):
         difference = (b[k] - a[k]) / unit[k]
-        total += difference * difference
-    return math.sqrt(total)
+        length_square += difference * difference
+    return math.sqrt(length_square)
 
 
 @subroutine
@@ -79,19 +79,19 @@ def segment_at(x, count, unit, length, q):
 def replace_waypoints(x, count, i, j, a, b, unit):
     """Replace the waypoints i + 1 to j by a and b, unless these equal their neighbours; return the new number."""
     insert_index, next_index = i + 1, j + 1
-    keeps_a = segment_length(x[i], a, unit) > SAME_CONFIGURATION_DISTANCE
-    keeps_b = segment_length(b, x[next_index], unit) > SAME_CONFIGURATION_DISTANCE
-    shift = insert_index + int(keeps_a) + int(keeps_b) - next_index
+    is_a_new = segment_length(x[i], a, unit) > SAME_CONFIGURATION_DISTANCE
+    is_b_new = segment_length(b, x[next_index], unit) > SAME_CONFIGURATION_DISTANCE
+    shift = insert_index + int(is_a_new) + int(is_b_new) - next_index
     if shift > 0:
         for k in range(count - 1, next_index - 1, -1):
             write_row(x, k + shift, x[k])
     else:
         for k in range(next_index, count):
             write_row(x, k + shift, x[k])
-    if keeps_a:
+    if is_a_new:
         write_row(x, insert_index, a)
         insert_index += 1
-    if keeps_b:
+    if is_b_new:
         write_row(x, insert_index, b)
     return count + shift
 
@@ -106,7 +106,7 @@ def shorten_path(
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         unit: (nq,) scale of each element of q.
-        step: distance between the collision checks of a motion, in units.
+        step: largest distance between the collision checks of a motion, in units.
         seed: seed of the random numbers.
         max_shortcuts: largest number of shortcuts that are tried.
         max_failures: number of consecutive failed shortcuts after which the search ends.
@@ -120,16 +120,16 @@ def shorten_path(
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
-    nq, earlier_checks = unit.shape[0], state[CHECK_COUNT]
+    nq, previous_check_count = unit.shape[0], state[CHECK_COUNT]
     q, a, b = np.empty((1, nq)), np.empty(nq), np.empty(nq)
-    while state[SHORTENING_STAGE] < 3 and check_count[0] < budget:
-        if state[SHORTENING_STAGE] != 1:
+    while state[SHORTENING_PHASE] < 3 and check_count[0] < budget:
+        if state[SHORTENING_PHASE] != 1:
             state[WAYPOINT_COUNT] = skip_waypoints(query, scene, x, state[WAYPOINT_COUNT], unit, step, q, work)
-            state[SHORTENING_STAGE] += 1
+            state[SHORTENING_PHASE] += 1
             continue
         count = state[WAYPOINT_COUNT]
         if count < 3 or state[SHORTCUTS_TRIED] >= max_shortcuts or state[SHORTCUTS_FAILED] >= max_failures:
-            state[SHORTENING_STAGE] += 1
+            state[SHORTENING_PHASE] += 1
             continue
         path_length = 0.0
         for k in range(count - 1):
@@ -145,5 +145,5 @@ def shorten_path(
         if is_free_configuration(query, scene, q, work) and is_free_motion(query, scene, a, b, unit, step, q, work):
             state[WAYPOINT_COUNT] = replace_waypoints(x, count, i, j, a, b, unit)
             state[SHORTCUTS_FAILED] = 0
-    state[CHECK_COUNT] = earlier_checks + check_count[0]
-    return SEARCH_DONE if state[SHORTENING_STAGE] == 3 else SEARCH_PAUSED
+    state[CHECK_COUNT] = previous_check_count + check_count[0]
+    return SEARCH_DONE if state[SHORTENING_PHASE] == 3 else SEARCH_PAUSED

@@ -13,8 +13,9 @@ from ..compiler import inline
 # integers of the state. Tree growth: number of nodes of each tree; number of nodes that were added to each tree; the
 # nodes at which the trees are connected
 NODE_COUNT, GROWTH_COUNT, MEETING_NODE = 0, 2, 4
-# path shortening: number of waypoints; tried shortcuts; failed shortcuts since the last success; the stage
-WAYPOINT_COUNT, SHORTCUTS_TRIED, SHORTCUTS_FAILED, SHORTENING_STAGE = 0, 1, 2, 3
+# path shortening: number of waypoints; tried shortcuts; failed shortcuts since the last success; the phase (0 and 2:
+# skip waypoints, 1: try shortcuts, 3: done)
+WAYPOINT_COUNT, SHORTCUTS_TRIED, SHORTCUTS_FAILED, SHORTENING_PHASE = 0, 1, 2, 3
 # both: number of collision checks; number of random numbers drawn
 CHECK_COUNT, RANDOM_COUNT, SEARCH_STATE_INTS = 6, 7, 8
 

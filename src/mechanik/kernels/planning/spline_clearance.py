@@ -65,7 +65,10 @@ def point_on_spline(x, h, M, k, share, out):
 
 @subroutine
 def deviation_from_segment(x, h, M, k, sample):
-    """Return the largest deviation of segment k of the spline from the straight segment, in any element of q."""
+    """Return the largest deviation of segment k of the spline from the straight segment, in any element of q.
+
+    `sample` (1, nq) is a work array.
+    """
     n, largest_deviation, length_square = x.shape[1], 0.0, max(h[k] * h[k], 1e-300)
     for j in range(1, SAMPLES_PER_SEGMENT + 1):
         point_on_spline(x, h, M, k, j / (SAMPLES_PER_SEGMENT + 1.0), sample)
@@ -89,19 +92,19 @@ def spline_is_free(
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         q: (N, nq) waypoints, N >= 3; consecutive waypoints must differ.
         unit: (nq,) scale of each element of q.
-        max_deviation: largest deviation from the straight segments, in any element of q.
+        max_deviation: largest deviation from the straight segments, in any element of q; rad or m.
         spacing: approximate distance between collision checks, in units.
         max_rounds: largest number of rounds in which waypoints are inserted.
-        max_waypoints: largest number of waypoints.
+        max_waypoints: largest number of waypoints; a round may double their number.
         check_count: (1,), increased by the number of checks.
 
     Returns:
-        IN_COLLISION, IS_FREE, or TOO_MANY_SAMPLES if `max_waypoints` is exceeded.
+        IN_COLLISION, IS_FREE, or TOO_MANY_SAMPLES if twice the number of waypoints exceeds `max_waypoints`.
     """
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     work = np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count
     n, count, sample = q.shape[1], q.shape[0], np.empty((1, q.shape[1]))
-    x, refined = np.empty((2 * count + 64, n)), np.empty((2 * count + 64, n))
+    x, refined_x = np.empty((2 * count + 64, n)), np.empty((2 * count + 64, n))
     h, d, M = np.empty(x.shape[0]), np.empty(x.shape[0]), np.empty(x.shape)
     for k in range(count):
         write_row(x, k, q[k])
@@ -110,19 +113,19 @@ def spline_is_free(
         if 2 * count > max_waypoints:
             return TOO_MANY_SAMPLES
         if x.shape[0] < 2 * count:
-            x, refined = np.concatenate((x, x)), np.empty((2 * x.shape[0], n))
+            x, refined_x = np.concatenate((x, x)), np.empty((2 * x.shape[0], n))
             h, d, M = np.concatenate((h, h)), np.empty(x.shape[0]), np.concatenate((M, M))
         inserted_count = 0
         for k in range(count - 1):
-            write_row(refined, k + inserted_count, x[k])
+            write_row(refined_x, k + inserted_count, x[k])
             if deviation_from_segment(x, h, M, k, sample) > max_deviation:
                 inserted_count += 1
                 for i in range(n):
-                    refined[k + inserted_count, i] = 0.5 * (x[k, i] + x[k + 1, i])
-        write_row(refined, count - 1 + inserted_count, x[count - 1])
+                    refined_x[k + inserted_count, i] = 0.5 * (x[k, i] + x[k + 1, i])
+        write_row(refined_x, count - 1 + inserted_count, x[count - 1])
         if inserted_count == 0:
             break
-        x, refined = refined, x
+        x, refined_x = refined_x, x
         count += inserted_count
     spline_second_derivatives(x, count, h, d, M)
     for k in range(count - 1):

@@ -27,10 +27,11 @@ from .search_state import (
 )
 
 MAX_EXTENSION, MIN_EXTENSION = 4.0, 0.4
-"""Longest extension, and the length to which failed extensions reduce it at most, in units."""
+"""Longest extension, and the shortest length to which failed extensions reduce it, in units."""
 CHECKS_BEFORE_SHRINKING = 1500
-"""Number of collision checks after which failed extensions make the next ones shorter. All constants of this module are
-tuned on a seven-joint arm that reaches into a shelf and through a window, and in a cage of fifty obstacles."""
+"""Number of collision checks after which a failed extension makes the next extensions from its node shorter. All
+constants of this module are tuned on a seven-joint arm that reaches into a shelf and through a window, and in a cage of
+fifty obstacles."""
 EXTENSION_SHRINK_RATIO = 0.9
 """Factor on the extension length of a node after a failed extension."""
 SCAN_BLOCK_NODES = 128
@@ -40,7 +41,7 @@ NODES_PER_CHECK = 1500
 
 
 @subroutine
-def nearest_node(configurations, count, x, inverse_unit, nearest):
+def nearest_node(configurations, count, x, inverse_unit, nearest_q):
     """Return the index and the distance (in units) of the configuration nearest to x among the first `count`.
 
     The distances are computed in blocks, one element of q after the other, so that the compiler vectorizes the loops.
@@ -49,24 +50,24 @@ def nearest_node(configurations, count, x, inverse_unit, nearest):
         configurations: (nq, n).
         x: (nq,).
         inverse_unit: (nq,) 1 / unit.
-        nearest: (nq,) written: the nearest configuration.
+        nearest_q: (nq,) written: the nearest configuration.
     """
     smallest_square, nearest_index = math.inf, 0
     squares = np.empty(SCAN_BLOCK_NODES)
-    for first in range(0, count, SCAN_BLOCK_NODES):
-        block_size = min(SCAN_BLOCK_NODES, count - first)
+    for first_index in range(0, count, SCAN_BLOCK_NODES):
+        block_size = min(SCAN_BLOCK_NODES, count - first_index)
         for i in range(block_size):
             squares[i] = 0.0
         for k in range(x.shape[0]):
-            value, scale, row = x[k], inverse_unit[k], configurations[k, first : first + block_size]
+            value, scale, row = x[k], inverse_unit[k], configurations[k, first_index : first_index + block_size]
             for i in range(block_size):
                 difference = (row[i] - value) * scale
                 squares[i] += difference * difference
         for i in range(block_size):
             if squares[i] < smallest_square:
-                smallest_square, nearest_index = squares[i], first + i
+                smallest_square, nearest_index = squares[i], first_index + i
     for k in range(x.shape[0]):
-        nearest[k] = configurations[k, nearest_index]
+        nearest_q[k] = configurations[k, nearest_index]
     return nearest_index, math.sqrt(smallest_square)
 
 
@@ -78,14 +79,14 @@ def interpolate(start, x, share, out):
 
 
 @inline
-def add_node(side, parent, x, extension, configurations, parents, extension_limits, state):
+def add_node(side, parent, x, extension, configurations, parents, max_extensions, state):
     """Add a node to tree `side` and return its index."""
     i = state[NODE_COUNT + side]
     state[NODE_COUNT + side] += 1
     state[GROWTH_COUNT + side] += 1
     for k in range(x.shape[0]):
         configurations[side, k, i] = x[k]
-    parents[side, i], extension_limits[side, i] = parent, extension
+    parents[side, i], max_extensions[side, i] = parent, extension
     return i
 
 
@@ -94,7 +95,7 @@ def add_node(side, parent, x, extension, configurations, parents, extension_limi
 )
 def grow_trees(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
-    lower, upper, unit, step, seed, budget, configurations, parents, extension_limits, state,
+    lower, upper, unit, step, seed, budget, configurations, parents, max_extensions, state,
 ):  # fmt: skip
     """Grow the trees until they are connected, or pause when the budget is used up; the next call continues the search.
 
@@ -102,12 +103,12 @@ def grow_trees(
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         lower, upper: (nq,) bounds of the random samples.
         unit: (nq,) scale of each element of q.
-        step: distance between the collision checks of a motion, in units.
+        step: largest distance between the collision checks of a motion, in units.
         seed: seed of the random numbers.
         budget: number of collision checks after which the kernel pauses; NODES_PER_CHECK node comparisons count as one.
         configurations: (2, nq, n) nodes of both trees, including the roots.
         parents: (2, n) index of the parent of each node (-1: none).
-        extension_limits: (2, n) longest extension from each node, in units; infinite for roots.
+        max_extensions: (2, n) longest extension from each node, in units; infinite for roots.
         state: (SEARCH_STATE_INTS,), see `search_state.py`.
 
     Returns:
@@ -116,12 +117,12 @@ def grow_trees(
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
-    nq, max_nodes = lower.shape[0], configurations.shape[2]
-    q, sample, nearest, extension_end = np.empty((1, nq)), np.empty(nq), np.empty(nq), np.empty(nq)
+    nq, max_node_count = lower.shape[0], configurations.shape[2]
+    q, sample, nearest_q, extension_end = np.empty((1, nq)), np.empty(nq), np.empty(nq), np.empty(nq)
     inverse_unit = 1.0 / unit
-    earlier_checks, compared_nodes, result = state[CHECK_COUNT], 0, SEARCH_PAUSED
-    while check_count[0] + compared_nodes // NODES_PER_CHECK < budget:
-        if max(state[NODE_COUNT], state[NODE_COUNT + 1]) >= max_nodes:
+    previous_check_count, compared_node_count, result = state[CHECK_COUNT], 0, SEARCH_PAUSED
+    while check_count[0] + compared_node_count // NODES_PER_CHECK < budget:
+        if max(state[NODE_COUNT], state[NODE_COUNT + 1]) >= max_node_count:
             result = SEARCH_FULL
             break
         shrink_ratio = 1.0 if state[CHECK_COUNT] < CHECKS_BEFORE_SHRINKING else EXTENSION_SHRINK_RATIO
@@ -129,40 +130,40 @@ def grow_trees(
         for k in range(nq):
             sample[k] = lower[k] + random_number(seed, state) * (upper[k] - lower[k])
         nearest_index, distance = nearest_node(
-            configurations[side], state[NODE_COUNT + side], sample, inverse_unit, nearest
+            configurations[side], state[NODE_COUNT + side], sample, inverse_unit, nearest_q
         )
-        compared_nodes += state[NODE_COUNT + side]
-        extension = min(MAX_EXTENSION, extension_limits[side, nearest_index])
+        compared_node_count += state[NODE_COUNT + side]
+        extension = min(MAX_EXTENSION, max_extensions[side, nearest_index])
         if distance > extension:
-            interpolate(nearest, sample, extension / distance, sample)
-        is_free = is_free_motion(query, scene, nearest, sample, unit, step, q, work)
-        state[CHECK_COUNT] = earlier_checks + check_count[0]
+            interpolate(nearest_q, sample, extension / distance, sample)
+        is_free = is_free_motion(query, scene, nearest_q, sample, unit, step, q, work)
+        state[CHECK_COUNT] = previous_check_count + check_count[0]
         if not is_free:
-            extension_limits[side, nearest_index] = max(MIN_EXTENSION, shrink_ratio * extension)
+            max_extensions[side, nearest_index] = max(MIN_EXTENSION, shrink_ratio * extension)
             continue
-        new_index = add_node(side, nearest_index, sample, extension, configurations, parents, extension_limits, state)
+        new_index = add_node(side, nearest_index, sample, extension, configurations, parents, max_extensions, state)
         # the connect step: the other tree is extended towards the new node until a collision or a connection
         other_side = 1 - side
         other_index, distance = nearest_node(
-            configurations[other_side], state[NODE_COUNT + other_side], sample, inverse_unit, nearest
+            configurations[other_side], state[NODE_COUNT + other_side], sample, inverse_unit, nearest_q
         )
-        compared_nodes += state[NODE_COUNT + other_side]
-        while state[NODE_COUNT + other_side] < max_nodes:
-            extension = min(MAX_EXTENSION, extension_limits[other_side, other_index])
-            interpolate(nearest, sample, min(1.0, extension / distance) if distance > 0.0 else 1.0, extension_end)
-            is_free = is_free_motion(query, scene, nearest, extension_end, unit, step, q, work)
-            state[CHECK_COUNT] = earlier_checks + check_count[0]
+        compared_node_count += state[NODE_COUNT + other_side]
+        while state[NODE_COUNT + other_side] < max_node_count:
+            extension = min(MAX_EXTENSION, max_extensions[other_side, other_index])
+            interpolate(nearest_q, sample, min(1.0, extension / distance) if distance > 0.0 else 1.0, extension_end)
+            is_free = is_free_motion(query, scene, nearest_q, extension_end, unit, step, q, work)
+            state[CHECK_COUNT] = previous_check_count + check_count[0]
             if not is_free:
-                extension_limits[other_side, other_index] = max(MIN_EXTENSION, shrink_ratio * extension)
+                max_extensions[other_side, other_index] = max(MIN_EXTENSION, shrink_ratio * extension)
                 break
             if distance <= extension:
                 state[MEETING_NODE + side], state[MEETING_NODE + other_side] = new_index, other_index
                 return SEARCH_DONE
             other_index, distance = (
                 add_node(
-                    other_side, other_index, extension_end, extension, configurations, parents, extension_limits, state
+                    other_side, other_index, extension_end, extension, configurations, parents, max_extensions, state
                 ),
                 distance - extension,
             )
-            nearest, extension_end = extension_end, nearest
+            nearest_q, extension_end = extension_end, nearest_q
     return result

@@ -1,12 +1,17 @@
 """Quadratic programs of the tracking kernel, and the layout of its tables, options and work arrays.
 
-A level minimises a convex quadratic form, the error of its residual rates plus damping, between bounds, by the dual
-method of Goldfarb and Idnani (1983). It starts at the unconstrained minimum and adds violated bounds to the active
-set. So it needs no feasible start and detects infeasible bounds, which occur where loops contradict limits.
+A level minimises a convex quadratic form between bounds: the squared error of its residual rates plus damping. The
+solver is the dual method of Goldfarb and Idnani (1983). It starts at the unconstrained minimum and adds violated bounds
+to the active set. So it needs no feasible point to start from, and it detects infeasible bounds, which occur where
+loops contradict limits.
 
-The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds. The velocities
-of all n columns are B y, with the basis B (n, d); v is the index of a column. A (m, d) is the Jacobian of a level's m
-rows over y; r is the index of a row.
+The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds, lower <= C y
+<= upper. The velocities of all n columns are B y, with the basis B (n, d); v is the index of a column. A (m, d) is the
+Jacobian of a level's m rows over y; r is the index of a row. `band` (m, 3) contains the lower and upper end of each
+row's band, and 1 if the row is active, 0 if it is inside its band.
+
+A rate is a derivative by time: of a column (its velocity), of a residual or of a distance. Columns are in rad or in
+length units of the mechanism (`problem_layout.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import math
 
 from ..compiler import subroutine
 
-# rows of `column_table`, in units of the column, per second for rates
+# rows of `column_table`, in units of the column; rates per s, accelerations per s^2
 (
     MAX_VELOCITY,
     MAX_ACCELERATION,
@@ -32,8 +37,8 @@ from ..compiler import subroutine
 ) = range(12)
 """Largest velocity and acceleration (infinite if unlimited); the present velocity; for a dependent column, the part of
 its velocity in the previous step that closed the loops and that the linear step does not contain; the bounds of the
-next velocity, first with and then without the acceleration limits; the limits of the value; the velocity before the
-step; 1 if loops or joint constraints couple the column to others, else 0."""
+next velocity, first with and then without the acceleration limits; the limits of the value (rad or m); the velocity
+before the step; 1 if loops or joint constraints couple the column to others, else 0."""
 COLUMN_TABLE_ROWS = 12
 
 # elements of `options`
@@ -46,10 +51,11 @@ COLUMN_TABLE_ROWS = 12
     HARD_RESIDUAL_TOLERANCE,
     IS_TOO_NEAR,
 ) = range(7)
-"""The time step (s); for coupled columns, the largest velocity towards a limit as a share of the remaining distance
-(1/s); the damping at a singularity, and the distance from a singularity below which damping starts, in units of
-residual over columns; whether the velocity of moving targets is followed; the tolerance of the hard residual;
-whether a pair of bodies is too near, so that the limits have priority over the separation of the pair."""
+"""The time step (s); for coupled columns and for bands, the largest rate towards a limit as a share of the remaining
+distance (1/s), infinite if unlimited; the damping at a singularity, and the distance from a singularity below which
+damping starts, both in units of residual over columns; whether the velocity of moving targets is followed; the
+tolerance of the hard residual; whether a pair of bodies is too near, so that the limits have priority over the
+separation of the pair."""
 OPTION_COUNT = 7
 
 # result of a step
@@ -63,15 +69,16 @@ NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION =
 
 DESIRED_DISTANCE_RATE, MIN_DISTANCE_RATE = 2, 3
 """Further columns of `extra_bounds`, after the two bounds of a rate: the desired rate of the distance of a pair, and
-the smallest allowed rate where the desired rate is infeasible, m/s."""
+the smallest allowed rate if the desired rate is infeasible, m/s."""
 
 LIMIT_SHARE = 1.0 - 1e-9
-"""Share of the limits that is used, so that rounding does not exceed them."""
+"""Share of the limits that is used, so that rounding errors do not exceed them."""
 COUPLED_LIMIT_SHARE = 1.0 - 1e-6
-"""Share of the limits that is used for coupled columns, whose velocity is known only after the loops are closed."""
+"""Share of the limits that is used for coupled columns, whose velocity is known only after the loops are closed. The
+velocity may exceed its bound by COUPLED_OVERSHOOT (`tracking_step.py`) and is still within the limit."""
 
-# work arrays `matrices`, `vectors` and `indices` (integers); each kind is one array, so all its entries have the size
-# of the largest
+# entries of the work arrays `matrices`, `vectors` and `indices` (integers); all entries of an array have the same size,
+# that of the largest entry
 (
     MATRIX_HARD,
     MATRIX_ROW_OPERATIONS,
@@ -97,9 +104,9 @@ COUPLED_LIMIT_SHARE = 1.0 - 1e-6
     VECTOR_CLOSURE_STEP,
     VECTOR_ERROR,
     VECTOR_PAST_ERROR,
-    VECTOR_RATE,
-    VECTOR_LOW,
-    VECTOR_HIGH,
+    VECTOR_DESIRED_RATES,
+    VECTOR_LOWER,
+    VECTOR_UPPER,
     VECTOR_Y,
     VECTOR_Y_GOAL,
     VECTOR_Y_TARGET,
@@ -124,8 +131,8 @@ MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 20, 7
 
 
 DEPENDENT_BOUND_RATIO = 1e-13
-"""Ratio of the squared normal of a bound, projected onto the null space of the active bounds, to its full square. Below
-this ratio the bound depends linearly on the active bounds."""
+"""A bound depends linearly on the active bounds if the squared part of its normal in their null space is below this
+ratio of its squared normal, in the metric of the Hessian."""
 
 
 @subroutine
@@ -147,7 +154,7 @@ def factor_cholesky(H, L, d):
 
 @subroutine
 def solve_cholesky(L, b, d):
-    """Solve L L' x = b in place."""
+    """Solve L L' x = b in place, for the leading d rows and columns."""
     for i in range(d):
         for k in range(i):
             b[i] -= L[i, k] * b[k]
@@ -160,7 +167,7 @@ def solve_cholesky(L, b, d):
 
 @subroutine
 def invert_transposed(L, J, d):
-    """Write J = L^-T, upper triangular."""
+    """Write the inverse of L' to J, upper triangular."""
     for c in range(d):
         for i in range(d):
             J[c, i] = 0.0
@@ -173,12 +180,13 @@ def invert_transposed(L, J, d):
 
 
 @subroutine
-def add_bound(J, R, w, d, count):
+def add_bound(J, R, w, d, active_count):
     """Add a bound to the active set; return False if its normal depends linearly on those of the active bounds.
 
-    Givens rotations of the columns of J make w = J' normal zero below index `count`; w becomes the new column of R.
+    Givens rotations of the columns of J make w = J' normal zero after index `active_count`; w becomes the new column of
+    R.
     """
-    for j in range(d - 1, count, -1):
+    for j in range(d - 1, active_count, -1):
         length = math.hypot(w[j - 1], w[j])
         if w[j] == 0.0 or length == 0.0:
             continue
@@ -187,32 +195,33 @@ def add_bound(J, R, w, d, count):
         for k in range(d):
             x, y = J[k, j - 1], J[k, j]
             J[k, j - 1], J[k, j] = cosine * x + sine * y, cosine * y - sine * x
-    for k in range(count + 1):
-        R[k, count] = w[k]
-    return abs(w[count]) > 0.0
+    for k in range(active_count + 1):
+        R[k, active_count] = w[k]
+    return abs(w[active_count]) > 0.0
 
 
 @subroutine
-def drop_bound(J, R, u, active, d, count, dropped):
-    """Remove bound number `dropped` from the active set and make R triangular again by Givens rotations.
+def drop_bound(J, R, u, active_bounds, d, active_count, dropped_index):
+    """Remove the bound with the index `dropped_index` from the active set; Givens rotations make R triangular again.
 
     Args:
         u: multipliers of the active bounds, followed by that of the bound that is being added.
+        active_bounds: indices of the active bounds.
     """
-    for i in range(dropped, count - 1):
-        active[i], u[i] = active[i + 1], u[i + 1]
-        for k in range(count):
+    for i in range(dropped_index, active_count - 1):
+        active_bounds[i], u[i] = active_bounds[i + 1], u[i + 1]
+        for k in range(active_count):
             R[k, i] = R[k, i + 1]
-    u[count - 1], u[count] = u[count], 0.0
-    for k in range(count):
-        R[k, count - 1] = 0.0
-    count -= 1
-    for j in range(dropped, count):
+    u[active_count - 1], u[active_count] = u[active_count], 0.0
+    for k in range(active_count):
+        R[k, active_count - 1] = 0.0
+    active_count -= 1
+    for j in range(dropped_index, active_count):
         length = math.hypot(R[j, j], R[j + 1, j])
         if R[j + 1, j] == 0.0 or length == 0.0:
             continue
         cosine, sine = R[j, j] / length, R[j + 1, j] / length
-        for k in range(j, count):
+        for k in range(j, active_count):
             x, y = R[j, k], R[j + 1, k]
             R[j, k], R[j + 1, k] = cosine * x + sine * y, cosine * y - sine * x
         for k in range(d):
@@ -221,31 +230,31 @@ def drop_bound(J, R, u, active, d, count, dropped):
 
 
 @subroutine
-def most_violated_bound(C, low, high, y, k, d, active, count):
+def most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count):
     """Return the slack (negative), the index (-1: none) and the side (1 lower, -1 upper) of the most violated bound.
 
-    Violations within rounding are ignored.
+    Active bounds, and violations within rounding, are ignored.
     """
-    lowest_slack, violated, violated_side = 0.0, -1, 1
+    lowest_slack, violated_index, violated_side = 0.0, -1, 1
     for i in range(k):
         value = 0.0
         for j in range(d):
             value += C[i, j] * y[j]
-        above_low, below_high = value - low[i], high[i] - value
-        side, slack = (1, above_low) if above_low < below_high else (-1, below_high)
+        lower_slack, upper_slack = value - lower[i], upper[i] - value
+        side, slack = (1, lower_slack) if lower_slack < upper_slack else (-1, upper_slack)
         if slack < lowest_slack and slack < -1e-12 * (1.0 + abs(value)):
             is_active = False
-            for c in range(count):
-                if active[c] == i:
+            for c in range(active_count):
+                if active_bounds[c] == i:
                     is_active = True
             if not is_active:
-                lowest_slack, violated, violated_side = slack, i, side
-    return lowest_slack, violated, violated_side
+                lowest_slack, violated_index, violated_side = slack, i, side
+    return lowest_slack, violated_index, violated_side
 
 
 @subroutine
-def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d):
-    """Move y from the unconstrained minimum of a quadratic form to its minimum subject to low <= C y <= high.
+def minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, k, d):
+    """Move y from the unconstrained minimum of a quadratic form to its minimum subject to lower <= C y <= upper.
 
     The letters are those of Goldfarb and Idnani: J and R factor the normals of the active bounds, u are the
     multipliers, z is the primal step direction, r the step of the multipliers; w = J' normal.
@@ -254,14 +263,14 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
         matrices, vectors, indices: work arrays.
         L: Cholesky factor of the form.
         y: the unconstrained minimum; overwritten by the solution.
-        C, low, high: normals (k, d) and values (k,) of the bounds.
+        C, lower, upper: normals (k, d) and values (k,) of the bounds.
 
     Returns:
         False if the bounds are infeasible or the largest number of iterations is exceeded; then y is not valid.
     """
-    active, count = indices[INDEX_ACTIVE_BOUND], 0
-    _, violated, _ = most_violated_bound(C, low, high, y, k, d, active, count)
-    if violated < 0:
+    active_bounds, active_count = indices[INDEX_ACTIVE_BOUND], 0
+    _, violated_index, _ = most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count)
+    if violated_index < 0:
         return True
     J, R = matrices[MATRIX_QP_J], matrices[MATRIX_QP_R]
     invert_transposed(L, J, d)
@@ -272,69 +281,70 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
         vectors[VECTOR_DIRECTION],
     )
     for _ in range(10 * (k + d)):
-        slack, violated, side = most_violated_bound(C, low, high, y, k, d, active, count)
-        if violated < 0:
+        slack, violated_index, side = most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count)
+        if violated_index < 0:
             return True
-        u[count] = 0.0
+        u[active_count] = 0.0
         while True:
             normal_square, free_square = 0.0, 0.0
             for j in range(d):
                 total = 0.0
                 for i in range(d):
-                    total += J[i, j] * side * C[violated, i]
+                    total += J[i, j] * side * C[violated_index, i]
                 w[j] = total
                 normal_square += total * total
             for i in range(d):
                 total = 0.0
-                for j in range(count, d):
+                for j in range(active_count, d):
                     total += J[i, j] * w[j]
                 z[i] = total
-            for j in range(count, d):
+            for j in range(active_count, d):
                 free_square += w[j] * w[j]
-            for i in range(count - 1, -1, -1):
+            for i in range(active_count - 1, -1, -1):
                 total = w[i]
-                for j in range(i + 1, count):
+                for j in range(i + 1, active_count):
                     total -= R[i, j] * r[j]
                 r[i] = total / R[i, i]
-            dual_step, dropped = math.inf, -1
-            for j in range(count):
+            dual_step, dropped_index = math.inf, -1
+            for j in range(active_count):
                 if r[j] > 0.0 and u[j] < dual_step * r[j]:
-                    dual_step, dropped = u[j] / r[j], j
+                    dual_step, dropped_index = u[j] / r[j], j
             primal_step = -slack / free_square if free_square > DEPENDENT_BOUND_RATIO * normal_square else math.inf
             step_length = min(dual_step, primal_step)
             if not step_length < math.inf:
                 return False
-            for j in range(count):
+            for j in range(active_count):
                 u[j] -= step_length * r[j]
-            u[count] += step_length
+            u[active_count] += step_length
             if primal_step < math.inf:
                 for i in range(d):
                     y[i] += step_length * z[i]
             if primal_step <= dual_step:
-                active[count] = violated
-                if not add_bound(J, R, w, d, count):
+                active_bounds[active_count] = violated_index
+                if not add_bound(J, R, w, d, active_count):
                     return False
-                count += 1
+                active_count += 1
                 break
             if primal_step < math.inf:
                 slack += step_length * free_square
-            drop_bound(J, R, u, active, d, count, dropped)
-            count -= 1
+            drop_bound(J, R, u, active_bounds, d, active_count, dropped_index)
+            active_count -= 1
     return False
 
 
 RANK_RATIO = 1e-8
-"""Ratio of norms. A row counts as linearly dependent if its part that is independent of the previous pivot rows is
-smaller than this share of the level's largest row."""
+"""Ratio of norms. A row counts as linearly dependent if its part orthogonal to the previous pivot rows is smaller than
+this share of the level's largest row. A larger ratio leaves more dofs to the lower levels near singularities, a smaller
+ratio lets rounding errors constrain them."""
 
 
 @subroutine
 def singularity_damping(matrices, vectors, A, m, d, options):
     """Return the squared damping of a level: zero far from singularities, SINGULARITY_DAMPING squared at a singularity.
 
-    The squared distance from a singularity is measured by the harmonic mean of the squared singular values divided by
-    their number, which is 1 / trace(G^-1) for the Gram matrix G of A. This measure is smooth and never larger than the
-    smallest squared singular value.
+    The squared distance from a singularity is measured by 1 / trace(G^-1) for the Gram matrix G of A, which is the
+    harmonic mean of the squared singular values divided by their number. This measure is smooth and never larger than
+    the smallest squared singular value.
     """
     rank_bound = min(m, d)
     if rank_bound == 0:
@@ -383,8 +393,8 @@ def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
 
 
 @subroutine
-def unbounded_minimum(A, L, rate, band, m, d, y):
-    """Write into y the unconstrained minimum of |A y - rate|^2 + damping |B y|^2 over the active rows.
+def unbounded_minimum(A, L, desired_rates, band, m, d, y):
+    """Write into y the unconstrained minimum of |A y - desired_rates|^2 + damping |B y|^2 over the active rows.
 
     Args:
         L: Cholesky factor of the Hessian that `level_hessian` writes.
@@ -392,19 +402,19 @@ def unbounded_minimum(A, L, rate, band, m, d, y):
     for j in range(d):
         y[j] = 0.0
     for r in range(m):
-        if band[r, 2] != 0.0 and rate[r] != 0.0:
+        if band[r, 2] != 0.0 and desired_rates[r] != 0.0:
             for j in range(d):
-                y[j] += A[r, j] * rate[r]
+                y[j] += A[r, j] * desired_rates[r]
     solve_cholesky(L, y, d)
 
 
 @subroutine
-def remaining_rate(A, rate, band, m, d, y):
-    """Return the norm of `rate` - A y over the active rows: the part of the rate that y does not achieve."""
+def remaining_rate(A, desired_rates, band, m, d, y):
+    """Return the norm of `desired_rates` - A y over the active rows: the part of the rates that y does not achieve."""
     square = 0.0
     for r in range(m):
         if band[r, 2] != 0.0:
-            total = rate[r]
+            total = desired_rates[r]
             for j in range(d):
                 total -= A[r, j] * y[j]
             square += total * total
@@ -413,7 +423,7 @@ def remaining_rate(A, rate, band, m, d, y):
 
 @subroutine
 def reduce_basis(matrices, vectors, A, B, band, m, n, d):
-    """Reduce B to the directions that do not change the active rows of a level, and return their number.
+    """Reduce B to the velocities that do not change the active rows of a level, and return their number.
 
     Householder reflections transform B. Then only its first columns change the rows, and these columns are removed.
     """
@@ -438,9 +448,11 @@ def reduce_basis(matrices, vectors, A, B, band, m, n, d):
             break
         # the reflection that maps the remaining part of the pivot row onto one axis
         norm = math.sqrt(largest_remaining)
-        leading = rows[pivot_row, rank] + math.copysign(norm, rows[pivot_row, rank])
-        reflector_square = largest_remaining - rows[pivot_row, rank] * rows[pivot_row, rank] + leading * leading
-        reflector[rank] = leading
+        leading_entry = rows[pivot_row, rank] + math.copysign(norm, rows[pivot_row, rank])
+        reflector_square = (
+            largest_remaining - rows[pivot_row, rank] * rows[pivot_row, rank] + leading_entry * leading_entry
+        )
+        reflector[rank] = leading_entry
         for j in range(rank + 1, d):
             reflector[j] = rows[pivot_row, j]
         for r in range(m):

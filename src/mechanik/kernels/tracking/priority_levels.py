@@ -1,7 +1,7 @@
 """Velocities of one time step: stopping bounds, separation of pairs that are too near, and priority levels.
 
-The stopping distance is exact for time steps dt. With a deceleration of a dt per step, a motion at velocity u takes
-N = floor(u / (a dt)) more steps after the present step, and covers the distance
+The stopping distance is exact for time steps dt. With the deceleration a, the velocity u decreases by a dt in each
+step. The motion takes N = floor(u / (a dt)) more steps after the present step, and covers the distance
 
     s(u) = dt ((N + 1) u - a dt N (N + 1) / 2)
 
@@ -11,20 +11,21 @@ stop within a distance.
 At each level the velocities are base + B y, where B spans the velocities that do not disturb the levels above, and y
 minimises
 
-    |A y - rate|^2 + damping |B y|^2        between the bounds of all columns and of further rows
+    |A y - desired_rates|^2 + damping |B y|^2        between the bounds of all columns and of further rows
 
-Then B is reduced to the directions that do not change the residual of the level. The rate reduces the residual at the
-level's gain and follows the motion of the targets.
+Then B is reduced to the velocities that do not change the residual of the level. The desired rates reduce the residual
+at the gain of each row and follow the motion of the targets.
 
 Pairs of bodies that are too near are separated before all levels. The velocities base + B y minimise
 
     sum over pairs of max(0, desired_rate - rate)^2 + damping |B y|^2
 
-between the bounds of all columns. The achieved rates become bounds of the levels, so the levels are feasible. Where
-distances contradict each other or the acceleration limits, the limits have priority over the distances.
+between the bounds of all columns. The achieved rates become bounds of the levels, so the levels are feasible. If the
+distances contradict the acceleration limits or each other, the limits have priority over the distances.
 
 The letters of the code: n is the number of columns and v the index of a column, m the number of rows of a level and r
-the index of a row, d the length of y, k the number of further rows.
+the index of a row, d the length of y, k the number of further rows, i the index of such a row. Rates, columns and
+`band` are explained in `level_qp.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def stopping_velocity(distance, deceleration, dt):
 
     Args:
         distance: distance to the limit, in units of the column.
-        deceleration: largest deceleration; infinite if unlimited.
+        deceleration: largest deceleration, in units of the column per s^2; infinite if unlimited.
         dt: time step, s.
     """
     if distance <= 0.0:
@@ -72,10 +73,11 @@ def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
 
     Args:
         column_table: RATE_MIN .. RATE_MAX_WITHOUT_ACCELERATION are written.
-        x: start of the configuration in `floats`.
+        x: offset of the configuration in `floats`.
         n: number of columns.
-        are_all_coupled: whether all columns are coupled. A coupled column cannot brake alone: all must slow down by the
-            same share. So their velocities stay below LIMIT_APPROACH_RATE times the remaining distance.
+        are_all_coupled: whether all columns are coupled. A coupled column cannot brake alone: all coupled columns must
+            slow down by the same share. So their velocities stay below LIMIT_APPROACH_RATE times the remaining
+            distance.
     """
     dt, approach_rate = options[TIME_STEP], options[LIMIT_APPROACH_RATE]
     for v in range(n):
@@ -85,25 +87,25 @@ def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
         low_rate, high_rate = -max_rate, max_rate
         if x_index >= 0:
             value, columns_per_value = floats[x + x_index], 1.0 / floats[ints[AT_SCALE] + v]
-            above, below = (
+            distance_above, distance_below = (
                 columns_per_value * (column_table[VALUE_MAX, v] - value),
                 columns_per_value * (value - column_table[VALUE_MIN, v]),
             )
-            if above < math.inf:
-                high_rate = min(high_rate, stopping_velocity(above, max_acceleration, dt))
+            if distance_above < math.inf:
+                high_rate = min(high_rate, stopping_velocity(distance_above, max_acceleration, dt))
                 if is_coupled:
-                    high_rate = min(high_rate, max(above, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
-            if below < math.inf:
-                low_rate = max(low_rate, -stopping_velocity(below, max_acceleration, dt))
+                    high_rate = min(high_rate, max(distance_above, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
+            if distance_below < math.inf:
+                low_rate = max(low_rate, -stopping_velocity(distance_below, max_acceleration, dt))
                 if is_coupled:
-                    low_rate = max(low_rate, -max(below, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
+                    low_rate = max(low_rate, -max(distance_below, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
         column_table[RATE_MIN_WITHOUT_ACCELERATION, v], column_table[RATE_MAX_WITHOUT_ACCELERATION, v] = (
             low_rate,
             high_rate,
         )
         rate = column_table[RATE, v]
         if max_acceleration < math.inf:
-            # where rounding makes the two bounds contradict each other, the limit of the value has priority
+            # if rounding makes the bounds contradict each other, the limit of the value has priority
             column_table[RATE_MIN, v], column_table[RATE_MAX, v] = (
                 min(max(low_rate, rate - max_acceleration * dt), high_rate),
                 max(min(high_rate, rate + max_acceleration * dt), low_rate),
@@ -113,8 +115,8 @@ def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
 
 
 @subroutine
-def write_limit_codes(column_table, options, n, active):
-    """Write the code of the limit that bounds each column's velocity (see `level_qp.py`) into `active`."""
+def write_limit_codes(column_table, options, n, limit_codes):
+    """Write the code of the limit that bounds each column's velocity (see `level_qp.py`) into `limit_codes`."""
     reached_share = 1.0 - 2e-6  # the bounds are slightly below the limits, see COUPLED_LIMIT_SHARE
     for v in range(n):
         rate, max_rate, max_rate_change = (
@@ -122,37 +124,39 @@ def write_limit_codes(column_table, options, n, active):
             column_table[MAX_VELOCITY, v],
             column_table[MAX_ACCELERATION, v] * options[TIME_STEP],
         )
-        slack = 1e-6 * min(max_rate, max_rate_change)
-        slack = slack if slack < math.inf else 1e-9
-        active[v] = NOT_LIMITED
+        tolerance = 1e-6 * min(max_rate, max_rate_change)
+        tolerance = tolerance if tolerance < math.inf else 1e-9
+        limit_codes[v] = NOT_LIMITED
         for side in (1, -1):
             bound = column_table[RATE_MAX, v] if side > 0 else column_table[RATE_MIN, v]
-            if side * (rate - bound) < -slack:
+            if side * (rate - bound) < -tolerance:
                 continue
             if (
                 max_rate_change < math.inf
                 and side * (rate - column_table[START_RATE, v]) >= reached_share * max_rate_change
             ):
-                active[v] = side * LIMITED_BY_ACCELERATION
+                limit_codes[v] = side * LIMITED_BY_ACCELERATION
             elif max_rate < math.inf and side * rate >= reached_share * max_rate:
-                active[v] = side * LIMITED_BY_VELOCITY
+                limit_codes[v] = side * LIMITED_BY_VELOCITY
             else:
-                active[v] = side * LIMITED_BY_POSITION
+                limit_codes[v] = side * LIMITED_BY_POSITION
 
 
 MIN_DAMPING = 1e-9
-"""Squared damping that is always added, so that dofs without an objective do not move."""
+"""Squared damping that is always added, so that dofs without an objective do not move. Larger damping slows down the
+approach to the targets."""
 MAX_TARGET_ACCELERATION_RATIO = 2.0
 """Largest acceleration of a followed target, as a multiple of the largest acceleration of the columns. A target with a
-larger acceleration has jumped."""
+larger acceleration has jumped: its velocity is not followed. A larger ratio follows faster targets, but also jumps."""
 CURVATURE_BOUND = 1.0
 """Assumed curvature of the residual, in units of residual over columns squared. The error that a step cannot reduce is
 multiplied by this curvature and added to the damping. Without this term, an arm that is stretched towards a goal out of
 reach keeps oscillating."""
 MIN_USEFUL_DAMPING = 1e-7
-"""Smaller additional damping is skipped, since it costs a factorization."""
+"""Smaller additional damping (squared) is skipped, since it costs another factorization."""
 MAX_BAND_CHANGES = 4
-"""Largest number of solves of a level, after each of which the rows that leave their bands become active."""
+"""Largest number of solves of a level. After each solve, the rows that would leave their bands become active; with
+fewer solves, rows may leave their bands."""
 
 
 @subroutine
@@ -161,19 +165,20 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 
     Args:
         A: (m, n) written: the Jacobian.
-        e, past_error: (m,) written: the residual for the present targets, and for the previous targets.
-        band: (m, 3) written: lower and upper end of a row's band, and 1 if the row is active, 0 if it is inside its
-            band.
-        previous_residual: (rows,) residual for the previous targets.
+        e, past_error: (m,) written: the residual for the present targets, and for the previous targets; for a row with
+            a band, both are the present residual, minus the nearer end of the band if the residual is outside.
+        band: (m, 3) written: lower and upper end of a row's band, relative to e, and 1 if the row is active, 0 if it is
+            inside its band.
+        previous_residual: (rows,) residual of all rows for the previous targets.
         n: number of columns.
     """
-    blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
+    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
     residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
     m, band_count = 0, 0
     stage_table = ints[AT_STAGES] + STAGE_INTS * stage
     for b in range(ints[stage_table + HARD_END], ints[stage_table + SOFT_END]):
         block = blocks + BLOCK_INTS * b
-        row, width, first_column, first_entry = (
+        first_row, width, first_column, first_jacobian = (
             ints[block + FIRST_ROW],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_COLUMN],
@@ -182,17 +187,17 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
         for r in range(ints[block + ROW_COUNT]):
             for v in range(n):
                 A[m, v] = 0.0
-            for c in range(width):
-                v = ints[columns + first_column + c]
+            for u in range(width):
+                v = ints[block_columns + first_column + u]
                 if v < n:
-                    A[m, v] = floats[jacobian + first_entry + r * width + c]
-            e[m] = floats[residual + row + r]
-            past_error[m] = e[m] if ints[block + BLOCK_KIND] == PYTHON_FUNCTION else previous_residual[row + r]
+                    A[m, v] = floats[jacobian + first_jacobian + r * width + u]
+            e[m] = floats[residual + first_row + r]
+            past_error[m] = e[m] if ints[block + BLOCK_KIND] == PYTHON_FUNCTION else previous_residual[first_row + r]
             band[m, 0], band[m, 1], band[m, 2] = 0.0, 0.0, 1.0
-            if ints[slack + 2 * (row + r)] >= 0:
+            if ints[slack + 2 * (first_row + r)] >= 0:
                 slack_column, weight = (
-                    ints[columns + first_column + ints[slack + 2 * (row + r) + 1]],
-                    floats[ints[AT_WEIGHT] + row + r],
+                    ints[block_columns + first_column + ints[slack + 2 * (first_row + r) + 1]],
+                    floats[ints[AT_WEIGHT] + first_row + r],
                 )
                 band[m, 0], band[m, 1] = (
                     weight * floats[ints[AT_LOWER] + slack_column],
@@ -212,8 +217,8 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 def feasible_speed_share(column_table, options, B, y, n, d, gain):
     """Return the share of the velocities B y with which all columns can stop where the error is zero.
 
-    To first order, the remaining distance of each column is its velocity divided by the gain. All columns have the
-    share of the slowest column, so the direction of the motion stays the same.
+    To first order, the remaining distance of each column is its velocity divided by the gain (1/s). All columns have
+    the share of the slowest column, so the direction of the motion stays the same.
     """
     share = 1.0
     for v in range(n):
@@ -235,11 +240,11 @@ def feasible_speed_share(column_table, options, B, y, n, d, gain):
 
 @subroutine
 def target_has_jumped(column_table, options, B, y, n, d, target_motion, stage):
-    """Return 1 if the targets move or accelerate faster than the columns can, else 0.
+    """Return 1 if the targets move faster than the columns can, or exceed MAX_TARGET_ACCELERATION_RATIO; else 0.
 
     Args:
         y: the motion of the targets over B.
-        target_motion: (stages, n + 1) the previous motion of the targets; row `stage` is written.
+        target_motion: (stages, n + 1) the previous motion of the targets as column velocities; row `stage` is written.
     """
     has_jumped = 0.0
     for v in range(n):
@@ -266,15 +271,15 @@ def row_rate(A, r, rates, n):
 
 
 @subroutine
-def bounds_over_basis(C, low, high, B, extra_rows, extra_bounds, base, column_table, n, d, k):
-    """Write the bounds of all columns and of the k further rows as rows over y: low <= C y <= high."""
+def bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k):
+    """Write the bounds of all columns and of the k further rows as rows over y: lower <= C y <= upper."""
     for v in range(n):
-        low[v], high[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
+        lower[v], upper[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
         for j in range(d):
             C[v, j] = B[v, j]
     for i in range(k):
         base_rate = row_rate(extra_rows, i, base, n)
-        low[n + i], high[n + i] = extra_bounds[i, 0] - base_rate, extra_bounds[i, 1] - base_rate
+        lower[n + i], upper[n + i] = extra_bounds[i, 0] - base_rate, extra_bounds[i, 1] - base_rate
         for j in range(d):
             total = 0.0
             for v in range(n):
@@ -308,10 +313,10 @@ def solve_levels(
 
     Args:
         matrices, vectors, indices: work arrays.
-        gains: (rows,) 1/s.
+        gains: (rows,) gain of each row, 1/s.
         previous_residual: (rows,) residual for the previous targets.
         target_motion: (stages, n + 1) the previous motion of the targets, and 1 if it was a jump; written.
-        is_repeated: whether this step was solved before; then jumps of targets are not detected again.
+        is_repeated: whether this time step is solved again; then jumps of targets are not detected again.
         B: (n, n) the first d columns span the free velocities; overwritten.
         is_orthonormal: whether the columns of B are orthonormal.
         extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with free rows at
@@ -326,12 +331,12 @@ def solve_levels(
         matrices[MATRIX_BOUNDS],
         matrices[MATRIX_BANDS],
     )
-    e, past_error, rate, low, high = (
+    e, past_error, desired_rates, lower, upper = (
         vectors[VECTOR_ERROR],
         vectors[VECTOR_PAST_ERROR],
-        vectors[VECTOR_RATE],
-        vectors[VECTOR_LOW],
-        vectors[VECTOR_HIGH],
+        vectors[VECTOR_DESIRED_RATES],
+        vectors[VECTOR_LOWER],
+        vectors[VECTOR_UPPER],
     )
     y, y_goal, y_target = vectors[VECTOR_Y], vectors[VECTOR_Y_GOAL], vectors[VECTOR_Y_TARGET]
     stage_count = ints[N_STAGES]
@@ -357,7 +362,7 @@ def solve_levels(
                         total += A_columns[r, v] * B[v, j]
                 A[r, j] = total
         damping = singularity_damping(matrices, vectors, A, m, d, options) + MIN_DAMPING
-        bounds_over_basis(C, low, high, B, extra_rows, extra_bounds, base, column_table, n, d, k)
+        bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k)
         has_jumped = True
         for band_round in range(MAX_BAND_CHANGES if band_count > 0 else 1):
             level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H)
@@ -365,31 +370,33 @@ def solve_levels(
                 return False
             if options[FOLLOWS_TARGET_VELOCITY] != 0.0 and m > 0:
                 for r in range(m):
-                    rate[r] = (past_error[r] - e[r]) / options[TIME_STEP]
-                unbounded_minimum(A, L, rate, band, m, d, y_target)
+                    desired_rates[r] = (past_error[r] - e[r]) / options[TIME_STEP]
+                unbounded_minimum(A, L, desired_rates, band, m, d, y_target)
                 if band_round == 0 and not is_repeated:
                     target_motion[stage, n] = target_has_jumped(
                         column_table, options, B, y_target, n, d, target_motion, stage
                     )
                 has_jumped = target_motion[stage, n] != 0.0
             for r in range(m):
-                rate[r] = -gains[first_row + r] * (e[r] if has_jumped else past_error[r])
-            unbounded_minimum(A, L, rate, band, m, d, y_goal)
-            extra_damping = CURVATURE_BOUND * remaining_rate(A, rate, band, m, d, y_goal) / gain if m > 0 else 0.0
+                desired_rates[r] = -gains[first_row + r] * (e[r] if has_jumped else past_error[r])
+            unbounded_minimum(A, L, desired_rates, band, m, d, y_goal)
+            extra_damping = (
+                CURVATURE_BOUND * remaining_rate(A, desired_rates, band, m, d, y_goal) / gain if m > 0 else 0.0
+            )
             if extra_damping > MIN_USEFUL_DAMPING:
                 level_hessian(A, band, B, m, n, d, damping + extra_damping, is_orthonormal, H)
                 if not factor_cholesky(H, L, d):
                     return False
-                unbounded_minimum(A, L, rate, band, m, d, y_goal)
+                unbounded_minimum(A, L, desired_rates, band, m, d, y_goal)
             share = feasible_speed_share(column_table, options, B, y_goal, n, d, gain) if m > 0 else 1.0
             for r in range(m):
-                rate[r] = -row_rate(A_columns, r, base, n)
-            unbounded_minimum(A, L, rate, band, m, d, y)
+                desired_rates[r] = -row_rate(A_columns, r, base, n)
+            unbounded_minimum(A, L, desired_rates, band, m, d, y)
             for j in range(d):
                 y[j] += share * y_goal[j]
                 if not has_jumped:
                     y[j] += y_target[j]
-            if not minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, n + k, d):
+            if not minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, n + k, d):
                 if stage == 1:
                     return False
                 for j in range(d):
@@ -429,18 +436,19 @@ def solve_levels(
 
 
 MAX_SEPARATION_ROUNDS = 12
-"""Largest number of solves for the separation, after each of which the set of too slow distances is updated."""
+"""Largest number of solves for the separation. After each solve, the set of distances that grow too slowly is updated;
+more solves take longer, fewer separate some pairs more slowly than possible."""
 SEPARATION_DAMPING = 1e-4
 """Damping as a share of the largest diagonal entry of the Hessian, so that columns that separate no pair do not move.
-Of 30 UR5 arms that 1e-4 moved out of collision with spheres and boxes, 1e-2 fails for three."""
+Larger damping separates more slowly: 1e-4 moves 30 UR5 arms out of collision with spheres and boxes, 1e-2 only 27."""
 RATE_SLACK = 1e-8
-"""Tolerance for rounding, m/s, by which the rate of a distance may be below the achieved rate."""
+"""Largest rounding error of a rate, m/s: the rate of a distance may be below the achieved rate by this value."""
 
 
 @subroutine
-def distance_rates_over_basis(A, offset, B, extra_rows, base, pair_rows, n, d):
-    """Write A (pair_rows, d) and `offset`: the rates of the distances of pairs are A y + offset."""
-    for i in range(pair_rows):
+def distance_rates_over_basis(A, offset, B, extra_rows, base, pair_row_count, n, d):
+    """Write A (pair_row_count, d) and `offset`: the rates of the distances of pairs are A y + offset."""
+    for i in range(pair_row_count):
         offset[i] = 0.0
         for j in range(d):
             A[i, j] = 0.0
@@ -453,19 +461,19 @@ def distance_rates_over_basis(A, offset, B, extra_rows, base, pair_rows, n, d):
 
 
 @subroutine
-def separation_hessian(A, extra_bounds, offset, is_too_slow, S, pair_rows, d, H, y):
+def separation_hessian(A, extra_bounds, offset, is_too_slow, S, pair_row_count, d, H, y):
     """Write the Hessian of the distances that grow too slowly into H, and the right-hand side into y.
 
     Args:
-        is_too_slow: (pair_rows,) 1 for the rows whose distance grows too slowly.
-        S: (d, d) matrix of the damping, B'B.
+        is_too_slow: (pair_row_count,) 1 for the rows whose distance grows too slowly.
+        S: (d, d) matrix of the damping, B'B (lower triangle).
     """
     largest_diagonal = 0.0
     for j in range(d):
         y[j] = 0.0
         for c in range(j + 1):
             H[j, c] = 0.0
-    for i in range(pair_rows):
+    for i in range(pair_row_count):
         if is_too_slow[i] != 0:
             for j in range(d):
                 y[j] += A[i, j] * (extra_bounds[i, DESIRED_DISTANCE_RATE] - offset[i])
@@ -492,15 +500,19 @@ def basis_gram(B, S, n, d, is_orthonormal):
 
 @subroutine
 def separation_bounds(
-    column_table, C, low, high, B, extra_rows, extra_bounds, pair_rows, k, base, n, d, keeps_min_rates
+    column_table, C, lower, upper, B, extra_rows, extra_bounds, pair_row_count, k, base, n, d, keeps_min_rates
 ):
-    """Write the bounds that a separation must satisfy as rows over y: low <= C y <= high; return their number."""
+    """Write the bounds that a separation must satisfy as rows over y: lower <= C y <= upper; return their number.
+
+    Args:
+        keeps_min_rates: whether the rates of the pairs must be at least MIN_DISTANCE_RATE.
+    """
     bound_count = n
     for v in range(n):
-        low[v], high[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
+        lower[v], upper[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
         for j in range(d):
             C[v, j] = B[v, j]
-    for i in range(0 if keeps_min_rates else pair_rows, k):
+    for i in range(0 if keeps_min_rates else pair_row_count, k):
         base_rate = 0.0
         for j in range(d):
             C[bound_count, j] = 0.0
@@ -509,8 +521,8 @@ def separation_bounds(
                 base_rate += extra_rows[i, v] * base[v]
                 for j in range(d):
                     C[bound_count, j] += extra_rows[i, v] * B[v, j]
-        low[bound_count], high[bound_count] = (
-            extra_bounds[i, MIN_DISTANCE_RATE if i < pair_rows else 0] - base_rate,
+        lower[bound_count], upper[bound_count] = (
+            extra_bounds[i, MIN_DISTANCE_RATE if i < pair_row_count else 0] - base_rate,
             extra_bounds[i, 1] - base_rate,
         )
         bound_count += 1
@@ -528,7 +540,7 @@ def increase_distances(
     is_orthonormal,
     extra_rows,
     extra_bounds,
-    pair_rows,
+    pair_row_count,
     k,
     base,
     n,
@@ -552,33 +564,33 @@ def increase_distances(
         matrices[MATRIX_BOUNDS],
         matrices[MATRIX_GRAM],
     )
-    y, low, high, offset, is_too_slow, separation_rates = (
+    y, lower, upper, offset, is_too_slow, separation_rates = (
         vectors[VECTOR_Y],
-        vectors[VECTOR_LOW],
-        vectors[VECTOR_HIGH],
+        vectors[VECTOR_LOWER],
+        vectors[VECTOR_UPPER],
         vectors[VECTOR_Y_GOAL],
         indices[INDEX_TOO_SLOW],
         vectors[VECTOR_SEPARATION_RATES],
     )
-    distance_rates_over_basis(A, offset, B, extra_rows, base, pair_rows, n, d)
+    distance_rates_over_basis(A, offset, B, extra_rows, base, pair_row_count, n, d)
     basis_gram(B, S, n, d, is_orthonormal)
     bound_count = separation_bounds(
-        column_table, C, low, high, B, extra_rows, extra_bounds, pair_rows, k, base, n, d, keeps_min_rates
+        column_table, C, lower, upper, B, extra_rows, extra_bounds, pair_row_count, k, base, n, d, keeps_min_rates
     )
-    for i in range(pair_rows):
+    for i in range(pair_row_count):
         current_rate = 0.0
         for v in range(n):
             current_rate += extra_rows[i, v] * column_table[RATE, v]
         is_too_slow[i] = 1 if current_rate < extra_bounds[i, DESIRED_DISTANCE_RATE] else 0
     for _ in range(MAX_SEPARATION_ROUNDS):
-        separation_hessian(A, extra_bounds, offset, is_too_slow, S, pair_rows, d, H, y)
+        separation_hessian(A, extra_bounds, offset, is_too_slow, S, pair_row_count, d, H, y)
         if not factor_cholesky(H, L, d):
             return False
         solve_cholesky(L, y, d)
-        if not minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, bound_count, d):
+        if not minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, bound_count, d):
             return False
         has_changed = False
-        for i in range(pair_rows):
+        for i in range(pair_row_count):
             rate = offset[i]
             for j in range(d):
                 rate += A[i, j] * y[j]
@@ -607,21 +619,23 @@ def separate_close_pairs(
     is_orthonormal,
     extra_rows,
     extra_bounds,
-    pair_rows,
+    pair_row_count,
     k,
     base,
     n,
     is_repeated,
 ):
-    """Set the lower bounds of the first `pair_rows` rates: the desired rates, or the feasible rates.
+    """Set the lower bounds of the first `pair_row_count` rates: the desired rates, or the feasible rates.
+
+    If no separation is feasible, the bounds are MIN_DISTANCE_RATE, or none if a pair is too near (IS_TOO_NEAR).
 
     Args:
-        is_repeated: whether the desired rates have proved infeasible.
+        is_repeated: whether the levels were infeasible with the desired rates.
 
     Returns:
-        Whether the bounds are relaxed; then VECTOR_SEPARATION_RATES contains velocities that satisfy them.
+        Whether the bounds are feasible rates; then VECTOR_SEPARATION_RATES contains velocities that satisfy them.
     """
-    for i in range(pair_rows):
+    for i in range(pair_row_count):
         extra_bounds[i, 0] = extra_bounds[i, DESIRED_DISTANCE_RATE]
     if options[IS_TOO_NEAR] == 0.0 and not is_repeated:
         return False
@@ -635,7 +649,7 @@ def separate_close_pairs(
         is_orthonormal,
         extra_rows,
         extra_bounds,
-        pair_rows,
+        pair_row_count,
         k,
         base,
         n,
@@ -652,13 +666,13 @@ def separate_close_pairs(
         is_orthonormal,
         extra_rows,
         extra_bounds,
-        pair_rows,
+        pair_row_count,
         k,
         base,
         n,
         False,
     ):
         return True
-    for i in range(pair_rows):
+    for i in range(pair_row_count):
         extra_bounds[i, 0] = -math.inf if options[IS_TOO_NEAR] != 0.0 else extra_bounds[i, MIN_DISTANCE_RATE]
     return False

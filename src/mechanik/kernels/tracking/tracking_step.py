@@ -1,13 +1,14 @@
 """One time step of the tracker: residuals, bounds, velocities, and the next configuration with all loops closed.
 
-Gaussian elimination with complete pivoting splits the columns into independent and dependent ones, to first order;
-the dependent columns also close the loops after a step. Columns without velocity and acceleration limits become
-dependent first. So limited columns are exactly within their limits if there are no more of them than the mechanism has
-dofs.
+Gaussian elimination with complete pivoting splits the columns into independent and dependent ones, to first order; the
+dependent columns also close the loops after a step. Columns without velocity and acceleration limits become dependent
+first. So limited columns are exactly within their limits if their number is at most the number of dofs of the
+mechanism.
 
 The letters of the code: M is the Jacobian of the hard rows, m the number of these rows and r the index of a row, n the
-number of columns and v the index of a column. B (n, d) maps the d independent velocities to all columns; p and c are
-row and column of pivot number s; k is the number of rows in `extra_rows`.
+number of columns and v the index of a column. u is the index of a column within a block. B (n, d) maps the d
+independent velocities to all columns; p and c are the row and the column of the pivot with the index s; k is the number
+of rows in `extra_rows`; e is the hard residual.
 """
 
 from __future__ import annotations
@@ -23,33 +24,35 @@ from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
 from .priority_levels import bound_rates, bounds_over_basis, separate_close_pairs, solve_levels, write_limit_codes
 
 MIN_PIVOT = 1e-7
-"""Rows with smaller pivots are linearly dependent. The entries of the Jacobian are scaled to the order of one."""
+"""Rows with smaller pivots are linearly dependent. The entries of the Jacobian are scaled to the order of one. Larger
+values lose constraints near singular configurations, smaller values take rounding errors for constraints."""
 MIN_UNLIMITED_PIVOT = 0.03
-"""A column without limits becomes dependent first only if its pivot is larger than this."""
+"""A column without limits becomes dependent first only if its pivot is larger than this value. With smaller pivots,
+small motions of independent columns would move the dependent column fast."""
 
 
 @subroutine
 def gather_hard_rows(ints, floats, M, n):
     """Gather the Jacobian of the hard equality rows into M (m, n), and return m."""
-    blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
+    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
     jacobian, m = ints[AT_JACOBIAN] + ints[N_JACOBIAN], 0
     for b in range(ints[ints[AT_STAGES] + SOFT_END]):
         block = blocks + BLOCK_INTS * b
-        row, width, first_column, first_entry = (
+        first_row, width, first_column, first_jacobian = (
             ints[block + FIRST_ROW],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_COLUMN],
             ints[block + FIRST_JACOBIAN],
         )
         for r in range(ints[block + ROW_COUNT]):
-            if ints[slack + 2 * (row + r)] >= 0:
+            if ints[slack + 2 * (first_row + r)] >= 0:
                 continue
             for v in range(n):
                 M[m, v] = 0.0
-            for c in range(width):
-                v = ints[columns + first_column + c]
+            for u in range(width):
+                v = ints[block_columns + first_column + u]
                 if v < n:
-                    M[m, v] = floats[jacobian + first_entry + r * width + c]
+                    M[m, v] = floats[jacobian + first_jacobian + r * width + u]
             m += 1
     return m
 
@@ -59,7 +62,7 @@ def read_hard_residual(ints, floats, buffer, e):
     """Read the residual of the rows that `gather_hard_rows` gathers into e, and return its largest magnitude.
 
     Args:
-        buffer: which of the residual buffers in `floats` is read.
+        buffer: the residual buffer (0 or 1) that is read.
     """
     residual, slack, m, largest_residual = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_SLACK], 0, 0.0
     blocks = ints[AT_BLOCKS]
@@ -92,7 +95,7 @@ def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, 
         pivot_rows, pivot_columns: (m,) written: row and column of each pivot, in order.
         pivot_of_column: (n,) written: the index of the pivot in each column; -1 for independent columns.
     """
-    count, is_limited, best_pivots, best_columns = (
+    pivot_count, is_limited, best_pivots, best_columns = (
         0,
         indices[INDEX_LIMITED],
         vectors[VECTOR_BEST_PIVOT],
@@ -112,12 +115,12 @@ def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, 
                 is_limited[v] = 0
         for r in range(m):
             best_pivots[r] = -1.0
-        for s in range(count):
+        for s in range(pivot_count):
             best_columns[pivot_rows[s]] = -2  # marks pivot rows
         for r in range(m):
             if best_columns[r] != -2 or pass_index == 0:
                 best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_columns)
-        while count < m:
+        while pivot_count < m:
             largest_pivot, p = min_pivot, -1
             for r in range(m):
                 if best_pivots[r] > largest_pivot:
@@ -125,7 +128,7 @@ def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, 
             if p < 0:
                 break
             c = best_columns[p]
-            pivot_rows[count], pivot_columns[count], pivot_of_column[c] = p, c, count
+            pivot_rows[pivot_count], pivot_columns[pivot_count], pivot_of_column[c] = p, c, pivot_count
             best_pivots[p], best_columns[p] = -1.0, -2
             inverse = 1.0 / M[p, c]
             for r in range(m):
@@ -135,14 +138,14 @@ def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, 
                 for v in range(n):
                     M[r, v] -= factor * M[p, v]
                 M[r, c] = 0.0
-                K[r, count] = factor
+                K[r, pivot_count] = factor
                 best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_columns)
-            count += 1
-    return count
+            pivot_count += 1
+    return pivot_count
 
 
 @subroutine
-def free_basis(M, n, count, pivot_rows, pivot_columns, pivot_of_column, B):
+def free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, B):
     """Write the basis B (n, d) of the velocities that keep the loops closed, and return d.
 
     Each column of B contains the velocities of all columns at unit velocity of one independent column.
@@ -150,11 +153,11 @@ def free_basis(M, n, count, pivot_rows, pivot_columns, pivot_of_column, B):
     d = 0
     for v in range(n):
         if pivot_of_column[v] < 0:
-            for j in range(n - count):
+            for j in range(n - pivot_count):
                 B[v, j] = 0.0
             B[v, d] = 1.0
             d += 1
-    for s in range(count - 1, -1, -1):
+    for s in range(pivot_count - 1, -1, -1):
         p, c = pivot_rows[s], pivot_columns[s]
         inverse = -1.0 / M[p, c]
         for j in range(d):
@@ -168,30 +171,30 @@ def free_basis(M, n, count, pivot_rows, pivot_columns, pivot_of_column, B):
 
 
 @subroutine
-def add_closure_step(M, K, n, count, pivot_rows, pivot_columns, e, step):
+def add_closure_step(M, K, n, pivot_count, pivot_rows, pivot_columns, e, step):
     """Add to `step` the motion of the dependent columns that makes the residual e zero; e is overwritten."""
-    for s in range(count):
-        for later in range(s + 1, count):
-            factor = K[pivot_rows[later], s]
+    for s in range(pivot_count):
+        for later_s in range(s + 1, pivot_count):
+            factor = K[pivot_rows[later_s], s]
             if factor != 0.0:
-                e[pivot_rows[later]] -= factor * e[pivot_rows[s]]
-    for s in range(count - 1, -1, -1):
+                e[pivot_rows[later_s]] -= factor * e[pivot_rows[s]]
+    for s in range(pivot_count - 1, -1, -1):
         p = pivot_rows[s]
         total = -e[p]
-        for later in range(s + 1, count):
-            total -= M[p, pivot_columns[later]] * e[pivot_rows[later]]
+        for later_s in range(s + 1, pivot_count):
+            total -= M[p, pivot_columns[later_s]] * e[pivot_rows[later_s]]
         e[p] = total / M[p, pivot_columns[s]]
-    for s in range(count):
+    for s in range(pivot_count):
         step[pivot_columns[s]] += e[pivot_rows[s]]
 
 
 MAX_CLOSURE_STEPS = 8
-"""Largest number of Newton steps that close the loops; two or three suffice at 1 kHz."""
+"""Largest number of Newton steps that close the loops; two or three suffice at time steps of 1 ms."""
 MAX_STEP_PASSES = 3
 """Largest number of solves for the velocities; each uses the loop curvature that the previous solve has found."""
 COUPLED_OVERSHOOT = 1e-7
-"""Share by which the velocity of a dependent column may exceed its bound, which is below the limit by
-COUPLED_LIMIT_SHARE."""
+"""Share by which the velocity of a dependent column may exceed its bound. It is below 1 - COUPLED_LIMIT_SHARE, so that
+the limit is not exceeded."""
 
 
 @subroutine
@@ -205,35 +208,35 @@ def append_band_rows(ints, floats, options, extra_rows, extra_bounds, k, n):
     Returns:
         The number of rows, including the appended rows.
     """
-    blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
+    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
     residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
     approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
     for b in range(ints[ints[AT_STAGES] + SOFT_END]):
         block = blocks + BLOCK_INTS * b
-        row, width, first_column, first_entry = (
+        first_row, width, first_column, first_jacobian = (
             ints[block + FIRST_ROW],
             ints[block + COLUMN_COUNT],
             ints[block + FIRST_COLUMN],
             ints[block + FIRST_JACOBIAN],
         )
         for r in range(ints[block + ROW_COUNT]):
-            if ints[slack + 2 * (row + r)] < 0:
+            if ints[slack + 2 * (first_row + r)] < 0:
                 continue
             for v in range(n):
                 extra_rows[k, v] = 0.0
-            for c in range(width):
-                v = ints[columns + first_column + c]
+            for u in range(width):
+                v = ints[block_columns + first_column + u]
                 if v < n:
-                    extra_rows[k, v] = floats[jacobian + first_entry + r * width + c]
+                    extra_rows[k, v] = floats[jacobian + first_jacobian + r * width + u]
             slack_column, weight = (
-                ints[columns + first_column + ints[slack + 2 * (row + r) + 1]],
-                floats[ints[AT_WEIGHT] + row + r],
+                ints[block_columns + first_column + ints[slack + 2 * (first_row + r) + 1]],
+                floats[ints[AT_WEIGHT] + first_row + r],
             )
             extra_bounds[k, 0] = approach_rate * (
-                weight * floats[ints[AT_LOWER] + slack_column] - floats[residual + row + r]
+                weight * floats[ints[AT_LOWER] + slack_column] - floats[residual + first_row + r]
             )
             extra_bounds[k, 1] = approach_rate * (
-                weight * floats[ints[AT_UPPER] + slack_column] - floats[residual + row + r]
+                weight * floats[ints[AT_UPPER] + slack_column] - floats[residual + first_row + r]
             )
             k += 1
     return k
@@ -243,20 +246,22 @@ def append_band_rows(ints, floats, options, extra_rows, extra_bounds, k, n):
 def find_braking_velocities(
     column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, base, n
 ):
-    """Write into `base` the velocities nearest to the present ones within position and velocity limits.
+    """Write into `base` velocities near the present velocities, within position and velocity limits.
 
-    The acceleration limits are not enforced; they only weight the changes of the velocities.
+    The velocities are as near as possible to the present velocities times `slowdown`, the share that
+    LIMIT_APPROACH_RATE leaves after one time step. The acceleration limits are not enforced; they only weight the
+    changes of the velocities. The bounds of further rows are extended to contain the rate 0.
 
     Returns:
         False if the bounds are infeasible.
     """
-    H, L, C, y, low, high = (
+    H, L, C, y, lower, upper = (
         matrices[MATRIX_HESSIAN],
         matrices[MATRIX_FACTOR],
         matrices[MATRIX_BOUNDS],
         vectors[VECTOR_Y],
-        vectors[VECTOR_LOW],
-        vectors[VECTOR_HIGH],
+        vectors[VECTOR_LOWER],
+        vectors[VECTOR_UPPER],
     )
     for v in range(n):
         column_table[RATE_MIN, v], column_table[RATE_MAX, v], base[v] = (
@@ -266,7 +271,7 @@ def find_braking_velocities(
         )
     for i in range(k):
         extra_bounds[i, 0], extra_bounds[i, 1] = min(extra_bounds[i, 0], 0.0), max(extra_bounds[i, 1], 0.0)
-    bounds_over_basis(C, low, high, B, extra_rows, extra_bounds, base, column_table, n, d, k)
+    bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k)
     slowdown = (
         max(0.0, 1.0 - options[TIME_STEP] * options[LIMIT_APPROACH_RATE])
         if options[LIMIT_APPROACH_RATE] < math.inf
@@ -286,7 +291,7 @@ def find_braking_velocities(
     if not factor_cholesky(H, L, d):
         return False
     solve_cholesky(L, y, d)
-    if not minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, n + k, d):
+    if not minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, n + k, d):
         return False
     for v in range(n):
         for j in range(d):
@@ -296,24 +301,27 @@ def find_braking_velocities(
 
 @subroutine
 def is_within_bounds(column_table, options, rates, pivot_of_column, n):
-    """Return whether all velocities are within their bounds, except for rounding."""
+    """Return whether all velocities are within their bounds, except for rounding errors and COUPLED_OVERSHOOT."""
     for v in range(n):
-        rounding = 1e-12 * (1.0 + abs(rates[v]))
-        above, below = rates[v] - column_table[RATE_MAX, v] - rounding, column_table[RATE_MIN, v] - rates[v] - rounding
+        rounding_error = 1e-12 * (1.0 + abs(rates[v]))
+        upper_excess, lower_excess = (
+            rates[v] - column_table[RATE_MAX, v] - rounding_error,
+            column_table[RATE_MIN, v] - rates[v] - rounding_error,
+        )
         if pivot_of_column[v] >= 0:
             max_change = min(column_table[MAX_ACCELERATION, v] * options[TIME_STEP], column_table[MAX_VELOCITY, v])
-            above, below = (
-                above - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MAX, v])),
-                below - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MIN, v])),
+            upper_excess, lower_excess = (
+                upper_excess - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MAX, v])),
+                lower_excess - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MIN, v])),
             )
-        if not max(above, below) <= 0.0:
+        if not max(upper_excess, lower_excess) <= 0.0:
             return False
     return True
 
 
 @subroutine
 def is_within_acceleration(column_table, options, n):
-    """Return whether the velocities that braking has found are within the acceleration limits nevertheless."""
+    """Return whether the velocities that `find_braking_velocities` has written are within the acceleration limits."""
     shortest_time = 0.0
     for v in range(n):
         shortest_time = max(
@@ -353,7 +361,7 @@ def close_loops(ints, floats, options, matrices, vectors, indices, m, pivot_coun
 
     Args:
         rates: (n,) velocities; overwritten.
-        out: start of the next configuration in `floats`; written.
+        x, out: offsets of the present and of the next configuration in `floats`; the next is written.
     """
     closure_step, e, violation = vectors[VECTOR_CLOSURE_STEP], vectors[VECTOR_RESIDUAL], math.inf
     for _ in range(MAX_CLOSURE_STEPS):
@@ -398,8 +406,8 @@ def tracking_step(
     target_motion,
     extra_rows,
     extra_bounds,
-    pair_rows,
-    active,
+    pair_row_count,
+    limit_codes,
     evaluates_first,
 ):
     """Move the configuration in the table `trial` by one time step; return STEP_MOVED, STEP_BRAKED or STEP_STOPPED.
@@ -408,28 +416,29 @@ def tracking_step(
         ints, floats: the problem, in the layout of `problem_layout.py`.
         column_table, options: see `level_qp.py`.
         matrices, vectors, indices: work arrays.
-        gains: (rows,) 1/s.
+        gains: (rows,) gain of each row, 1/s.
         previous_residual: (rows,) residual for the previous targets; written.
         target_motion: (stages, columns + 1) the previous motion of the targets, and 1 if it was a jump; written.
         extra_rows, extra_bounds: (.., columns) and (.., 4) Jacobian rows of the distances of pairs and the bounds of
-            their rates, with free rows at the end for the rows with bands. The kernel computes the lower bounds of the
-            pairs' rates from the desired rates.
-        pair_rows: number of rows of pairs; if negative, only the residual is evaluated and the configuration stays.
-        active: (columns,) written: the code of the limit that bounds each column's velocity, see `level_qp.py`.
+            their rates (`level_qp.py`), with free rows at the end for the rows with bands. The kernel computes the
+            lower bounds of the pairs' rates from the desired rates.
+        pair_row_count: number of rows of pairs; if negative, only the residual is evaluated, the configuration stays
+            and the result is STEP_STOPPED.
+        limit_codes: (columns,) written: the code of the limit that bounds each column's velocity, see `level_qp.py`.
         evaluates_first: whether the residual must be evaluated first, since the targets are new.
     """
     n, x, out, result = column_table.shape[1], ints[AT_TRIAL], ints[AT_X], STEP_STOPPED
-    if evaluates_first and pair_rows >= 0:
+    if evaluates_first and pair_row_count >= 0:
         evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
-    if pair_rows >= 0:
-        k = append_band_rows(ints, floats, options, extra_rows, extra_bounds, pair_rows, n)
+    if pair_row_count >= 0:
+        k = append_band_rows(ints, floats, options, extra_rows, extra_bounds, pair_row_count, n)
         bound_rates(ints, floats, column_table, options, x, n, k > 0)
         pivot_rows, pivot_columns, pivot_of_column = (
             indices[INDEX_ROW_OF_PIVOT],
             indices[INDEX_COLUMN_OF_PIVOT],
             indices[INDEX_PIVOT_OF_COLUMN],
         )
-        M, B, free_directions = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
+        M, B, free_velocities = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
         m = gather_hard_rows(ints, floats, M, n)
         pivot_count = eliminate_hard_rows(
             vectors,
@@ -443,7 +452,7 @@ def tracking_step(
             pivot_columns,
             pivot_of_column,
         )
-        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, free_directions)
+        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, free_velocities)
         rates, linear_rates, curvature_rates = (
             vectors[VECTOR_RATES],
             vectors[VECTOR_LINEAR_RATES],
@@ -452,18 +461,18 @@ def tracking_step(
         for v in range(n):
             column_table[START_RATE, v] = column_table[RATE, v]
             curvature_rates[v] = column_table[CURVATURE_RATE, v] if pivot_of_column[v] >= 0 else 0.0
-        for attempt in range(2 * MAX_STEP_PASSES):
-            is_braking, is_feasible = attempt >= MAX_STEP_PASSES, False
+        for pass_index in range(2 * MAX_STEP_PASSES):
+            is_braking, is_feasible = pass_index >= MAX_STEP_PASSES, False
             for v in range(n):
                 rates[v] = 0.0 if is_braking else curvature_rates[v]
                 for j in range(d):
-                    B[v, j] = free_directions[v, j]
+                    B[v, j] = free_velocities[v, j]
             if is_braking:
                 is_feasible = find_braking_velocities(
                     column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, rates, n
                 )
             else:
-                for repetition in range(2 if pair_rows > 0 else 1):
+                for repetition in range(2 if pair_row_count > 0 else 1):
                     is_relaxed = separate_close_pairs(
                         column_table,
                         options,
@@ -475,7 +484,7 @@ def tracking_step(
                         pivot_count == 0,
                         extra_rows,
                         extra_bounds,
-                        pair_rows,
+                        pair_row_count,
                         k,
                         rates,
                         n,
@@ -485,7 +494,7 @@ def tracking_step(
                         break
                     is_feasible = solve_levels(
                         ints, floats, column_table, options, matrices, vectors, indices, gains, previous_residual,
-                        target_motion, attempt + repetition > 0, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
+                        target_motion, pass_index + repetition > 0, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
                         rates, n
                     )  # fmt: skip
                     if is_feasible or is_relaxed:
@@ -493,7 +502,7 @@ def tracking_step(
                     for v in range(n):
                         rates[v] = curvature_rates[v]
                         for j in range(d):
-                            B[v, j] = free_directions[v, j]
+                            B[v, j] = free_velocities[v, j]
                 if not is_feasible and is_relaxed:  # only rounding makes relaxed bounds infeasible
                     is_feasible = True
                     for v in range(n):
@@ -513,7 +522,7 @@ def tracking_step(
                 result = STEP_BRAKED if is_braking else STEP_MOVED
                 break
         finish_step(ints, floats, column_table, options, x, out, rates, curvature_rates, n, result)
-        write_limit_codes(column_table, options, n, active)
+        write_limit_codes(column_table, options, n, limit_codes)
         if result == STEP_BRAKED and is_within_acceleration(column_table, options, n):
             result = STEP_MOVED
     evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
