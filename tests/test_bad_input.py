@@ -199,9 +199,9 @@ CALLS = {
     "a closure without a name": (
         lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.close("", "x", "y", "pin")),
         e.StructureError,
-        "needs a name",
+        "give each a name",
     ),
-    "a joint without a name": (lambda: mk.Builder().revolute("", "x", "y"), e.StructureError, "needs a name"),
+    "a joint without a name": (lambda: mk.Builder().revolute("", "x", "y"), e.StructureError, "give each a name"),
     "a builder with nothing": (lambda: mk.Builder().build(), e.StructureError, "empty"),
     "two joints of one name": (
         lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.fixed("f", "x", "z")),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import cached_property
+from types import ModuleType
 
 import pytest
 
@@ -148,6 +154,47 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
 def test_every_public_name_says_what_it_is():
     silent = [name for name in NAMES if not name.startswith("_") and not (getattr(mk, name).__doc__ or "").strip()]
     assert silent == []
+
+
+def public_callables(label: str, member: object) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Public functions and classes, those of public modules, and the methods and properties that classes define."""
+    if isinstance(member, ModuleType):
+        for name in getattr(member, "__all__", ()):
+            yield from public_callables(f"{label}.{name}", getattr(member, name))
+    elif callable(member):
+        yield label, member
+    if isinstance(member, type):
+        for name, attribute in vars(member).items():
+            if isinstance(attribute, property):
+                function = attribute.fget
+            elif isinstance(attribute, cached_property):
+                function = attribute.func
+            else:
+                function = getattr(attribute, "__func__", attribute)
+            if not name.startswith("_") and inspect.isfunction(function):
+                yield f"{label}.{name}", function
+
+
+PUBLIC_CALLABLES = {label: member for name in NAMES for label, member in public_callables(name, getattr(mk, name))}
+
+
+def unnamed_parameters(member: Callable[..., object]) -> list[str]:
+    """Parameters that the docstring does not name; enums, and exceptions without `__init__`, have those of Python."""
+    if isinstance(member, type) and issubclass(member, Enum | BaseException) and "__init__" not in vars(member):
+        return []
+    text = inspect.getdoc(member) or ""
+    names = [name for name in inspect.signature(member).parameters if name not in ("self", "cls") and name[0] != "_"]
+    return [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+def test_every_public_function_class_method_and_property_has_a_docstring():
+    assert len(PUBLIC_CALLABLES) > 500
+    assert [label for label, member in PUBLIC_CALLABLES.items() if not inspect.getdoc(member)] == []
+
+
+def test_every_docstring_names_all_parameters():
+    unnamed = {label: unnamed_parameters(member) for label, member in PUBLIC_CALLABLES.items()}
+    assert {label: names for label, names in unnamed.items() if names} == {}
 
 
 def test_every_exception_is_ours_and_says_what_it_is():

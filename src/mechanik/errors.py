@@ -60,7 +60,9 @@ class UnknownName(MechanikError, KeyError):
 
 
 class StructureError(MechanikError, ValueError):
-    """The graph of links and joints does not allow the operation: two parents, a cycle, or a name that is in use.
+    """The graph of links and joints does not allow the operation, or an argument of a mechanism is invalid.
+
+    Examples are a second parent, a cycle, a name that is in use and a negative length.
 
     Args:
         args: the message.
@@ -84,7 +86,7 @@ class DoFError(MechanikError, ValueError):
 
 
 class LimitsError(MechanikError, ValueError):
-    """A limit is out of range, such as a lower limit above the upper limit."""
+    """A limit or a count is out of range, such as a lower limit above the upper limit."""
 
 
 class ShapeError(MechanikError, ValueError):
@@ -96,7 +98,7 @@ class NotFinite(MechanikError, ValueError):
 
 
 class NotARotation(MechanikError, ValueError):
-    """A matrix, quaternion or axis does not describe a rotation."""
+    """A matrix, quaternion or axis does not describe a rotation, or a convention of Euler angles is unknown."""
 
 
 class CouplingError(MechanikError, ValueError):
@@ -104,7 +106,7 @@ class CouplingError(MechanikError, ValueError):
 
 
 class FormatError(MechanikError, ValueError):
-    """A file or text cannot be read or written; the message names the file and the position in the file.
+    """A file or text cannot be read or written; the message names the file and, if known, the position in it.
 
     Args:
         args: the message.
@@ -144,11 +146,11 @@ class StudioError(MechanikError, RuntimeError):
 
 
 class ObjectiveError(MechanikError, ValueError):
-    """An objective is contradictory, or does not have the requested property."""
+    """An objective, a task or an option is invalid or contradictory, or lacks the requested property."""
 
 
 class NoClosedForm(MechanikError, ValueError):
-    """No closed form is known for the geometry of the chain; the general solver handles any chain."""
+    """No closed form is known for the geometry of the chain; `mk.solve` supports every chain."""
 
 
 class NotSolved(MechanikError, RuntimeError):
@@ -171,7 +173,7 @@ class NotSolved(MechanikError, RuntimeError):
 
 
 class InvalidOperation(MechanikError, ValueError):
-    """The operation is not supported, or exceeds a limit; the message says what to do."""
+    """The operation is not supported, or exceeds a limit."""
 
 
 class BatchMismatch(MechanikError, ValueError):
@@ -183,4 +185,4 @@ class PlanningError(MechanikError, RuntimeError):
 
 
 class KernelsUnavailable(MechanikError, RuntimeError):
-    """The selected kernel tier is not available on this machine."""
+    """The selected kernel tier is unknown or not available on this machine."""

@@ -1,7 +1,8 @@
 """Clocks for elapsed time and for the cost of a call, robust against coarse wall clocks.
 
 The wall clock of a virtual machine may advance in steps of tens of milliseconds, and it may jump back when a thread
-moves to another core. Processor time has neither problem.
+moves to another core. Processor time does not jump; it advances in steps of 16 ms on Windows and in small steps
+elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable
 
 MIN_MEASURED_SECONDS = 0.05
-"""Processor time for which a call is repeated, s: 3 ticks of the coarsest processor clock in use, 16 ms on Windows.
+"""Processor time for which a call is repeated, s: 3 steps of the coarsest processor clock in use, 16 ms on Windows.
 
 With a larger value the measurement is more accurate and takes longer.
 """
@@ -20,7 +21,7 @@ With a larger value the measurement is more accurate and takes longer.
 thread_clock: Callable[[], float] = time.perf_counter if sys.platform == "win32" else time.thread_time
 """Processor time of the thread, s, for single short calls.
 
-On Windows it is the wall clock, since processor time ticks in 16 ms there and the wall clock does not.
+On Windows it is the wall clock: there, processor time advances in steps of 16 ms and the wall clock in small steps.
 """
 
 
@@ -42,14 +43,14 @@ def seconds_per_call(
     Returns:
         Processor time per call, s; 0 only if `max_calls` calls take no measurable time.
     """
-    total_calls, next_calls, start = 0, 1, time.process_time()
+    total_call_count, next_call_count, start = 0, 1, time.process_time()
     while True:
-        for _ in range(next_calls):
+        for _ in range(next_call_count):
             call()
-        total_calls += next_calls
+        total_call_count += next_call_count
         elapsed = time.process_time() - start
-        if elapsed >= min_seconds or total_calls >= max_calls:
-            return max(0.0, elapsed) / total_calls
+        if elapsed >= min_seconds or total_call_count >= max_calls:
+            return max(0.0, elapsed) / total_call_count
         # estimate of the calls that are still needed; limited to the number of calls so far
-        missing_calls = total_calls * (min_seconds / elapsed - 1.0) if elapsed > 0.0 else total_calls
-        next_calls = max(1, min(total_calls, int(missing_calls) + 1, max_calls - total_calls))
+        missing_call_count = total_call_count * (min_seconds / elapsed - 1.0) if elapsed > 0.0 else total_call_count
+        next_call_count = max(1, min(total_call_count, int(missing_call_count) + 1, max_calls - total_call_count))

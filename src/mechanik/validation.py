@@ -1,6 +1,6 @@
 """Validation of user input: numbers, vectors, poses, rotations, axes, limits, sizes and generators.
 
-The error of every function names the argument: `label` is the subject of the message.
+Error messages name the argument. `label` is their subject, or the name of the joint, link or goal with this argument.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def as_number(value: object, label: str, allow_infinite: bool = False) -> float:
     except (TypeError, ValueError):
         raise ShapeError(f"{label} must be a number, not {value!r}") from None
     if math.isnan(number) or (math.isinf(number) and not allow_infinite):
-        raise NotFinite(f"{label} is {number}")
+        raise NotFinite(f"{label} is {number}; it must be {'a number' if allow_infinite else 'finite'}")
     return number
 
 
@@ -63,7 +63,7 @@ def as_numbers(values: tuple[ArrayLike, ...], size: int, label: str, allow_infin
     except (TypeError, ValueError):
         raise ShapeError(f"{label} must be numbers, not {values!r}") from None
     if vector.ndim > 1 or vector.size != size:
-        raise ShapeError(f"{label}: {vector.size} values for {format_count(size, 'dof')}")
+        raise ShapeError(f"{label}: {format_count(vector.size, 'value')} for {format_count(size, 'dof')}")
     return [as_number(value, label, allow_infinite) for value in vector.reshape(-1)]
 
 
@@ -73,15 +73,15 @@ def read_only(array: Array) -> Array:
     return array
 
 
-def format_count(number: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Format a count with its noun: 1 link, 2 links."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 AxisLike = Literal["x", "y", "z", "-x", "-y", "-z"] | ArrayLike
 
 
-def as_point_or_pose(at: ArrayLike | Pose | None, label: str) -> Array:
+def as_point_or_pose(point_or_pose: ArrayLike | Pose | None, label: str) -> Array:
     """Convert a point (3,) or a pose to a pose matrix (4, 4); None is the identity.
 
     Raises:
@@ -89,19 +89,19 @@ def as_point_or_pose(at: ArrayLike | Pose | None, label: str) -> Array:
         NotFinite: a number is not finite.
         NotARotation: the rotation of the pose is invalid.
     """
-    if at is None:
+    if point_or_pose is None:
         return np.eye(4)
     try:
-        shape = np.shape(at)
+        shape = np.shape(point_or_pose)
     except ValueError:
         shape = ()
-    if isinstance(at, Pose):
-        return at.matrix
+    if isinstance(point_or_pose, Pose):
+        return point_or_pose.matrix
     if shape == (3,):
-        return translation(as_vector(at, 3, f"position of {label!r}"))
+        return translation(as_vector(point_or_pose, 3, f"position of {label!r}"))
     if shape != (4, 4):
-        raise ShapeError(f"position of {label!r} must be a point (3,) or a pose (4, 4), not {at!r}")
-    return as_pose_matrix(at, f"pose of {label!r}")
+        raise ShapeError(f"position of {label!r} must be a point (3,) or a pose (4, 4), not {point_or_pose!r}")
+    return as_pose_matrix(point_or_pose, f"pose of {label!r}")
 
 
 def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
@@ -109,6 +109,8 @@ def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
 
     Raises:
         DoFError: the name is unknown, or the vector is zero.
+        ShapeError: the vector does not consist of three numbers.
+        NotFinite: a number is not finite.
     """
     if isinstance(axis, str):
         sign, letter = (-1.0, axis[1:]) if axis.startswith("-") else (1.0, axis)
@@ -123,7 +125,7 @@ def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
 
 
 def as_limits(limits: Any, size: int, label: str) -> list[Array]:
-    """Convert (lower, upper), each a number for all dofs or an array over the dofs, to two arrays (size,).
+    """Convert (lower, upper), each a number for all dofs or an array over the dofs, to two arrays (size,), m or rad.
 
     Raises:
         StructureError: the argument is neither two numbers nor two arrays of `size` numbers.
@@ -139,8 +141,8 @@ def as_limits(limits: Any, size: int, label: str) -> list[Array]:
 
 
 QUATERNION_TOLERANCE = 1e-3
-"""Largest deviation of the norm of a quaternion from 1: more than the rounding in text files, less than that of most
-wrong arguments."""
+"""Largest deviation of the norm of a quaternion from 1. Rounding in text files causes a smaller deviation, most wrong
+arguments have a larger one."""
 
 
 def as_point(point: ArrayLike, label: str) -> Array:
@@ -149,7 +151,7 @@ def as_point(point: ArrayLike, label: str) -> Array:
 
 
 def as_direction(direction: ArrayLike, label: str) -> Array:
-    """Return a read-only unit vector (3,) along a vector of any length except zero."""
+    """Return a read-only unit vector (3,) along a vector of any length except zero; raises `NotARotation` for zero."""
     vector = as_vector(direction, 3, label)
     # a unit vector is not changed, so that saving and loading gives the same numbers
     return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, label))
@@ -162,9 +164,9 @@ def as_quaternion(wxyz: ArrayLike, label: str) -> Array:
         NotARotation: the norm differs from 1 by more than `QUATERNION_TOLERANCE`.
     """
     values = as_vector(wxyz, 4, label)
-    length = float(np.linalg.norm(values))
-    if abs(length - 1.0) > QUATERNION_TOLERANCE:
-        raise NotARotation(f"{label} has length {length:.4g}; a quaternion (w, x, y, z) must have length 1")
+    norm = float(np.linalg.norm(values))
+    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+        raise NotARotation(f"{label} has the norm {norm:.4g}; a quaternion (w, x, y, z) must have the norm 1")
     return read_only(quaternion.normalize(values))
 
 
@@ -175,20 +177,23 @@ def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
     try:
         R = np.array(rotation, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{label} must be a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
+        raise ShapeError(
+            f"{label} must be a rotation matrix (3, 3), a quaternion wxyz (4,) or a pose (4, 4), not {rotation!r}"
+        ) from None
     if R.shape == (4,):
         return read_only(quaternion.to_matrix(as_quaternion(R, label)))
     if R.shape == (4, 4):
         return read_only(as_single_pose(R, label)[:3, :3].copy())
     if R.shape != (3, 3):
         raise ShapeError(
-            f"{label} must be a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}"
+            f"{label} must be a rotation matrix (3, 3), a quaternion wxyz (4,) or a pose (4, 4), "
+            f"not an array of shape {R.shape}"
         )
     if not np.isfinite(R).all():
         raise NotFinite(f"{label} has an entry that is not finite")
     if not is_rotation(R, 1e-6):
         raise NotARotation(
-            f"{label} is not a rotation: its columns must be perpendicular unit vectors, without a reflection"
+            f"{label} is not a rotation: its columns must be perpendicular unit vectors of a right-handed frame"
         )
     return read_only(R)
 
@@ -214,7 +219,7 @@ def as_rng(rng: np.random.Generator) -> np.random.Generator:
 
 
 def check_sizes(owner: object, *lengths: float) -> None:
-    """Raise `ShapeError` or `NotFinite` unless all sizes are finite numbers of zero or more."""
+    """Raise `ShapeError` or `NotFinite` unless all sizes (m) of `owner` are finite numbers of zero or more."""
     if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
         raise ShapeError(f"{owner}: sizes must be numbers")
     if not all(np.isfinite(length) for length in lengths):
@@ -224,7 +229,10 @@ def check_sizes(owner: object, *lengths: float) -> None:
 
 
 def as_finite_array(owner: str, values: ArrayLike) -> Array:
-    """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes."""
+    """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes.
+
+    `owner` is the subject of error messages.
+    """
     try:
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
@@ -235,13 +243,13 @@ def as_finite_array(owner: str, values: ArrayLike) -> Array:
     return array
 
 
-def check_positive_lengths(label: str, **lengths: float) -> None:
-    """Raise `StructureError` unless each length is positive and finite; the message names the length."""
-    for name, length in lengths.items():
-        if not isinstance(length, int | float):
-            raise StructureError(f"{label}: {name} must be a number, not {length!r}")
-        if not (math.isfinite(length) and length > 0):
-            raise StructureError(f"{label}: {name} must be positive and finite, not {length}")
+def check_positive_numbers(label: str, **numbers: float) -> None:
+    """Raise `StructureError` unless each number is positive and finite; the message names the argument."""
+    for name, number in numbers.items():
+        if not isinstance(number, int | float):
+            raise StructureError(f"{label}: {name} must be a number, not {number!r}")
+        if not (math.isfinite(number) and number > 0):
+            raise StructureError(f"{label}: {name} must be positive and finite, not {number}")
 
 
 def check_planar_point(label: str, name: str, point: tuple[float, float]) -> None:
@@ -252,7 +260,7 @@ def check_planar_point(label: str, name: str, point: tuple[float, float]) -> Non
     except (TypeError, ValueError):
         is_finite = False
     if not is_finite:
-        raise StructureError(f"{label}: {name} must be (x, y), two finite numbers, not {point!r}")
+        raise StructureError(f"{label}: {name} must be (x, y), two finite numbers (m), not {point!r}")
 
 
 def check_finite_angles(label: str, **angles: float) -> None:
@@ -261,7 +269,7 @@ def check_finite_angles(label: str, **angles: float) -> None:
         if not isinstance(angle, int | float):
             raise StructureError(f"{label}: {name} must be a number, not {angle!r}")
         if not math.isfinite(angle):
-            raise StructureError(f"{label}: {name} must be finite, not {angle}")
+            raise StructureError(f"{label}: {name} must be finite, not {angle} rad")
 
 
 def check_flags(options: object, *names: str) -> None:

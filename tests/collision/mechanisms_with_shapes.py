@@ -56,7 +56,7 @@ def pair_distances(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], f
         for body in link_bodies(mechanism, "auto")
     }
     bodies |= {
-        body.name: [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
+        body.name: [(shape, body.X_node_body @ X) for shape, X in body.kernel_shapes]
         for body in obstacle_bodies(collider.obstacles, "auto")
     }
     return {

@@ -185,7 +185,7 @@ def test_meshes_become_capsules_in_a_copy_and_other_shapes_stay(tmp_path: Path) 
         assert all(isinstance(instance.shape, Capsule | Sphere) for instance in fitted.links[name].collisions)
         quality = fit_quality(robot, fitted)[name]
         assert quality.uncovered_distance <= 1e-7
-        assert quality.shapes == len(fitted.links[name].collisions)
+        assert quality.shape_count == len(fitted.links[name].collisions)
     instance = fit_shapes(robot, links=["arm"])
     assert instance.links["hand"].collisions == ()
     spheres = fit_shapes(robot, "spheres", count=5).links["arm"].collisions
@@ -197,7 +197,7 @@ def test_quality_of_a_sphere_around_a_cube_has_its_closed_form(tmp_path: Path) -
     quality = fit_quality(robot, fit_shapes(robot, "spheres", count=1))["arm"]
     radius = np.sqrt(0.75)  # the mesh is scaled to a cube of 1 m
     assert quality.hull_volume == pytest.approx(1.0)
-    assert quality.ratio == pytest.approx(4 / 3 * np.pi * radius**3, rel=0.02)
+    assert quality.volume_ratio == pytest.approx(4 / 3 * np.pi * radius**3, rel=0.02)
     assert quality.overhang == pytest.approx(radius - 0.5, abs=0.01)
     assert abs(quality.uncovered_distance) < 1e-7
     assert str(quality).startswith("1 shape, 2.7")
@@ -259,5 +259,5 @@ def test_three_capsules_cover_links_of_a_panda_with_at_most_one_and_a_half_hull_
     links = ["panda_link6", "panda_hand"]
     quality = fit_quality(robot, fit_shapes(robot, links=links))
     for name in links:
-        assert quality[name].shapes <= 3
-        assert quality[name].ratio < 1.5, name
+        assert quality[name].shape_count <= 3
+        assert quality[name].volume_ratio < 1.5, name

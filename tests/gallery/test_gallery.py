@@ -256,7 +256,7 @@ BAD = {
     "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "four_bar: angle must .*not nan"),
     "a rod too short": (lambda: gallery.slider_crank(rod=0.1, offset=1.0), "slider_crank cannot be assembled"),
     "cranks too far apart": (lambda: gallery.five_bar(ground=5.0), "five_bar cannot be assembled"),
-    "legs too short": (lambda: gallery.stewart_platform(height=2.0), "leg 1 is .* outside its stroke"),
+    "legs too short": (lambda: gallery.stewart_platform(height=2.0), "leg 1 is .* m long, outside 0.2 to 0.5 m"),
     "a stroke of one number": (lambda: gallery.stewart_platform(stroke=0.3), "stroke must .*not 0.3"),
     "unknown ends": (lambda: gallery.stewart_platform(ends="magnet"), "'closure' or 'joint'"),
     "forearms too short": (lambda: gallery.delta_robot(forearm=0.2), "delta_robot cannot be assembled"),
@@ -267,9 +267,9 @@ BAD = {
     "struts that vanish": (lambda: gallery.hexapod(travel=0.08), "hexapod: travel is 0.08"),
     "a boom without length": (lambda: gallery.excavator(boom=0.0), "excavator: boom must .*not 0"),
     "a gripper that is never open": (lambda: gallery.gripper(opening=0.0), "gripper: opening must .*not 0"),
-    "wheels that overlap": (lambda: gallery.rover(wheel=0.6), "rover: wheels of radius 0.6 do not fit"),
+    "wheels that overlap": (lambda: gallery.rover(wheel=0.6), "rover: wheels of radius 0.6 m do not fit"),
     "legs that do not reach the ground": (lambda: gallery.walker(thigh=3.0), "walker cannot stand"),
-    "cranks as long as the shank": (lambda: gallery.biped(crank=0.3), "biped: cranks of 0.3 do not fit"),
+    "cranks as long as the shank": (lambda: gallery.biped(crank=0.3), "biped: cranks of 0.3 m do not fit"),
     "a box of no size": (lambda: gallery.two_arms(box=-0.1), "two_arms: box must .*not -0.1"),
 }
 

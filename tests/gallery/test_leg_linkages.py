@@ -100,7 +100,7 @@ def test_a_dimension_of_the_leg_can_be_replaced():
 
 
 def test_impossible_legs_are_rejected_by_name():
-    with pytest.raises(UnknownName, match="number of jansen_leg is called 'z'"):
+    with pytest.raises(UnknownName, match="length of jansen_leg is called 'z'"):
         gallery.jansen_leg(z=1.0)
     with pytest.raises(UnknownName, match="Did you mean 'hip_foot'"):
         gallery.klann_leg(hip_fot=1.0)

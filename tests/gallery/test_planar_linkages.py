@@ -221,7 +221,7 @@ BAD = {
         lambda: gallery.pantograph(scale=1.0),
         "pantograph: scale must be above 1, not 1",
     ),
-    "a rhombus larger than its arms": (lambda: gallery.peaucellier(side=1.0), "arm is 1 and side is 1"),
+    "a rhombus larger than its arms": (lambda: gallery.peaucellier(side=1.0), "arm is 1 m and side is 1 m"),
     "a crank that cannot reach": (lambda: gallery.peaucellier(angle=2.5), "peaucellier cannot be assembled"),
     "a rod too short": (lambda: gallery.watt_six_bar(rod=0.1), "watt_six_bar cannot be assembled"),
     "a pivot too far": (lambda: gallery.stephenson_six_bar(pivot=(9.0, 0.0)), "stephenson_six_bar cannot be assembled"),

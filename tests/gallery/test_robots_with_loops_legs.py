@@ -133,7 +133,7 @@ def test_bipeds_of_other_sizes_stand_on_the_ground_with_their_rods_on(sizes):
 def test_cranks_move_only_the_ankle_so_a_leg_has_six_dofs():
     robot = gallery.biped()
     counts = mobility(robot)
-    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (30, 12, 18, 0)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant_constraints) == (30, 12, 18, 0)
     # with the cranks held the ankles do not move
     rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])
     names = robot.space.v_names

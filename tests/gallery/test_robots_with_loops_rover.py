@@ -69,7 +69,7 @@ def circle_path(ticks):
 def test_the_rover_stands_on_six_wheels_and_has_the_dofs_to_adapt_to_terrain():
     rover = gallery.rover()
     counts = mobility(rover)
-    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant) == (21, 6, 15, 0)
+    assert (counts.tree_dof, counts.constraints, counts.dof, counts.redundant_constraints) == (21, 6, 15, 0)
     for wheel in WHEELS:
         assert rover.pose(wheel)[2, 3] == pytest.approx(RADIUS, abs=1e-12)
     # of x, y, heading and six heights, none follows from the others

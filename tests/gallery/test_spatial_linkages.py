@@ -35,7 +35,7 @@ def test_every_bennett_loop_has_one_dof_although_the_count_gives_minus_two(twist
     loop = gallery.bennett(length, twist, other_twist, angle)
     assert loop.closures["closing_joint"].gap().is_closed(1e-12 * max(1.0, 20 * length))
     mobility = mk.mobility(loop)
-    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (-2, 1, 3)
+    assert (mobility.gruebler, mobility.dof, mobility.redundant_constraints) == (-2, 1, 3)
     lengths = [np.linalg.norm(loop.joint(joint).position) for joint in ("coupler_joint", "rocker_joint")]
     assert lengths[0] / math.sin(twist) == pytest.approx(lengths[1] / math.sin(other_twist))
 
@@ -55,7 +55,7 @@ def test_the_sarrus_platform_moves_straight_up_and_does_not_rotate(joint):
 
 def test_the_sarrus_loop_of_six_hinges_has_one_dof_although_the_count_gives_none():
     mobility = mk.mobility(gallery.sarrus())
-    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (0, 1, 1)
+    assert (mobility.gruebler, mobility.dof, mobility.redundant_constraints) == (0, 1, 1)
 
 
 # ---- the scissor lift -----------------------------------------------------------------------------------------------

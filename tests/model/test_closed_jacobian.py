@@ -10,7 +10,7 @@ from special_loops import bennett, parallelogram, quick_return, sarrus, six_sps,
 
 import mechanik as mk
 from mechanik.errors import DoFError, InvalidArgument, StructureError, UnknownName
-from mechanik.model.linearized_constraints import first_order_motions
+from mechanik.model.linearized_constraints import linearize_system
 from mechanik.spatial import inverse, make_pose, rotation
 
 STEP = 1e-4
@@ -32,7 +32,7 @@ MECHANISMS = [
 def close_loops(mechanism, q, held):
     """q with all loops closed by Newton's method; the angles `freeze_angles` keep their values."""
     for _ in range(20):
-        now = first_order_motions(mechanism, q)
+        now = linearize_system(mechanism, q)
         if now.max_residual < 1e-15:
             break
         A = now.A.copy()
@@ -70,9 +70,9 @@ def test_it_is_the_derivative_of_the_tool_by_the_inputs_with_closed_loops(make, 
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
 def test_the_matrix_is_the_tree_jacobian_times_the_transmission(make, link):
     mechanism = make()
-    jacobian, motions = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
+    jacobian, system = mechanism.closed_jacobian(link), linearize_system(mechanism, mechanism.q)
     rng = np.random.default_rng(1)
-    v = motions.unit * (motions.basis() @ rng.standard_normal(motions.dof))  # any motion that keeps the loops closed
+    v = system.unit * (system.basis() @ rng.standard_normal(system.dof))  # any motion that keeps the loops closed
     columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
     np.testing.assert_allclose(jacobian.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
 
@@ -80,8 +80,8 @@ def test_the_matrix_is_the_tree_jacobian_times_the_transmission(make, link):
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
 def test_the_transmission_keeps_the_loops_closed_and_moves_each_input_by_one(make, link):
     mechanism = make()
-    jacobian, motions = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
-    np.testing.assert_allclose(motions.A @ (jacobian.transmission / motions.unit[:, None]), 0, atol=1e-10)
+    jacobian, system = mechanism.closed_jacobian(link), linearize_system(mechanism, mechanism.q)
+    np.testing.assert_allclose(system.A @ (jacobian.transmission / system.unit[:, None]), 0, atol=1e-10)
     columns = [mechanism.space.v_names.index(name) for name in jacobian.inputs]
     np.testing.assert_allclose(jacobian.transmission[columns], np.eye(len(columns)), atol=1e-10)
     assert (jacobian.dependent, jacobian.undetermined) == ((), ())
@@ -307,7 +307,7 @@ def test_names_are_checked():
         mechanism.closed_jacobian("platfrom")
     with pytest.raises(UnknownName, match="leg1_slide"):
         mechanism.closed_jacobian("platform", "leg1_slid")
-    with pytest.raises(StructureError, match="named twice"):
+    with pytest.raises(StructureError, match="is repeated in the inputs"):
         mechanism.closed_jacobian("platform", ["leg1_slide", "leg1_slide"])
     with pytest.raises(StructureError, match="`inputs` is empty"):
         mechanism.closed_jacobian("platform", [])

@@ -355,5 +355,5 @@ def test_reprs_describe_the_objects():
     assert repr(mechanism) == "<mechanism 'four_bar': 4 links, 3 joints, 1 closure; nq 3, nv 3>"
     assert repr(mechanism.joint("crank_joint")) == "<joint 'crank_joint' EZ=0.6: 'ground' -> 'crank'>"
     assert "closes" in repr(mechanism.joint("closing_joint"))
-    assert "'coupler' onto 'rocker', free: EZ" in repr(mechanism.closure("closing_joint"))
+    assert "'coupler' onto 'rocker', free dofs: EZ" in repr(mechanism.closure("closing_joint"))
     assert repr(Builder("b")) == "<builder of 'b': 0 links, 0 joints so far>"

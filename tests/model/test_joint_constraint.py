@@ -252,7 +252,13 @@ def test_a_joint_constraint_removes_a_dof_and_a_redundant_one_does_not():
     left, right, slide = mechanism.joints.values()
     mk.JointConstraint({left: 1.0, right: 1.0})
     mobility = mk.mobility(mechanism)
-    assert (mobility.tree_dof, mobility.constraints, mobility.gruebler, mobility.dof, mobility.redundant) == (
+    assert (
+        mobility.tree_dof,
+        mobility.constraints,
+        mobility.gruebler,
+        mobility.dof,
+        mobility.redundant_constraints,
+    ) == (
         3,
         1,
         2,
@@ -261,7 +267,7 @@ def test_a_joint_constraint_removes_a_dof_and_a_redundant_one_does_not():
     )
     mk.JointConstraint({left: 100.0, right: 100.0})
     mobility = mk.mobility(mechanism)
-    assert (mobility.gruebler, mobility.dof, mobility.redundant) == (1, 2, 1)
+    assert (mobility.gruebler, mobility.dof, mobility.redundant_constraints) == (1, 2, 1)
     mk.JointConstraint({slide: [0.0, 1.0]})  # at zero its slope is none, as at a dead point
     assert mk.mobility(mechanism).dof == 2
     left.set_values(0.1)
@@ -318,7 +324,7 @@ def test_the_builder_accepts_dofs_by_name():
         (lambda b: b.gear("right", "left", teeth=(1, 2, 3)), ShapeError, "must have 2 numbers"),
         (lambda b: b.gear("rigth", "left", teeth=(1, 2)), UnknownName, "Did you mean 'right'"),
         (lambda b: b.rack("right", "left", radius=0.1), DoFError, "'right'> must be prismatic"),
-        (lambda b: b.rack("slide", "left", radius=0.0), ShapeError, "it cannot move"),
+        (lambda b: b.rack("slide", "left", radius=0.0), ShapeError, "is zero; it must be positive"),
         (lambda b: b.joint_constraint("a", {"lift": 1.0}), UnknownName, "Did you mean 'left'"),
         (lambda b: b.joint_constraint("a", {"left.X": 1.0}), DoFError, "<joint 'left'> has no dof X"),
         (lambda b: b.joint_constraint("a", {"left": 1.0, "left.EZ": 1.0}), CouplingError, "twice"),
@@ -329,7 +335,7 @@ def test_the_builder_accepts_dofs_by_name():
         (
             lambda b: b.joint_constraint("a", {"left": np.inf}),
             NotFinite,
-            "factors of <joint 'left'> in <joint constraint 'a'> is inf",
+            "a coefficient of <joint 'left'> in <joint constraint 'a'> is inf",
         ),
         (
             lambda b: b.joint_constraint("a", {"left": 1.0}, np.nan),

@@ -325,7 +325,7 @@ def test_a_joint_cannot_be_a_child_of_the_link_onto_which_it_closes():
     a.add_child(joint)
     joint.make_closure(b)
     a.remove_child(joint)
-    with pytest.raises(InvalidArgument, match="closes a loop onto this link"):
+    with pytest.raises(InvalidArgument, match="its closure already ends on this link"):
         b.add_child(joint)
 
 

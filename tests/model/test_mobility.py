@@ -18,7 +18,7 @@ def test_an_open_tree_has_all_its_dofs():
     builder.free("base", "world", "body")
     builder.spherical("hip", "body", "leg")
     result = mobility(builder.build())
-    assert (result.tree_dof, result.dof, result.gruebler, result.redundant) == (9, 9, 9, 0)
+    assert (result.tree_dof, result.dof, result.gruebler, result.redundant_constraints) == (9, 9, 9, 0)
 
 
 @pytest.mark.parametrize(("kind", "count"), [("pin", -2), ("ball", 0), (["Z", "EX", "EY", "EZ"], 1)])
@@ -26,7 +26,7 @@ def test_a_planar_four_bar_has_one_dof_whatever_the_count_gives(kind, count):
     result = mobility(four_bar(kind))
     assert result.dof == 1
     assert result.gruebler == count
-    assert result.redundant == 1 - count
+    assert result.redundant_constraints == 1 - count
 
 
 def test_an_open_loop_has_no_mobility():
@@ -100,7 +100,7 @@ def test_a_loop_of_fixed_joints_has_no_dof():
     builder.fixed("f", "a", "b")
     builder.close("c", "a", "b", "weld")
     result = mobility(builder.build())
-    assert (result.dof, result.redundant) == (0, 6)
+    assert (result.dof, result.redundant_constraints) == (0, 6)
 
 
 def test_only_mechanisms_have_mobility():

@@ -77,7 +77,7 @@ def test_a_mechanism_with_locked_inputs_has_only_idle_motions(make):
 def test_an_idle_motion_moves_one_part_as_a_rigid_body_and_nothing_else(make):
     mechanism = make()
     details = analyse_structure(mechanism, mechanism.q)
-    for at in (details.motions_at_q, *details.neighbours):
+    for at in (details.system_at_q, *details.neighbours):
         placed = NumpyKinematics(mechanism.kinematics, at.q)
         for motion, v in zip(details.idle_motions, details.idle_basis(at).T, strict=True):
             assert np.abs(at.A @ v).max() < 1e-9
@@ -92,8 +92,8 @@ def test_an_idle_motion_moves_one_part_as_a_rigid_body_and_nothing_else(make):
 def test_without_its_redundant_rows_a_mechanism_has_the_same_mobility(make):
     mechanism = make()
     analysis = structure(mechanism)
-    assert len(analysis.redundant_rows) == analysis.mobility.redundant
-    assert analysis.mobility.dof == analysis.mobility.gruebler + analysis.mobility.redundant
+    assert len(analysis.redundant_rows) == analysis.mobility.redundant_constraints
+    assert analysis.mobility.dof == analysis.mobility.gruebler + analysis.mobility.redundant_constraints
 
 
 @given(st.integers(0, 2**32 - 1))

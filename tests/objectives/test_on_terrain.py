@@ -122,8 +122,8 @@ def test_radius_zero_returns_the_terrain_and_equal_radii_share_one_offset_surfac
     [
         (lambda t: t.offset_by(-1.0), ObjectiveError, "must not be negative"),
         (lambda t: t.offset_by(math.nan), NotFinite, "radius of a sphere"),
-        (lambda t: t.offset_by(1.0, 0), ObjectiveError, "subdivisions must be a whole number"),
-        (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "subdivisions must be a whole number"),
+        (lambda t: t.offset_by(1.0, 0), ObjectiveError, "subdivisions must be an integer"),
+        (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "subdivisions must be an integer"),
         (lambda t: mk.OnTerrain("foot", t, radius=-1), ObjectiveError, "must not be negative"),
         (lambda t: mk.OnTerrain("foot", t, at=(1, 2)), ShapeError, "at of OnTerrain"),
         (lambda t: mk.OnTerrain("foot", t.heights), InvalidArgument, "terrain of OnTerrain must be a Terrain"),
@@ -201,7 +201,7 @@ GOOD = objective_to_dict(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0))
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"terrain": 0}, "there is no terrain 0; the file has 0 terrains"),
+        ({"terrain": 0}, "there is no terrain with index 0; the file has 0 terrains"),
         ({"terrain": None}, r"objective\.terrain: expected an object"),
         ({"terrain": {"cell": 1.0}}, "'heights' is missing"),
         ({"terrain": {"heights": [[0, 0]], "cell": 1.0}}, r"at least \(2, 2\)"),

@@ -132,7 +132,7 @@ def test_the_jacobian_of_a_height_relation_is_its_derivative(mechanism, seed):
         ([["1", "2"], ["3", "4"]], 1.0, (0, 0), ShapeError, "numbers"),
         (np.full((2, 2), 1 + 1j), 1.0, (0, 0), ShapeError, "numbers"),
         ([[1.0, np.nan], [2, 3]], 1.0, (0, 0), ObjectiveError, r"heights\[0, 1\] .* is nan"),
-        (np.zeros((2, 2)), 0.0, (0, 0), ObjectiveError, "cell of a terrain is 0.0"),
+        (np.zeros((2, 2)), 0.0, (0, 0), ObjectiveError, "cell of a terrain is 0 m"),
         (np.zeros((2, 2)), np.inf, (0, 0), NotFinite, "cell"),
         (np.zeros((2, 2)), 1.0, (0, 0, 0), ShapeError, "origin of a terrain must have 2 numbers"),
     ],

@@ -20,7 +20,7 @@ def target(rng: np.random.Generator) -> np.ndarray:
 def with_all_columns(mechanism: mk.Mechanism, goal: mk.Objective) -> mk.Solver:
     """A solver in which all spherical joints have columns."""
     solver = mk.Solver(mechanism, goal)
-    solver._may_eliminate_spherical = False
+    solver._can_eliminate_spherical_joints = False
     solver._compile(solver.objectives)
     return solver
 

@@ -134,7 +134,7 @@ def test_inactive_dofs_are_locked_columns():
     relation = Relation(RelationKind.POSE, (0, 1, 2), None, "three")
     chain = chain_of(arm, relation, active=np.array([True, True, False]))
     assert chain.columns.tolist() == [0, 1, 2]
-    assert chain.locked.tolist() == [False, False, True]
+    assert chain.locked_columns.tolist() == [False, False, True]
 
 
 def test_chain_with_a_spherical_joint_is_not_for_the_chain_kernel():

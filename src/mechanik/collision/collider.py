@@ -37,7 +37,7 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
 
 TOUCH_DISTANCE = 1e-9
-"""m; below this distance a message calls two bodies touching."""
+"""m; messages say "touches" for a smaller distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,16 +90,17 @@ class Collider:
     """Collision checker of a mechanism with itself and with obstacles; thread-safe.
 
     Distances are signed, in m; a negative distance is a penetration depth. Two bodies that do not move are not checked
-    against each other. The collider follows edits of the mechanism's joints and links, but ignores shapes that are
-    added to a link later.
+    against each other. The collider is updated if joints or links of the mechanism change. A change of
+    `Link.collisions` alone is not noticed; it takes effect with the next other change.
 
     Args:
         mechanism: a mechanism whose links have shapes (`Link.collisions`); its configuration is not changed.
         avoid: "self" (links against each other) and obstacles, which are checked against every link.
         allow: pairs of names, of links or obstacles, that may touch.
         forbid: pairs that are checked although they are skipped by default, such as adjacent links.
-        meshes: shapes that replace the meshes of links: "exact": convex hulls; "fitted": capsules that cover the
-            meshes; "auto": hulls if the extra `collision` is installed, else capsules.
+        meshes: shapes that replace the meshes of links and obstacles: "exact": convex hulls (not the mesh itself);
+            "fitted": capsules that cover the meshes; "auto": hulls if the extra `collision` is installed, else
+            capsules.
 
     Raises:
         InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
@@ -131,19 +132,20 @@ class Collider:
         avoided_objects = parse_avoid(avoid, mechanism.links)
         self._self_collisions = avoided_objects.self_collisions
         self._meshes: MeshMode = meshes
-        self._obstacles = {body.name: body for body in avoided_objects.obstacles}
+        self._obstacles = {obstacle.name: obstacle for obstacle in avoided_objects.obstacles}
         self._obstacle_bodies = {body.name: body for body in obstacle_bodies(avoided_objects.obstacles, meshes)}
         known_names = [*mechanism.links, *self._obstacles]
-        self._allow = self._by_link(parse_pairs(allow, known_names, "allow"))
-        self._forbid = self._by_link(parse_pairs(forbid, known_names, "forbid"))
+        self._allow = self._replace_names_by_links(parse_pairs(allow, known_names, "allow"))
+        self._forbid = self._replace_names_by_links(parse_pairs(forbid, known_names, "forbid"))
         self._lock = threading.RLock()
         self.obstacle_version = 0
         """Number of calls of `move` so far."""
         self._prepare()
 
     def __repr__(self) -> str:
-        bodies, pairs = len(self.bodies), len(self.pairs)
-        return f"<collider of {self.mechanism.name!r}: {bodies} bodies, {pairs} pairs, {len(self.distance_names)} rows>"
+        body_count, pair_count, distance_count = len(self.bodies), len(self.pairs), len(self.distance_names)
+        name = self.mechanism.name
+        return f"<collider of {name!r}: {body_count} bodies, {pair_count} pairs, {distance_count} distances>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_lock"}
@@ -162,7 +164,7 @@ class Collider:
 
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
-        """All obstacles at their present poses, each with a name."""
+        """All obstacles at their current poses, each with a name."""
         return tuple(self._obstacles.values())
 
     @property
@@ -249,27 +251,27 @@ class Collider:
         """Return the `count` pairs of bodies with the smallest distances at q (nq,), sorted; all pairs if fewer exist.
 
         Raises:
-            ShapeError: `count` is not a whole number above zero.
+            ShapeError: `count` is not an integer of 1 or more.
         """
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ShapeError(f"count must be a whole number of pairs, 1 or more, not {count!r}")
+            raise ShapeError(f"count must be an integer of 1 or more, not {count!r}")
         rows = self._single_row(q)
         smallest = float(self._query(rows, layout.QUERY_SMALLEST, math.inf)[0, 0])
         count = min(int(count), self._current_pairs().pair_count)
         if not count:
             return ()
         # the search distance grows step by step: most bodies are far away, and each measured pair costs time
-        limit, step = smallest + 1e-9, max(abs(smallest), 0.01)
-        while len(contacts := self._contacts_within(rows, limit)) < count:
-            limit, step = (limit + step, 4 * step) if step < 1e12 else (math.inf, step)
+        max_distance, step = smallest + 1e-9, max(abs(smallest), 0.01)
+        while len(contacts := self._contacts_within(rows, max_distance)) < count:
+            max_distance, step = (max_distance + step, 4 * step) if step < 1e12 else (math.inf, step)
         return contacts[:count]
 
     def distances_and_jacobian(self, q: ArrayLike, max_distance: float = math.inf) -> tuple[Array, Array]:
-        """Return the distances of all pair groups and their Jacobian, for constraints in a solver.
+        """Return distances of pairs and their Jacobian, for constraints in a solver.
 
-        A pair group is a moving link with all bodies that do not move, which has rows for the nearest three bodies; or
-        a pair of two moving links, which has one row. If there are very many pairs of links, a link with all its
-        partners is a pair group, which has rows for the nearest three. The number of rows is constant.
+        Each moving link has rows for the nearest three bodies that do not move. Each pair of moving links has one row;
+        if there are more than 64 such pairs, each link has instead rows for the nearest three links of its pairs. The
+        number of rows does not depend on q.
 
         Args:
             q: (..., nq).
@@ -278,11 +280,11 @@ class Collider:
         Returns:
             Distances (..., m), and their derivatives by v (..., m, nv).
         """
-        limit = as_number(max_distance, "max_distance", allow_infinite=True)
+        max_distance = as_number(max_distance, "max_distance", allow_infinite=True)
         rows, batch_shape = self._configuration_rows(q)
         arrays, m, nv = self._current_pairs().arrays, len(self._collision_pairs.distance_names), self.mechanism.nv
         distances, jacobians = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
-        self._run_query(arrays, rows, layout.QUERY_ALL_PAIRS, limit, distances, jacobians)
+        self._run_query(arrays, rows, layout.QUERY_ALL_PAIRS, max_distance, distances, jacobians)
         return distances.reshape(*batch_shape, m), jacobians.reshape(*batch_shape, m, nv)
 
     def count_measured_pairs(self, q: ArrayLike) -> int:
@@ -316,7 +318,7 @@ class Collider:
             if name not in self._obstacles:
                 raise UnknownName("obstacle", name, self._obstacles)
             self._current_pairs()
-            body = replace(self._obstacle_bodies[name], frame=new_pose.matrix)
+            body = replace(self._obstacle_bodies[name], X_node_body=new_pose.matrix)
             self._obstacle_bodies = {**self._obstacle_bodies, name: body}
             self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(new_pose)}
             # replaced by one assignment, since other threads may read it
@@ -326,26 +328,26 @@ class Collider:
     # ---- private ----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Build bodies, pairs and tables for the present mechanism."""
+        """Build bodies, pairs and tables for the current mechanism."""
         edit_count, revision = Frame.edit_count, self.mechanism.revision
         for name in self._obstacles:
             if name in self.mechanism.links:  # possible after a link is renamed; names must be unique
                 raise StructureError(f"an obstacle and a link are both called {name!r}; rename the link")
         links = link_bodies(self.mechanism, self._meshes)
-        allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
+        allow, forbid = self._replace_links_by_names(self._allow), self._replace_links_by_names(self._forbid)
         self._collision_pairs: CollisionPairs = build_collision_pairs(
             self.mechanism, links, tuple(self._obstacle_bodies.values()), self._self_collisions, allow, forbid
         )
         # assigned last, so that the next query repeats a preparation that failed
         self._edit_count, self._revision = edit_count, revision
 
-    def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
+    def _replace_names_by_links(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
         """Replace link names by links, so that pairs stay valid if a link is renamed; obstacles remain names."""
         links = self.mechanism.links
         return [(links.get(a, a), links.get(b, b)) for a, b in pairs]
 
-    def _by_name(self, pairs: list[tuple[Link | str, Link | str]]) -> set[Pair]:
-        """Replace links by their present names; pairs with a removed link are dropped."""
+    def _replace_links_by_names(self, pairs: list[tuple[Link | str, Link | str]]) -> set[Pair]:
+        """Replace links by their current names; pairs with a removed link are dropped."""
         names: dict[Link | str, str] = {link: name for name, link in self.mechanism.links.items()}
         names |= {name: name for name in self._obstacles}
         return {(names[a], names[b]) for a, b in pairs if a in names and b in names}
@@ -365,9 +367,9 @@ class Collider:
     def _single_row(self, q: ArrayLike) -> Array:
         return np.array(self.mechanism._single_q(q)[None])
 
-    def _query(self, rows: Array, mode: int, limit: float) -> Array:
+    def _query(self, rows: Array, mode: int, max_distance: float) -> Array:
         results = np.empty((len(rows), 1))
-        self._run_query(self._current_pairs().arrays, rows, mode, limit, results, NO_JACOBIAN)
+        self._run_query(self._current_pairs().arrays, rows, mode, max_distance, results, NO_JACOBIAN)
         return results
 
     def _run_query(
@@ -375,21 +377,21 @@ class Collider:
         arrays: tuple[npt.NDArray[Any], ...],
         rows: Array,
         mode: int,
-        limit: float,
+        max_distance: float,
         results: Array,
-        extra_results: Array,
+        jacobians: Array,
         measured_count: Ints | None = None,
     ) -> None:
         measured_count = np.zeros(1, np.int64) if measured_count is None else measured_count
-        if kernel.query(*arrays, rows, mode, limit, results, extra_results, measured_count) < 0:
+        if kernel.query(*arrays, rows, mode, max_distance, results, jacobians, measured_count) < 0:
             self.mechanism.space.check_q(rows)
             raise NotFinite(
-                "the pose of a link is not finite, although q is finite: a length of the mechanism is too large"
+                "the pose of a link is not finite, although q is finite; a length of the mechanism is too large"
             )
 
-    def _contacts_within(self, rows: Array, limit: float) -> tuple[Contact, ...]:
+    def _contacts_within(self, rows: Array, max_distance: float) -> tuple[Contact, ...]:
         tables: CollisionTables = self._current_pairs().tables
-        results = tables.near_pairs(rows, limit)
+        results = tables.near_pairs(rows, max_distance)
         return tuple(
             self._contact(tables, row)
             for row in results[np.argsort(results[:, 1 + layout.RESULT_DISTANCE], kind="stable")]
@@ -446,12 +448,13 @@ def warn_of_always_close_pairs(collider: Collider, clearance: float) -> None:
     pairs = always_close_pairs(collider, clearance)
     if not pairs:
         return
-    smallest_maximum = max(min(pairs.values()), 0.0)
+    max_clearance_mm = math.floor(1e4 * max(min(pairs.values()), 0.0)) / 10
+    advice = f"Use a clearance of at most {max_clearance_mm:g} mm, or allow" if max_clearance_mm > 0 else "Allow"
     pair_list = ", ".join(
         f"{a!r} and {b!r} (at most {1e3 * distance:.1f} mm apart)" for (a, b), distance in pairs.items()
     )
     log.warning(
         "a clearance of %.4g mm may be impossible: in each of %d sampled configurations these pairs are closer: %s. "
-        "Use a clearance below %.2g mm, or allow the pairs: allow=%r",
-        1e3 * clearance, ALWAYS_CLOSE_SAMPLES, pair_list, 1e3 * smallest_maximum, list(pairs),
+        "%s the pairs: allow=%r",
+        1e3 * clearance, ALWAYS_CLOSE_SAMPLES, pair_list, advice, list(pairs),
     )  # fmt: skip

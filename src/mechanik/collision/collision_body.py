@@ -63,11 +63,11 @@ class KernelShape:
             return math.inf
         return float(np.linalg.norm(self.core_points - centre, axis=1).max() + self.core_radius) * BOUND_INFLATION
 
-    def bounding_box(self, X: Array) -> tuple[Array, Array]:
-        """Return the smallest and the largest x, y, z (3,) of the shape at X (4, 4), m."""
+    def bounding_box(self, X_a_shape: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest x, y, z (3,) of a shape at the pose `X_a_shape` (4, 4), in frame a, m."""
         if self.kind == HALF_SPACE:
             return np.full(3, -math.inf), np.full(3, math.inf)
-        points = self.core_points @ X[:3, :3].T + X[:3, 3]
+        points = self.core_points @ X_a_shape[:3, :3].T + X_a_shape[:3, 3]
         margin = self.core_radius * BOUND_INFLATION + (BOUND_INFLATION - 1.0) * float(np.abs(points).max())
         return points.min(axis=0) - margin, points.max(axis=0) + margin
 
@@ -87,7 +87,7 @@ def as_kernel_shape(shape: Shape) -> KernelShape:
         case Box((x, y, z)):
             return KernelShape(BOX, (x / 2, y / 2, z / 2), NO_POINTS, SIGNS * (x / 2, y / 2, z / 2), 0.0)
         case Cylinder(radius, length):
-            return KernelShape(CYLINDER, (radius, length / 2, 0.0), NO_POINTS, _prism(radius, length), 0.0)
+            return KernelShape(CYLINDER, (radius, length / 2, 0.0), NO_POINTS, _prism_corners(radius, length), 0.0)
         case HalfSpace():
             return KernelShape(HALF_SPACE, (0.0, 0.0, 0.0), NO_POINTS, NO_POINTS, 0.0)
         case ConvexMesh(points=points):
@@ -99,7 +99,7 @@ def as_kernel_shape(shape: Shape) -> KernelShape:
 
 
 def check_has_volume(shape: Shape, owner: str) -> None:
-    """Raise `ShapeError` if a shape has no volume: penetration is undefined for it, and sampled paths can pass through.
+    """Raise `ShapeError` if a shape has no volume: penetration is undefined for it, and sampled paths can miss it.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'".
@@ -117,8 +117,8 @@ def check_has_volume(shape: Shape, owner: str) -> None:
             pass
 
 
-def _prism(radius: float, length: float) -> Array:
-    """Return the corners of the prism around a cylinder."""
+def _prism_corners(radius: float, length: float) -> Array:
+    """Return the corners (2 * PRISM_SIDES, 3) of the prism around a cylinder, m."""
     angles = np.arange(PRISM_SIDES) * (2 * math.pi / PRISM_SIDES)
     ring = np.column_stack([np.cos(angles), np.sin(angles)]) * (radius / math.cos(math.pi / PRISM_SIDES))
     return np.vstack([np.column_stack([ring, np.full(PRISM_SIDES, z)]) for z in (-length / 2, length / 2)])
@@ -145,7 +145,8 @@ class Obstacle:
     Args:
         shape: a shape with a volume.
         position, wxyz: pose of the shape in the world: (3,), m, and a quaternion (4,).
-        name: name for messages, `allow` and `forbid`; a collider numbers obstacles without a name.
+        name: name for messages, `allow` and `forbid`; a collider names obstacles without a name
+            obstacle1, obstacle2, ...
 
     Raises:
         InvalidArgument: an argument has the wrong type.
@@ -164,7 +165,7 @@ class Obstacle:
         self, shape: Shape, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0), *, name: str = ""
     ) -> None:
         if not isinstance(name, str):
-            raise InvalidArgument(f"name of an obstacle must be a string, not {name!r}")
+            raise InvalidArgument(f"the name of an obstacle must be a string, not {name!r}")
         label = f"obstacle {name!r}" if name else "an obstacle"
         if not isinstance(shape, Shape):
             raise InvalidArgument(f"{label} needs a shape such as Box((1, 1, 1)), not {shape!r}")
@@ -202,13 +203,13 @@ class CollisionBody:
     Attributes:
         name: name of the link or obstacle.
         node: index of the node that moves the body; -1 if the body does not move.
-        frame: X_node_body, (4, 4).
+        X_node_body: pose of the body in the frame of its node, or in the world if the body does not move, (4, 4).
         kernel_shapes: the shapes, each with X_body_shape (4, 4).
     """
 
     name: str
     node: int
-    frame: Array
+    X_node_body: Array
     kernel_shapes: tuple[tuple[KernelShape, Array], ...]
 
 

@@ -33,8 +33,8 @@ MESH_CACHE_SIZE = 256
 
 _Scale = tuple[float, float, float]
 _mesh_cache: dict[tuple[str, _Scale, bytes], CollisionMesh | str] = {}
-"""Cache by extension, scale and hash of the content; a value is a mesh or an error message. The time of a file is not a
-key, since a file may be written twice within one clock tick."""
+"""Cache by extension, scale and hash of the content; a value is a mesh or an error message. The modification
+time of a file is not part of the key, since a file may be written twice within one clock tick."""
 log = logging.getLogger("mechanik")
 
 
@@ -68,6 +68,7 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
     """Return the convex shapes that replace a shape in distance queries; only meshes are replaced.
 
     Args:
+        instance: the shape with its pose.
         owner: link or obstacle, for messages: "link 'arm'".
         meshes: "exact": convex hulls, which need the extra `collision`; "fitted": a few capsules that cover the mesh;
             "auto": hulls if the extra is installed, else capsules, with a warning.
@@ -89,7 +90,9 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
             _warn_fitted()
     from mechanik.collision.shape_fitting import fit_mesh
 
-    return [replace(instance, shape=fitted.shape, pose=instance.pose @ fitted.pose) for fitted in fit_mesh(mesh, owner)]
+    return [
+        replace(instance, shape=capsule.shape, pose=instance.pose @ capsule.pose) for capsule in fit_mesh(mesh, owner)
+    ]
 
 
 def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
@@ -174,7 +177,7 @@ def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
             for surface, first_index in zip(surfaces, first_indices, strict=False)
         ]
         corners = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *offset_triangles])
-        if len(surfaces) > 1:  # surfaces of different colours have common points
+        if len(surfaces) > 1:  # surfaces of different colours have points in common
             points, merged_indices = np.unique(points, axis=0, return_inverse=True)
             corners = merged_indices.reshape(-1).astype(np.uint32)[corners]
     else:
@@ -223,9 +226,9 @@ def hull_points(points: Array) -> Array:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
         raise MissingExtra("computing the convex hull of a mesh", "collision") from None
-    hull: Any = ConvexHull
+    hull_class: Any = ConvexHull
     try:
-        corners: npt.NDArray[np.int32] = hull(points).vertices
+        corners: npt.NDArray[np.int32] = hull_class(points).vertices
     except QhullError:  # the hull is so thin that its corners depend on rounding
         return points
     return points[corners]
@@ -250,4 +253,4 @@ def _warn_fitted() -> None:
 
 @lru_cache(MESH_CACHE_SIZE)
 def _log_open_mesh(owner: str, uri: str) -> None:
-    log.info("%s: the mesh %r is not closed; its convex hull is used", owner, uri)
+    log.info("%s: the mesh %r is not closed; collision checks use shapes that enclose it", owner, uri)

@@ -1,6 +1,7 @@
 """Pairs of bodies to check for collision: arguments `avoid`, `allow` and `forbid`, and allowed collisions.
 
-Pairs of links are not checked if they are one rigid body, adjacent, or in collision in every sampled configuration.
+By default, pairs of links are not checked if they are one rigid body, adjacent, or in collision in every sampled
+configuration.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class AvoidedObjects:
 
 
 def parse_avoid(avoid: Avoid, links: Collection[str]) -> AvoidedObjects:
-    """Parse the argument `avoid`; obstacles without a name get a number.
+    """Parse the argument `avoid`; obstacles without a name get the names obstacle1, obstacle2, ...
 
     Raises:
         InvalidArgument, UnknownName: an item is neither "self" nor an obstacle.
@@ -138,7 +139,7 @@ def parse_pairs(pairs: Iterable[tuple[str, str]], known_names: Sequence[str], la
 def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tuple[Obstacle, ...]:
     used_names = {*links, *(obstacle.name for obstacle in obstacles)}
     seen_names: set[str] = set()
-    named_obstacles, number = list[Obstacle](), 0
+    named_obstacles, obstacle_number = list[Obstacle](), 0
     for obstacle in obstacles:
         if obstacle.name in links:
             raise StructureError(f"an obstacle and a link are both called {obstacle.name!r}; rename the obstacle")
@@ -146,8 +147,8 @@ def _name_obstacles(obstacles: Sequence[Obstacle], links: Collection[str]) -> tu
             raise StructureError(f"two obstacles are called {obstacle.name!r}; names must be unique")
         name = obstacle.name
         while not name:
-            number += 1
-            name = "" if f"obstacle{number}" in used_names else f"obstacle{number}"
+            obstacle_number += 1
+            name = "" if f"obstacle{obstacle_number}" in used_names else f"obstacle{obstacle_number}"
         seen_names.add(name)
         named_obstacles.append(
             obstacle
@@ -178,12 +179,13 @@ def find_allowed_collisions(
     """Find the pairs of links that need no collision check, each with the reason.
 
     Assign the result to `mechanism.allowed_collisions` to store it. "same body" and "adjacent" follow from the joints.
-    "always" are pairs that are in collision in every sample, so no solver could separate them. The samples are spread
-    evenly over the limits and are the same at each call. Loops are closed for each sample, which takes time.
+    "always" are pairs that are in collision in every sample, so no solver could separate them. The samples are
+    the named configurations and others that are spread evenly over the limits, the same at each call. Loops are closed
+    for each sample, which takes time; samples whose loops cannot be closed are dropped.
 
     Args:
         mechanism: a mechanism whose links have shapes.
-        samples: number of configurations to check.
+        samples: number of configurations to check; the named configurations and at least one other are always checked.
         never: whether to include pairs that are in collision in no sample, as "never". This makes later checks faster,
             but such a pair may still collide elsewhere; with more samples this is less likely.
         configurations: (n, nq), checked instead of samples; their loops are not closed.
@@ -204,7 +206,7 @@ def find_allowed_collisions(
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"find_allowed_collisions needs a Mechanism, not {mechanism!r}")
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise ShapeError(f"samples must be a whole number of configurations, 1 or more, not {samples!r}")
+        raise ShapeError(f"samples must be an integer of 1 or more, not {samples!r}")
     if configurations is None:
         q = sample_configurations(mechanism, int(samples))
     else:
@@ -234,17 +236,26 @@ def allowed_collisions_at(
 
 
 def _tables_of_all_pairs(
-    mechanism: Mechanism, bodies: Sequence[CollisionBody], skipped: dict[Pair, str]
+    mechanism: Mechanism, bodies: Sequence[CollisionBody], skipped_pairs: dict[Pair, str]
 ) -> CollisionTables:
-    moving, static = [body for body in bodies if body.node >= 0], [body for body in bodies if body.node < 0]
+    moving_bodies, static_bodies = (
+        [body for body in bodies if body.node >= 0],
+        [body for body in bodies if body.node < 0],
+    )
 
     def is_checked(a: CollisionBody, b: CollisionBody) -> bool:
-        return (a.name, b.name) not in skipped and (b.name, a.name) not in skipped
+        return (a.name, b.name) not in skipped_pairs and (b.name, a.name) not in skipped_pairs
 
-    static_pair_mask = np.array([[is_checked(a, b) for b in static] for a in moving], np.bool_)
-    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if is_checked(moving[i], moving[j])]
+    static_pair_mask = np.array([[is_checked(a, b) for b in static_bodies] for a in moving_bodies], np.bool_)
+    pairs = [
+        (i, j) for i, j in combinations(range(len(moving_bodies)), 2) if is_checked(moving_bodies[i], moving_bodies[j])
+    ]
     return build_collision_tables(
-        mechanism.kinematics, moving, static, static_pair_mask.reshape(len(moving), len(static)), pairs
+        mechanism.kinematics,
+        moving_bodies,
+        static_bodies,
+        static_pair_mask.reshape(len(moving_bodies), len(static_bodies)),
+        pairs,
     )
 
 
@@ -256,7 +267,7 @@ def _pair_names(tables: CollisionTables, names: Sequence[str], a: int, b: int) -
 def sample_configurations(mechanism: Mechanism, count: int) -> Array:
     """Return the named configurations and others spread evenly over the limits, (n, nq), with loops closed.
 
-    Configurations whose loops cannot be closed are dropped. If none remains, the present configuration is returned.
+    Configurations whose loops cannot be closed are dropped. If none remains, the current configuration is returned.
     """
     named_q = [np.array(q) for q in mechanism.configurations.values()]
     q = np.array([*named_q, *richtmyer_samples(mechanism.space, max(1, count - len(named_q)))]).reshape(
@@ -264,7 +275,7 @@ def sample_configurations(mechanism: Mechanism, count: int) -> Array:
     )
     if mechanism.closures or mechanism.joint_constraints:
         assemblies = [mechanism.assemble(q0=start) for start in q]
-        q = np.array([start.q for start in assemblies if start.success]).reshape(-1, mechanism.nq)
+        q = np.array([assembly.q for assembly in assemblies if assembly.success]).reshape(-1, mechanism.nq)
     return q if len(q) else mechanism.q[None]
 
 
@@ -342,7 +353,7 @@ class CollisionPairs:
         """All checked pairs, by name."""
         tables, names = self.tables, [body.name for body in self.tables.collision_bodies]
         pairs = [(names[a], names[tables.moving_count + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
-        for group in tables.pair_groups:
+        for group in tables.pair_lists:
             a, first_partner, count = group[[layout.PAIR_BODY, layout.FIRST_PARTNER, layout.PARTNER_COUNT]].tolist()
             pairs += [
                 (names[a], names[b]) for b in tables.partners[first_partner : first_partner + max(0, count)].tolist()
@@ -353,11 +364,11 @@ class CollisionPairs:
     def distance_names(self) -> tuple[str, ...]:
         """Label of each distance row."""
         tables, names, labels = self.tables, [body.name for body in self.tables.collision_bodies], list[str]()
-        for a, first_partner, count, _, rows in tables.pair_groups.tolist():
+        for a, first_partner, count, _, row_count in tables.pair_lists.tolist():
             if count == 1:
                 labels.append(f"{names[a]} - {names[tables.partners[first_partner]]}")
             else:
-                labels += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(rows)]
+                labels += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(row_count)]
         return tuple(labels)
 
     def with_body(self, body: CollisionBody) -> CollisionPairs:
@@ -384,42 +395,46 @@ def build_collision_pairs(
     """
     for a, b in sorted(allow & forbid):
         raise StructureError(f"the pair {a!r} and {b!r} is in allow and in forbid; remove it from one of them")
-    skipped = _allowed_collisions(mechanism, links) if self_collisions else {}
-    moving = [body for body in links if body.node >= 0]
-    static = [*(body for body in links if body.node < 0), *obstacles]
-    _check_forbidden_pairs(forbid, {body.name for body in moving}, {body.name for body in static})
+    skipped_pairs = _allowed_collisions(mechanism, links) if self_collisions else {}
+    moving_bodies = [body for body in links if body.node >= 0]
+    static_bodies = [*(body for body in links if body.node < 0), *obstacles]
+    _check_forbidden_pairs(forbid, {body.name for body in moving_bodies}, {body.name for body in static_bodies})
     obstacle_names = {body.name for body in obstacles}
 
     def is_checked(a: str, b: str) -> bool:
         if (a, b) in forbid:
             return True
-        if (a, b) in allow or (a, b) in skipped or (b, a) in skipped:
+        if (a, b) in allow or (a, b) in skipped_pairs or (b, a) in skipped_pairs:
             return False
         return self_collisions or a in obstacle_names or b in obstacle_names
 
-    static_pair_mask = np.ones((len(moving), len(static)), np.bool_)
-    names_with_rules = {name for pair in (*skipped, *allow, *forbid) for name in pair}
-    for k, b in enumerate(static):
-        # most obstacles, of which there may be ten thousand, need no test of every pair
+    static_pair_mask = np.ones((len(moving_bodies), len(static_bodies)), np.bool_)
+    names_with_rules = {name for pair in (*skipped_pairs, *allow, *forbid) for name in pair}
+    for k, b in enumerate(static_bodies):
+        # there may be ten thousand obstacles: those without a rule are checked against all links, without further tests
         if b.name in names_with_rules or b.name not in obstacle_names:
-            static_pair_mask[:, k] = [is_checked(a.name, b.name) for a in moving]
-    pairs = [(i, j) for i, j in combinations(range(len(moving)), 2) if is_checked(moving[i].name, moving[j].name)]
-    tables = build_collision_tables(mechanism.kinematics, moving, static, static_pair_mask, pairs)
+            static_pair_mask[:, k] = [is_checked(a.name, b.name) for a in moving_bodies]
+    pairs = [
+        (i, j)
+        for i, j in combinations(range(len(moving_bodies)), 2)
+        if is_checked(moving_bodies[i].name, moving_bodies[j].name)
+    ]
+    tables = build_collision_tables(mechanism.kinematics, moving_bodies, static_bodies, static_pair_mask, pairs)
     names = (*(body.name for body in links), *(body.name for body in obstacles))
-    return CollisionPairs(tables, names, skipped)
+    return CollisionPairs(tables, names, skipped_pairs)
 
 
 def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
-    """Return the allowed collisions that the mechanism stores, and welded pairs; else pairs found by sampling."""
-    stored = mechanism.allowed_collisions
-    if stored is None:
+    """Return the allowed collisions that are stored, and welded pairs; if none are stored, pairs found by sampling."""
+    stored_pairs = mechanism.allowed_collisions
+    if stored_pairs is None:
         return _sampled_allowed_collisions(mechanism, links)
-    welded = {
+    welded_pairs = {
         pair: reason
         for pair, reason in adjacent_pairs(mechanism, [body.name for body in links]).items()
         if reason == SAME_BODY
     }
-    return {**welded, **stored}
+    return {**welded_pairs, **stored_pairs}
 
 
 def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
@@ -443,11 +458,11 @@ class _SampledPairs:
     pairs: dict[Pair, str]
 
 
-def _check_forbidden_pairs(forbid: set[Pair], moving: set[str], static: set[str]) -> None:
+def _check_forbidden_pairs(forbid: set[Pair], moving_names: set[str], static_names: set[str]) -> None:
     """Raise `StructureError` for a forbidden pair that has a link without shapes, or of which neither body moves."""
     for a, b in sorted(forbid):
         for name in (a, b):
-            if name not in moving | static:
+            if name not in moving_names | static_names:
                 raise StructureError(f"forbid: link {name!r} has no collision shape; give it collisions")
-        if a in static and b in static:
+        if a in static_names and b in static_names:
             raise StructureError(f"forbid: neither {a!r} nor {b!r} moves, so the pair cannot be checked; remove it")

@@ -1,4 +1,4 @@
-"""Tables that the collision kernels read: shapes, bodies, pair groups, and a bounding volume hierarchy (BVH).
+"""Tables that the collision kernels read: shapes, bodies, pair lists, and a bounding volume hierarchy (BVH).
 
 The BVH is a tree of axis-aligned boxes over the shapes that do not move.
 """
@@ -37,49 +37,49 @@ from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 
-def build_bvh(low: Array, high: Array, first_shape: int) -> Array:
+def build_bvh(min_corners: Array, max_corners: Array, first_shape_index: int) -> Array:
     """Return a BVH (2n - 1, 8) in the layout of `kernels/distance/collision_layout.py`; (0, 8) without shapes.
 
     Args:
-        low, high: (n, 3), m, smallest and largest corner of the box of each shape.
-        first_shape: index of the first shape.
+        min_corners, max_corners: (n, 3), m, smallest and largest corner of the box of each shape.
+        first_shape_index: index of the first shape.
     """
-    count = len(low)
+    count = len(min_corners)
     tree = np.zeros((max(0, 2 * count - 1), TREE_FLOATS))
     if not count:
         return tree
-    centres = (low + high) / 2
+    centres = (min_corners + max_corners) / 2
     next_row, stack = 1, [(0, np.arange(count))]
     while stack:
         row, shape_indices = stack.pop()
         tree[row, BOX_MIN : BOX_MIN + 3], tree[row, BOX_MAX : BOX_MAX + 3] = (
-            low[shape_indices].min(axis=0),
-            high[shape_indices].max(axis=0),
+            min_corners[shape_indices].min(axis=0),
+            max_corners[shape_indices].max(axis=0),
         )
         if len(shape_indices) == 1:
-            tree[row, TREE_SHAPE] = first_shape + shape_indices[0]
+            tree[row, TREE_SHAPE] = first_shape_index + shape_indices[0]
             continue
         axis = int(np.ptp(centres[shape_indices], axis=0).argmax())
-        order = shape_indices[np.argsort(centres[shape_indices, axis], kind="stable")]
+        sorted_indices = shape_indices[np.argsort(centres[shape_indices, axis], kind="stable")]
         tree[row, CHILD], tree[row, TREE_SHAPE] = next_row, -1
-        half_count = len(order) // 2
-        stack += [(next_row, order[:half_count]), (next_row + 1, order[half_count:])]
+        half_count = len(sorted_indices) // 2
+        stack += [(next_row, sorted_indices[:half_count]), (next_row + 1, sorted_indices[half_count:])]
         next_row += 2
     return tree
 
 
-def refit_bvh(bvh: Array, shape: int, low: Array, high: Array) -> None:
+def refit_bvh(bvh: Array, shape_index: int, min_corner: Array, max_corner: Array) -> None:
     """Write the new box of a shape into its leaf and update all boxes above the leaf; the structure does not change.
 
     Args:
-        shape: index of the shape.
-        low, high: (3,), m, smallest and largest corner of its box.
+        shape_index: index of the shape.
+        min_corner, max_corner: (3,), m, smallest and largest corner of its box.
     """
-    leaves = np.flatnonzero(bvh[:, TREE_SHAPE] == shape)
+    leaves = np.flatnonzero(bvh[:, TREE_SHAPE] == shape_index)
     if not len(leaves):
         return
     row = int(leaves[0])
-    bvh[row, BOX_MIN : BOX_MIN + 3], bvh[row, BOX_MAX : BOX_MAX + 3] = low, high
+    bvh[row, BOX_MIN : BOX_MIN + 3], bvh[row, BOX_MAX : BOX_MAX + 3] = min_corner, max_corner
     parents = np.zeros(len(bvh), np.int64)
     inner_rows = np.flatnonzero(bvh[:, TREE_SHAPE] < 0)
     first_children = bvh[inner_rows, CHILD].astype(np.int64)
@@ -96,7 +96,8 @@ Bools = npt.NDArray[np.bool_]
 
 kernel = kernel_module("distance.collision_query")
 MAX_SEPARATE_PAIRS = 64
-"""Largest number of pairs of links with one row each. With more pairs, each link has rows for its nearest partners."""
+"""Largest number of pairs of links with one row each; if there are more pairs, each link has rows for its nearest
+partners."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +114,8 @@ class CollisionTables:
         bvh: (t, 8), boxes over the shapes that do not move.
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         counts: (4,), number of moving bodies, number of moving shapes, index of the first half-space, and nq.
-        pair_groups: (g, 5), moving bodies with their partners and their rows.
-        partners: indices of moving bodies, to which pair groups refer.
+        pair_lists: (g, 5), moving bodies with their partners and their rows.
+        partners: indices of moving bodies, to which pair lists refer.
         collision_bodies: the bodies, in the order of `bodies`.
     """
 
@@ -125,7 +126,7 @@ class CollisionTables:
     bvh: Array
     static_pair_mask: Bools
     counts: Ints
-    pair_groups: Ints
+    pair_lists: Ints
     partners: Ints
     collision_bodies: tuple[CollisionBody, ...]
 
@@ -134,21 +135,21 @@ class CollisionTables:
         """Arguments of the kernel `query`."""
         return (
             self.nodes, self.shapes, self.points, self.bodies, self.bvh, self.static_pair_mask, self.counts,
-            self.pair_groups, self.partners,
+            self.pair_lists, self.partners,
         )  # fmt: skip
 
     @property
     def row_count(self) -> int:
-        """Number of rows of all pair groups."""
-        return int(self.pair_groups[:, layout.PAIR_ROWS].sum())
+        """Number of rows of all pair lists."""
+        return int(self.pair_lists[:, layout.PAIR_ROWS].sum())
 
     @property
     def moving_count(self) -> int:
         """Number of moving bodies."""
         return int(self.counts[layout.MOVING_BODIES])
 
-    def near_pairs(self, q: Array, limit: float, measured_count: Ints | None = None) -> Array:
-        """Return every pair of bodies closer than `limit` (m) at one q (1, nq): (n, 12), unordered.
+    def near_pairs(self, q: Array, max_distance: float, measured_count: Ints | None = None) -> Array:
+        """Return every pair of bodies closer than `max_distance` (m) at one q (1, nq): (n, 12), not sorted.
 
         A row contains the index of the moving body, and then a result in the layout of `collision_layout.py`.
 
@@ -159,7 +160,9 @@ class CollisionTables:
         while True:
             results = np.empty((1, capacity, layout.RESULT_FLOATS + 1))
             count = int(
-                kernel.query(*self.arrays, q, layout.QUERY_NEAR_PAIRS, limit, np.empty((0, 0)), results, measured_count)
+                kernel.query(
+                    *self.arrays, q, layout.QUERY_NEAR_PAIRS, max_distance, np.empty((0, 0)), results, measured_count
+                )
             )
             if count <= capacity:
                 return results[0, :count]
@@ -170,12 +173,13 @@ class CollisionTables:
         body_index = next(k for k, other_body in enumerate(self.collision_bodies) if other_body.name == body.name)
         shapes, bvh = self.shapes.copy(), self.bvh.copy()
         rows = np.flatnonzero(shapes[:, SHAPE_BODY] == body_index)
-        shapes_of_body = [pair for pair in body.kernel_shapes if pair[0].kind != HALF_SPACE]
-        shapes_of_body += [pair for pair in body.kernel_shapes if pair[0].kind == HALF_SPACE]
-        for row, (shape, X) in zip(rows, shapes_of_body, strict=True):
-            X_shape = body.frame @ X
-            _write_pose(shapes[row], X_shape, X_shape[:3, :3] @ _box_centre(shape.core_points) + X_shape[:3, 3])
-            refit_bvh(bvh, int(row), *shape.bounding_box(X_shape))
+        shapes_of_body = [entry for entry in body.kernel_shapes if entry[0].kind != HALF_SPACE]
+        shapes_of_body += [entry for entry in body.kernel_shapes if entry[0].kind == HALF_SPACE]
+        for row, (shape, X_body_shape) in zip(rows, shapes_of_body, strict=True):
+            X_world_shape = body.X_node_body @ X_body_shape
+            centre = X_world_shape[:3, :3] @ _box_centre(shape.core_points) + X_world_shape[:3, 3]
+            _write_pose(shapes[row], X_world_shape, centre)
+            refit_bvh(bvh, int(row), *shape.bounding_box(X_world_shape))
         collision_bodies = tuple(
             body if k == body_index else other_body for k, other_body in enumerate(self.collision_bodies)
         )
@@ -183,72 +187,79 @@ class CollisionTables:
 
 
 def build_collision_tables(
-    kinematics: Kinematics, moving: Sequence[CollisionBody], static: Sequence[CollisionBody], static_pair_mask: Bools,
+    kinematics: Kinematics,
+    moving_bodies: Sequence[CollisionBody],
+    static_bodies: Sequence[CollisionBody],
+    static_pair_mask: Bools,
     pairs: Sequence[tuple[int, int]],
-) -> CollisionTables:  # fmt: skip
+) -> CollisionTables:
     """Build the tables for the kernels.
 
     Args:
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         pairs: index pairs of moving bodies to check against each other.
     """
-    nodes, node_index = _nodes_above(kinematics.nodes, [body.node for body in moving])
-    bodies = [replace(body, node=node_index.get(body.node, -1)) for body in (*moving, *static)]
-    entries = [(body_index, body, *pair) for body_index, body in enumerate(bodies) for pair in body.kernel_shapes]
+    nodes, node_index = _nodes_above(kinematics.nodes, [body.node for body in moving_bodies])
+    bodies = [replace(body, node=node_index.get(body.node, -1)) for body in (*moving_bodies, *static_bodies)]
+    entries = [
+        (body_index, body, *shape_and_pose)
+        for body_index, body in enumerate(bodies)
+        for shape_and_pose in body.kernel_shapes
+    ]
     # half-spaces come last, since the BVH cannot contain unbounded shapes
     entries.sort(key=lambda entry: entry[2].kind == HALF_SPACE)
     shapes, boxes, points, first_point = list[Array](), list[tuple[Array, Array]](), [np.zeros((0, 3))], 0
     for body_index, body, shape, X_body_shape in entries:
-        X = body.frame @ X_body_shape
-        shapes.append(_shape_row(body_index, body.node, shape, X, first_point))
+        X_node_shape = body.X_node_body @ X_body_shape
+        shapes.append(_shape_row(body_index, body.node, shape, X_node_shape, first_point))
         points.append(shape.points)
         first_point += len(shape.points)
-        if body_index >= len(moving) and shape.kind != HALF_SPACE:
-            boxes.append(shape.bounding_box(X))
-    low, high = (np.array([box[k] for box in boxes]).reshape(-1, 3) for k in (0, 1))
+        if body_index >= len(moving_bodies) and shape.kind != HALF_SPACE:
+            boxes.append(shape.bounding_box(X_node_shape))
+    min_corners, max_corners = (np.array([box[k] for box in boxes]).reshape(-1, 3) for k in (0, 1))
     counts = np.zeros(layout.COUNTS, np.int64)
     counts[layout.MOVING_BODIES], counts[layout.MOVING_SHAPES] = (
-        len(moving),
-        sum(len(body.kernel_shapes) for body in moving),
+        len(moving_bodies),
+        sum(len(body.kernel_shapes) for body in moving_bodies),
     )
     counts[layout.FIRST_HALF_SPACE], counts[layout.Q_COUNT] = (
         counts[layout.MOVING_SHAPES] + len(boxes),
         kinematics.space.nq,
     )
-    pair_groups, partners = _pair_groups(static_pair_mask, pairs)
+    pair_lists, partners = _pair_lists(static_pair_mask, pairs)
     return CollisionTables(
         nodes=nodes,
         shapes=np.array(shapes).reshape(-1, SHAPE_FLOATS),
         points=np.vstack(points),
-        bodies=_body_rows(bodies, len(moving)),
-        bvh=build_bvh(low, high, int(counts[layout.MOVING_SHAPES])),
+        bodies=_body_rows(bodies, len(moving_bodies)),
+        bvh=build_bvh(min_corners, max_corners, int(counts[layout.MOVING_SHAPES])),
         static_pair_mask=np.ascontiguousarray(static_pair_mask),
         counts=counts,
-        pair_groups=pair_groups,
+        pair_lists=pair_lists,
         partners=partners,
         collision_bodies=tuple(bodies),
     )
 
 
-def _pair_groups(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
-    """Return the tables of pair groups and of partners.
+def _pair_lists(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """Return the tables of pair lists and of partners.
 
-    First come the groups of each link with the bodies that do not move, then pairs of links: each pair is a group, or,
-    with many pairs, each link with all its partners.
+    First come the lists of each link with the bodies that do not move, then the pairs of links. Each pair of links has
+    its own list; if there are more than MAX_SEPARATE_PAIRS pairs, each link has one list with all its partners.
     """
-    group_rows, partners, row = list[list[int]](), list[int](), 0
+    list_rows, partners, row = list[list[int]](), list[int](), 0
     for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
         if count:
-            group_rows.append([body, 0, -1, row, min(count, layout.MAX_PAIR_ROWS)])
+            list_rows.append([body, 0, -1, row, min(count, layout.MAX_PAIR_ROWS)])
             row += min(count, layout.MAX_PAIR_ROWS)
-    partners_by_group: dict[tuple[int, int], list[int]] = {}
+    partners_by_list: dict[tuple[int, int], list[int]] = {}
     for k, (a, b) in enumerate(pairs):
-        partners_by_group.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
-    for (a, _), group_partners in partners_by_group.items():
-        group_rows.append([a, len(partners), len(group_partners), row, min(len(group_partners), layout.MAX_PAIR_ROWS)])
-        partners += group_partners
-        row += min(len(group_partners), layout.MAX_PAIR_ROWS)
-    return np.array(group_rows, np.int64).reshape(-1, layout.PAIR_INTS), np.array(partners, np.int64)
+        partners_by_list.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
+    for (a, _), list_partners in partners_by_list.items():
+        list_rows.append([a, len(partners), len(list_partners), row, min(len(list_partners), layout.MAX_PAIR_ROWS)])
+        partners += list_partners
+        row += min(len(list_partners), layout.MAX_PAIR_ROWS)
+    return np.array(list_rows, np.int64).reshape(-1, layout.PAIR_INTS), np.array(partners, np.int64)
 
 
 def _nodes_above(nodes: Array, given_nodes: Iterable[int]) -> tuple[Array, dict[int, int]]:
@@ -268,20 +279,21 @@ def _box_centre(points: Array) -> Array:
     return (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(3)
 
 
-def _write_pose(row: Array, X: Array, centre: Array) -> None:
-    row[SHAPE_POSE : SHAPE_POSE + 9], row[SHAPE_POSE + 9 : SHAPE_POSE + 12] = X[:3, :3].ravel(), X[:3, 3]
+def _write_pose(row: Array, X_node_shape: Array, centre: Array) -> None:
+    row[SHAPE_POSE : SHAPE_POSE + 9] = X_node_shape[:3, :3].ravel()
+    row[SHAPE_POSE + 9 : SHAPE_POSE + 12] = X_node_shape[:3, 3]
     row[SHAPE_CENTRE : SHAPE_CENTRE + 3] = centre
 
 
-def _shape_row(body_index: int, node: int, shape: KernelShape, X: Array, first_point: int) -> Array:
-    """Return the table row of a shape at X (4, 4), relative to its node."""
+def _shape_row(body_index: int, node: int, shape: KernelShape, X_node_shape: Array, first_point: int) -> Array:
+    """Return the table row of a shape; `X_node_shape` (4, 4) is its pose in the frame of its node."""
     row = np.zeros(SHAPE_FLOATS)
     row[SHAPE_KIND], row[SHAPE_NODE], row[SHAPE_BODY] = shape.kind, node, body_index
     row[SHAPE_SIZE : SHAPE_SIZE + 3] = shape.sizes
     if shape.kind >= HULL:
         row[SHAPE_SIZE] = first_point
     centre = _box_centre(shape.core_points)
-    _write_pose(row, X, X[:3, :3] @ centre + X[:3, 3])
+    _write_pose(row, X_node_shape, X_node_shape[:3, :3] @ centre + X_node_shape[:3, 3])
     row[SHAPE_RADIUS] = shape.bounding_radius(centre)
     return row
 
@@ -303,8 +315,11 @@ def _body_rows(bodies: Sequence[CollisionBody], moving_count: int) -> Array:
 
 def _bounding_sphere(body: CollisionBody) -> tuple[Array, float]:
     """Return centre (3,) and radius of a bounding sphere of a body, relative to its node, m."""
-    shapes_in_node = [(shape, body.frame @ X) for shape, X in body.kernel_shapes]
-    boxes = [shape.bounding_box(X) for shape, X in shapes_in_node]
-    low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
-    centre = (low + high) / 2
-    return centre, max(shape.bounding_radius(X[:3, :3].T @ (centre - X[:3, 3])) for shape, X in shapes_in_node)
+    shapes_in_node = [(shape, body.X_node_body @ X_body_shape) for shape, X_body_shape in body.kernel_shapes]
+    boxes = [shape.bounding_box(X_node_shape) for shape, X_node_shape in shapes_in_node]
+    min_corner, max_corner = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
+    centre = (min_corner + max_corner) / 2
+    return centre, max(
+        shape.bounding_radius(X_node_shape[:3, :3].T @ (centre - X_node_shape[:3, 3]))
+        for shape, X_node_shape in shapes_in_node
+    )

@@ -23,6 +23,8 @@ SURFACE_SAMPLES = 20_000
 """Number of points on a mesh for the estimates of overhang and coverage."""
 CAPSULE_SURFACE_SAMPLES = 2_000
 """Number of directions in which points on the surface of each shape are computed."""
+SURFACE_TOLERANCE = 1e-9
+"""m; points of a shape that are deeper inside another shape are not on the surface of the union."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,48 +32,50 @@ class FitQuality:
     """Quality of the fitted shapes of one link.
 
     Attributes:
-        shapes: number of shapes.
+        shape_count: number of shapes.
         volume: volume of the union of all shapes, m^3.
         hull_volume: volume of the convex hull of the link's meshes, m^3.
-        overhang: largest distance between a surface point of a shape outside the hull and the nearest point of a mesh,
-            m.
+        overhang: largest distance from the meshes to a surface point of the shapes that is outside the hull, m.
         uncovered_distance: largest signed distance of a point of a mesh to the shapes, m; zero or negative if the
             shapes cover the meshes.
     """
 
-    shapes: int
+    shape_count: int
     volume: float
     hull_volume: float
     overhang: float
     uncovered_distance: float
 
     @property
-    def ratio(self) -> float:
+    def volume_ratio(self) -> float:
         """Volume of the shapes divided by the volume of the hull."""
         return self.volume / self.hull_volume
 
     def __str__(self) -> str:
-        count = "1 shape" if self.shapes == 1 else f"{self.shapes} shapes"
-        return f"{count}, {self.ratio:.2f} times the hull, at most {self.overhang * 1e3:.0f} mm outside it"
+        count = "1 shape" if self.shape_count == 1 else f"{self.shape_count} shapes"
+        return (
+            f"{count}, {self.volume_ratio:.2f} times the volume of the hull, "
+            f"at most {self.overhang * 1e3:.0f} mm from the meshes"
+        )
 
 
-def fit_quality(mechanism: Mechanism, fitted: Mechanism) -> dict[str, FitQuality]:
+def fit_quality(mechanism: Mechanism, fitted_mechanism: Mechanism) -> dict[str, FitQuality]:
     """Return the quality of the capsules and spheres of `fit_shapes`, compared with the meshes, by link name.
 
-    Volumes are estimated by sampling, to about 1 %, overhangs to some mm.
+    Volumes are estimated by sampling to about 1 %, overhangs to some mm.
 
     Args:
         mechanism: the mechanism with meshes.
-        fitted: result of `fit_shapes`.
+        fitted_mechanism: result of `fit_shapes`.
 
     Raises:
         FormatError: a mesh cannot be read.
         MissingExtra: the extra `collision` is not installed.
     """
     return {
-        name: _quality(triangles, capsules)
+        name: _measure_quality(triangles, capsules)
         for name, link in mechanism.links.items()
-        if len(triangles := _triangles(link, name)) and (capsules := capsules_of(fitted.link(name)))
+        if len(triangles := _triangles(link, name)) and (capsules := capsules_of(fitted_mechanism.link(name)))
     }
 
 
@@ -96,7 +100,7 @@ def union_distance(capsules: Sequence[CoverCapsule], points: Array) -> Array:
 
 
 def _triangles(link: Link, name: str) -> Array:
-    """Return the triangles of the fitted meshes of a link, (T, 3, 3), in its frame."""
+    """Return the triangles (T, 3, 3) of the meshes to which shapes are fitted, in the frame of the link, m."""
     triangles = [np.zeros((0, 3, 3))]
     for instance in link.collisions or link.visuals:
         if isinstance(instance.shape, Mesh):
@@ -105,22 +109,22 @@ def _triangles(link: Link, name: str) -> Array:
     return np.concatenate(triangles)
 
 
-def _quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQuality:
+def _measure_quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQuality:
     try:
         import scipy.spatial
     except ImportError:
         raise MissingExtra("computing the quality of fitted shapes", "collision") from None
     spatial: Any = scipy.spatial
-    points = np.concatenate([triangles.reshape(-1, 3), sample_surface(triangles, SURFACE_SAMPLES)])
+    mesh_points = np.concatenate([triangles.reshape(-1, 3), sample_surface(triangles, SURFACE_SAMPLES)])
     surface_points = np.concatenate([_surface_points(capsule) for capsule in capsules])
-    surface_points = surface_points[union_distance(capsules, surface_points) > -1e-9]
+    surface_points = surface_points[union_distance(capsules, surface_points) > -SURFACE_TOLERANCE]
     hull = spatial.ConvexHull(triangles.reshape(-1, 3))
-    outside_hull = surface_points[(surface_points @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
-    mesh_distances = np.array(spatial.cKDTree(points).query(outside_hull)[0], dtype=np.float64)
+    outside_points = surface_points[(surface_points @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1) > 0.0]
+    mesh_distances = np.array(spatial.cKDTree(mesh_points).query(outside_points)[0], dtype=np.float64)
     low, high = surface_points.min(axis=0), surface_points.max(axis=0)
     samples = np.random.default_rng(0).uniform(low, high, (UNION_VOLUME_SAMPLES, 3))
     inside_fraction = float(np.count_nonzero(union_distance(capsules, samples) <= 0.0)) / UNION_VOLUME_SAMPLES
-    uncovered_distance = float(union_distance(capsules, points).max())
+    uncovered_distance = float(union_distance(capsules, mesh_points).max())
     return FitQuality(
         len(capsules),
         inside_fraction * math.prod((high - low).tolist()),
@@ -131,19 +135,25 @@ def _quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQuality:
 
 
 def _surface_points(capsule: CoverCapsule) -> Array:
-    """Return points (n, 3) on the surface of a capsule: on its round ends and on its straight part."""
+    """Return points (n, 3) on the surface of a capsule, on its round ends and on its straight part, m.
+
+    The directions form a spherical Fibonacci lattice. Points on the straight part advance along the axis by the golden
+    ratio.
+    """
     k = np.arange(CAPSULE_SURFACE_SAMPLES) + 0.5
     height, angle = 1.0 - 2.0 * k / CAPSULE_SURFACE_SAMPLES, np.pi * (1.0 + 5.0**0.5) * k
     ring_radius = np.sqrt(1.0 - height**2)
     directions = np.column_stack([ring_radius * np.cos(angle), ring_radius * np.sin(angle), height])
     axis_vector = capsule.b - capsule.a
-    ends = capsule.a + (directions @ axis_vector > 0)[:, None] * axis_vector + capsule.radius * directions
+    end_points = capsule.a + (directions @ axis_vector > 0)[:, None] * axis_vector + capsule.radius * directions
     length = float(np.linalg.norm(axis_vector))
     if length == 0.0:
-        return ends
+        return end_points
     axis = axis_vector / length
-    radial = directions - (directions @ axis)[:, None] * axis
-    is_sideways = np.linalg.norm(radial, axis=1) > 0.1
-    radial_units = radial[is_sideways] / np.linalg.norm(radial[is_sideways], axis=1)[:, None]
+    radial_vectors = directions - (directions @ axis)[:, None] * axis
+    is_sideways = np.linalg.norm(radial_vectors, axis=1) > 0.1
+    radial_units = radial_vectors[is_sideways] / np.linalg.norm(radial_vectors[is_sideways], axis=1)[:, None]
     axis_fractions = (k[is_sideways] * 0.6180339887498949) % 1.0
-    return np.concatenate([ends, capsule.a + axis_fractions[:, None] * axis_vector + capsule.radius * radial_units])
+    return np.concatenate(
+        [end_points, capsule.a + axis_fractions[:, None] * axis_vector + capsule.radius * radial_units]
+    )

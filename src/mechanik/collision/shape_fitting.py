@@ -1,7 +1,7 @@
 """Fitting of capsules and spheres that cover the meshes of links, for fast collision checks.
 
-A mesh is cut by planes at positions that save the most volume, and each part gets a small enclosing capsule, or the
-smallest enclosing sphere.
+A mesh is cut into parts by planes. Each part gets a small enclosing capsule, or the smallest enclosing sphere. For
+capsules the planes are those that save the most volume; for spheres they halve the longest extent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mechanik.spatial.array import Array
 CANDIDATES_PER_STEP, SEARCH_STEPS, QUICK_SEARCH_STEPS = 24, 120, 15
 """Number of capsules that are tried in each step of the search, number of steps, and number of steps of the quick
 search. Tuned on points of known capsules of any size and length: the capsules are found with a volume error of 0.01 %,
-nearly spherical ones with 3 %."""
+or 3 % if they are nearly spherical."""
 DIRECTIONS = np.array([direction for direction in product((-1.0, 0.0, 1.0), repeat=3) if direction > (0.0, 0.0, 0.0)])
 DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1)[:, None]
 """(13, 3), unit vectors along the edges and diagonals of a cube."""
@@ -64,15 +64,15 @@ def smallest_sphere(points: Array) -> CoverCapsule:
     At most four points determine the sphere. They are found by adding the farthest point as long as a point is outside
     (B. Gaertner, "Fast and robust smallest enclosing balls", ESA 1999).
     """
-    support = points[:1]
-    centre, radius = support[0], 0.0
+    support_points = points[:1]
+    centre, radius = support_points[0], 0.0
     size = float(np.abs(points - points.mean(axis=0)).max())
     for _ in range(10 * len(points) + 10):
         distances = np.linalg.norm(points - centre, axis=1)
-        farthest = int(np.argmax(distances))
-        if distances[farthest] <= radius + 1e-10 * size:
+        farthest_index = int(np.argmax(distances))
+        if distances[farthest_index] <= radius + 1e-10 * size:
             break
-        centre, new_radius, support = _sphere_of_few(np.vstack([support, points[farthest]]))
+        centre, new_radius, support_points = _sphere_of_few_points(np.vstack([support_points, points[farthest_index]]))
         if new_radius <= radius:  # only rounding errors remain
             break
         radius = new_radius
@@ -80,34 +80,34 @@ def smallest_sphere(points: Array) -> CoverCapsule:
     return CoverCapsule(centre, centre, largest_distance + ROUNDING * size)
 
 
-def _sphere_of_few(points: Array) -> tuple[Array, float, Array]:
+def _sphere_of_few_points(points: Array) -> tuple[Array, float, Array]:
     """Return centre, radius and the points that determine the smallest sphere of at most five points."""
-    best: tuple[Array, float, Array] | None = None
+    best_sphere: tuple[Array, float, Array] | None = None
     for count in range(2, min(4, len(points)) + 1):
         for support_indices in combinations(range(len(points)), count):
-            support = points[list(support_indices)]
-            edges = support[1:] - support[0]
+            support_points = points[list(support_indices)]
+            edges = support_points[1:] - support_points[0]
             gram = edges @ edges.T
             inverse = cast("Array", np.linalg.pinv(gram, rcond=1e-12))
-            centre: Array = support[0] + 0.5 * (inverse @ np.diag(gram)) @ edges
-            radius = float(np.linalg.norm(support - centre, axis=1).max())
+            centre: Array = support_points[0] + 0.5 * (inverse @ np.diag(gram)) @ edges
+            radius = float(np.linalg.norm(support_points - centre, axis=1).max())
             contains_all = np.linalg.norm(points - centre, axis=1).max() <= radius * (1 + 1e-10)
-            if contains_all and (best is None or radius < best[1]):
-                best = centre, radius, support
-    if best is None:  # nearly coincident points
+            if contains_all and (best_sphere is None or radius < best_sphere[1]):
+                best_sphere = centre, radius, support_points
+    if best_sphere is None:  # nearly coincident points
         centre = points.mean(axis=0)
         return centre, float(np.linalg.norm(points - centre, axis=1).max()), points[:4]
-    return best
+    return best_sphere
 
 
-def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
+def small_capsule(points: Array, is_quick: bool = False) -> CoverCapsule:
     """Return a capsule of small volume that contains all points (n, 3), n > 0.
 
     A random search with a fixed seed starts from the best of the principal axes and some fixed directions. Its step
-    grows after an improvement and shrinks otherwise. Unless `quick`, the volume is never larger than that of the
+    grows after an improvement and shrinks otherwise. Unless `is_quick`, the volume is never larger than that of the
     smallest sphere.
     """
-    sphere = None if quick else smallest_sphere(points)
+    sphere = None if is_quick else smallest_sphere(points)
     middle = points.mean(axis=0) if sphere is None else sphere.a
     scale = float(np.abs(points - middle).max())
     if scale == 0.0:
@@ -118,7 +118,7 @@ def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
     candidates = _capsules_along_lines(scaled_points, starts, np.zeros_like(starts), np.zeros(len(starts)))
     rng = np.random.default_rng(0)
     results: list[CoverCapsule] = []
-    for start_index in np.argsort(candidates[3])[: 2 if quick else 4]:
+    for start_index in np.argsort(candidates[3])[: 2 if is_quick else 4]:
         results.append(
             _search_capsule(
                 scaled_points,
@@ -126,11 +126,15 @@ def small_capsule(points: Array, quick: bool = False) -> CoverCapsule:
                 candidates,
                 int(start_index),
                 rng,
-                QUICK_SEARCH_STEPS if quick else SEARCH_STEPS,
+                QUICK_SEARCH_STEPS if is_quick else SEARCH_STEPS,
             )
         )
-    best = min(results, key=lambda result: result.volume)
-    capsule = CoverCapsule(middle + scale * best.a, middle + scale * best.b, scale * (best.radius + ROUNDING))
+    scaled_capsule = min(results, key=lambda result: result.volume)
+    capsule = CoverCapsule(
+        middle + scale * scaled_capsule.a,
+        middle + scale * scaled_capsule.b,
+        scale * (scaled_capsule.radius + ROUNDING),
+    )
     capsule = capsule._replace(
         radius=capsule.radius + max(0.0, float(capsule.signed_distance(points).max()) + ROUNDING * scale)
     )
@@ -153,12 +157,12 @@ def _capsules_along_lines(
         radius_excess: (m,), fraction by which the radius exceeds the largest distance of a point from the line; with a
             larger radius the capsule can be shorter.
     """
-    from_line = scaled_points[None] - line_points[:, None]  # (m, n, 3)
-    along = np.einsum("mni,mi->mn", from_line, axes)
-    squared_distances = np.maximum(np.einsum("mni,mni->mn", from_line, from_line) - along**2, 0.0)
+    line_offsets = scaled_points[None] - line_points[:, None]  # (m, n, 3)
+    axial_coordinates = np.einsum("mni,mi->mn", line_offsets, axes)
+    squared_distances = np.maximum(np.einsum("mni,mni->mn", line_offsets, line_offsets) - axial_coordinates**2, 0.0)
     radius = np.sqrt(squared_distances.max(axis=1)) * (1.0 + radius_excess)
     cap_lengths = np.sqrt(np.maximum(radius[:, None] ** 2 - squared_distances, 0.0))
-    start, end = (along + cap_lengths).min(axis=1), (along - cap_lengths).max(axis=1)
+    start, end = (axial_coordinates + cap_lengths).min(axis=1), (axial_coordinates - cap_lengths).max(axis=1)
     middle, length = 0.5 * (start + end), np.maximum(end - start, 0.0)  # length 0: a sphere
     volume = np.pi * radius**2 * (length + 4.0 / 3.0 * radius)
     return middle - 0.5 * length, middle + 0.5 * length, radius, volume
@@ -172,7 +176,7 @@ def _search_capsule(
     rng: np.random.Generator,
     steps: int,
 ) -> CoverCapsule:
-    """Return the best capsule of a random search that starts from candidate number `start_index` along `axis`."""
+    """Return the best capsule of a random search that starts from the candidate `start_index` along `axis`."""
     line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][start_index])
     start, end, radius = (float(values[start_index]) for values in candidates[:3])
     step = 0.3  # ratio to the radius, since a thin capsule allows only small rotations
@@ -183,15 +187,15 @@ def _search_capsule(
         excesses = np.abs(radius_excess + 0.5 * step * rng.normal(size=CANDIDATES_PER_STEP))
         excesses[::3] = radius_excess
         starts, ends, radii, volumes = _capsules_along_lines(scaled_points, axes, line_points, excesses)
-        best = int(np.argmin(volumes))
-        if volumes[best] < volume:
+        best_index = int(np.argmin(volumes))
+        if volumes[best_index] < volume:
             axis, line_point, radius_excess, volume = (
-                axes[best],
-                line_points[best],
-                float(excesses[best]),
-                float(volumes[best]),
+                axes[best_index],
+                line_points[best_index],
+                float(excesses[best_index]),
+                float(volumes[best_index]),
             )
-            start, end, radius = float(starts[best]), float(ends[best]), float(radii[best])
+            start, end, radius = float(starts[best_index]), float(ends[best_index]), float(radii[best_index])
             step *= 1.2
         else:
             step *= 0.8
@@ -208,24 +212,24 @@ def cut_triangles(triangles: Array, normal: Array, level: float) -> tuple[Array,
     is_above, is_below = all_heights > 0, all_heights < 0
     is_crossing = is_above.any(axis=1) & is_below.any(axis=1)
     is_fully_above = is_above.any(axis=1) & ~is_crossing
-    below, above = [triangles[~is_crossing & ~is_fully_above]], [triangles[is_fully_above]]
+    below_triangles, above_triangles = [triangles[~is_crossing & ~is_fully_above]], [triangles[is_fully_above]]
     if is_crossing.any():
-        crossing, heights = triangles[is_crossing], all_heights[is_crossing]
-        # reordered such that the first corner is alone on its side; a corner in the plane counts to the other side
+        crossing_triangles, heights = triangles[is_crossing], all_heights[is_crossing]
+        # reordered so that the first corner is alone on its side; a corner in the plane belongs to the other side
         has_one_above = np.count_nonzero(heights > 0, axis=1) == 1
         single_corner = heights.argmax(axis=1) * has_one_above + heights.argmin(axis=1) * ~has_one_above
         order = (single_corner[:, None] + np.arange(3)) % 3
-        crossing = np.take_along_axis(crossing, order[..., None], axis=1)
+        crossing_triangles = np.take_along_axis(crossing_triangles, order[..., None], axis=1)
         heights = np.take_along_axis(heights, order, axis=1)
-        a, b, c = crossing[:, 0], crossing[:, 1], crossing[:, 2]
+        a, b, c = crossing_triangles[:, 0], crossing_triangles[:, 1], crossing_triangles[:, 2]
         ha, hb, hc = heights.T[:, :, None]
         ab, ac = a + (b - a) * (ha / (ha - hb)), a + (c - a) * (ha / (ha - hc))
         tip_triangles = np.stack([a, ab, ac], axis=1)
         base_triangles = np.concatenate([np.stack([ab, b, c], axis=1), np.stack([ab, c, ac], axis=1)])
         is_tip_above = ha[:, 0] > 0
-        above += [tip_triangles[is_tip_above], base_triangles[np.tile(~is_tip_above, 2)]]
-        below += [tip_triangles[~is_tip_above], base_triangles[np.tile(is_tip_above, 2)]]
-    return np.concatenate(below), np.concatenate(above)
+        above_triangles += [tip_triangles[is_tip_above], base_triangles[np.tile(~is_tip_above, 2)]]
+        below_triangles += [tip_triangles[~is_tip_above], base_triangles[np.tile(is_tip_above, 2)]]
+    return np.concatenate(below_triangles), np.concatenate(above_triangles)
 
 
 def triangle_areas(triangles: Array) -> Array:
@@ -292,24 +296,24 @@ def fit_shapes(
         ...     path = pathlib.Path(folder, "wedge.obj")
         ...     _ = path.write_text(chr(10).join(wedge))
         ...     arm.link("link2").collisions = (mk.ShapeInstance(mk.Mesh("wedge.obj", path=str(path))),)
-        ...     fitted = mk.fit_shapes(arm, count=1)
-        >>> type(fitted.link("link2").collisions[0].shape).__name__
+        ...     fitted_mechanism = mk.fit_shapes(arm, count=1)
+        >>> type(fitted_mechanism.link("link2").collisions[0].shape).__name__
         'Capsule'
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"fit_shapes needs a Mechanism, not {mechanism!r}")
     _check_arguments(kind, count)
-    fitted = mechanism.copy()
-    names = list(fitted.links) if links is None else [links] if isinstance(links, str) else list(links)
+    fitted_mechanism = mechanism.copy()
+    names = list(fitted_mechanism.links) if links is None else [links] if isinstance(links, str) else list(links)
     for name in names:
-        if name not in fitted.links:
-            raise UnknownName("link", name, known=fitted.links)
-        link = fitted.links[name]
+        if name not in fitted_mechanism.links:
+            raise UnknownName("link", name, known=fitted_mechanism.links)
+        link = fitted_mechanism.links[name]
         shapes = link.collisions or tuple(instance for instance in link.visuals if isinstance(instance.shape, Mesh))
         link.collisions = tuple(
             fitted_instance for instance in shapes for fitted_instance in _fit_instance(instance, name, kind, count)
         )
-    return fitted
+    return fitted_mechanism
 
 
 def fit_mesh(
@@ -340,7 +344,7 @@ def _check_arguments(kind: FittedKind, count: int | None) -> None:
     if kind not in FITTED_KINDS:
         raise ObjectiveError(f"kind must be {' or '.join(map(repr, FITTED_KINDS))}, not {kind!r}")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise ObjectiveError(f"count must be a whole number, 1 or more, not {count!r}")
+        raise ObjectiveError(f"count must be an integer of 1 or more, not {count!r}")
 
 
 def _fit_instance(instance: ShapeInstance, link: str, kind: FittedKind, count: int | None) -> Sequence[ShapeInstance]:
@@ -361,12 +365,14 @@ def as_shape_instance(capsule: CoverCapsule) -> ShapeInstance:
     length = float(np.linalg.norm(axis_vector))
     if length == 0.0:
         return ShapeInstance(Sphere(capsule.radius), Pose(capsule.a))
-    R = rotation.between((0.0, 0.0, 1.0), axis_vector / length)
-    return ShapeInstance(Capsule(capsule.radius, length), Pose.from_matrix(make_pose(R, 0.5 * (capsule.a + capsule.b))))
+    R_mesh_capsule = rotation.between((0.0, 0.0, 1.0), axis_vector / length)
+    return ShapeInstance(
+        Capsule(capsule.radius, length), Pose.from_matrix(make_pose(R_mesh_capsule, 0.5 * (capsule.a + capsule.b)))
+    )
 
 
 def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
-    """Return capsules that cover triangles, with the number of capsules at which another one saves too little volume.
+    """Return at most `count` capsules that cover triangles; fewer if another capsule would save too little volume.
 
     The parts are cut repeatedly, each time with the cut that saves the most volume.
     """
@@ -377,12 +383,14 @@ def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
         best_cut: tuple[int, list[Array], list[CoverCapsule]] | None = None
         for k, part in enumerate(parts):
             other_capsules = capsules[:k] + capsules[k + 1 :]
-            uncovered = samples[~_inside_mask(other_capsules, samples)]
+            uncovered_samples = samples[~_inside_mask(other_capsules, samples)]
             for halves in _halves(part):
-                covers = [small_capsule(_points(half), quick=True) for half in halves]
-                saving = int(np.count_nonzero(_inside_mask(covers, uncovered))) - len(uncovered)
-                if best_cut is None or saving < best_cut[0]:
-                    best_cut = saving, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
+                half_capsules = [small_capsule(_points(half), is_quick=True) for half in halves]
+                volume_change = int(np.count_nonzero(_inside_mask(half_capsules, uncovered_samples))) - len(
+                    uncovered_samples
+                )
+                if best_cut is None or volume_change < best_cut[0]:
+                    best_cut = volume_change, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
         if best_cut is None:
             break
         parts = best_cut[1]
@@ -415,9 +423,9 @@ def _halves(part: Array) -> Iterable[tuple[Array, Array]]:
     # besides the principal axes, the axes of the frame, since many meshes are aligned with their frame
     for axis, low, high in [*_extents(part), *_extents(part, np.eye(3))]:
         for fraction in CUT_FRACTIONS:
-            below, above = cut_triangles(part, axis, low + fraction * (high - low))
-            if len(below) and len(above):
-                yield below, above
+            lower_half, upper_half = cut_triangles(part, axis, low + fraction * (high - low))
+            if len(lower_half) and len(upper_half):
+                yield lower_half, upper_half
 
 
 def _extents(part: Array, axes: Array | None = None) -> list[tuple[Array, float, float]]:
@@ -447,7 +455,7 @@ def _volume_samples(triangles: Array) -> Array:
     points = triangles.reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
     middle, size = 0.5 * (low + high), 0.7 * (high - low) + 0.1 * (high - low).max()
-    steps = np.array([0.8191725133961645, 0.6710436067037893, 0.5497004779019703])  # R. Roberts' R3 sequence
+    steps = np.array([0.8191725133961645, 0.6710436067037893, 0.5497004779019703])  # R3 sequence of M. Roberts (2018)
     return middle + (2.0 * ((0.5 + np.arange(VOLUME_SAMPLES)[:, None] * steps) % 1.0) - 1.0) * size
 
 

@@ -59,7 +59,7 @@ The meshes of base and upper arm touch in none of 2,000 random configurations, a
 
 
 def set_collision_capsules(mechanism: Mechanism, capsules: Mapping[str, list[CapsuleSpec]]) -> Mechanism:
-    """Replace the collision shapes of links by capsules; return the same mechanism."""
+    """Replace the collision shapes of those links that the mechanism has by capsules; return the same mechanism."""
     for name, specs in capsules.items():
         if name in mechanism.links:
             mechanism.links[name].collisions = tuple(capsule(a, b, radius, GREY) for a, b, radius in specs)

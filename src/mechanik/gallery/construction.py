@@ -13,7 +13,7 @@ from mechanik.spatial.array import Array, ArrayLike
 
 
 def set_home(mechanism: Mechanism, q: ArrayLike | None = None) -> Mechanism:
-    """Set q (nq,) if it is given, store the present configuration as "home", and return the same mechanism."""
+    """Set q (nq,) if it is given, store the current configuration as "home", and return the same mechanism."""
     if q is not None:
         mechanism.q = q
     mechanism.configurations["home"] = mechanism.q
@@ -44,18 +44,19 @@ def rod(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> 
     return ShapeInstance(Cylinder(radius, length), pose, material)
 
 
-def hub(at: ArrayLike, axis: ArrayLike, radius: float, length: float, material: Material) -> ShapeInstance:
+def hub(centre: ArrayLike, axis: ArrayLike, radius: float, length: float, material: Material) -> ShapeInstance:
     """Return a cylinder about an axis, centred at a point of the link, as the housing of a joint; m."""
-    return ShapeInstance(Cylinder(radius, length), _pose_along(axis, np.asarray(at, dtype=np.float64)), material)
+    return ShapeInstance(Cylinder(radius, length), _pose_along(axis, np.asarray(centre, dtype=np.float64)), material)
 
 
-def sphere(at: ArrayLike, radius: float, material: Material) -> ShapeInstance:
-    return ShapeInstance(Sphere(radius), Pose(at), material)
+def sphere(centre: ArrayLike, radius: float, material: Material) -> ShapeInstance:
+    """Return a sphere centred at a point of the link; m."""
+    return ShapeInstance(Sphere(radius), Pose(centre), material)
 
 
-def block(at: ArrayLike, size: tuple[float, float, float], material: Material) -> ShapeInstance:
+def block(centre: ArrayLike, size: tuple[float, float, float], material: Material) -> ShapeInstance:
     """Return a box centred at a point of the link; m."""
-    return ShapeInstance(Box(size), Pose(at), material)
+    return ShapeInstance(Box(size), Pose(centre), material)
 
 
 def add_shapes(link: Link, *shapes: ShapeInstance) -> None:
@@ -119,8 +120,9 @@ def _pose_and_length(start: ArrayLike, end: ArrayLike) -> tuple[Pose, float]:
     return (_pose_along(b - a, (a + b) / 2) if length > MIN_LENGTH else Pose(a)), length
 
 
-def _pose_along(axis: ArrayLike, at: Array) -> Pose:
-    return Pose.from_matrix(make_pose(rotation.between((0.0, 0.0, 1.0), axis), at))
+def _pose_along(axis: ArrayLike, position: Array) -> Pose:
+    """Return a pose whose z axis points along `axis`."""
+    return Pose.from_matrix(make_pose(rotation.between((0.0, 0.0, 1.0), axis), position))
 
 
 Z = np.array([0.0, 0.0, 1.0])
@@ -133,7 +135,7 @@ def add_rod(
     """Add a rod from a universal joint at point `p_a` of link `a` to a spherical closure at point `p_b` of link `b`.
 
     The rod cannot rotate about its own axis, which is z of its frame. Its joint `<name>_universal` is zero at the
-    present poses of the links.
+    current poses of the links.
 
     Args:
         robot: the builder; its link poses determine the length.
@@ -146,10 +148,8 @@ def add_rod(
     Returns:
         The length of the rod, m.
     """
-    start, direction, length = _connection(robot, a, p_a, b, p_b)
-    robot.universal(
-        f"{name}_universal", a, name, at=make_pose(rotation.between(Z, direction), start), limits=(-1.4, 1.4)
-    )
+    start, vector, length = _connection(robot, a, p_a, b, p_b)
+    robot.universal(f"{name}_universal", a, name, at=make_pose(rotation.between(Z, vector), start), limits=(-1.4, 1.4))
     robot.close(f"{name}_ball", name, b, "ball", at=length * Z, onto=p_b)
     end_spheres = [sphere((0.0, 0.0, z), 1.8 * radius, DARK) for z in (0.0, length)]
     robot.link(name, visuals=[rod((0.0, 0.0, 0.0), length * Z, radius, material), *end_spheres])
@@ -163,39 +163,40 @@ def add_hydraulic_cylinder(
     p_a: ArrayLike,
     b: str,
     p_b: ArrayLike,
-    stroke: tuple[float, float],
+    length_limits: tuple[float, float],
     radius: float,
     material: Material,
 ) -> float:
     """Add a hydraulic cylinder, pinned to link `a`, with its piston pinned to link `b`, both about the links' y axes.
 
     The value of the joint `<name>_slide` is the distance between the pins. The z axis of the cylinder's frame points
-    along the cylinder, and its joint `<name>_pin` is zero at the present poses of the links.
+    along the cylinder, and its joint `<name>_pin` is zero at the current poses of the links.
 
     Args:
         robot: the builder; its link poses determine the length.
         name: name of the cylinder; the piston is `<name>_piston`.
         a, b: link names.
         p_a, p_b: points (3,) in the frames of these links; m.
-        stroke: smallest and largest distance between the pins; m.
+        length_limits: smallest and largest distance between the pins; m.
         radius: radius of the cylinder; m.
         material: material of the cylinder.
 
     Returns:
-        The distance between the pins at the present poses of the links, m.
+        The distance between the pins at the current poses of the links, m.
 
     Raises:
-        StructureError: this distance is outside the stroke.
+        StructureError: this distance is outside `length_limits`.
     """
-    start, direction, length = _connection(robot, a, p_a, b, p_b)
-    if not stroke[0] <= length <= stroke[1]:
+    start, vector, length = _connection(robot, a, p_a, b, p_b)
+    if not length_limits[0] <= length <= length_limits[1]:
         raise StructureError(
-            f"{robot.name} cannot be assembled: {name} is {length:g} long, outside {stroke[0]:g} to {stroke[1]:g}"
+            f"{robot.name} cannot be assembled: {name} is {length:g} m long, "
+            f"outside its limits {length_limits[0]:g} to {length_limits[1]:g} m"
         )
-    R_a_cylinder = rotation.about_y(float(np.arctan2(direction[0], direction[2])))
-    piston, sleeve_length = f"{name}_piston", 0.85 * stroke[0]
+    R_a_cylinder = rotation.about_y(float(np.arctan2(vector[0], vector[2])))
+    piston, sleeve_length = f"{name}_piston", 0.85 * length_limits[0]
     robot.revolute(f"{name}_pin", a, name, at=make_pose(R_a_cylinder, start), axis="y", limits=(-1.6, 1.6))
-    robot.prismatic(f"{name}_slide", name, piston, limits=stroke, value=length)
+    robot.prismatic(f"{name}_slide", name, piston, limits=length_limits, value=length)
     robot.close(f"{name}_end", piston, b, "pin", onto=p_b, axis="y")
     pin = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK)
     robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve_length * Z, radius, material), pin])
@@ -207,5 +208,5 @@ def _connection(robot: Builder, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike) 
     """Return the point `p_a`, the vector from it to `p_b`, and the length of the vector, in the frame of `a`; m."""
     start = np.asarray(p_a, dtype=np.float64)
     X_a_b = inverse(robot.link(a).world_matrix) @ robot.link(b).world_matrix
-    direction = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start
-    return start, direction, float(np.linalg.norm(direction))
+    vector = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start
+    return start, vector, float(np.linalg.norm(vector))

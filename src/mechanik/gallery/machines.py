@@ -22,7 +22,7 @@ from mechanik.gallery.construction import (
 from mechanik.gallery.pinned_linkage import PlanarPoint, direction_angle, intersect_circles, polar_point
 from mechanik.model import Builder, Mechanism, ShapeInstance
 from mechanik.spatial import make_pose, rotation
-from mechanik.validation import check_finite_angles, check_positive_lengths
+from mechanik.validation import check_finite_angles, check_positive_numbers
 
 # pins of the hydraulic cylinders, named by cylinder and link: x along the link, z to its upper side
 BOOM_CYLINDER_HOUSE, BOOM_CYLINDER_BOOM, STICK_CYLINDER_BOOM = (0.123, -0.105), (0.42, 0.10), (0.49, 0.17)
@@ -40,7 +40,7 @@ JOINT_RANGES = {
     "stick": (math.radians(-150), math.radians(-35)),
     "bucket": (math.radians(-120), math.radians(35)),
 }
-"""Joint angles that the cylinders allow, rad, relative to the previous link; a positive angle is up and outwards."""
+"""Joint angles that the cylinders allow, rad, relative to the previous link; a positive angle moves up and outwards."""
 HOME_ANGLES = {"boom": math.radians(35), "stick": math.radians(-95), "bucket": math.radians(-60)}
 """Joint angles at home; rad."""
 PIN_AXIS = (0.0, 1.0, 0.0)
@@ -69,8 +69,8 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
         >>> mk.mobility(mk.gallery.excavator()).dof
         4
     """
-    check_positive_lengths("excavator", boom=boom, stick=stick, bucket=bucket)
-    strokes = cylinder_strokes(boom, stick)
+    check_positive_numbers("excavator", boom=boom, stick=stick, bucket=bucket)
+    length_limits = cylinder_length_limits(boom, stick)
     radius = 0.02 * boom
     robot = Builder("excavator")
     robot.revolute("swing", "tracks", "house", at=(0.0, 0.0, 0.18 * boom))
@@ -81,21 +81,25 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
         ("bucket", "stick", (stick, 0, 0)),
     ):
         lower, upper = JOINT_RANGES[joint]
-        # slightly wider than the strokes allow, so only the strokes stop the motion; no loop can change its branch
+        # 0.1 rad wider than the cylinders allow: the cylinders stop the motion, and these limits keep each loop in its
+        # assembly mode
         limits = (lower - 0.1, upper + 0.1)
         robot.revolute(f"{joint}_joint", parent, joint, at=at, axis="-y", limits=limits, value=HOME_ANGLES[joint])
     robot.fixed("teeth_joint", "bucket", "teeth", at=(bucket, 0.0, 0.0))
 
-    rocker_pin, lug = rocker_coupler_pin(stick, HOME_ANGLES["bucket"]), _lug_position(stick, HOME_ANGLES["bucket"])
-    pivot, rocker, coupler = _scale(ROCKER_PIVOT, stick), ROCKER_LENGTH * stick, COUPLER_LENGTH * stick
-    rocker_angle = direction_angle(pivot, rocker_pin)
+    bucket_angle = HOME_ANGLES["bucket"]
+    p_stick_rocker_pin, p_stick_lug = rocker_coupler_pin(stick, bucket_angle), _lug_position(stick, bucket_angle)
+    pivot, rocker_length, coupler_length = _scale(ROCKER_PIVOT, stick), ROCKER_LENGTH * stick, COUPLER_LENGTH * stick
+    rocker_angle = direction_angle(pivot, p_stick_rocker_pin)
     robot.revolute("rocker_joint", "stick", "rocker", at=_in_arm_plane(pivot), axis="-y", value=rocker_angle)
     robot.revolute(
-        "coupler_joint", "rocker", "coupler", at=(rocker, 0, 0), axis="-y",
-        value=math.remainder(direction_angle(rocker_pin, lug) - rocker_angle, 2 * math.pi),
+        "coupler_joint", "rocker", "coupler", at=(rocker_length, 0, 0), axis="-y",
+        value=math.remainder(direction_angle(p_stick_rocker_pin, p_stick_lug) - rocker_angle, 2 * math.pi),
     )  # fmt: skip
-    p_lug = polar_point((0.0, 0.0), LUG_LENGTH * stick, LUG_ANGLE)
-    robot.close("lug", "coupler", "bucket", "pin", at=(coupler, 0, 0), onto=_in_arm_plane(p_lug), axis="y")
+    p_bucket_lug = polar_point((0.0, 0.0), LUG_LENGTH * stick, LUG_ANGLE)
+    robot.close(
+        "lug", "coupler", "bucket", "pin", at=(coupler_length, 0, 0), onto=_in_arm_plane(p_bucket_lug), axis="y"
+    )
 
     boom_cylinder_end, stick_cylinder_start = _scale(BOOM_CYLINDER_BOOM, boom), _scale(STICK_CYLINDER_BOOM, boom)
     stick_cylinder_end, bucket_cylinder_start = (
@@ -107,9 +111,9 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
     for name, a, p_a, b, p_b in (
         ("boom_cylinder", "house", p_house, "boom", _in_arm_plane(boom_cylinder_end)),
         ("stick_cylinder", "boom", _in_arm_plane(stick_cylinder_start), "stick", _in_arm_plane(stick_cylinder_end)),
-        ("bucket_cylinder", "stick", _in_arm_plane(bucket_cylinder_start), "rocker", (rocker, 0.0, 0.0)),
+        ("bucket_cylinder", "stick", _in_arm_plane(bucket_cylinder_start), "rocker", (rocker_length, 0.0, 0.0)),
     ):
-        add_hydraulic_cylinder(robot, name, a, p_a, b, p_b, strokes[name], 0.7 * radius, DARK)
+        add_hydraulic_cylinder(robot, name, a, p_a, b, p_b, length_limits[name], 0.7 * radius, DARK)
 
     robot.link("tracks", visuals=[
         block((0.0, y * boom, 0.08 * boom), (0.7 * boom, 0.1 * boom, 0.16 * boom), DARK) for y in (-0.2, 0.2)
@@ -137,10 +141,10 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
             capsule(_in_arm_plane(stick_cylinder_end), _in_arm_plane(bucket_cylinder_start), 0.8 * radius, ORANGE),
         ],
     )
-    robot.link("rocker", visuals=[capsule((0, 0, 0), (rocker, 0, 0), 0.4 * radius, GREY)])
-    robot.link("coupler", visuals=[capsule((0, 0, 0), (coupler, 0, 0), 0.4 * radius, BLUE)])
+    robot.link("rocker", visuals=[capsule((0, 0, 0), (rocker_length, 0, 0), 0.4 * radius, GREY)])
+    robot.link("coupler", visuals=[capsule((0, 0, 0), (coupler_length, 0, 0), 0.4 * radius, BLUE)])
     scoop_points = [
-        _in_arm_plane(p_lug),
+        _in_arm_plane(p_bucket_lug),
         (0.5 * bucket, 0, 0.5 * bucket),
         (0.85 * bucket, 0, 0.35 * bucket),
         (bucket, 0, 0),
@@ -151,7 +155,7 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
     return set_home(robot.build())
 
 
-def cylinder_strokes(boom: float, stick: float) -> dict[str, tuple[float, float]]:
+def cylinder_length_limits(boom: float, stick: float) -> dict[str, tuple[float, float]]:
     """Return the smallest and largest distance between the pins of each cylinder, m, for `JOINT_RANGES`."""
     lengths = {
         "boom_cylinder": [
@@ -171,13 +175,13 @@ def cylinder_strokes(boom: float, stick: float) -> dict[str, tuple[float, float]
             for angle in JOINT_RANGES["bucket"]
         ],
     }
-    return {name: (min(stroke_lengths), max(stroke_lengths)) for name, stroke_lengths in lengths.items()}
+    return {name: (min(end_lengths), max(end_lengths)) for name, end_lengths in lengths.items()}
 
 
 def rocker_coupler_pin(stick: float, angle: float) -> PlanarPoint:
     """Return the position of the pin between rocker and coupler in the frame of the stick, m.
 
-    Of the two possible positions this is the upper one.
+    Two positions are possible; the upper one is returned.
 
     Args:
         stick: length of the stick; m.
@@ -190,6 +194,7 @@ def rocker_coupler_pin(stick: float, angle: float) -> PlanarPoint:
 
 
 def _lug_position(stick: float, angle: float) -> PlanarPoint:
+    """Return the position of the lug in the frame of the stick, m, at a bucket angle, rad."""
     return polar_point((stick, 0.0), LUG_LENGTH * stick, LUG_ANGLE + angle)
 
 
@@ -221,12 +226,12 @@ def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mecha
     It moves in the plane of x and z. The bars "rising" go from the left foot up to the right, and the bars "falling"
     cross them. The left foot is pinned to the base at the origin; the right foot is on the driven joint "slider_joint".
     The platform is pinned at its left end and rolls at its right end. It stays level, at a height of
-    stages * sqrt(bar² - slide²) above the base.
+    stages * sqrt(bar² - slide²) above the base, where slide is the value of "slider_joint".
 
     Args:
         stages: number of pairs of bars, at least 1.
         bar: distance between the end pins of a bar; m.
-        angle: angle of the bars above the base for the assembly; rad, between 0 and pi/2.
+        angle: angle of the bars above the base at home; rad, between 0 and pi/2.
 
     Returns:
         The lift, with 1 dof.
@@ -241,28 +246,33 @@ def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mecha
     """
     if not isinstance(stages, int) or isinstance(stages, bool) or stages < 1:
         raise StructureError(f"scissor_lift: stages must be an integer of at least 1, not {stages!r}")
-    check_positive_lengths("scissor_lift", bar=bar)
+    check_positive_numbers("scissor_lift", bar=bar)
     check_finite_angles("scissor_lift", angle=angle)
     if not 0 < angle < math.pi / 2:
-        raise StructureError(f"scissor_lift: angle must be between 0 (flat) and pi/2 (upright), not {angle:g}")
+        raise StructureError(f"scissor_lift: angle must be between 0 (flat) and pi/2 (upright) rad, not {angle:g}")
     slide, radius = bar * math.cos(angle), 0.02 * bar
     start, middle, end = (0.0, 0.0, 0.0), (0.5 * bar, 0.0, 0.0), (bar, 0.0, 0.0)
-    lower, upper = (-0.5 * bar, 0.0, 0.0), middle
+    lower_end, upper_end = (-0.5 * bar, 0.0, 0.0), middle
     lift = Builder("scissor_lift")
     lift.prismatic("slider_joint", "base", "slider", axis="x", limits=(0.05 * bar, 0.999 * bar), value=slide)
-    left, right, tilt = ("base", start), ("slider", start), 0.0
+    left_pin, right_pin, parent_angle = ("base", start), ("slider", start), 0.0
     for k in range(1, stages + 1):
-        rising, falling = f"rising{k}", f"falling{k}"
-        lift.revolute(f"{rising}_joint", left[0], rising, at=left[1], axis="-y", value=angle - tilt)
+        rising_bar, falling_bar = f"rising{k}", f"falling{k}"
+        lift.revolute(
+            f"{rising_bar}_joint", left_pin[0], rising_bar, at=left_pin[1], axis="-y", value=angle - parent_angle
+        )
         # the frame of the falling bar is at the crossing; its x axis points along the bar, up and to the left
-        lift.revolute(f"{falling}_joint", rising, falling, at=middle, axis="-y", value=math.pi - 2 * angle)
-        lift.close(f"{falling}_foot", falling, right[0], "pin", at=lower, onto=right[1], axis="-y")
-        lift.link(rising, visuals=[capsule(start, end, radius, RED), _axle(middle, radius)])
-        lift.link(falling, visuals=[capsule(lower, upper, radius, BLUE), _axle(lower, radius), _axle(upper, radius)])
-        left, right, tilt = (falling, upper), (rising, end), math.pi - angle
-    lift.revolute("platform_joint", left[0], "platform", at=left[1], axis="-y", value=-tilt)
+        lift.revolute(f"{falling_bar}_joint", rising_bar, falling_bar, at=middle, axis="-y", value=math.pi - 2 * angle)
+        lift.close(f"{falling_bar}_foot", falling_bar, right_pin[0], "pin", at=lower_end, onto=right_pin[1], axis="-y")
+        lift.link(rising_bar, visuals=[capsule(start, end, radius, RED), _axle(middle, radius)])
+        lift.link(
+            falling_bar,
+            visuals=[capsule(lower_end, upper_end, radius, BLUE), _axle(lower_end, radius), _axle(upper_end, radius)],
+        )
+        left_pin, right_pin, parent_angle = (falling_bar, upper_end), (rising_bar, end), math.pi - angle
+    lift.revolute("platform_joint", left_pin[0], "platform", at=left_pin[1], axis="-y", value=-parent_angle)
     lift.prismatic("roller_joint", "platform", "roller", axis="x", value=slide)
-    lift.close("roller_pin", "roller", right[0], "pin", onto=right[1], axis="-y")
+    lift.close("roller_pin", "roller", right_pin[0], "pin", onto=right_pin[1], axis="-y")
     slab_size = (1.1 * bar, 0.4 * bar, radius)
     lift.link("base", visuals=[block((0.5 * bar, 0.0, -2 * radius), slab_size, GREY)])
     lift.link("platform", visuals=[block((0.5 * bar, 0.0, 2 * radius), slab_size, ORANGE)])
@@ -276,7 +286,7 @@ def _axle(at: tuple[float, float, float], radius: float) -> ShapeInstance:
 
 
 CLOSED_ANGLE = 0.8
-"""Angle of the drivers from open to closed, rad."""
+"""Change of the driver angle from open to closed, rad."""
 OPEN_FINGER_ANGLE = 0.55
 """Outward angle of an open finger, rad."""
 DRIVER_PIVOT, SPRING_LINK_OFFSET, ELBOW_ANGLE = (0.030, 0.055), (-0.017, 0.006), 0.4
@@ -293,7 +303,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
     Each finger is a loop of driver, coupler, follower, spring link and palm: a five-bar with 2 dofs. A spring holds the
     coupler at its stop, value 0. With the coupler at its stop, the finger is a parallelogram, and its pad moves without
     rotation. If an object blocks the spring link, the driver continues to move, the coupler leaves its stop, and the
-    pad tilts around the object. The drivers are coupled. So there are 3 dofs: a motor and two springs.
+    pad tilts around the object. The drivers are coupled. So the gripper has 3 dofs: a motor and two springs.
 
     The driven joint is `left_driver_joint`, 0 (open) to 0.8 rad (closed). To model the springs, give
     `left_coupler_joint` and `right_coupler_joint` the rest value 0. In the configurations "open", "closed" and "home"
@@ -312,11 +322,11 @@ def gripper(opening: float = 0.085) -> Mechanism:
     Example:
         >>> hand = mk.gallery.gripper(opening=0.085)
         >>> q = hand.configurations["open"]
-        >>> gap = hand.pose("left_pad", q)[0, 3] - hand.pose("right_pad", q)[0, 3]
-        >>> round(abs(float(gap)), 6)
+        >>> distance = hand.pose("left_pad", q)[0, 3] - hand.pose("right_pad", q)[0, 3]
+        >>> round(abs(float(distance)), 6)
         0.085
     """
-    check_positive_lengths("gripper", opening=opening)
+    check_positive_numbers("gripper", opening=opening)
     finger_length = opening / 2 / (math.sin(OPEN_FINGER_ANGLE) - math.sin(OPEN_FINGER_ANGLE - CLOSED_ANGLE))
     spring_link_tip = (finger_length * math.sin(OPEN_FINGER_ANGLE), 0.0, finger_length * math.cos(OPEN_FINGER_ANGLE))
     elbow = (
@@ -339,15 +349,27 @@ def gripper(opening: float = 0.085) -> Mechanism:
         block((0.0, 0.0, 0.047), (2.4 * p_driver[0], 0.024, 0.034), WHITE),
     ])  # fmt: skip
     for side, yaw in (("left", 0.0), ("right", math.pi)):
-        R = rotation.about_z(yaw)
+        R_palm_finger = rotation.about_z(yaw)
         driver, coupler, spring, follower = (
             f"{side}_{part}" for part in ("driver", "coupler", "spring_link", "follower")
         )
         robot.revolute(
-            f"{driver}_joint", "palm", driver, at=make_pose(R, R @ p_driver), axis="-y", limits=(0.0, CLOSED_ANGLE)
+            f"{driver}_joint",
+            "palm",
+            driver,
+            at=make_pose(R_palm_finger, R_palm_finger @ p_driver),
+            axis="-y",
+            limits=(0.0, CLOSED_ANGLE),
         )
         robot.revolute(f"{coupler}_joint", driver, coupler, at=elbow, axis="-y", limits=(-1.5, 0.0))
-        robot.revolute(f"{spring}_joint", "palm", spring, at=make_pose(R, R @ p_spring), axis="-y", limits=(-0.3, 1.1))
+        robot.revolute(
+            f"{spring}_joint",
+            "palm",
+            spring,
+            at=make_pose(R_palm_finger, R_palm_finger @ p_spring),
+            axis="-y",
+            limits=(-0.3, 1.1),
+        )
         robot.revolute(f"{follower}_joint", spring, follower, at=spring_link_tip, axis="-y", limits=(-1.2, 1.2))
         robot.close(
             f"{side}_knuckle",

@@ -24,7 +24,7 @@ from mechanik.gallery.construction import (
 )
 from mechanik.model import Builder, Inertial, Link, Mechanism
 from mechanik.spatial import Pose, make_pose, rotation
-from mechanik.validation import check_positive_lengths
+from mechanik.validation import check_positive_numbers
 
 Numbers = tuple[float, ...]
 
@@ -97,7 +97,7 @@ BODIES = {
     "shank": (0.0433, -SHANK, 0.0, 0.055, 0.055),
     "foot": (0.0137, -ANKLE, 0.0, TOES - HEEL, 0.055),
 }
-"""Mass and size of each link."""
+"""Mass and size of each link as ratios."""
 LIMB_COLOURS = {"upper_arm": ORANGE, "forearm": GREY, "thigh": ORANGE, "shank": GREY}
 """Colours of the links that are drawn as capsules."""
 
@@ -126,7 +126,7 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
         >>> body.nq, body.nv
         (38, 37)
     """
-    check_positive_lengths("humanoid", height=height)
+    check_positive_numbers("humanoid", height=height)
     if not isinstance(mass, int | float) or not (math.isfinite(mass) and mass > 0):
         raise StructureError(f"humanoid: mass must be positive and finite (kg), not {mass!r}")
     body = Builder("humanoid")
@@ -146,11 +146,11 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
 
 def _add_joint(
     body: Builder, height: float, prefix: str, sign: float, name: str, parent_name: str, child_name: str, dofs: str,
-    at: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
+    position_ratios: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
 ) -> None:  # fmt: skip
     """Add a joint of the left side (sign 1), or its mirror image (sign -1) with opposite rotations about x and z."""
     parent = parent_name if parent_name in ("pelvis", "chest", "head") else prefix + parent_name
-    position = (height * at[0], height * sign * at[1], height * at[2])
+    position = (height * position_ratios[0], height * sign * position_ratios[1], height * position_ratios[2])
     joint = body.joint(prefix + name, parent, prefix + child_name, dofs.split(), at=position)
     joint.axes_wxyz = axes
     pitch_dof = "EY" if axes == IDENTITY_WXYZ else "EZ"
@@ -210,8 +210,8 @@ def _add_shapes_and_inertia(link: Link, body_part: str, height: float, mass: flo
             0.0,
             link_mass / 12 * (x * x + y * y),
         )
-        forward = (HEEL + TOES) / 2 * height if body_part == "foot" else 0.0
-        link.inertial = Inertial(link_mass, Pose((forward, 0.0, (bottom + top) / 2 * height)), inertia)
+        forward_offset = (HEEL + TOES) / 2 * height if body_part == "foot" else 0.0
+        link.inertial = Inertial(link_mass, Pose((forward_offset, 0.0, (bottom + top) / 2 * height)), inertia)
 
 
 HOME_BEND = 0.45
@@ -228,7 +228,8 @@ def biped(
     At home the soles are on the ground. 18 dofs: pelvis 6, and six in each leg: hip yaw, roll and pitch, knee pitch,
     ankle pitch and roll. The ankle joint is passive. Two cranks on the shank rotate about y, and each moves the heel
     through a rod, with a universal joint at the crank and a spherical joint at the foot. Equal crank angles pitch the
-    foot, opposite angles roll it. With level cranks and a level foot, as at zero, each side is a parallelogram.
+    foot, opposite angles roll it. If the foot only pitches, crank, rod, heel and shank of each side form a
+    parallelogram, and the crank angles are equal to the pitch of the ankle.
 
     Args:
         thigh: distance from hip to knee; m.
@@ -247,9 +248,11 @@ def biped(
         >>> mk.mobility(mk.gallery.biped()).dof
         18
     """
-    check_positive_lengths("biped", thigh=thigh, shank=shank, hips=hips, crank=crank, width=width)
+    check_positive_numbers("biped", thigh=thigh, shank=shank, hips=hips, crank=crank, width=width)
     if not 2 * crank < 0.7 * shank:
-        raise StructureError(f"biped: cranks of {crank:g} do not fit on shanks of {shank:g}")
+        raise StructureError(
+            f"biped: cranks of {crank:g} m do not fit on shanks of {shank:g} m; crank must be less than 0.35 * shank"
+        )
     sole_height = 0.08
     robot = Builder("biped")
     height = sole_height + (thigh + shank) * math.cos(HOME_BEND)
@@ -369,17 +372,19 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
         >>> robot.nq, robot.nv
         (43, 42)
     """
-    check_positive_lengths("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
+    check_positive_numbers("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
     sole_height = SOLE_HEIGHT * shank
     height = sole_height + thigh * math.sin(HOME_HIP_PITCH) + shank * math.sin(HOME_HIP_PITCH + HOME_KNEE_PITCH)
     if height <= sole_height:
-        raise StructureError(f"walker cannot stand: a thigh of {thigh:g} lifts a shank of {shank:g} off the ground")
+        raise StructureError(
+            f"walker cannot stand: shanks of {shank:g} m are too short for thighs of {thigh:g} m; use longer shanks"
+        )
     robot = Builder("walker")
     robot.free("base", "world", "body", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     tube_radius = 0.06 * thigh
     for k in range(6):
         R_body_leg = rotation.about_z(math.radians(60.0 * k))
-        number = k + 1
+        leg_number = k + 1
         rows = (
             # joint, parent link, child link, pose or position in the parent (m), axis, limit (rad), home (rad)
             ("hip_yaw", "body", "hip", make_pose(R_body_leg, R_body_leg @ (radius, 0.0, 0.0)), "z", 1.2, 0.0),
@@ -390,39 +395,41 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
             ("ankle_roll", "ankle", "tarsus", (0.0, 0.0, 0.0), "x", 1.6, 0.0),
         )
         for joint, parent_name, child_name, at, axis, max_angle, value in rows:
-            parent = parent_name if parent_name == "body" else f"{parent_name}{number}"
+            parent = parent_name if parent_name == "body" else f"{parent_name}{leg_number}"
             robot.revolute(
-                f"{joint}{number}",
+                f"{joint}{leg_number}",
                 parent,
-                f"{child_name}{number}",
+                f"{child_name}{leg_number}",
                 at=at,
                 axis=axis,
                 limits=(-max_angle, max_angle),
                 value=value,
             )
-        robot.fixed(f"sole{number}", f"tarsus{number}", f"foot{number}", at=(0.0, 0.0, -sole_height))
+        robot.fixed(f"sole{leg_number}", f"tarsus{leg_number}", f"foot{leg_number}", at=(0.0, 0.0, -sole_height))
         robot.link(
-            f"hip{number}",
+            f"hip{leg_number}",
             visuals=[
                 hub((0, 0, 0), (0, 0, 1), 1.8 * tube_radius, 3 * tube_radius, DARK),
                 capsule((0, 0, 0), (hip, 0, 0), tube_radius, DARK),
             ],
         )
         robot.link(
-            f"thigh{number}",
+            f"thigh{leg_number}",
             visuals=[
                 hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * tube_radius, 3 * tube_radius, DARK),
                 capsule((0, 0, 0), (thigh, 0, 0), tube_radius, ORANGE),
             ],
         )
-        robot.link(f"knee{number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * tube_radius, 3 * tube_radius, DARK)])
-        robot.link(f"shank{number}", visuals=[capsule((0, 0, 0), (shank, 0, 0), 0.8 * tube_radius, BLUE)])
-        robot.link(f"ankle{number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, tube_radius, 2.4 * tube_radius, DARK)])
+        robot.link(
+            f"knee{leg_number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, 1.3 * tube_radius, 3 * tube_radius, DARK)]
+        )
+        robot.link(f"shank{leg_number}", visuals=[capsule((0, 0, 0), (shank, 0, 0), 0.8 * tube_radius, BLUE)])
+        robot.link(f"ankle{leg_number}", visuals=[hub((0, 0, 0), LEG_PITCH_AXIS, tube_radius, 2.4 * tube_radius, DARK)])
         tarsus_shapes = [
             capsule((0, 0, 0), (0, 0, -0.6 * sole_height), 0.7 * tube_radius, GREY),
             hub((0, 0, -0.8 * sole_height), (0, 0, 1), 2 * tube_radius, 0.4 * sole_height, DARK),
         ]
-        robot.link(f"tarsus{number}", visuals=tarsus_shapes)
+        robot.link(f"tarsus{leg_number}", visuals=tarsus_shapes)
     corners = [radius * (rotation.about_z(math.radians(60.0 * k)) @ np.array(RADIAL_AXIS)) for k in range(6)]
     frame_tubes = [capsule(corners[k - 1], corners[k], tube_radius, GREY) for k in range(6)]
     deck = block((0.0, 0.0, tube_radius), (radius, radius, tube_radius), GREY)
@@ -440,9 +447,9 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
     """Make a rocker-bogie rover (D. B. Bickler 1989), about as large as the rovers on Mars; x is forward, z is up.
 
     On each side a rocker rotates on the body. It has the front wheel at its front end, and at its rear end a bogie with
-    the middle and the rear wheel. A bar across the body, which rotates about its vertical centre axis, is connected by
-    rods to the tops of both rockers: when one rocker goes up, the other goes down, and the pitch of the body is the
-    mean of the pitch of the two rockers (a differential). Because the differential is a linkage of rods, the two rocker
+    the middle and the rear wheel. A bar across the body rotates about a vertical axis through its centre. Rods connect
+    its ends to the tops of both rockers: when one rocker goes up, the other goes down, and the pitch of the body is the
+    mean of the pitch of both rockers (a differential). Because the differential is a linkage of rods, the two rocker
     angles are opposite only up to terms of fourth order: at 0.3 rad their magnitudes differ by 0.001 rad.
 
     15 dofs: body 6, differential 1, bogies 2, wheels 6. For given x, y and heading on any terrain, six further dofs
@@ -464,9 +471,12 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
         >>> mk.mobility(mk.gallery.rover()).dof
         15
     """
-    check_positive_lengths("rover", wheelbase=wheelbase, track=track, wheel=wheel, clearance=clearance)
+    check_positive_numbers("rover", wheelbase=wheelbase, track=track, wheel=wheel, clearance=clearance)
     if not 2 * wheel < wheelbase / 2:
-        raise StructureError(f"rover: wheels of radius {wheel:g} do not fit into a wheelbase of {wheelbase:g}")
+        raise StructureError(
+            f"rover: wheels of radius {wheel:g} m do not fit into a wheelbase of {wheelbase:g} m; "
+            "the radius must be less than a quarter of the wheelbase"
+        )
     half_wheelbase, rocker_y, rocker_arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
     bogie_height = 0.3 * clearance
     # rocker pivots are slightly in front of the middle; bogie pivots are lower, halfway between the rear two wheels

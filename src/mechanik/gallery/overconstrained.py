@@ -1,4 +1,4 @@
-"""Overconstrained spatial loops, which move although the Gruebler count gives no dof: those of Bennett and Sarrus."""
+"""Overconstrained spatial loops of Bennett and Sarrus, which move although the Gruebler count gives no dof."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, RED, block, 
 from mechanik.model import Builder, Material, Mechanism, ShapeInstance
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
-from mechanik.validation import check_finite_angles, check_positive_lengths
+from mechanik.validation import check_finite_angles, check_positive_numbers
 
 
 def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, angle: float = 1.0) -> Mechanism:
@@ -27,7 +27,7 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
         length: distance between the hinges of the crank, and of the rocker; m.
         twist: angle between the hinge axes of crank and rocker; rad, between 0 and pi.
         other_twist: angle between the hinge axes of coupler and ground; rad, between 0 and pi, different from `twist`.
-        angle: crank angle for the assembly; rad.
+        angle: crank angle at home; rad.
 
     Returns:
         The linkage.
@@ -40,13 +40,13 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
         >>> mobility.gruebler, mobility.dof
         (-2, 1)
     """
-    check_positive_lengths("bennett", length=length, twist=twist, other_twist=other_twist)
+    check_positive_numbers("bennett", length=length, twist=twist, other_twist=other_twist)
     check_finite_angles("bennett", angle=angle)
     for name, value in (("twist", twist), ("other_twist", other_twist)):
         if not value < math.pi:
-            raise StructureError(f"bennett: {name} must be between 0 and pi, not {value:g}")
+            raise StructureError(f"bennett: {name} must be between 0 and pi rad, not {value:g}")
     if math.isclose(twist, other_twist, rel_tol=1e-6):
-        raise StructureError(f"bennett: twist and other_twist must differ, but both are {twist:g}")
+        raise StructureError(f"bennett: twist and other_twist must differ, but both are {twist:g} rad")
     other_length = length * math.sin(other_twist) / math.sin(twist)
     half_angle = 0.5 * angle
     ratio = math.sin(0.5 * (other_twist + twist)) / math.sin(0.5 * (other_twist - twist))
@@ -60,12 +60,12 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
     loop.revolute("rocker_joint", "coupler", "rocker", at=X_coupler_hinge, value=-angle)
     loop.close("closing_joint", "rocker", "ground", "pin", at=X_crank_hinge, onto=inverse(X_coupler_hinge))
     loop.link("ground", visuals=_bar_shapes(inverse(X_coupler_hinge), radius, GREY))
-    for name, X, material in (
+    for name, X_bar_hinge, material in (
         ("crank", X_crank_hinge, RED),
         ("coupler", X_coupler_hinge, ORANGE),
         ("rocker", X_crank_hinge, BLUE),
     ):
-        loop.link(name, visuals=_bar_shapes(X, radius, material))
+        loop.link(name, visuals=_bar_shapes(X_bar_hinge, radius, material))
     return set_home(loop.build())
 
 
@@ -74,13 +74,13 @@ def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechan
 
     It was the first linkage that converts rotation to an exact straight line. Each leg has two plates and three
     parallel hinges. The legs are at a right angle, along x and y, with their knees outwards. The Gruebler count of the
-    loop of six hinges is 0, but the loop has 1 dof. The link "top", the middle of the platform, is 2 * plate *
-    sin(angle) above the base.
+    loop of six hinges is 0, but the loop has 1 dof. At home the link "top", the middle of the platform, is
+    2 * plate * sin(angle) above the base.
 
     Args:
         width: side length of base and platform, which are square; m.
         plate: length of each of the four plates, between its hinges; m.
-        angle: angle of the lower plates above the base for the assembly; rad, between 0 and pi/2.
+        angle: angle of the lower plates above the base at home; rad, between 0 and pi/2.
 
     Returns:
         The linkage.
@@ -93,21 +93,23 @@ def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechan
         >>> round(float(lift.pose("top")[2, 3]), 6)
         0.3
     """
-    check_positive_lengths("sarrus", width=width, plate=plate, angle=angle)
+    check_positive_numbers("sarrus", width=width, plate=plate, angle=angle)
     if not angle < math.pi / 2:
-        raise StructureError(f"sarrus: angle must be between 0 (flat) and pi/2 (stretched), not {angle:g}")
+        raise StructureError(f"sarrus: angle must be between 0 (flat) and pi/2 (stretched) rad, not {angle:g}")
     thickness = 0.04 * width
     edge_position = (0.5 * width, 0.0, 0.0)
     X_base_y_leg = make_pose(rotation.about_z(math.pi / 2), np.zeros(3))
     legs = (("x", np.eye(4)), ("y", X_base_y_leg))
     lift = Builder("sarrus")
     for name, X_base_leg in legs:
-        lower, upper = f"lower_{name}", f"upper_{name}"
+        lower_plate, upper_plate = f"lower_{name}", f"upper_{name}"
         at = X_base_leg @ make_pose(np.eye(3), edge_position)
-        lift.revolute(f"{lower}_joint", "base", lower, at=at, axis="-y", value=angle)
-        lift.revolute(f"{upper}_joint", lower, upper, at=(plate, 0.0, 0.0), axis="-y", value=math.pi - 2 * angle)
+        lift.revolute(f"{lower_plate}_joint", "base", lower_plate, at=at, axis="-y", value=angle)
+        lift.revolute(
+            f"{upper_plate}_joint", lower_plate, upper_plate, at=(plate, 0.0, 0.0), axis="-y", value=math.pi - 2 * angle
+        )
         material = RED if name == "x" else BLUE
-        for link in (lower, upper):
+        for link in (lower_plate, upper_plate):
             hinge = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), thickness, 0.8 * width, DARK)
             lift.link(link, visuals=[block((0.5 * plate, 0.0, 0.0), (plate, 0.6 * width, thickness), material), hinge])
     plate_end = (plate, 0.0, 0.0)
@@ -127,8 +129,11 @@ def _second_hinge_pose(length: float, twist: float) -> Array:
     return make_pose(rotation.about_x(twist), (length, 0.0, 0.0))
 
 
-def _bar_shapes(X_second_hinge: Array, radius: float, material: Material) -> list[ShapeInstance]:
-    """Return a capsule between the hinges of a bar, and an axle in each hinge; X (4, 4) is the second hinge."""
-    hinge_poses = (np.eye(4), X_second_hinge)
+def _bar_shapes(X_bar_hinge: Array, radius: float, material: Material) -> list[ShapeInstance]:
+    """Return a capsule between the hinges of a bar, and an axle in each hinge.
+
+    The first hinge is the frame of the bar; `X_bar_hinge` (4, 4) is the pose of the second hinge in this frame.
+    """
+    hinge_poses = (np.eye(4), X_bar_hinge)
     axles = [hub(X_hinge[:3, 3], X_hinge[:3, 2], 0.7 * radius, 5 * radius, DARK) for X_hinge in hinge_poses]
-    return [capsule((0.0, 0.0, 0.0), X_second_hinge[:3, 3], radius, material), *axles]
+    return [capsule((0.0, 0.0, 0.0), X_bar_hinge[:3, 3], radius, material), *axles]

@@ -8,15 +8,12 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import StructureError
-from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, WHITE, capsule, hub, rod, set_home, sphere
+from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, WHITE, Z, capsule, hub, rod, set_home, sphere
 from mechanik.gallery.pinned_linkage import build_pinned_linkage, intersect_circles, polar_point
 from mechanik.model import Builder, Mechanism
 from mechanik.spatial import euler, make_pose, rotation
 from mechanik.spatial.array import Array
-from mechanik.validation import check_finite_angles, check_planar_point, check_positive_lengths
-
-Z = np.array([0.0, 0.0, 1.0])
-"""Unit vector along z."""
+from mechanik.validation import check_finite_angles, check_planar_point, check_positive_numbers
 
 
 def stewart_platform(
@@ -29,17 +26,17 @@ def stewart_platform(
 ) -> Mechanism:
     """Make a Gough-Stewart platform: a platform on six legs of variable length (V. E. Gough 1954, D. Stewart 1965).
 
-    The legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees. Each leg has a
-    universal joint, a prismatic joint whose value is the leg length, and a spherical joint at its end. The platform is
-    floating, so its pose is part of q. The lengths follow from the pose in closed form. For given lengths there are up
-    to 40 poses (M. Raghavan 1991; P. Dietmaier 1998 describes a platform with 40 real poses).
+    The legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees, k = 0, 1, 2. Each
+    leg has a universal joint, a prismatic joint whose value is the leg length, and a spherical joint at its end. The
+    platform is floating, so its pose is part of q. The lengths follow from the pose in closed form. For given lengths
+    there are up to 40 poses (M. Raghavan 1991; P. Dietmaier 1998 describes a platform with 40 real poses).
 
     Args:
         base_radius, platform_radius: radii of the circles of the leg ends; m.
         height: height of the platform at home; m.
         stroke: smallest and largest leg length; m.
-        ends: "closure" uses the spherical joints as closures (24 dofs before closing); "joint" adds them as joints that
-            are welded to the platform (42 dofs before closing).
+        ends: "closure" uses the spherical joints as closures (24 dofs before closing, for "ups" legs); "joint" adds
+            them as joints that are welded to the platform (42 dofs before closing, for "ups" legs).
         legs: "ups" legs begin with a universal joint. "sps" legs begin with a spherical joint and can rotate about
             their own axis: the robot has 12 dofs, and six of them move the platform.
 
@@ -47,7 +44,7 @@ def stewart_platform(
         The robot, with 6 dofs for "ups" legs.
 
     Raises:
-        StructureError: an argument is invalid, or a leg is outside its stroke at this height.
+        StructureError: an argument is invalid, or a leg length is outside `stroke` at this height.
 
     Example:
         >>> mk.mobility(mk.gallery.stewart_platform()).dof
@@ -58,9 +55,9 @@ def stewart_platform(
     if legs not in ("ups", "sps"):
         raise StructureError(f"stewart_platform: legs must be 'ups' or 'sps', not {legs!r}")
     if np.shape(stroke) != (2,):
-        raise StructureError(f"stewart_platform: stroke must be (shortest, longest) leg length, not {stroke!r}")
+        raise StructureError(f"stewart_platform: stroke must be (shortest, longest) leg length in m, not {stroke!r}")
     shortest, longest = stroke
-    check_positive_lengths(
+    check_positive_numbers(
         "stewart_platform",
         base_radius=base_radius,
         platform_radius=platform_radius,
@@ -72,14 +69,14 @@ def stewart_platform(
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     for k in range(6):
         pair_angle, sign = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
-        p_base = _on_circle(base_radius, pair_angle + sign * 15)
-        p_platform = _on_circle(platform_radius, pair_angle + sign * 45)
+        p_base = _point_on_circle(base_radius, pair_angle + sign * 15)
+        p_platform = _point_on_circle(platform_radius, pair_angle + sign * 45)
         leg_vector = p_platform + height * Z - p_base
         length = float(np.linalg.norm(leg_vector))
         if not shortest <= length <= longest:
             raise StructureError(
-                f"stewart_platform cannot be assembled: at this height leg {k + 1} is {length:g} long, "
-                f"outside its stroke {shortest:g} to {longest:g}"
+                f"stewart_platform cannot be assembled: at height {height:g} m leg {k + 1} is {length:g} m long, "
+                f"outside {shortest:g} to {longest:g} m; change height or stroke"
             )
         R_base_leg = rotation.between(Z, leg_vector)
         leg, piston, ball_link = f"leg{k + 1}", f"piston{k + 1}", f"ball{k + 1}"
@@ -123,9 +120,9 @@ def delta_robot(
     Args:
         base_radius: distance of the arms' joints from the centre; m.
         arm, forearm: lengths; m.
-        platform_radius: distance of the rods' ends from the centre of the platform; m.
+        platform_radius: distance from the centre of the platform to the middle between the rod ends of a forearm; m.
         width: distance between the two rods of a forearm; m.
-        angle: angle of all three arms for the assembly; rad.
+        angle: angle of all three arms at home; rad.
 
     Returns:
         The robot, with 3 dofs.
@@ -137,7 +134,7 @@ def delta_robot(
         >>> mk.mobility(mk.gallery.delta_robot()).dof
         3
     """
-    check_positive_lengths(
+    check_positive_numbers(
         "delta_robot",
         base_radius=base_radius,
         arm=arm,
@@ -145,13 +142,16 @@ def delta_robot(
         platform_radius=platform_radius,
         width=width,
     )
-    rod_inward = base_radius + arm * math.cos(angle) - platform_radius
-    if not abs(rod_inward) < forearm:
-        raise StructureError(f"delta_robot cannot be assembled: forearms of {forearm:g} m do not span {rod_inward:g} m")
-    rod_drop = math.sqrt(forearm**2 - rod_inward**2)
-    depth = arm * math.sin(angle) + rod_drop
+    inward_distance = base_radius + arm * math.cos(angle) - platform_radius
+    if not abs(inward_distance) < forearm:
+        raise StructureError(
+            f"delta_robot cannot be assembled: forearms of {forearm:g} m do not reach the platform, "
+            f"{abs(inward_distance):g} m away horizontally; use longer forearms"
+        )
+    drop_distance = math.sqrt(forearm**2 - inward_distance**2)
+    depth = arm * math.sin(angle) + drop_distance
     # vector along a rod in the frame of its arm, whose x is along the arm and whose y is the joint axis
-    rod_vector = rotation.about_y(angle).T @ np.array([-rod_inward, 0.0, -rod_drop])
+    rod_vector = rotation.about_y(angle).T @ np.array([-inward_distance, 0.0, -drop_distance])
     R_arm_rod = rotation.between(Z, rod_vector)
 
     radius = 0.012
@@ -191,13 +191,11 @@ def delta_robot(
     return set_home(robot.build())
 
 
-def _on_circle(radius: float, degrees: float) -> Array:
+def _point_on_circle(radius: float, degrees: float) -> Array:
     angle = math.radians(degrees)
     return np.array([radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
 
-STRUT_AXIS = np.array([0.0, 0.0, 1.0])
-"""Direction of a strut in its own frame."""
 BASE_HALF_ANGLE, PLATFORM_HALF_ANGLE = 13.0, 15.0
 """Half the angle between the two joints of a pair, degrees; pairs on the base alternate with pairs on the platform."""
 
@@ -212,8 +210,8 @@ def hexapod(
 
     Each strut has a universal joint, a cylindrical joint (a spindle that slides and rotates), and a second universal
     joint. If the spindles could not rotate, the platform could not move. At home all struts have the same length. From
-    home, in one direction at a time, the platform can move 20 mm sideways and 8 mm up and down, tilt by 10 degrees and
-    rotate by 20 degrees. The platform is floating, so its pose is part of q.
+    home the platform can move 20 mm sideways or 8 mm up or down, tilt by 10 degrees, or rotate about z by 20 degrees.
+    The platform is floating, so its pose is part of q.
 
     Args:
         base_radius, platform_radius: radii of the circles of the universal joints; m.
@@ -224,13 +222,13 @@ def hexapod(
         The robot.
 
     Raises:
-        StructureError: a length is invalid, or the travel is half the strut length or more.
+        StructureError: a length is invalid, or the travel is at least half the strut length.
 
     Example:
         >>> mk.mobility(mk.gallery.hexapod()).dof
         6
     """
-    check_positive_lengths(
+    check_positive_numbers(
         "hexapod", base_radius=base_radius, platform_radius=platform_radius, height=height, travel=travel
     )
     robot = Builder("hexapod")
@@ -239,45 +237,45 @@ def hexapod(
         pair_angle, sign = 120.0 * (k // 2), (-1.0, 1.0)[k % 2]
         p_base = _point_on_circle(base_radius, pair_angle + sign * BASE_HALF_ANGLE)
         p_platform = _point_on_circle(platform_radius, pair_angle + sign * (60.0 - PLATFORM_HALF_ANGLE))
-        strut_vector = p_platform + height * STRUT_AXIS - p_base
+        strut_vector = p_platform + height * Z - p_base
         length = float(np.linalg.norm(strut_vector))
         if not travel < 0.5 * length:
             raise StructureError(
-                f"hexapod: travel is {travel:g}; it must be less than half the strut length of {length:g}"
+                f"hexapod: travel is {travel:g} m; it must be less than {0.5 * length:g} m, "
+                "half the strut length at home"
             )
-        stroke = (length - travel, length + travel)
+        length_limits = (length - travel, length + travel)
         strut, spindle = f"strut{k + 1}", f"spindle{k + 1}"
-        R_base_strut = rotation.between(STRUT_AXIS, strut_vector)
+        R_base_strut = rotation.between(Z, strut_vector)
         robot.universal(f"{strut}_cardan", "base", strut, at=make_pose(R_base_strut, p_base), limits=(-0.8, 0.8))
         robot.cylindrical(
-            f"{strut}_slide", strut, spindle, limits=((stroke[0], -math.pi), (stroke[1], math.pi)), value=(length, 0.0)
+            f"{strut}_slide",
+            strut,
+            spindle,
+            limits=((length_limits[0], -math.pi), (length_limits[1], math.pi)),
+            value=(length, 0.0),
         )
         robot.close(f"{strut}_upper_cardan", spindle, "platform", "universal", onto=make_pose(R_base_strut, p_platform))
         radius = 0.1 * platform_radius
-        sleeve_length = 0.75 * stroke[0]
+        sleeve_length = 0.75 * length_limits[0]
         robot.link(
             strut,
             visuals=[
                 sphere((0.0, 0.0, 0.0), 1.2 * radius, DARK),
-                rod((0.0, 0.0, 0.0), sleeve_length * STRUT_AXIS, radius, BLUE),
+                rod((0.0, 0.0, 0.0), sleeve_length * Z, radius, BLUE),
             ],
         )
         robot.link(
             spindle,
             visuals=[
-                rod(-0.6 * stroke[0] * STRUT_AXIS, (0.0, 0.0, 0.0), 0.5 * radius, GREY),
+                rod(-0.6 * length_limits[0] * Z, (0.0, 0.0, 0.0), 0.5 * radius, GREY),
                 sphere((0, 0, 0), radius, DARK),
             ],
         )
     thickness = 0.2 * platform_radius
-    robot.link("base", visuals=[hub((0.0, 0.0, -thickness), STRUT_AXIS, 1.25 * base_radius, thickness, GREY)])
-    robot.link("platform", visuals=[hub((0.0, 0.0, thickness), STRUT_AXIS, 1.2 * platform_radius, thickness, WHITE)])
+    robot.link("base", visuals=[hub((0.0, 0.0, -thickness), Z, 1.25 * base_radius, thickness, GREY)])
+    robot.link("platform", visuals=[hub((0.0, 0.0, thickness), Z, 1.2 * platform_radius, thickness, WHITE)])
     return set_home(robot.build())
-
-
-def _point_on_circle(radius: float, degrees: float) -> np.ndarray:
-    angle = math.radians(degrees)
-    return np.array([radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
 
 def planar_3rrr(
@@ -290,15 +288,16 @@ def planar_3rrr(
 ) -> Mechanism:
     """Make a planar 3-RRR robot: three two-bar arms with motors at the base move and rotate a platform in the plane.
 
-    The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin, and so are the
-    pins on the platform, whose centre is the link "tool". All elbows are bent in the same direction. For given motor
-    angles there are up to six platform poses (K. Hunt 1983; C. Gosselin, J. Sefrioui 1991).
+    The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin. The pins on
+    the platform are at the same angles on a circle about its centre, the link "tool". All elbows are bent in the
+    same direction. For given motor angles there are up to six platform poses (K. Hunt 1983;
+    C. Gosselin, J. Sefrioui 1991).
 
     Args:
         base_radius, platform_radius: radii of the circles of motors and pins; m.
         arm, forearm: lengths of the bars; m.
-        position: (x, y) of the platform for the assembly; m.
-        angle: angle of the platform for the assembly; rad.
+        position: (x, y) of the platform at home; m.
+        angle: angle of the platform at home; rad.
 
     Returns:
         The robot, with 3 dofs.
@@ -311,7 +310,7 @@ def planar_3rrr(
         3
     """
     gallery_name = "planar_3rrr"
-    check_positive_lengths(
+    check_positive_numbers(
         gallery_name, base_radius=base_radius, platform_radius=platform_radius, arm=arm, forearm=forearm
     )
     check_planar_point(gallery_name, "position", position)

@@ -35,6 +35,7 @@ PlanarPoint = tuple[float, float]
 
 
 def polar_point(start: PlanarPoint, length: float, angle: float) -> PlanarPoint:
+    """Return the point at a distance (m) from `start`, in the direction of an angle from x (rad)."""
     return start[0] + length * math.cos(angle), start[1] + length * math.sin(angle)
 
 
@@ -58,18 +59,20 @@ def intersect_circles(
     """
     dx, dy = b[0] - a[0], b[1] - a[1]
     distance = math.hypot(dx, dy)
-    axial = (distance**2 + radius_a**2 - radius_b**2) / (2 * distance) if distance > 0 else math.inf
-    if not abs(axial) <= radius_a:
+    axial_distance = (distance**2 + radius_a**2 - radius_b**2) / (2 * distance) if distance > 0 else math.inf
+    if not abs(axial_distance) <= radius_a:
         raise StructureError(
             f"{gallery_name} cannot be assembled: links of {radius_a:g} and {radius_b:g} m cannot "
-            f"connect points at a distance of {distance:g} m"
+            f"connect points at a distance of {distance:g} m; change its dimensions"
         )
-    lateral = math.sqrt(radius_a**2 - axial**2)
-    return a[0] + (axial * dx - lateral * dy) / distance, a[1] + (axial * dy + lateral * dx) / distance
+    lateral_distance = math.sqrt(radius_a**2 - axial_distance**2)
+    return a[0] + (axial_distance * dx - lateral_distance * dy) / distance, a[1] + (
+        axial_distance * dy + lateral_distance * dx
+    ) / distance
 
 
 def wrap_angle(angle: float) -> float:
-    """Return the equivalent angle between -pi and pi."""
+    """Return the equivalent angle between -pi and pi; rad."""
     return math.remainder(angle, 2 * math.pi)
 
 
@@ -77,7 +80,7 @@ Bars = Mapping[str, Sequence[str]]
 """Names of the points of each bar, by the name of the bar."""
 COLOURS = (RED, ORANGE, BLUE, GREEN, WHITE, DARK)
 """Colours of the moving bars, repeated in this order."""
-UPRIGHT_POSE = make_pose(rotation.about_x(np.pi / 2), np.zeros(3))
+X_WORLD_UPRIGHT_PLANE = make_pose(rotation.about_x(np.pi / 2), np.zeros(3))
 """Rotates the plane of the linkage so that its y axis points along the world's z."""
 
 
@@ -92,9 +95,10 @@ def build_pinned_linkage(
     """Build a planar linkage from bars that are pinned at shared points: a tree from the fixed bar, and closures.
 
     The next bar to be added is always the first one in `bars` that shares a point with an earlier bar. Its joint
-    `<bar>_joint` is at the first of its points that an earlier bar has. Its x axis points from this point to its next
-    point. So the value of a joint on the fixed bar is the angle of the bar that the joint moves. Each further point
-    that an earlier bar has closes a loop with a pin, `<bar>_<point>`. The frame of the fixed bar is that of the plane.
+    `<bar>_joint` is at the first of its points that an earlier bar has. The x axis of the bar points from this
+    point to the first of its other points. So the value of a joint on the fixed bar is the angle of the moved bar from
+    x of the plane. Each further point that an earlier bar has closes a loop with a pin, `<bar>_<point>`. The frame of
+    the fixed bar is that of the plane.
 
     Args:
         name: name of the mechanism.
@@ -106,11 +110,11 @@ def build_pinned_linkage(
         is_upright: whether y of the plane points up, along the world's z; otherwise z of the plane points up.
     """
     radius = 0.012 * float(np.ptp(list(points.values()), axis=0).max())
-    linkage, frames = Builder(name), {fixed_bar: np.eye(4)}
+    linkage, bar_poses = Builder(name), {fixed_bar: np.eye(4)}
     linkage.link(
         fixed_bar,
         visuals=_bar_shapes(points, bars[fixed_bar], np.eye(4), radius, GREY, -2 * radius),
-        at=UPRIGHT_POSE if is_upright else None,
+        at=X_WORLD_UPRIGHT_PLANE if is_upright else None,
     )
     bar_of_point = dict.fromkeys(bars[fixed_bar], fixed_bar)
     remaining_bars = [bar for bar in bars if bar != fixed_bar]
@@ -120,36 +124,37 @@ def build_pinned_linkage(
         pivot = next(point for point in bars[bar] if point in bar_of_point)
         other_points = [point for point in bars[bar] if point != pivot]
         parent, angle = bar_of_point[pivot], direction_angle(points[pivot], points[other_points[0]])
-        frames[bar] = make_pose(rotation.about_z(angle), (*points[pivot], 0.0))
-        joint_angle = wrap_angle(angle - _rotation_angle(frames[parent]))
-        linkage.revolute(f"{bar}_joint", parent, bar, at=_to_frame(frames[parent], points[pivot]), value=joint_angle)
-        material = COLOURS[(len(frames) - 2) % len(COLOURS)]
-        linkage.link(bar, visuals=_bar_shapes(points, [pivot, *other_points], frames[bar], radius, material, 0.0))
+        bar_poses[bar] = make_pose(rotation.about_z(angle), (*points[pivot], 0.0))
+        joint_angle = wrap_angle(angle - _rotation_angle(bar_poses[parent]))
+        linkage.revolute(f"{bar}_joint", parent, bar, at=_to_frame(bar_poses[parent], points[pivot]), value=joint_angle)
+        material = COLOURS[(len(bar_poses) - 2) % len(COLOURS)]
+        linkage.link(bar, visuals=_bar_shapes(points, [pivot, *other_points], bar_poses[bar], radius, material, 0.0))
         for point in other_points:
             if point in bar_of_point:
                 earlier_bar = bar_of_point[point]
-                at, onto = (_to_frame(frames[link], points[point]) for link in (bar, earlier_bar))
+                at, onto = (_to_frame(bar_poses[link], points[point]) for link in (bar, earlier_bar))
                 linkage.close(f"{bar}_{point}", bar, earlier_bar, "pin", at=at, onto=onto)
             else:
                 bar_of_point[point] = bar
     for tool, (bar, point, angle) in (tools or {}).items():
-        X_bar_tool = inverse(frames[bar]) @ make_pose(rotation.about_z(angle), (*points[point], 0.0))
+        X_bar_tool = inverse(bar_poses[bar]) @ make_pose(rotation.about_z(angle), (*points[point], 0.0))
         linkage.fixed(f"{tool}_joint", bar, tool, at=X_bar_tool)
     return set_home(linkage.build())
 
 
-def _to_frame(frame: Array, point: PlanarPoint) -> Array:
-    return frame[:3, :3].T @ (np.array([*point, 0.0]) - frame[:3, 3])
+def _to_frame(X_plane_bar: Array, point: PlanarPoint) -> Array:
+    """Return a point (3,) of the plane in the frame of a bar; m."""
+    return X_plane_bar[:3, :3].T @ (np.array([*point, 0.0]) - X_plane_bar[:3, 3])
 
 
-def _rotation_angle(frame: Array) -> float:
-    return float(np.arctan2(frame[1, 0], frame[0, 0]))
+def _rotation_angle(X_plane_bar: Array) -> float:
+    return float(np.arctan2(X_plane_bar[1, 0], X_plane_bar[0, 0]))
 
 
 def _bar_shapes(
     points: Mapping[str, PlanarPoint],
     point_names: Sequence[str],
-    frame: Array,
+    X_plane_bar: Array,
     radius: float,
     material: Material,
     z: float,
@@ -159,7 +164,7 @@ def _bar_shapes(
     `z` is the height of the shapes above the plane, m.
     """
     offset = np.array([0.0, 0.0, z])
-    corners = [_to_frame(frame, points[point]) + offset for point in point_names]
+    corners = [_to_frame(X_plane_bar, points[point]) + offset for point in point_names]
     shapes = [hub(corners[0], (0.0, 0.0, 1.0), 0.7 * radius, 5 * radius, DARK)]
     if len(corners) > 2 and np.linalg.matrix_rank(np.diff(corners, axis=0), tol=MIN_LENGTH) > 1:
         corners.append(corners[0])

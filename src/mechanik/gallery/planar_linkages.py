@@ -1,7 +1,7 @@
 """Planar linkages: four-bar, five-bar and six-bar linkages, slider-crank, pantograph, straight-line and leg mechanisms.
 
-All linkages are assembled in closed form by circle intersections, so their loops are closed from the beginning. The leg
-mechanisms move in the plane of x (forward) and z (up), the other linkages in the plane z = 0.
+All linkages are assembled in closed form, so their loops are closed from the beginning. The leg mechanisms move
+in the plane of x (forward) and z (up), the other linkages in the plane z = 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mechanik.gallery.pinned_linkage import (
     wrap_angle,
 )
 from mechanik.model import Builder, Material, Mechanism, ShapeInstance
-from mechanik.validation import check_finite_angles, check_planar_point, check_positive_lengths
+from mechanik.validation import check_finite_angles, check_planar_point, check_positive_numbers
 
 FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-rocker", "change-point", "triple-rocker"]
 """Types of four-bar linkages by Grashof's rule."""
@@ -44,25 +44,27 @@ def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) ->
         "crank-rocker": the crank makes full revolutions, the rocker oscillates.
         "double-crank": crank and rocker both make full revolutions (the ground is the shortest bar).
         "rocker-crank": the rocker makes full revolutions, the crank oscillates.
-        "double-rocker": both oscillate; only the coupler can make full revolutions.
-        "change-point": the two sums are equal, so all bars can be collinear; two branches meet in this configuration.
+        "double-rocker": crank and rocker both oscillate; only the coupler can make full revolutions.
+        "change-point": shortest + longest = sum of the other two, so all bars can be collinear; two branches meet in
+            this configuration.
         "triple-rocker": no bar makes full revolutions.
 
     Raises:
-        StructureError: a length is invalid, or a bar is as long as the other three together.
+        StructureError: a length is invalid, or a bar is at least as long as the other three together.
 
     Example:
         >>> mk.gallery.four_bar_kind(2.0, 0.5, 1.8, 1.2)
         'crank-rocker'
     """
-    check_positive_lengths("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_positive_numbers("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
     lengths = {"ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker}
-    shortest, second, third, longest = sorted(lengths.values())
-    if longest >= shortest + second + third:
+    shortest, second_length, third_length, longest = sorted(lengths.values())
+    if longest >= shortest + second_length + third_length:
         raise StructureError(
-            f"four_bar_kind: a bar of {longest:g} is as long as the other three together; it cannot move"
+            f"four_bar_kind: a bar of {longest:g} m is at least as long as the other three together, "
+            "so no bar can move; shorten this bar"
         )
-    margin = (second + third) - (shortest + longest)
+    margin = (second_length + third_length) - (shortest + longest)
     if abs(margin) <= CHANGE_POINT_TOLERANCE * longest:
         return "change-point"
     if margin < 0:
@@ -93,7 +95,7 @@ def four_bar(
 
     Args:
         ground, crank, coupler, rocker: lengths of the bars; m.
-        angle: crank angle for the assembly; rad.
+        angle: crank angle at home; rad.
         elbow: side of the line from the tip of the crank to the pivot of the rocker on which coupler and rocker meet:
             "up" is the left side, "down" the right side.
 
@@ -108,7 +110,7 @@ def four_bar(
         >>> linkage.nq, mk.mobility(linkage).dof
         (3, 1)
     """
-    check_positive_lengths("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_positive_numbers("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
     check_finite_angles("four_bar", angle=angle)
     if elbow not in ("up", "down"):
         raise StructureError(f"four_bar: elbow must be 'up' or 'down', not {elbow!r}")
@@ -143,7 +145,7 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
     Args:
         crank, rod: lengths; m.
         offset: y of the slider's line, m; the pivot of the crank is at the origin.
-        angle: crank angle for the assembly; rad.
+        angle: crank angle at home; rad.
 
     Returns:
         The linkage, with 1 dof.
@@ -156,12 +158,14 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
         >>> linkage.pose("slider")[:3, 3].round(3).tolist()
         [1.3, 0.0, 0.0]
     """
-    check_positive_lengths("slider_crank", crank=crank, rod=rod)
+    check_positive_numbers("slider_crank", crank=crank, rod=rod)
     check_finite_angles("slider_crank", angle=angle)
     crank_tip = (crank * math.cos(angle), crank * math.sin(angle))
     rod_rise = offset - crank_tip[1]
     if not abs(rod_rise) <= rod:
-        raise StructureError(f"slider_crank cannot be assembled: a rod of {rod:g} does not reach the slider's line")
+        raise StructureError(
+            f"slider_crank cannot be assembled: a rod of {rod:g} m does not reach the slider's line; use a longer rod"
+        )
     slider_x = crank_tip[0] + math.sqrt(rod * rod - rod_rise * rod_rise)
 
     radius, max_reach = 0.02 * (crank + rod), crank + rod
@@ -196,7 +200,7 @@ def five_bar(
     Args:
         ground: distance between the crank pivots, which are at x = -ground/2 and ground/2; m.
         crank, rod: lengths of both cranks and both rods; m.
-        left, right: crank angles for the assembly; rad.
+        left, right: crank angles at home; rad.
 
     Returns:
         The linkage, with 2 dofs.
@@ -208,7 +212,7 @@ def five_bar(
         >>> mk.mobility(mk.gallery.five_bar()).dof
         2
     """
-    check_positive_lengths("five_bar", ground=ground, crank=crank, rod=rod)
+    check_positive_numbers("five_bar", ground=ground, crank=crank, rod=rod)
     check_finite_angles("five_bar", left=left, right=right)
     crank_tips = [
         (x + crank * math.cos(angle), crank * math.sin(angle))
@@ -268,11 +272,11 @@ def watt_six_bar(
     bell, share a pin. Fixing one of them gives Watt's second inversion; fixing another bar gives the first inversion.
 
     Args:
-        base, crank, coupler, rocker: the first four-bar; the rocker is the first arm of the bell crank; m.
+        base, crank, coupler, rocker: lengths of the first four-bar; the rocker is the first arm of the bell crank; m.
         bend: angle from the first to the second arm of the bell crank; rad.
-        arm, rod, lever: the second four-bar: second arm of the bell crank, rod, and lever; m.
+        arm, rod, lever: lengths of the second four-bar; `arm` is the second arm of the bell crank; m.
         reach: distance along the base from the bell crank's pivot to the lever's pivot; m.
-        angle: angle of the crank to the base for the assembly; rad.
+        angle: angle of the crank to the base at home; rad.
         fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on the x axis.
 
     Returns:
@@ -287,10 +291,10 @@ def watt_six_bar(
         1
     """
     gallery_name = "watt_six_bar"
-    check_positive_lengths(
+    check_positive_numbers(
         gallery_name, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever
     )
-    check_positive_lengths(gallery_name, reach=reach)
+    check_positive_numbers(gallery_name, reach=reach)
     check_finite_angles(gallery_name, angle=angle, bend=bend)
     start, middle, end = (0.0, 0.0), (base, 0.0), (base + reach, 0.0)
     knee = polar_point(start, crank, angle)
@@ -335,12 +339,12 @@ def stephenson_six_bar(
     fixing crank or rocker, which connect them, gives the first inversion; fixing rod or lever gives the second.
 
     Args:
-        base, crank, coupler, rocker: the four-bar; m.
+        base, crank, coupler, rocker: lengths of the four-bar; m.
         bend: angle at the crank pin from the coupler's line to the pin of the rod; rad.
         arm: distance from the crank pin to the pin of the rod on the coupler; m.
         rod, lever: lengths; m.
         pivot: the lever's pivot (x, y) on the base; m.
-        angle: angle of the crank to the base for the assembly; rad.
+        angle: angle of the crank to the base at home; rad.
         fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on the x axis.
 
     Returns:
@@ -355,7 +359,7 @@ def stephenson_six_bar(
         1
     """
     gallery_name = "stephenson_six_bar"
-    check_positive_lengths(
+    check_positive_numbers(
         gallery_name, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever
     )
     check_finite_angles(gallery_name, angle=angle, bend=bend)
@@ -405,14 +409,14 @@ def pantograph(
     """Make a pantograph (C. Scheiner 1603), a parallelogram that enlarges a drawing: pen = scale * tracer.
 
     The pivot is at the origin. The link "tracer" follows the original drawing, and the link "pen" draws the copy. If
-    the two arms are collinear, the parallelogram can change to its other branch, in which the pen does not follow this
-    rule.
+    upper arm and forearm are collinear, the parallelogram can change to its other branch, in which pen = scale * tracer
+    is not valid.
 
     Args:
         scale: ratio of the copy to the original, above 1; for a smaller copy, follow the original with the pen.
         arm: distance from the pivot to the parallelogram; m.
         forearm: distance from the end of the arm to the tracer; m.
-        shoulder, elbow: angles of arm and forearm from the x axis for the assembly; rad.
+        shoulder, elbow: angles of arm and forearm from the x axis at home; rad.
 
     Returns:
         The linkage, with 2 dofs.
@@ -426,7 +430,7 @@ def pantograph(
         >>> ratio.round(6).tolist()
         [2.0, 2.0]
     """
-    check_positive_lengths("pantograph", scale=scale, arm=arm, forearm=forearm)
+    check_positive_numbers("pantograph", scale=scale, arm=arm, forearm=forearm)
     check_finite_angles("pantograph", shoulder=shoulder, elbow=elbow)
     if scale <= 1:
         raise StructureError(
@@ -466,7 +470,7 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
         arm: length of the two arms; m.
         side: side length of the rhombus, shorter than the arms; m.
         crank: length of the crank; m.
-        angle: crank angle from the x axis for the assembly; rad.
+        angle: crank angle from the x axis at home; rad.
 
     Returns:
         The linkage, with 1 dof.
@@ -479,10 +483,10 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
         >>> round(float(linkage.pose("pen")[0, 3]), 6)
         0.996875
     """
-    check_positive_lengths("peaucellier", arm=arm, side=side, crank=crank)
+    check_positive_numbers("peaucellier", arm=arm, side=side, crank=crank)
     check_finite_angles("peaucellier", angle=angle)
     if side >= arm:
-        raise StructureError(f"peaucellier: arm must be longer than side, but arm is {arm:g} and side is {side:g}")
+        raise StructureError(f"peaucellier: arm must be longer than side, but arm is {arm:g} m and side is {side:g} m")
     origin, pivot = (0.0, 0.0), (crank, 0.0)
     near_corner = polar_point(pivot, crank, angle)
     distance_ratio = (arm**2 - side**2) / math.hypot(*near_corner) ** 2
@@ -511,8 +515,8 @@ JANSEN_LENGTHS: Mapping[str, float] = {
     "a": 38.0, "b": 41.5, "c": 39.3, "d": 40.1, "e": 55.8, "f": 39.4, "g": 36.7,
     "h": 65.7, "i": 49.0, "j": 50.0, "k": 61.9, "l": 7.8, "m": 15.0,
 }  # fmt: skip
-"""Jansen's lengths by his letters, without unit: m is the crank, a and l are the x and z distances of the fixed pivot.
-"""
+"""Jansen's lengths by his letters, without unit: m is the crank, a and l are the x and z distances from the
+crankshaft to the fixed pivot."""
 
 KLANN_LENGTHS: Mapping[str, float] = {
     "lower_x": 0.590, "lower_y": 0.176, "upper_x": 0.233, "upper_y": 0.616,
@@ -533,7 +537,7 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
 
     Args:
         scale: m per unit of Jansen's numbers.
-        angle: crank angle from x towards z for the assembly; rad.
+        angle: crank angle from x towards z at home; rad.
         numbers: lengths that replace Jansen's numbers, by his letters a to m.
 
     Returns:
@@ -587,7 +591,7 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
 
     Args:
         scale: m per unit of the patent's numbers.
-        angle: crank angle from x towards z for the assembly; rad.
+        angle: crank angle from x towards z at home; rad.
         numbers: lengths that replace the patent's numbers, by the names in `KLANN_LENGTHS`.
 
     Returns:
@@ -640,8 +644,8 @@ def _scaled_lengths(
     """Return the default lengths, replaced by the user's lengths and multiplied by the scale; m."""
     for name in user_lengths:
         if name not in default_lengths:
-            raise UnknownName(f"number of {gallery_name}", name, default_lengths)
+            raise UnknownName(f"length of {gallery_name}", name, default_lengths)
     lengths = {**default_lengths, **user_lengths}
-    check_positive_lengths(gallery_name, scale=scale, **lengths)
+    check_positive_numbers(gallery_name, scale=scale, **lengths)
     check_finite_angles(gallery_name, angle=angle)
     return {name: scale * length for name, length in lengths.items()}

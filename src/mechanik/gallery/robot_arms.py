@@ -37,7 +37,7 @@ from mechanik.gallery.construction import (
 from mechanik.model import Builder, Mechanism
 from mechanik.spatial import euler, make_pose, rotation
 from mechanik.spatial.array import Array
-from mechanik.validation import check_positive_lengths
+from mechanik.validation import check_positive_numbers
 
 Vector = tuple[float, float, float]
 """x, y, z."""
@@ -49,15 +49,15 @@ JointRow = tuple[str, str, Vector, Vector, str, float, float]
 def panda(hand: bool = True) -> Mechanism:
     """Make a Franka Emika Panda: seven revolute joints, and a hand with two fingers that move together.
 
-    Lengths and limits are from Franka's control interface documentation, "Robot and interface specifications" (a
-    modified DH table with the same frames); the limits of joints 2, 4 and 6 are from franka_ros. The velocity limits
-    are in `extras`, as for a URDF.
+    Lengths and the limits of joints 1, 3, 5 and 7 are from Franka's control interface documentation, "Robot and
+    interface specifications" (a modified DH table with the same frames). The limits of joints 2, 4 and 6 are from
+    franka_ros. The velocity limits (rad/s) are in `extras`, as for a URDF.
 
     Args:
-        hand: whether the arm has the hand; the fingers add an eighth number to q.
+        hand: whether the arm has the hand; the fingers add an eighth entry to q.
 
     Returns:
-        The arm, with links panda_link0 to panda_link8, and panda_hand, panda_hand_tcp and the fingers.
+        The arm, with links panda_link0 to panda_link8; with the hand also panda_hand, panda_hand_tcp and the fingers.
 
     Example:
         >>> mk.gallery.panda().nq, mk.gallery.panda(hand=False).nq
@@ -87,7 +87,7 @@ def panda(hand: bool = True) -> Mechanism:
             finger, joint = f"panda_{side}finger", f"panda_finger_joint{k + 1}"
             robot.prismatic(joint, "panda_hand", finger, at=(0.0, 0.0, 0.0584), axis=axis, limits=(0.0, 0.04))
             y = 0.01 if side == "left" else -0.01
-            # they enclose Franka's boxes, but end 1 mm before the middle, so that a closed hand is free of collisions
+            # boxes enclose those of Franka, but end 1 mm before the middle, so that a closed hand has no collision
             knuckle, tip = (0.0, 1.42 * y, 0.0107), (0.0, 1.02 * y, 0.0356)
             robot.link(
                 finger,
@@ -362,7 +362,7 @@ def scara() -> Mechanism:
 
 def _planar_arm(name: str, lengths: tuple[float, ...], home: list[float]) -> Mechanism:
     if len(lengths) != len(home):
-        raise FormatError(f"{name} has {len(home)} links; lengths must have as many entries, not {len(lengths)}")
+        raise FormatError(f"{name} has {len(home)} links; lengths must have {len(home)} entries, not {len(lengths)}")
     arm = arm_2d(lengths, name=name, limits=(-math.pi, math.pi))
     radius = 0.03 * sum(lengths) / len(lengths)
     last_link = arm.link(f"link{len(lengths)}")
@@ -440,7 +440,7 @@ ZALO_BOXES = (
 def zalo5() -> Mechanism:
     """Make the five-joint arm of a demonstration of cyclic coordinate descent with hinges and limits.
 
-    The original has y up and units of 0.01 m; its base is rotated here, so that z is up.
+    The original has y up, and its unit of length is 0.01 m. Here the base is rotated so that z is up.
 
     Returns:
         The arm, with the links world, base, first to fifth, and effector.
@@ -528,7 +528,8 @@ HOME_PITCHES = (0.1, 2.1, math.pi / 2 - 2.2)
 def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
     """Make two arms that face each other and hold a box: 8 dofs with 7 joints each, 6 dofs with 6 joints each.
 
-    14 - 6 = 8: six dofs move the box, and two rotate the elbows about the lines from shoulder to wrist (self-motion).
+    With 7 joints, six of the 14 - 6 = 8 dofs move the box, and two rotate the elbows about the lines from shoulder to
+    wrist (self-motion).
     With 6 joints the upper arms cannot roll, and the pose of the box determines the elbows. The box is fixed to the
     left hand, and a rigid closure connects it to the right hand. The left arm is at negative x. At home the box is
     level: its z points up, and its x points to the right arm.
@@ -549,7 +550,7 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
     """
     if joints not in (6, 7):
         raise StructureError(f"two_arms: joints must be 6 or 7, not {joints!r}")
-    check_positive_lengths("two_arms", box=box)
+    check_positive_numbers("two_arms", box=box)
     upper_arm_pitch, forearm_pitch, hand_pitch = np.cumsum(HOME_PITCHES)
     reach = UPPER_ARM * math.sin(upper_arm_pitch) + FOREARM * math.sin(forearm_pitch) + HAND * math.sin(hand_pitch)
     robot = Builder("two_arms")

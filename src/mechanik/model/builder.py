@@ -40,7 +40,7 @@ class BuilderCouplings:
 
         Args:
             mimic, leader: names of joints.
-            ratio: factor of the leader's value.
+            ratio: coefficient of the leader's value.
             offset: m or rad.
             dof, leader_dof: the coupled dofs; required only for a joint of several dofs.
 
@@ -98,7 +98,9 @@ class BuilderCouplings:
             DoFError: a joint is of the wrong type.
         """
         if as_number(radius, f"radius of {pinion!r}") == 0.0:
-            raise ShapeError(f"radius of {pinion!r} is zero, so it cannot move {rack!r}")
+            raise ShapeError(
+                f"radius of {pinion!r} is zero; it must be positive, or negative if {rack!r} is on the other side"
+            )
         return self._joint_of_one_dof(rack, is_rotation=False).mimic(
             self._joint_of_one_dof(pinion, is_rotation=True), radius, offset
         )
@@ -108,9 +110,9 @@ class BuilderCouplings:
 
         Args:
             name: name of the constraint.
-            terms: for a joint ("left") or a dof ("base.X"), the factor of its value (m or rad); or a list of the
-                factors of its powers 1, 2, 3 and so on.
-            constant: the sum of the terms.
+            terms: for a joint ("left") or a dof ("base.X"), the coefficient of its value (m or rad); or a list of the
+                coefficients of its powers 1, 2, 3 and so on.
+            constant: required value of the sum of the terms.
 
         Returns:
             The joint constraint.
@@ -119,7 +121,7 @@ class BuilderCouplings:
             StructureError: the name is in use.
             UnknownName: no joint or dof has that name.
             ShapeError: `terms` is not a mapping to numbers.
-            CouplingError: a dof cannot be constrained, or all factors are zero.
+            CouplingError: a dof cannot be constrained, or all coefficients are zero.
         """
         if name in self._joint_constraints:
             raise StructureError(
@@ -134,18 +136,18 @@ class BuilderCouplings:
             for joint_name, joint_or_goal in self._joints.items()
             if isinstance(joint_or_goal, Joint)
         }
-        factors_by_dof: dict[JointDof, Coefficients] = {}
-        for joint_or_dof, factors in terms.items():
+        coefficients_by_dof: dict[JointDof, Coefficients] = {}
+        for joint_or_dof, coefficients in terms.items():
             joint, dofs = joint_and_dofs(joint_or_dof, joints)
-            factors_by_dof[joint if joint_or_dof in joints else (joint, dofs[0])] = factors
-        self._joint_constraints[name] = constraint = JointConstraint(factors_by_dof, constant, name=name)
+            coefficients_by_dof[joint if joint_or_dof in joints else (joint, dofs[0])] = coefficients
+        self._joint_constraints[name] = constraint = JointConstraint(coefficients_by_dof, constant, name=name)
         return constraint
 
     def _joint_of_one_dof(self, name: str, is_rotation: bool) -> Joint:
         joint = self._find_joint(name)
         if len(joint.dof) != 1 or joint.dof[0].is_rotation != is_rotation:
             raise DoFError(
-                f"{joint} must be {'revolute' if is_rotation else 'prismatic'}; couple() accepts joints of any type"
+                f"{joint} must be {'revolute' if is_rotation else 'prismatic'}; use couple() for joints of other types"
             )
         return joint
 
@@ -305,35 +307,75 @@ class Builder(BuilderCouplings):
         return joint
 
     def revolute(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with a rotation about `axis`; options `at`, `axis`, `limits`, `value` as in `joint`."""
+        """Create a joint with a rotation about `axis`.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, DoF.EZ, **options)
 
     def prismatic(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with a translation along `axis`; options `at`, `axis`, `limits`, `value` as in `joint`."""
+        """Create a joint with a translation along `axis`.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, DoF.Z, **options)
 
     def spherical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with all rotations; options as in `joint`. Without limits it is stored as a quaternion."""
+        """Create a joint with all rotations. Without limits it is stored as a quaternion.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, ROTATIONS, **options)
 
     def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with two rotations normal to `axis`: about y, then about the new x; options as in `joint`."""
+        """Create a joint with two rotations normal to `axis`: about y, then about the new x.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)
 
     def cylindrical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with a translation along `axis` and a rotation about it; options as in `joint`."""
+        """Create a joint with a translation along `axis` and a rotation about it.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, (DoF.Z, DoF.EZ), **options)
 
     def planar(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with two translations normal to `axis` and a rotation about it; options as in `joint`."""
+        """Create a joint with two translations normal to `axis` and a rotation about it.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, (DoF.X, DoF.Y, DoF.EZ), **options)
 
     def free(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with all six dofs, for a floating body; options as in `joint`."""
+        """Create a joint with all six dofs, for a floating body.
+
+        Args:
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            **options: `at`, `axis`, `limits`, `value` as in `joint`.
+        """
         return self.joint(name, parent, child, ALL_DOFS, **options)
 
     def fixed(self, name: str, parent: str, child: str, *, at: ArrayLike | Pose | None = None) -> Joint:
-        """Create a joint without dofs."""
+        """Create a joint without dofs.
+
+        Args:
+            name, parent, child: name of the joint, of the parent link and of the link that is fixed to it.
+            at: position in the parent link: a point (3,), a pose (4, 4) or a `Pose`; m. Default: the parent frame.
+        """
         return self.joint(name, parent, child, (), at=at)
 
     def close(
@@ -378,9 +420,9 @@ class Builder(BuilderCouplings):
                 f"the kind of closure {name!r} must be one of {', '.join(CLOSURE_FREE_DOF)}, "
                 f'or a list of free dofs such as ["Z", "EZ"], not {kind!r}'
             )
-        for link in (a, b):
-            if link not in self._links:
-                raise UnknownName("link", link, self._links)
+        for link_name in (a, b):
+            if link_name not in self._links:
+                raise UnknownName("link", link_name, self._links)
         if a == b:
             raise StructureError(f"closure {name!r} connects link {a!r} to itself")
         self._check_name_and_parent(name, a)
@@ -410,8 +452,8 @@ class Builder(BuilderCouplings):
             name: name of the goal.
             link: name of the link to bring to the goal.
             at: point or pose in the world, or on the link `on`; m. Default: the present pose of `link`.
-            dof: the constrained directions; default all six.
-            axes: "goal": the directions are axes of the goal; "world": axes of the world.
+            dof: the constrained dofs, in the order X Y Z EX EY EZ; default: all six.
+            axes: "goal": the dofs are along and about the axes of the goal; "world": the axes of the world.
             on: name of the link to which the goal is attached; default: the world.
 
         Returns:
@@ -448,9 +490,11 @@ class Builder(BuilderCouplings):
 
     def _check_name_and_parent(self, name: str, parent: str) -> None:
         if name == "":
-            raise StructureError("the name of a joint, closure or goal is empty; a builder needs a name for each")
+            raise StructureError("the name of a joint, closure or goal is empty; give each a name")
         if name in self._joints:
-            raise StructureError(f"two joints are called {name!r}; names must be unique", code="duplicate-name")
+            raise StructureError(
+                f"two joints, closures or goals are called {name!r}; names must be unique", code="duplicate-name"
+            )
         if parent not in self._links and self._links:
             raise UnknownName("link", parent, self._links)
 

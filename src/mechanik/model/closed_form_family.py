@@ -53,20 +53,20 @@ class ClosedFormFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClosedFormMatch:
-    """The closed-form family of a chain, or the reasons why it has none; `bool(match)` tells whether there is a family.
+    """The closed-form family of a chain, or the reasons why it has none; `bool(match)` is whether there is a family.
 
     Attributes:
-        family: None if no closed form is known.
+        family: the family; None if no closed form is known.
         reasons: sentences for the user.
         axes: axes of the chain; None if a joint of the chain is not an independent revolute joint.
-        mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
+        is_mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
         deviation: largest deviation from the exact geometry of the family, rad or share of the reach.
     """
 
     family: ClosedFormFamily | None
     reasons: tuple[str, ...]
     axes: ScrewAxes | None = None
-    mirrored: bool = False
+    is_mirrored: bool = False
     deviation: float = 0.0
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class _GeometricTest:
 
 
 class _ChainGeometry:
-    """The geometric tests of a chain."""
+    """The geometric tests of a chain; `reach` and `length_tolerance` are in m."""
 
     def __init__(self, axes: ScrewAxes) -> None:
         self.axes, self.reach = axes, axes.size
@@ -102,7 +102,7 @@ class _ChainGeometry:
         return _GeometricTest(False, f"axes {i + 1} and {j + 1} are not parallel (angle {angle:.4g} rad)")
 
     def test_common_point(self, axis_indices: Sequence[int]) -> _GeometricTest:
-        """Test whether axes intersect in a point and together can rotate a body about it in all directions."""
+        """Test whether axes intersect in a point, and no two successive axes are parallel."""
         points, directions = self.axes.points, self.axes.directions
         for i, j in pairwise(axis_indices):
             if lines.angle_between_lines(directions[i], directions[j]) < AXIS_TOLERANCE:
@@ -144,7 +144,7 @@ class _ChainGeometry:
         points, directions = self.axes.points, self.axes.directions
         return lines.line_distance(points[i], directions[i], points[j], directions[j])
 
-    def can_move_in_all_directions(self) -> bool:
+    def can_move_in_all_dofs(self) -> bool:
         """Return whether the Jacobian has rank six in at least one of five random configurations."""
         for q in np.random.default_rng(0).uniform(-3, 3, (5, self.axes.n)):
             J = _jacobian(self.axes, q)
@@ -169,12 +169,12 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
         return ClosedFormMatch(None, (str(error),))
     for name, closure in mechanism.closures.items():
         loop_joints = {mechanism.name_of(joint) for joint in moving_joints(closure)}
-        if shared := [name for name in axes.names if name.split(".")[0] in loop_joints]:
-            return ClosedFormMatch(None, (f"joint {shared[0]!r} is part of the loop that {name!r} closes",), axes)
+        if shared_names := [axis_name for axis_name in axes.names if axis_name.split(".")[0] in loop_joints]:
+            return ClosedFormMatch(None, (f"joint {shared_names[0]!r} is part of the loop that {name!r} closes",), axes)
     for name, constraint in mechanism.joint_constraints.items():
         constrained_joints = {mechanism.name_of(joint) for joint, _ in constraint.resolve_couplings()[0]}
-        if shared := [name for name in axes.names if name.split(".")[0] in constrained_joints]:
-            return ClosedFormMatch(None, (f"joint {shared[0]!r} is part of the joint constraint {name!r}",), axes)
+        if shared_names := [axis_name for axis_name in axes.names if axis_name.split(".")[0] in constrained_joints]:
+            return ClosedFormMatch(None, (f"joint {shared_names[0]!r} is part of the joint constraint {name!r}",), axes)
     for name, joint in mechanism.joints.items():
         if joint.cone is not None and any(axis_name.startswith(f"{name}.") for axis_name in axes.names):
             return ClosedFormMatch(None, (f"joint {name!r} has a cone limit",), axes)
@@ -201,26 +201,26 @@ def match_closed_form_axes(axes: ScrewAxes) -> ClosedFormMatch:
 
 
 def _match_planar_2r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    parallel, axes = geometry.test_parallel((0, 1)), geometry.axes
-    if not parallel.is_satisfied:
-        return ClosedFormMatch(None, (parallel.reason,), axes)
+    parallel_test, axes = geometry.test_parallel((0, 1)), geometry.axes
+    if not parallel_test.is_satisfied:
+        return ClosedFormMatch(None, (parallel_test.reason,), axes)
     if geometry.distance(0, 1) < geometry.length_tolerance:
         return ClosedFormMatch(None, ("axes 1 and 2 coincide",), axes)
     if geometry.is_on_axis(axes.home[:3, 3], 1):
         return ClosedFormMatch(None, ("the link's origin lies on axis 2, so axis 2 does not move it",), axes)
-    reason = f"{parallel.reason}: the link's origin moves in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (reason,), axes, deviation=parallel.deviation)
+    reason = f"{parallel_test.reason}: the link's origin moves in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (reason,), axes, deviation=parallel_test.deviation)
 
 
 def _match_planar_3r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    parallel, axes = geometry.test_parallel((0, 1, 2)), geometry.axes
-    if not parallel.is_satisfied:
-        return ClosedFormMatch(None, (parallel.reason,), axes)
+    parallel_test, axes = geometry.test_parallel((0, 1, 2)), geometry.axes
+    if not parallel_test.is_satisfied:
+        return ClosedFormMatch(None, (parallel_test.reason,), axes)
     for i in (0, 1):
         if geometry.distance(i, i + 1) < geometry.length_tolerance:
             return ClosedFormMatch(None, (f"axes {i + 1} and {i + 2} coincide",), axes)
-    reason = f"{parallel.reason}: the link moves and rotates in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (reason,), axes, deviation=parallel.deviation)
+    reason = f"{parallel_test.reason}: the link moves and rotates in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (reason,), axes, deviation=parallel_test.deviation)
 
 
 def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
@@ -241,13 +241,13 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
             ClosedFormFamily.THREE_PARALLEL,
             False,
             geometry.test_parallel((1, 2, 3)),
-            "axes 1, 5 and 6 determine the remaining directions",
+            "axes 1, 5 and 6 determine the other three dofs",
         ),
         (
             ClosedFormFamily.THREE_PARALLEL,
             True,
             geometry.test_parallel((2, 3, 4)),
-            "axes 1, 2 and 6 determine the remaining directions",
+            "axes 1, 2 and 6 determine the other three dofs",
         ),
     )
     suffixes = {
@@ -255,42 +255,46 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
         ClosedFormFamily.SPHERICAL_SHOULDER: ": the shoulder is not spherical",
     }
     reasons: list[str] = []
-    for family, mirrored, test, consequence in candidates:
+    for family, is_mirrored, test, consequence in candidates:
         if not test.is_satisfied:
             reasons.append(test.reason + suffixes.get(family, ""))
-        elif not geometry.can_move_in_all_directions():
-            reasons.append(f"{test.reason}, but no configuration moves the link in all six directions")
-        elif degeneracy := _degeneracy(geometry, family, mirrored):
+        elif not geometry.can_move_in_all_dofs():
+            reasons.append(f"{test.reason}, but the link cannot move in all six dofs")
+        elif degeneracy := _degeneracy(geometry, family, is_mirrored):
             reasons.append(f"{test.reason}, but {degeneracy}")
         else:
-            return ClosedFormMatch(family, (test.reason, consequence), geometry.axes, mirrored, test.deviation)
+            return ClosedFormMatch(family, (test.reason, consequence), geometry.axes, is_mirrored, test.deviation)
     return ClosedFormMatch(None, tuple(dict.fromkeys(reasons)), geometry.axes)
 
 
-def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, mirrored: bool) -> str:
+def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, is_mirrored: bool) -> str:
     """Describe a degeneracy of the axes that prevents the closed form of the family; empty if there is none."""
-    order = (5, 4, 3, 2, 1, 0) if mirrored else (0, 1, 2, 3, 4, 5)
-    first, second, third = order[:3]
+    order = (5, 4, 3, 2, 1, 0) if is_mirrored else (0, 1, 2, 3, 4, 5)
+    first_axis, second_axis, third_axis = order[:3]
     if family is ClosedFormFamily.THREE_PARALLEL:
         for i, j in ((order[1], order[2]), (order[2], order[3])):
             if geometry.distance(i, j) < geometry.length_tolerance:
                 return f"axes {i + 1} and {j + 1} coincide"
         return ""
-    wrist = geometry.common_point(order[3:])
-    if geometry.is_on_axis(wrist, third):
-        return f"axis {third + 1} also passes through that point"
+    wrist_centre = geometry.common_point(order[3:])
+    if geometry.is_on_axis(wrist_centre, third_axis):
+        return f"axis {third_axis + 1} also passes through that point"
     if (
-        geometry.test_parallel((first, second)).is_satisfied
-        and geometry.distance(first, second) < geometry.length_tolerance
+        geometry.test_parallel((first_axis, second_axis)).is_satisfied
+        and geometry.distance(first_axis, second_axis) < geometry.length_tolerance
     ):
-        return f"axes {first + 1} and {second + 1} coincide"
+        return f"axes {first_axis + 1} and {second_axis + 1} coincide"
     return ""
 
 
 def _match_7r(geometry: _ChainGeometry) -> ClosedFormMatch:
-    shoulder, wrist, axes = geometry.test_common_point((0, 1, 2)), geometry.test_common_point((4, 5, 6)), geometry.axes
-    if not (shoulder.is_satisfied and wrist.is_satisfied):
-        tests = ((shoulder, "shoulder"), (wrist, "wrist"))
+    shoulder_test, wrist_test, axes = (
+        geometry.test_common_point((0, 1, 2)),
+        geometry.test_common_point((4, 5, 6)),
+        geometry.axes,
+    )
+    if not (shoulder_test.is_satisfied and wrist_test.is_satisfied):
+        tests = ((shoulder_test, "shoulder"), (wrist_test, "wrist"))
         return ClosedFormMatch(
             None,
             tuple(f"{test.reason}: the {part} is not spherical" for test, part in tests if not test.is_satisfied),
@@ -299,14 +303,16 @@ def _match_7r(geometry: _ChainGeometry) -> ClosedFormMatch:
     for point, part in ((geometry.common_point((0, 1, 2)), "shoulder"), (geometry.common_point((4, 5, 6)), "wrist")):
         if geometry.is_on_axis(point, 3):
             return ClosedFormMatch(None, (f"axis 4 passes through the {part}, so the arm cannot bend",), axes)
-    if not geometry.can_move_in_all_directions():
-        return ClosedFormMatch(None, ("no configuration moves the link in all six directions",), axes)
-    reasons = (shoulder.reason, wrist.reason, "the elbow can rotate about the line from shoulder to wrist")
-    return ClosedFormMatch(ClosedFormFamily.SRS, reasons, axes, deviation=max(shoulder.deviation, wrist.deviation))
+    if not geometry.can_move_in_all_dofs():
+        return ClosedFormMatch(None, ("the link cannot move in all six dofs",), axes)
+    reasons = (shoulder_test.reason, wrist_test.reason, "the elbow can rotate about the line from shoulder to wrist")
+    return ClosedFormMatch(
+        ClosedFormFamily.SRS, reasons, axes, deviation=max(shoulder_test.deviation, wrist_test.deviation)
+    )
 
 
 def _jacobian(axes: ScrewAxes, q: Array) -> Array:
-    """Return the twists (linear, angular) of the link's origin per angle, (6, n), at q (n,), without kernels."""
+    """Return the Jacobian (6, n) of the link's origin (linear, angular) at q (n,), without kernels."""
     R, translation = np.eye(3), np.zeros(3)
     directions, points = np.empty((axes.n, 3)), np.empty((axes.n, 3))
     for k, (direction, point) in enumerate(zip(axes.directions, axes.points, strict=True)):

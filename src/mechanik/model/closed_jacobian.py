@@ -18,10 +18,10 @@ from mechanik.model.joint import Joint
 from mechanik.model.kinematics import joint_and_dofs
 from mechanik.model.linearized_constraints import (
     MIN_PARTICIPATION,
-    FirstOrderMotions,
-    closed_first_order_motions,
-    closure_axes_and_twists,
+    LinearizedSystem,
+    closure_axes_and_jacobian,
     independent_rows,
+    linearize_closed_system,
     null_space,
     remove_directions,
 )
@@ -93,8 +93,8 @@ class ClosedJacobian:
     def condition(self) -> float:
         """The condition number of `matrix`, with lengths in characteristic lengths; infinite if it is singular.
 
-        The condition number is the ratio of the largest to the smallest of the min(6, inputs) singular values. It is
-        also infinite if inputs can move while the tool is at rest, or if an input is dependent.
+        The condition number is the ratio of the largest to the smallest of the min(6, inputs) singular values; 1
+        without inputs. It is also infinite if inputs can move while the tool is at rest, or if an input is dependent.
         """
         singular_values = np.linalg.svd(self._scaled_matrix, compute_uv=False)
         if not len(singular_values):
@@ -124,49 +124,49 @@ def closed_jacobian(
     point: ArrayLike | None = None,
 ) -> ClosedJacobian:
     """Compute the closed Jacobian; see `Mechanism.closed_jacobian` for arguments and errors."""
-    p_link = np.zeros(3) if point is None else as_vector(point, 3, "point")
-    motions = closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q))
-    check_loops_closed(mechanism, motions)
-    kinematics = NumpyKinematics(mechanism.kinematics, motions.q)
-    tool = kinematics.link_kinematics(link)
-    J_tree = tool.jacobian_at(apply(tool.X, p_link))
-    basis = motions.basis()
+    p_link_point = np.zeros(3) if point is None else as_vector(point, 3, "point")
+    system = linearize_closed_system(mechanism, mechanism.q if q is None else mechanism._single_q(q))
+    check_loops_closed(mechanism, system)
+    kinematics = NumpyKinematics(mechanism.kinematics, system.q)
+    tool_kinematics = kinematics.link_kinematics(link)
+    J_tree = tool_kinematics.jacobian_at(apply(tool_kinematics.X_world_link, p_link_point))
+    basis = system.basis()
     if inputs is None:
-        analysis = analyse_structure(mechanism, motions.q, tool=link)
+        analysis = analyse_structure(mechanism, system.q, tool=link)
         names = [mechanism.space.v_names[k] for k in analysis.inputs]
-        input_rows, units = np.eye(mechanism.nv)[analysis.inputs], motions.unit[analysis.inputs]
-        basis = remove_directions(basis, analysis.idle_basis(motions))
+        input_rows, units = np.eye(mechanism.nv)[analysis.inputs], system.unit[analysis.inputs]
+        basis = remove_directions(basis, analysis.idle_basis(system))
     else:
-        names, input_rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), motions)
-    input_rates = input_rows * motions.unit / units[:, None] @ basis
+        names, input_rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), system)
+    input_rates = input_rows * system.unit / units[:, None] @ basis
     undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
     if inputs is not None and undriven_motions.shape[1]:  # idle motions do not count as undetermined
-        idle_basis = analyse_structure(mechanism, motions.q, tool=link).idle_basis(motions)
+        idle_basis = analyse_structure(mechanism, system.q, tool=link).idle_basis(system)
         # an idle motion that moves an input is not removed
-        idle_input_rates = input_rows * motions.unit / units[:, None] @ idle_basis
+        idle_input_rates = input_rows * system.unit / units[:, None] @ idle_basis
         basis = remove_directions(basis, idle_basis @ null_space(idle_input_rates, _rank_of_inputs(idle_input_rates)))
-        input_rates = input_rows * motions.unit / units[:, None] @ basis
+        input_rates = input_rows * system.unit / units[:, None] @ basis
         undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
     is_undetermined = np.abs(basis @ undriven_motions).max(axis=1, initial=0.0) > MIN_PARTICIPATION
-    independent = independent_rows(input_rates, range(len(names)), MIN_PARTICIPATION, 1.0)
+    independent_inputs = independent_rows(input_rates, range(len(names)), MIN_PARTICIPATION, 1.0)
     scaled_transmission = basis @ _truncated_inverse(input_rates)
-    twist_units = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
+    twist_units = np.array([system.characteristic_length] * 3 + [1.0] * 3)
     return ClosedJacobian(
         link=link,
         inputs=tuple(names),
-        matrix=read_only(J_tree @ (motions.unit[:, None] * scaled_transmission / units)),
-        transmission=read_only(motions.unit[:, None] * scaled_transmission / units),
-        dependent=tuple(name for k, name in enumerate(names) if k not in independent),
+        matrix=read_only(J_tree @ (system.unit[:, None] * scaled_transmission / units)),
+        transmission=read_only(system.unit[:, None] * scaled_transmission / units),
+        dependent=tuple(name for k, name in enumerate(names) if k not in independent_inputs),
         undetermined=tuple(
-            name for name, can_move in zip(mechanism.space.v_names, is_undetermined, strict=True) if can_move
+            name for name, is_free in zip(mechanism.space.v_names, is_undetermined, strict=True) if is_free
         ),
-        characteristic_length=motions.characteristic_length,
-        _scaled_matrix=read_only(J_tree / twist_units[:, None] @ (motions.unit[:, None] * scaled_transmission)),
+        characteristic_length=system.characteristic_length,
+        _scaled_matrix=read_only(J_tree / twist_units[:, None] @ (system.unit[:, None] * scaled_transmission)),
     )
 
 
 def _input_rows(
-    mechanism: Mechanism, kinematics: NumpyKinematics, inputs: list[str], motions: FirstOrderMotions
+    mechanism: Mechanism, kinematics: NumpyKinematics, inputs: list[str], system: LinearizedSystem
 ) -> tuple[list[str], Array, Array]:
     """Return for each input dof its name, its velocity as a function of v, (inputs, nv), and its unit, (inputs,)."""
     names: list[str] = []
@@ -181,9 +181,9 @@ def _input_rows(
         for dof in dofs:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             if label in names:
-                raise StructureError(f"{label!r} is named twice in the inputs")
+                raise StructureError(f"{label!r} is repeated in the inputs; name it once")
             names.append(label)
-            units.append(1.0 if dof.is_rotation else motions.characteristic_length)
+            units.append(1.0 if dof.is_rotation else system.characteristic_length)
             if joint.closure is not None:
                 rows.append(_closure_input_row(mechanism, joint.closure, dof, kinematics))
                 continue
@@ -228,8 +228,8 @@ def _closure_input_row(mechanism: Mechanism, closure: Closure, dof: DoF, kinemat
         raise DoFError(
             f"{closure.joint} closes a loop and has several rotations; only a single rotation can be an input"
         )
-    axes, relative_twists = closure_axes_and_twists(mechanism, closure, kinematics)
-    return axes[:, dof.axis_index] @ (relative_twists[3:] if dof.is_rotation else relative_twists[:3])
+    axes, J_relative = closure_axes_and_jacobian(mechanism, closure, kinematics)
+    return axes[:, dof.axis_index] @ (J_relative[3:] if dof.is_rotation else J_relative[:3])
 
 
 def _rank_of_inputs(input_rates: Array) -> int:

@@ -1,8 +1,8 @@
-"""Configuration vectors q and velocity vectors v: layout, limits, integration, sampling and named configurations.
+"""Configuration vectors q and velocity vectors v: layout, limits, integration and sampling.
 
-q has one entry for each revolute or prismatic dof and four entries (wxyz) for a spherical joint; v has one entry and
-three entries. A step v is added to the scalar entries of q; for a spherical joint it is a rotation about the axes of
-the rotated joint: quaternion * exp(v).
+q has one entry for each revolute or prismatic dof and four entries (wxyz) for a spherical joint. v has one entry for
+each revolute or prismatic dof and three entries for a spherical joint. A step v is added to the scalar entries of q;
+for a spherical joint it is a rotation about the axes of the rotated joint: quaternion * exp(v).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConfigurationSpace:
         scalars_q, scalars_v: indices of the scalar dofs in q and in v.
         quaternions_q, quaternions_v: first index of each quaternion in q (4 entries) and in v (3 entries).
         rotates: (nv,), whether a dof is a rotation.
-        lower, upper: (nq,), limits, m or rad; infinite where there are none, and for quaternions.
+        lower, upper: (nq,), limits, m or rad; infinite for dofs without limits and for quaternions.
         nq, nv: lengths of q and v.
     """
 
@@ -90,14 +90,14 @@ class ConfigurationSpace:
         end = np.empty((*shape, self.nq))
         end[..., self.scalars_q] = start[..., self.scalars_q] + step[..., self.scalars_v]
         for k, i in zip(self.quaternions_q, self.quaternions_v, strict=True):
-            rotated = quaternion.multiply(start[..., k : k + 4], quaternion.exp(step[..., i : i + 3]))
-            end[..., k : k + 4] = quaternion.normalize(rotated)
+            rotated_quaternion = quaternion.multiply(start[..., k : k + 4], quaternion.exp(step[..., i : i + 3]))
+            end[..., k : k + 4] = quaternion.normalize(rotated_quaternion)
         return end
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """Return the step v (..., nv) with integrate(q0, v) = q1.
 
-        For quaternions it is the shortest rotation. Differences of angles include full turns.
+        For quaternions it is the shortest rotation. Differences of angles are not reduced by full rotations.
         """
         start, end = self.check_q(q0), self.check_q(q1)
         shape = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
@@ -110,10 +110,10 @@ class ConfigurationSpace:
 
     def clamp(self, q: ArrayLike) -> Array:
         """Return q (..., nq) with every value inside its limits and every quaternion normalized."""
-        clamped = np.clip(self.check_q(q), self.lower, self.upper)
+        clamped_q = np.clip(self.check_q(q), self.lower, self.upper)
         for k in self.quaternions_q:
-            clamped[..., k : k + 4] = quaternion.normalize(clamped[..., k : k + 4])
-        return clamped
+            clamped_q[..., k : k + 4] = quaternion.normalize(clamped_q[..., k : k + 4])
+        return clamped_q
 
     def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> np.bool | npt.NDArray[np.bool]:
         """Return whether all values of q (..., nq) are inside their limits within `tolerance` (m or rad), (...)."""

@@ -40,6 +40,7 @@ class DoF(IntEnum):
 
     @property
     def is_rotation(self) -> bool:
+        """Whether the dof is an angle (EX, EY, EZ; rad) and not a translation (X, Y, Z; m)."""
         return self >= DoF.EX
 
     @property
@@ -72,30 +73,32 @@ def as_dofs(dof_like: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
     try:
         dof_likes = [dof_like] if isinstance(dof_like, str | int) else list(dof_like)
     except TypeError:
-        raise DoFError(f"{dof_like!r} are not degrees of freedom; choose from X Y Z EX EY EZ") from None
+        raise DoFError(f"{dof_like!r} is not a list of degrees of freedom; choose from X Y Z EX EY EZ") from None
     dofs = tuple(as_dof(item) for item in dof_likes)
-    for previous, dof in itertools.pairwise(dofs):
-        if previous == dof:
+    for previous_dof, dof in itertools.pairwise(dofs):
+        if previous_dof == dof:
             raise DoFError(f"dof {dof.name} is repeated")
-        if previous > dof:
-            raise DoFError(f"dof {dof.name} is after {previous.name}; the order must be X Y Z EX EY EZ")
+        if previous_dof > dof:
+            raise DoFError(f"dof {dof.name} is after {previous_dof.name}; the order must be X Y Z EX EY EZ")
     return dofs
 
 
 GIMBAL_LOCK_COSINE = 1e-12
-"""Cosine of the middle Euler angle below which only the sum or difference of the outer two angles is determined."""
+"""Cosine of the middle Euler angle below which only the sum or difference of the other two angles is determined."""
 
 
-def joint_values_from_pose(E: Array, free: Sequence[DoF], near: Array, lower: Array, upper: Array) -> Array:
-    """Compute the six joint values, inside the limits, whose motion T Rz Ry Rx reaches the pose E (4, 4).
+def joint_values_from_pose(
+    X_axes_end: Array, free_dofs: Sequence[DoF], preferred_values: Array, lower: Array, upper: Array
+) -> Array:
+    """Compute the six joint values, inside the limits, whose motion T Rz Ry Rx reaches a pose.
 
     The result is exact if such values exist, and close to the best fit otherwise. The values of dofs that are not free
     are zero.
 
     Args:
-        E: (4, 4), pose in the axes of motion.
-        free: the dofs of the joint.
-        near: (6,), m and rad; of several equivalent angles the result is the one nearest to `near`.
+        X_axes_end: (4, 4), the pose to reach, in the axes of motion.
+        free_dofs: the dofs of the joint.
+        preferred_values: (6,), m and rad; of several equivalent angles the nearest to these is returned.
         lower, upper: (6,), limits, m and rad.
 
     Returns:
@@ -103,27 +106,27 @@ def joint_values_from_pose(E: Array, free: Sequence[DoF], near: Array, lower: Ar
     """
     values = np.zeros(6)
     for dof in TRANSLATIONS:
-        if dof in free:
-            values[dof] = E[dof.axis_index, 3]
-    rotations = [dof for dof in ROTATIONS if dof in free]
-    candidates = [
-        _add_full_turns(angles, near[3:], lower[3:], upper[3:])
-        for angles in _angle_candidates(E[:3, :3], rotations, near)
+        if dof in free_dofs:
+            values[dof] = X_axes_end[dof.axis_index, 3]
+    rotations = [dof for dof in ROTATIONS if dof in free_dofs]
+    candidate_angles = [
+        _add_full_rotations(angles, preferred_values[3:], lower[3:], upper[3:])
+        for angles in _angle_candidates(X_axes_end[:3, :3], rotations, preferred_values)
     ]
 
     def cost(angles: Array) -> tuple[float, float]:
-        """Return the distance from E and, to decide between equal distances, the distance from `near`."""
+        """Return the error of the rotation and the distance from the preferred angles, which decides equal errors."""
         R = rotation.about_z(angles[2]) @ rotation.about_y(angles[1]) @ rotation.about_x(angles[0])
-        return round(float(np.abs(R - E[:3, :3]).sum()), 9), float(np.abs(angles - near[3:]).sum())
+        return round(float(np.abs(R - X_axes_end[:3, :3]).sum()), 9), float(np.abs(angles - preferred_values[3:]).sum())
 
-    best_angles = min(candidates, key=cost)
+    best_angles = min(candidate_angles, key=cost)
     for dof in rotations:
         values[dof] = best_angles[dof.axis_index]
-    return np.where(np.isin(np.arange(6), free), np.clip(values, lower, upper), 0.0)
+    return np.where(np.isin(np.arange(6), free_dofs), np.clip(values, lower, upper), 0.0)
 
 
-def _angle_candidates(R: Array, rotations: Sequence[DoF], near: Array) -> list[Array]:
-    """Return all angle triples (ex, ey, ez) of the free dofs that reach R; accurate also near gimbal lock."""
+def _angle_candidates(R: Array, rotations: Sequence[DoF], preferred_values: Array) -> list[Array]:
+    """Return all angle triples (ex, ey, ez), rad, of the free dofs that reach R; accurate also near gimbal lock."""
     match rotations:
         case []:
             return [np.zeros(3)]
@@ -139,16 +142,16 @@ def _angle_candidates(R: Array, rotations: Sequence[DoF], near: Array) -> list[A
             z = math.atan2(R[1, 0], R[0, 0])
             return [np.array([_closest_angle_about(DoF.EX, rotation.about_z(z).T @ R), 0.0, z])]
         case _:
-            # at gimbal lock `near` selects one outer angle; otherwise the result must not depend on `near`
+            # the preferred values are used only at gimbal lock, where they select the angle about z
             is_locked = math.hypot(R[0, 0], R[1, 0]) < GIMBAL_LOCK_COSINE
             z, y, x = euler.euler_from_matrix(
-                R, order="zyx", axes="moving", near=near[[5, 4, 3]] if is_locked else None
+                R, order="zyx", axes="moving", near=preferred_values[[5, 4, 3]] if is_locked else None
             )
             return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])][: 1 if is_locked else 2]
 
 
 def _closest_angle_about(dof: DoF, R: Array) -> float:
-    """Return the angle about one axis whose rotation is closest to R."""
+    """Return the angle, rad, about the axis of `dof` whose rotation is closest to R."""
     i, j = (dof.axis_index + 1) % 3, (dof.axis_index + 2) % 3
     return math.atan2(R[j, i] - R[i, j], R[i, i] + R[j, j])
 
@@ -159,17 +162,20 @@ def _single_angle(dof: DoF, angle: float) -> Array:
     return angles
 
 
-def _add_full_turns(angles: Array, near: Array, lower: Array, upper: Array) -> Array:
-    """Add full turns to each angle: inside its limits and as near as possible to `near`, or else the closer limit."""
-    full_turn = 2 * math.pi
+def _add_full_rotations(angles: Array, preferred_angles: Array, lower: Array, upper: Array) -> Array:
+    """Add full rotations to each angle, so that it is inside its limits and as near as possible to its preferred angle.
+
+    If no equivalent angle is inside the limits, the result is the closer limit. Arrays are (3,), rad.
+    """
+    full_rotation = 2 * math.pi
     result = np.zeros(3)
     for k, (angle, low, high) in enumerate(zip(angles.tolist(), lower.tolist(), upper.tolist(), strict=True)):
-        min_turns = -math.inf if low == -math.inf else math.ceil((low - angle) / full_turn)
-        max_turns = math.inf if high == math.inf else math.floor((high - angle) / full_turn)
-        if min_turns <= max_turns:
-            turns = min(max(round((near[k] - angle) / full_turn), min_turns), max_turns)
-            result[k] = min(max(angle + full_turn * turns, low), high)
+        min_count = -math.inf if low == -math.inf else math.ceil((low - angle) / full_rotation)
+        max_count = math.inf if high == math.inf else math.floor((high - angle) / full_rotation)
+        if min_count <= max_count:
+            count = min(max(round((preferred_angles[k] - angle) / full_rotation), min_count), max_count)
+            result[k] = min(max(angle + full_rotation * count, low), high)
         else:
-            below, above = angle + full_turn * (min_turns - 1), angle + full_turn * min_turns
-            result[k] = low if low - below < above - high else high
+            angle_below, angle_above = angle + full_rotation * (min_count - 1), angle + full_rotation * min_count
+            result[k] = low if low - angle_below < angle_above - high else high
     return result

@@ -61,13 +61,13 @@ class Frame:
     """Number of edits of all graphs; while it is unchanged, all compiled data is up to date."""
 
     def __init__(self, name: str = "", *, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0)) -> None:
-        self._name = self._checked_name(name)
+        self._name = self._check_name(name)
         self._serial = next(_serials)
         self._parent: Frame | None = None
         self._children: list[Frame] = []
         self._revision = 0
-        self._X_world: Array | None = None
-        self._position = self._wxyz = self._X_parent = np.zeros(0)
+        self._X_world_frame: Array | None = None
+        self._position = self._wxyz = self._X_parent_frame = np.zeros(0)
         self._set_local_pose(as_vector(position, 3, f"position of {self}"), self._unit_quaternion(wxyz))
 
     def __str__(self) -> str:
@@ -93,11 +93,12 @@ class Frame:
 
     @property
     def name(self) -> str:
+        """Name of the frame; may be empty. It can be assigned."""
         return self._name
 
     @name.setter
     def name(self, name: str) -> None:
-        self._name = self._checked_name(name)
+        self._name = self._check_name(name)
         self._mark_structure_changed()
 
     # ---- pose -------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Frame:
     @property
     def matrix(self) -> Array:
         """Pose in the parent frame, X_parent_frame, (4, 4)."""
-        return self._X_parent
+        return self._X_parent_frame
 
     @matrix.setter
     def matrix(self, X_parent_frame: ArrayLike | Pose) -> None:
@@ -133,17 +134,18 @@ class Frame:
     @property
     def world_matrix(self) -> Array:
         """Pose in the world, X_world_frame, (4, 4); for a joint, its pose without the joint motion."""
-        if self._X_world is None:
-            stale_frames: list[Frame] = [
-                self
-            ]  # a recursion would overflow Python's stack for an arm of a thousand frames
-            while (parent_frame := stale_frames[-1]._parent) is not None and parent_frame._X_world is None:
+        if self._X_world_frame is None:
+            # without recursion, which would overflow Python's stack for an arm of a thousand frames
+            stale_frames: list[Frame] = [self]
+            while (parent_frame := stale_frames[-1]._parent) is not None and parent_frame._X_world_frame is None:
                 stale_frames.append(parent_frame)
             for frame in reversed(stale_frames):
                 parent = frame._parent
-                X_world = frame._X_parent if parent is None else parent._X_world_children() @ frame._X_parent
-                frame._X_world = read_only(X_world)
-        return self._X_world  # type: ignore[return-value]
+                X_world = (
+                    frame._X_parent_frame if parent is None else parent._X_world_children() @ frame._X_parent_frame
+                )
+                frame._X_world_frame = read_only(X_world)
+        return self._X_world_frame  # type: ignore[return-value]
 
     @world_matrix.setter
     def world_matrix(self, X_world_frame: ArrayLike | Pose) -> None:
@@ -157,12 +159,12 @@ class Frame:
 
     @world_position.setter
     def world_position(self, position: ArrayLike) -> None:
-        p_world = as_vector(position, 3, f"world position of {self}")
+        p_world_frame = as_vector(position, 3, f"world position of {self}")
         if self._parent is None:
-            self.position = p_world
+            self.position = p_world_frame
         else:
             X_parent_world = inverse(self._parent._updated_X_world_children())
-            self.position = X_parent_world[:3, :3] @ p_world + X_parent_world[:3, 3]
+            self.position = X_parent_world[:3, :3] @ p_world_frame + X_parent_world[:3, 3]
 
     @property
     def world_wxyz(self) -> Array:
@@ -171,20 +173,22 @@ class Frame:
 
     @world_wxyz.setter
     def world_wxyz(self, wxyz: ArrayLike) -> None:
-        rotation = self._unit_quaternion(wxyz)
+        local_wxyz = self._unit_quaternion(wxyz)
         if self._parent is not None:
-            parent_rotation = quaternion.from_matrix(self._parent._updated_X_world_children()[:3, :3])
-            rotation = quaternion.multiply(quaternion.conjugate(parent_rotation), rotation)
-        self.wxyz = rotation
+            parent_wxyz = quaternion.from_matrix(self._parent._updated_X_world_children()[:3, :3])
+            local_wxyz = quaternion.multiply(quaternion.conjugate(parent_wxyz), local_wxyz)
+        self.wxyz = local_wxyz
 
     # ---- tree -------------------------------------------------------------------------------
 
     @property
     def parent(self) -> Frame | None:
+        """The parent frame, in which `position`, `wxyz` and `matrix` are given; None for a root frame."""
         return self._parent
 
     @property
     def children(self) -> tuple[Frame, ...]:
+        """The child frames, in the order in which they were added."""
         return tuple(self._children)
 
     @property
@@ -230,11 +234,11 @@ class Frame:
             StructureError: the child is this frame or an ancestor of this frame.
         """
         self._check_child(child, may_have_parent=True)
-        X_world = child.world_matrix
+        X_world_child = child.world_matrix
         if child._parent is not None:
             child._parent.remove_child(child)
         self.add_child(child)
-        child.world_matrix = X_world
+        child.world_matrix = X_world_child
 
     def detach_child(self, child: Frame) -> None:
         """Remove a child and keep its world pose.
@@ -243,9 +247,9 @@ class Frame:
             StructureError: the frame is not a child of this frame.
         """
         self._check_is_child(child)
-        X_world = child.world_matrix
+        X_world_child = child.world_matrix
         self.remove_child(child)
-        child.world_matrix = X_world
+        child.world_matrix = X_world_child
 
     def traverse(self) -> Iterator[Frame]:
         """Iterate over this frame and all frames below it, breadth first."""
@@ -256,14 +260,19 @@ class Frame:
             queue.extend(frame._children)
 
     def traverse_parents(self) -> Iterator[Frame]:
-        """Iterate over the frames above this one, from the parent to the root."""
+        """Iterate over the ancestors of this frame, from the parent to the root."""
         frame = self._parent
         while frame is not None:
             yield frame
             frame = frame._parent
 
     def find(self, name_or_predicate: str | Callable[[Frame], bool]) -> Frame | None:
-        """Find the first frame, breadth first, that has this name or satisfies the predicate; None if there is none."""
+        """Find the first frame, breadth first, that has this name or satisfies the predicate; None if there is none.
+
+        Args:
+            name_or_predicate: name, or a function that takes a frame and returns whether it is a match. The search
+                starts with this frame itself.
+        """
         for frame in self.traverse():
             if frame.name == name_or_predicate if isinstance(name_or_predicate, str) else name_or_predicate(frame):
                 return frame
@@ -290,7 +299,7 @@ class Frame:
         if any(ancestor is child for ancestor in self.traverse_parents()):
             raise StructureError(f"{child} is an ancestor of {self}, so it cannot become its child", code="cycle")
 
-    def _checked_name(self, name: object) -> str:
+    def _check_name(self, name: object) -> str:
         if not isinstance(name, str):
             raise InvalidArgument(f"the name of a {self.kind} must be a string, not {name!r}")
         return name
@@ -299,17 +308,18 @@ class Frame:
         if not isinstance(child, Frame):
             raise StructureError(f"{child!r} is not a frame, so it is not a child of {self}")
         if child._parent is not self:
-            raise StructureError(f"{child} is not a child of {self}; its parent is {child._parent}")
+            parent = "it has no parent" if child._parent is None else f"its parent is {child._parent}"
+            raise StructureError(f"{child} is not a child of {self}; {parent}")
 
     def _unit_quaternion(self, wxyz: ArrayLike) -> Array:
-        rotation = as_vector(wxyz, 4, f"wxyz of {self}")
-        if float(np.abs(rotation).max()) <= 1e-12:
-            raise NotARotation(f"wxyz of {self} is {rotation.tolist()}; a quaternion cannot be zero")
-        return quaternion.normalize(rotation)
+        values = as_vector(wxyz, 4, f"wxyz of {self}")
+        if float(np.abs(values).max()) <= 1e-12:
+            raise NotARotation(f"wxyz of {self} is {values.tolist()}; a quaternion cannot be zero")
+        return quaternion.normalize(values)
 
     def _set_local_pose(self, position: Array, wxyz: Array) -> None:
         self._position, self._wxyz = read_only(position), read_only(wxyz)
-        self._X_parent = read_only(from_position_wxyz(position, wxyz))
+        self._X_parent_frame = read_only(from_position_wxyz(position, wxyz))
 
     def _move(self, position: Array, wxyz: Array) -> None:
         self._set_local_pose(position, wxyz)
@@ -318,8 +328,8 @@ class Frame:
 
     def _X_world_children(self) -> Array:
         """Return the world pose that the local poses of children refer to; the cached world pose must be valid."""
-        assert self._X_world is not None
-        return self._X_world
+        assert self._X_world_frame is not None
+        return self._X_world_frame
 
     def _updated_X_world_children(self) -> Array:
         _ = self.world_matrix
@@ -330,8 +340,8 @@ class Frame:
         stale_frames: list[Frame] = [self]
         while stale_frames:
             frame = stale_frames.pop()
-            frame._X_world = None
-            stale_frames.extend(child for child in frame._children if child._X_world is not None)
+            frame._X_world_frame = None
+            stale_frames.extend(child for child in frame._children if child._X_world_frame is not None)
 
     def _mark_changed(self) -> None:
         """Record that the pose or the dofs of this frame changed."""
@@ -412,16 +422,17 @@ class Link(Frame):
         if child.kind not in ("joint", "goal"):
             return "children of a link are joints and goals"
         closure = getattr(child, "closure", None)
-        return "it closes a loop onto this link" if closure is not None and closure.link is self else ""
+        is_end = closure is not None and closure.link is self
+        return "its closure already ends on this link; call closure.undo() first" if is_end else ""
 
 
 class Goal(Frame):
-    """A target pose for a link in up to six directions; the goal is fixed in the world or attached to another link.
+    """A target pose for a link, in up to six dofs; the goal is fixed in the world or attached to another link.
 
     Args:
         name: name of the goal; may be empty.
-        dof: the constrained directions, in the order X Y Z EX EY EZ; default all six.
-        axes: "goal": the directions are axes of the goal; "world": axes of the world.
+        dof: the constrained dofs; they must be in the order X Y Z EX EY EZ. Default: all six.
+        axes: "goal": the dofs are along and about the axes of the goal; "world": the axes of the world.
         position: (3,), in the parent frame, m.
         wxyz: quaternion (4,), in the parent frame.
 
@@ -452,25 +463,41 @@ class Goal(Frame):
 
     @property
     def goal_dof(self) -> tuple[DoF, ...]:
-        """The constrained directions."""
+        """The constrained dofs."""
         return self._dof
 
     def set_goal_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Replace the constrained dofs; all other dofs become free.
+
+        Args:
+            dof: one or several of X Y Z EX EY EZ, along and about the axes that `axes` selects.
+
+        Raises:
+            DoFError: `dof` is invalid.
+        """
         self._dof = as_dofs(dof)
         self._mark_structure_changed()
 
     @property
     def free_dof(self) -> tuple[DoF, ...]:
-        """The unconstrained directions."""
+        """The unconstrained dofs."""
         return tuple(dof for dof in ALL_DOFS if dof not in self._dof)
 
     def set_free_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Replace the unconstrained dofs; all other dofs become constrained.
+
+        Args:
+            dof: one or several of X Y Z EX EY EZ, along and about the axes that `axes` selects.
+
+        Raises:
+            DoFError: `dof` is invalid.
+        """
         free_dofs = as_dofs(dof)
         self.set_goal_dof([dof for dof in ALL_DOFS if dof not in free_dofs])
 
     @property
     def axes(self) -> Literal["goal", "world"]:
-        """The frame of the directions: "goal" or "world"."""
+        """The frame whose axes define the dofs: "goal" or "world"."""
         return self._axes_frame
 
     @axes.setter
@@ -482,15 +509,17 @@ class Goal(Frame):
 
     @property
     def axes_wxyz(self) -> Array:
+        """The identity quaternion (4,), also with axes="world"; only joints have axes of motion of their own."""
         return quaternion.identity()
 
     @property
     def child(self) -> Link | None:
-        """The link to bring to this goal; None if there is none."""
+        """The link to bring to this goal, connected by a closure and not in `children`; None if there is none."""
         return self._closure.link if self._closure is not None else None
 
     @property
     def closure(self) -> Closure | None:
+        """The closure that connects the goal to its link; None if the goal has no link."""
         return self._closure
 
     def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:

@@ -1,6 +1,7 @@
 """Joints: frames with dofs, values and limits, a cone limit, targets, a rest pose, couplings or a loop closure.
 
-A joint moves its child by A T(x, y, z) Rz Ry Rx A', where A rotates the joint frame to the axes of motion.
+A joint moves its child by A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the axes of motion
+and A' its inverse.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dof, as_dofs
 from mechanik.model.frame import Frame, Goal, Link
 from mechanik.spatial import Pose, euler, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_numbers, as_vector, read_only
+from mechanik.validation import as_number, as_numbers, as_vector, format_count, read_only
 
 if TYPE_CHECKING:
     from mechanik.model.frame import Link
@@ -72,7 +73,7 @@ class MovableFrame(Frame):
 
     @property
     def has_quaternion(self) -> bool:
-        """Whether the frame has three rotations without limits, stored as a quaternion."""
+        """Whether the frame has three rotations without limits, which are stored as a quaternion."""
         return (
             all(dof in self._dof for dof in ROTATIONS)
             and not np.isfinite(self._lower[3:]).any()
@@ -93,11 +94,11 @@ class MovableFrame(Frame):
     @property
     def axis(self) -> Array:
         """The axis of a single dof in the joint frame, (3,), unit; raises `DoFError` for several dofs."""
-        return quaternion.rotate(self._axes, np.eye(3)[self._only_dof("axis").axis_index])
+        return quaternion.rotate(self._axes, np.eye(3)[self._only_dof("axis", "use axes_wxyz").axis_index])
 
     @axis.setter
     def axis(self, axis: ArrayLike) -> None:
-        dof = self._only_dof("axis")
+        dof = self._only_dof("axis", "use axes_wxyz")
         direction = as_vector(axis, 3, f"axis of {self}")
         if np.linalg.norm(direction) < 1e-12:
             raise NotARotation(f"axis of {self} is zero; it must be a vector of any length except zero")
@@ -121,17 +122,17 @@ class MovableFrame(Frame):
         return float(self._values[self._check_dof(dof)])
 
     def set_values(self, *values: ArrayLike) -> bool:
-        """Set the values of all dofs, clamped to the limits; returns whether a value was outside."""
+        """Set the values of all dofs, m or rad, clamped to the limits; returns whether a value was outside them."""
         requested_values = self._values_by_dof(values, "values")
         self._check_not_mimic(self._dof)
         return self._assign(requested_values)
 
     def set_value(self, dof: DoFLike, value: float) -> bool:
-        """Set the value of a dof, clamped to its limits; returns whether the value was outside."""
+        """Set the value of a dof, m or rad, clamped to its limits; returns whether the value was outside them."""
         valid_dof = self._check_dof(dof)
-        requested_values = as_number(value, f"value of {self}")
+        requested_value = as_number(value, f"value of {self}")
         self._check_not_mimic((valid_dof,))
-        return self._assign({valid_dof: requested_values})
+        return self._assign({valid_dof: requested_value})
 
     @property
     def rotation_wxyz(self) -> Array:
@@ -153,13 +154,13 @@ class MovableFrame(Frame):
 
     @property
     def motion(self) -> Array:
-        """The pose of the child frame in this frame at the present values, (4, 4)."""
+        """The pose of the child frame in this frame at the present values, X_joint_child, (4, 4)."""
         A = quaternion.to_matrix(self._axes)
         return make_pose(A @ quaternion.to_matrix(self.rotation_wxyz) @ A.T, A @ self._values[:3])
 
     @property
     def child_world_matrix(self) -> Array:
-        """The world pose of the child frame, (4, 4): the frame's world pose times its motion."""
+        """The world pose of the child frame, X_world_child, (4, 4): the frame's world pose times its motion."""
         return self._updated_X_world_children()
 
     # ---- limits -----------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class MovableFrame(Frame):
 
     def set_limits(self, lower: ArrayLike, upper: ArrayLike) -> bool:
         """Set all limits, m or rad, and clamp the values; returns whether a value changed."""
-        low, high = (self._values_by_dof((side,), "limits", allow_infinite=True) for side in (lower, upper))
+        low, high = (self._values_by_dof((bounds,), "limits", allow_infinite=True) for bounds in (lower, upper))
         return self._set_bounds(low, high)
 
     def set_lower(self, *lower: ArrayLike) -> bool:
@@ -193,7 +194,7 @@ class MovableFrame(Frame):
         return self._set_bounds({}, self._values_by_dof(upper, "upper limits", allow_infinite=True))
 
     def set_limit(self, dof: DoFLike, lower: float | None = None, upper: float | None = None) -> bool:
-        """Set the limits of a dof; None keeps a limit. Returns whether the value changed."""
+        """Set the limits of a dof, m or rad; None keeps a limit. Returns whether the value changed."""
         valid_dof = self._check_dof(dof)
         return self._set_bounds(
             {} if lower is None else {valid_dof: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
@@ -201,7 +202,7 @@ class MovableFrame(Frame):
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits to which the values of a dof are clamped; in `Joint`, limits of mimic joints count too."""
+        """Return the limits, m or rad, to which values of a dof are clamped; overridden in `Joint`."""
         return self.limits(dof)
 
     # ---- private helpers --------------------------------------------------------------------
@@ -216,9 +217,9 @@ class MovableFrame(Frame):
             raise DoFError(f"{self} has no dof {valid_dof.name}; its dofs: {dof_names}")
         return valid_dof
 
-    def _only_dof(self, label: str) -> DoF:
+    def _only_dof(self, label: str, advice: str = "name the dof") -> DoF:
         if len(self._dof) != 1:
-            raise DoFError(f"{label}: {self} has {len(self._dof)} dofs, not 1; name the dof")
+            raise DoFError(f"{label}: {self} has {format_count(len(self._dof), 'dof')}, not 1; {advice}")
         return self._dof[0]
 
     def _values_by_dof(
@@ -238,13 +239,13 @@ class MovableFrame(Frame):
         return min(max(value, lower), upper)
 
     def _assign(self, requested_values: dict[DoF, float]) -> bool:
-        clamped = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
-        for dof, value in clamped.items():
+        clamped_values = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
+        for dof, value in clamped_values.items():
             self._values[dof] = value
-        if any(dof.is_rotation for dof in clamped):
+        if any(dof.is_rotation for dof in clamped_values):
             self._rotation_wxyz = read_only(quaternion.from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
         self._invalidate()
-        return clamped != requested_values
+        return clamped_values != requested_values
 
     def _set_bounds(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
         for dof in {*lower, *upper}:
@@ -252,7 +253,10 @@ class MovableFrame(Frame):
             if low == np.inf or high == -np.inf:
                 raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, exclude every value")
             if low > high:
-                raise LimitsError(f"limits of {dof.name} of {self}: the lower, {low}, is above the upper, {high}")
+                unit = "rad" if dof.is_rotation else "m"
+                raise LimitsError(
+                    f"limits of {dof.name} of {self}: the lower limit, {low} {unit}, is above the upper, {high} {unit}"
+                )
         for dof, value in lower.items():
             self._lower[dof] = value
         for dof, value in upper.items():
@@ -333,14 +337,15 @@ class ConeLimitedFrame(MovableFrame):
             rotation_count = sum(dof.is_rotation for dof in self._dof)
             if rotation_count < 2:
                 raise DoFError(
-                    f"{self} has {rotation_count} rotations, but a cone limit needs two or three; use set_limits"
+                    f"{self} has {format_count(rotation_count, 'rotation')}, but a cone limit needs two or three; "
+                    "use set_limits"
                 )
             self._cone = Cone(angle, axes)
         self._mark_changed()
 
 
 class Joint(ConeLimitedFrame):
-    """A joint between a parent link and a child link, or a joint that closes a loop onto a link.
+    """A joint between a parent link and a child link, or a joint that closes a loop and ends on another link.
 
     Args:
         name: name of the joint; may be empty.
@@ -353,7 +358,7 @@ class Joint(ConeLimitedFrame):
         values: values of all dofs, m or rad; clamped to the limits.
 
     Attributes:
-        track_turns: whether targets and rest poses count full turns; False: they mean the nearest equivalent angle.
+        track_turns: whether targets and rest poses count full rotations; False: they mean the nearest equivalent angle.
 
     Raises:
         DoFError: `dof` is invalid, or `axis` is given for several dofs.
@@ -386,7 +391,7 @@ class Joint(ConeLimitedFrame):
         values: ArrayLike | None = None,
     ) -> None:
         self.track_turns = False
-        """Whether targets and rest poses count full turns; False: they mean the nearest equivalent angle."""
+        """Whether targets and rest poses count full rotations; False: they mean the nearest equivalent angle."""
         self._targets: dict[DoF, float] = {}
         self._rest_pose: dict[DoF, float] = {}
         self._closure: Closure | None = None
@@ -410,7 +415,14 @@ class Joint(ConeLimitedFrame):
         return f"<joint {self.name!r} {values}: {self._parent.name if self._parent else None!r} -> {child!r}>"
 
     def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
-        """Replace the dofs; resets values, limits, cone, targets, rest pose, couplings and joint constraints."""
+        """Replace the dofs; resets values, limits, cone, targets, rest pose, couplings and joint constraints.
+
+        Args:
+            dof: one or several of X Y Z EX EY EZ; empty: the joint becomes fixed.
+
+        Raises:
+            DoFError: `dof` is invalid.
+        """
         super().set_dof(dof)
         # a set, since a coupling of the joint with itself is in both lists
         for coupling in {*self._couplings.values(), *self._mimic_couplings}:
@@ -428,19 +440,28 @@ class Joint(ConeLimitedFrame):
         return tuple(self._targets.get(dof) for dof in self._dof)
 
     def target(self, dof: DoFLike) -> float | None:
+        """Return the target value of a dof, m or rad; None if it has no target.
+
+        Args:
+            dof: a dof of the joint.
+
+        Raises:
+            DoFError: the joint has no such dof.
+        """
         return self._targets.get(self._check_dof(dof))
 
     def set_targets(self, *targets: ArrayLike) -> bool:
-        """Set the targets of all dofs, clamped to the limits; returns whether a target was outside."""
+        """Set the targets of all dofs, m or rad, clamped to the limits; returns whether a target was outside them."""
         return self._store_clamped_targets(self._targets, self._values_by_dof(targets, "targets"))
 
     def set_target(self, dof: DoFLike, target: float) -> bool:
-        """Set the target of a dof, clamped to its limits; returns whether the target was outside."""
+        """Set the target of a dof, m or rad, clamped to its limits; returns whether the target was outside them."""
         return self._store_clamped_targets(
             self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")}
         )
 
     def clear_targets(self) -> None:
+        """Remove the targets of all dofs."""
         self._targets.clear()
 
     @property
@@ -449,12 +470,45 @@ class Joint(ConeLimitedFrame):
         return tuple(self._rest_pose.get(dof) for dof in self._dof)
 
     def rest_value(self, dof: DoFLike) -> float | None:
+        """Return the rest value of a dof, m or rad; None if it has no rest value.
+
+        Args:
+            dof: a dof of the joint.
+
+        Raises:
+            DoFError: the joint has no such dof.
+        """
         return self._rest_pose.get(self._check_dof(dof))
 
     def set_rest_pose(self, *values: ArrayLike) -> bool:
+        """Set the rest values of all dofs, clamped to the limits; the solver prefers these values.
+
+        Args:
+            *values: a number for each dof, or one array of them, in the order of `dof`; m or rad.
+
+        Returns:
+            Whether a value was outside the limits.
+
+        Raises:
+            ShapeError: the number of values is not the number of dofs.
+            CouplingError: a dof is coupled to a leader.
+        """
         return self._store_clamped_targets(self._rest_pose, self._values_by_dof(values, "rest pose"))
 
     def set_rest_value(self, dof: DoFLike, value: float) -> bool:
+        """Set the rest value of a dof, clamped to its limits; the solver prefers this value.
+
+        Args:
+            dof: a dof of the joint.
+            value: m or rad.
+
+        Returns:
+            Whether the value was outside the limits.
+
+        Raises:
+            DoFError: the joint has no such dof.
+            CouplingError: the dof is coupled to a leader.
+        """
         return self._store_clamped_targets(
             self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")}
         )
@@ -465,31 +519,48 @@ class Joint(ConeLimitedFrame):
         self._rest_pose = {dof: float(self._values[dof]) for dof in self._dof if dof not in self._couplings}
 
     def clear_rest_pose(self) -> None:
+        """Remove the rest values of all dofs."""
         self._rest_pose.clear()
 
     def nearest_target(self, dof: DoFLike) -> float | None:
-        """Return the angle equivalent to the target that is nearest to the present value: see `track_turns`."""
+        """Return the target, or with `track_turns` False the equivalent angle nearest to the present value.
+
+        Args:
+            dof: a dof of the joint; for a translation the target itself is returned.
+
+        Returns:
+            rad or m; None if the dof has no target.
+        """
         return self._nearest_equivalent(self._check_dof(dof), self._targets)
 
     def nearest_rest_value(self, dof: DoFLike) -> float | None:
-        """Return the angle equivalent to the rest value that is nearest to the present value: see `track_turns`."""
+        """Return the rest value, or with `track_turns` False the equivalent angle nearest to the present value.
+
+        Args:
+            dof: a dof of the joint; for a translation the rest value itself is returned.
+
+        Returns:
+            rad or m; None if the dof has no rest value.
+        """
         return self._nearest_equivalent(self._check_dof(dof), self._rest_pose)
 
     # ---- child and closure ------------------------------------------------------------------
 
     @property
     def child(self) -> Link | None:
-        """The child link, or the link onto which this joint closes a loop; None if there is none."""
+        """The child link, or the link on which this joint ends if it closes a loop; None if there is none."""
         if self._closure is not None:
             return self._closure.link
         return self._children[0] if self._children else None  # type: ignore[return-value]
 
     @property
     def closure(self) -> Closure | None:
+        """The closure that connects the joint to a link that is not its child; None if the joint closes no loop."""
         return self._closure
 
     @property
     def is_closure(self) -> bool:
+        """Whether the joint closes a loop: it ends on a link that is not its child."""
         return self._closure is not None
 
     def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:
@@ -535,7 +606,7 @@ class Joint(ConeLimitedFrame):
 
         Args:
             leader: the leading joint.
-            ratio: factor of the leader's value.
+            ratio: coefficient of the leader's value.
             offset: m or rad.
             dof, leader_dof: the coupled dofs; required only for a joint of several dofs.
 
@@ -569,7 +640,7 @@ class Joint(ConeLimitedFrame):
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits of a dof, narrowed by the limits of its mimic joints."""
+        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic joints."""
         valid_dof = self._check_dof(dof)
         lower, upper = self.limits(valid_dof)
         for coupling in self._mimic_couplings:
@@ -608,7 +679,9 @@ class Joint(ConeLimitedFrame):
 
     def _check_can_close(self) -> None:
         if self._children:
-            raise StructureError(f"{self} has the child {self._children[0]}, so it cannot close a loop")
+            raise StructureError(
+                f"{self} has the child {self._children[0]}, so it cannot close a loop; remove the child"
+            )
         if self._closure is not None:
             raise StructureError(f"{self} already closes a loop onto {self._closure.link}; call closure.undo() first")
         if self._couplings or self._mimic_couplings:
@@ -648,9 +721,9 @@ class Joint(ConeLimitedFrame):
 
     def _store_clamped_targets(self, targets: dict[DoF, float], requested_values: dict[DoF, float]) -> bool:
         self._check_not_mimic(requested_values)
-        clamped = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
-        targets.update(clamped)
-        return clamped != requested_values
+        clamped_targets = {dof: self._clamp(dof, value) for dof, value in requested_values.items()}
+        targets.update(clamped_targets)
+        return clamped_targets != requested_values
 
     def _nearest_equivalent(self, dof: DoF, targets: dict[DoF, float]) -> float | None:
         target = targets.get(dof)
@@ -685,25 +758,25 @@ def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
         ['ground']
     """
     try:
-        pending = [frames] if isinstance(frames, Frame) else list(frames)
+        pending_frames = [frames] if isinstance(frames, Frame) else list(frames)
     except TypeError:
         raise InvalidArgument(f"{frames!r} is not a link, joint or goal") from None
-    for frame in pending:
+    for frame in pending_frames:
         if not isinstance(frame, Frame):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidArgument(f"{frame!r} is not a link, joint or goal")
     roots: dict[Frame, None] = {}
-    while pending:
-        root = pending.pop(0).root
+    while pending_frames:
+        root = pending_frames.pop(0).root
         if root in roots:
             continue
         roots[root] = None
         for frame in root.traverse():
             if isinstance(frame, Joint | Goal) and frame.closure is not None:
-                pending.append(frame.closure.link)
+                pending_frames.append(frame.closure.link)
             if isinstance(frame, Joint):
-                pending.extend(coupling.leader for coupling in frame.couplings)
-                pending.extend(coupling.mimic for coupling in frame._mimic_couplings)
-                pending.extend(joint for constraint in frame._joint_constraints for joint in constraint.joints)
+                pending_frames.extend(coupling.leader for coupling in frame.couplings)
+                pending_frames.extend(coupling.mimic for coupling in frame._mimic_couplings)
+                pending_frames.extend(joint for constraint in frame._joint_constraints for joint in constraint.joints)
             elif isinstance(frame, Link):
-                pending.extend(closure.joint for closure in frame.closures)
+                pending_frames.extend(closure.joint for closure in frame.closures)
     return tuple(roots)

@@ -52,7 +52,9 @@ class Coupling:
 
     def __init__(self, mimic: Joint, dof: DoF, leader: Joint, leader_dof: DoF, ratio: float, offset: float) -> None:
         if dof in mimic._couplings:
-            raise CouplingError(f"{dof.name} of {mimic} already has the leader {mimic._couplings[dof].leader}")
+            raise CouplingError(
+                f"{dof.name} of {mimic} already has the leader {mimic._couplings[dof].leader}; undo that coupling first"
+            )
         for joint in (mimic, leader):
             if joint.is_closure:
                 raise CouplingError(f"{joint} closes a loop, so {mimic} and {leader} cannot be coupled")
@@ -79,7 +81,11 @@ class Coupling:
         return f"<coupling {self.mimic.name}.{self.dof.name} = {formula}>"
 
     def undo(self) -> None:
-        """Remove the coupling; the mimic joint keeps its value, clamped to its limits."""
+        """Remove the coupling; the mimic joint keeps its value, clamped to its limits.
+
+        Raises:
+            CouplingError: the coupling is already removed.
+        """
         if self.mimic._couplings.get(self.dof) is not self:
             raise CouplingError(f"{self} is already undone")
         del self.mimic._couplings[self.dof]
@@ -213,7 +219,7 @@ class JointConstraint:
     Args:
         terms: for a joint of one dof, or for (joint, dof), the coefficient of its value; or a list of the coefficients
             of its powers 1, 2, 3 and so on. Values are in m or rad.
-        constant: required value of the sum of the terms.
+        constant: required value of the sum of the terms, in the unit of the terms.
         name: name of the constraint; unnamed constraints are numbered.
 
     Raises:
@@ -242,12 +248,12 @@ class JointConstraint:
         for joint_or_dof, coefficients in terms.items():
             joint, dof = self._joint_and_dof(joint_or_dof)
             if (joint, dof) in polynomials:
-                raise CouplingError(f"{self} names {dof.name} of {joint} twice; add the factors")
+                raise CouplingError(f"{self} contains {dof.name} of {joint} twice; add the coefficients")
             valid_coefficients = self._validate_coefficients(coefficients, joint)
             if valid_coefficients:
                 polynomials[joint, dof] = PolynomialTerm(joint, dof, valid_coefficients)
         if not polynomials:
-            raise CouplingError(f"{self} has no effect: at least one factor must not be zero")
+            raise CouplingError(f"{self} has no effect: at least one coefficient must not be zero")
         self._terms = tuple(polynomials.values())
         self._is_active = True
         for joint in self.joints:
@@ -378,14 +384,14 @@ class JointConstraint:
 
     def _validate_coefficients(self, coefficients: Coefficients, joint: Joint) -> tuple[float, ...]:
         """Validate coefficients and remove trailing zeros."""
-        label = f"factors of {joint} in {self}"
+        label = f"coefficients of {joint} in {self}"
         try:
             array = np.atleast_1d(np.array(coefficients, dtype=np.float64))
         except (TypeError, ValueError):
             raise ShapeError(f"{label} must be a number or a list of numbers, not {coefficients!r}") from None
         if array.ndim != 1:
             raise ShapeError(f"{label} must be a number or a list of numbers, not an array of shape {array.shape}")
-        numbers = [as_number(value, label) for value in array.tolist()]
+        numbers = [as_number(value, f"a coefficient of {joint} in {self}") for value in array.tolist()]
         while numbers and numbers[-1] == 0.0:
             numbers.pop()
         return tuple(numbers)

@@ -70,7 +70,7 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     too.
     """
     start_dofs, end_dofs = _dofs_above(closure.joint.parent), _dofs_above(closure.link)
-    # a joint above both ends rotates them relative to the world axes, in which a goal's directions may be defined
+    # a joint above both ends rotates them relative to the world axes, in which the dofs of a goal may be defined
     relative_dofs = start_dofs | end_dofs if _has_partial_world_axes(closure) else start_dofs ^ end_dofs
     joints = {
         joint if (coupling := joint._couplings.get(dof)) is None else coupling.resolve()[0]
@@ -103,21 +103,21 @@ def independent_chains(
     ]
     groups: list[tuple[set[int], set[Joint]]] = []
     for i, joint_set in enumerate(joint_sets):
-        members, joints = {i}, joint_set
+        member_indices, joints = {i}, joint_set
         separate_groups: list[tuple[set[int], set[Joint]]] = []
         for group in groups:
             if group[1] & joints:
-                members, joints = members | group[0], joints | group[1]
+                member_indices, joints = member_indices | group[0], joints | group[1]
             else:
                 separate_groups.append(group)
-        groups = [*separate_groups, (members, joints)]
+        groups = [*separate_groups, (member_indices, joints)]
     return tuple(
         IndependentChain(
-            tuple(closure_list[i] for i in sorted(members) if i < len(closure_list)),
+            tuple(closure_list[i] for i in sorted(member_indices) if i < len(closure_list)),
             tuple(sorted(joints, key=lambda joint: joint._serial)),
-            tuple(constraint_list[i - len(closure_list)] for i in sorted(members) if i >= len(closure_list)),
+            tuple(constraint_list[i - len(closure_list)] for i in sorted(member_indices) if i >= len(closure_list)),
         )
-        for members, joints in sorted(groups, key=lambda group: min(group[0]))
+        for member_indices, joints in sorted(groups, key=lambda group: min(group[0]))
     )
 
 
@@ -137,7 +137,7 @@ def _dofs_above(frame: Frame | None) -> set[tuple[Joint, DoF]]:
     return dofs
 
 
-READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent", "_axes", "_rotation_wxyz"}
+READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent_frame", "_axes", "_rotation_wxyz"}
 """Attributes of frames whose arrays are read-only; pickling loses this flag."""
 COPIED_TYPES: tuple[type, ...] = (np.ndarray, dict, list)
 """Types of attributes that `restore_graph` copies, since a frame may change them."""
@@ -150,18 +150,18 @@ REFERENCE_ATTRIBUTES = {
     "_mimic_couplings",
     "_joint_constraints",
 } | {
-    "_X_world",
+    "_X_world_frame",
     "_serial",
 }
 """Attributes that the flat form omits: references to other objects, and values that `restore_graph` creates again."""
 
 
-def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str, Any]:
+def flatten_graph(roots: Iterable[Frame], returned_frames: Iterable[Frame]) -> dict[str, Any]:
     """Convert the trees below `roots` to lists in which frames refer to each other by index.
 
     Args:
         roots: all roots of the trees.
-        returned: the frames that `restore_graph` returns.
+        returned_frames: the frames that `restore_graph` returns.
     """
     frames = sorted((frame for root in roots for frame in root.traverse()), key=lambda frame: frame._serial)
     index_of = {frame: i for i, frame in enumerate(frames)}
@@ -172,7 +172,7 @@ def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str
         key=lambda constraint: constraint._serial,
     )
     return {
-        "returned": [index_of[frame] for frame in returned],
+        "returned": [index_of[frame] for frame in returned_frames],
         "frames": [
             (
                 type(frame),
@@ -205,14 +205,14 @@ def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str
     }
 
 
-def restore_graph(flat: dict[str, Any]) -> list[Frame]:
-    """Create the frames of a flat form again, in their order of creation.
+def restore_graph(flat_graph: dict[str, Any]) -> list[Frame]:
+    """Create the frames, closures, couplings and joint constraints of a flat form again.
 
     Returns:
-        The frames that were passed to `flatten_graph` as `returned`.
+        The frames that were passed to `flatten_graph` as `returned_frames`.
     """
     frames: list[Frame] = []
-    for kind, fields in flat["frames"]:
+    for kind, fields in flat_graph["frames"]:
         restored_frame: Frame = kind()
         # shapes and masses are immutable and need no copy
         vars(restored_frame).update(
@@ -224,14 +224,16 @@ def restore_graph(flat: dict[str, Any]) -> list[Frame]:
         for key in READ_ONLY_ATTRIBUTES & vars(restored_frame).keys():
             read_only(vars(restored_frame)[key])
         frames.append(restored_frame)
-    for frame, children in zip(frames, flat["children"], strict=True):
+    for frame, children in zip(frames, flat_graph["children"], strict=True):
         for child in children:
             frame.add_child(frames[int(child)])
-    restored: list[Any] = list(frames)
-    for joint, link, at in flat["closures"]:
-        Closure(restored[joint], restored[link], at)
-    for mimic, dof, leader, leader_dof, ratio, offset in flat["couplings"]:
-        Coupling(restored[mimic], dof, restored[leader], leader_dof, ratio, offset)
-    for terms, constant, name in flat["joint_constraints"]:
-        JointConstraint({(restored[joint], dof): factors for joint, dof, factors in terms}, constant, name=name)
-    return [frames[i] for i in flat["returned"]]
+    typed_frames: list[Any] = list(frames)
+    for joint, link, at in flat_graph["closures"]:
+        Closure(typed_frames[joint], typed_frames[link], at)
+    for mimic, dof, leader, leader_dof, ratio, offset in flat_graph["couplings"]:
+        Coupling(typed_frames[mimic], dof, typed_frames[leader], leader_dof, ratio, offset)
+    for terms, constant, name in flat_graph["joint_constraints"]:
+        JointConstraint(
+            {(typed_frames[joint], dof): coefficients for joint, dof, coefficients in terms}, constant, name=name
+        )
+    return [frames[i] for i in flat_graph["returned"]]

@@ -32,11 +32,11 @@ from mechanik.model.joint import Joint
 from mechanik.spatial import euler, make_pose, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tiers import kernel_module
-from mechanik.validation import as_numbers, read_only
+from mechanik.validation import as_numbers, format_count, read_only
 
 forward = kernel_module("forward")
 
-# rotations of z onto x, y, z: permutations, which lose no accuracy
+# poses (4, 4) that rotate z onto x, y and z; as permutations of axes they cause no rounding errors
 Z_TO_AXIS = tuple(
     make_pose(np.array(R, dtype=np.float64), np.zeros(3))
     for R in ([[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]], np.eye(3))
@@ -81,7 +81,8 @@ class Kinematics:
     cone_joints: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"<kinematics of {len(self.links)} links, {len(self.nodes)} nodes, nq {self.space.nq}>"
+        parts = f"{format_count(len(self.links), 'link')}, {format_count(len(self.nodes), 'node')}"
+        return f"<kinematics of {parts}, nq {self.space.nq}>"
 
     def pose(self, link: str, q: ArrayLike, out: Array | None = None) -> Array:
         """Compute X_world_link (..., 4, 4) at q (..., nq); see `Mechanism.pose`."""
@@ -107,12 +108,16 @@ class Kinematics:
             self._raise_not_finite(batch)
         return X.reshape(*batch_shape, len(link_nodes), 4, 4)
 
-    def jacobian(self, link: str, q: ArrayLike, p_link: Array) -> Array:
-        """Compute the world twist (linear, angular) of a point p_link of the link per entry of v, (..., 6, nv)."""
+    def jacobian(self, link: str, q: ArrayLike, p_link_point: Array) -> Array:
+        """Compute the world twist (linear, angular) of a point of the link, p_link_point (3,), per entry of v.
+
+        Returns:
+            (..., 6, nv).
+        """
         path = self.path(link)
         batch, batch_shape = self._as_batch(q)
         J = np.empty((len(batch), 6, self.space.nv))
-        if not forward.chain_jacobians(path, p_link, batch, J):
+        if not forward.chain_jacobians(path, p_link_point, batch, J):
             self._raise_not_finite(batch)
         return J.reshape(*batch_shape, 6, self.space.nv)
 
@@ -199,8 +204,8 @@ class _Nodes:
         """Add the nodes of a joint at pose X relative to `node`; returns the node and pose of the joint's child."""
         if joint not in self.joint_indices or not joint.dof:
             return node, X
-        A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
-        X = X @ A
+        X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        X = X @ X_joint_axes
         indices = self.joint_indices[joint]
         if all(dof in indices.q for dof in TRANSLATIONS):
             node, X = self.add_node(node, X, TRANSLATION, indices.q[DoF.X], indices.v[DoF.X])
@@ -212,7 +217,7 @@ class _Nodes:
         else:
             for dof in reversed(ROTATIONS):
                 node, X = self.add_dof(joint, dof, node, X)
-        return node, X @ A.T
+        return node, X @ X_joint_axes.T
 
     def add_dof(self, joint: Joint, dof: DoF, node: int, X: Array) -> tuple[int, Array]:
         if dof not in joint.dof:
@@ -268,8 +273,10 @@ def _configuration_layout(
             rotates += [True] * 3
             limits += [(-np.inf, np.inf)] * 4
     if len(set(q_names)) < len(q_names):
-        repeated = next(name for name in q_names if q_names.count(name) > 1)
-        raise StructureError(f"two dofs have the name {repeated!r}; rename one of the joints", code="duplicate-name")
+        repeated_name = next(name for name in q_names if q_names.count(name) > 1)
+        raise StructureError(
+            f"two dofs have the name {repeated_name!r}; rename one of the joints", code="duplicate-name"
+        )
     bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
     space = ConfigurationSpace(
         q_names=tuple(q_names),
@@ -285,9 +292,9 @@ def _configuration_layout(
     return space, joint_indices
 
 
-def _path(nodes: Array, end: Array) -> Array:
-    """Return the nodes from the world to `end`, with `end`."""
-    path_nodes = [end]
+def _path(nodes: Array, end_row: Array) -> Array:
+    """Return the rows of the nodes from the world to a link; the last row is `end_row`, the fixed node of the link."""
+    path_nodes = [end_row]
     while (node := int(path_nodes[-1][PARENT])) >= 0:
         path_nodes.append(nodes[node])
     path = np.array(path_nodes[::-1])
@@ -347,9 +354,9 @@ def configuration_by_name(
     for joint, dof, number in mimic_values:
         mimic_value = _mimic_value(kinematics, joint, dof, start)
         if abs(mimic_value - number) > 1e-6:
-            leader = joint._couplings[dof].leader
+            leader, unit = joint._couplings[dof].leader, "rad" if dof.is_rotation else "m"
             raise CouplingError(
-                f"{joint} is coupled to {leader}, which sets its value to {mimic_value:g}, not {number:g}"
+                f"{joint} is coupled to {leader}, which sets its value to {mimic_value:g} {unit}, not {number:g} {unit}"
             )
     return start
 
@@ -381,6 +388,6 @@ def _values(kinematics: Kinematics, joint: Joint, q: Array) -> Array:
 
 
 def _mimic_value(kinematics: Kinematics, joint: Joint, dof: DoF, q: Array) -> float:
-    """Return the value of a mimic dof at q."""
+    """Return the value of a mimic dof at q, m or rad."""
     leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
     return float(ratio * q[kinematics.joint_indices[leader].q[leader_dof]] + offset)

@@ -1,4 +1,4 @@
-"""Linearization of closures and joint constraints at q: residuals, Jacobians, rank, null space, closed neighbours of q.
+"""Linearization of closures and joint constraints at q, and sampling of nearby configurations with closed loops.
 
 Lengths are divided by a characteristic length, so that singular values have no unit. Ranks are computed from the scaled
 matrix.
@@ -25,14 +25,14 @@ from mechanik.spatial.array import Array
 
 def joint_constraint_residual(mechanism: Mechanism, constraint: JointConstraint, q: Array) -> tuple[float, Array]:
     """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), divided by its scale."""
-    factors, constant = constraint.resolve_couplings()
+    coefficients_by_dof, constant = constraint.resolve_couplings()
     joint_indices, scale = mechanism.kinematics.joint_indices, constraint.scale
     total, gradient = -constant, np.zeros(mechanism.nv)
-    for (joint, dof), dof_factors in factors.items():
+    for (joint, dof), coefficients in coefficients_by_dof.items():
         value, v = float(q[joint_indices[joint].q[dof]]), joint_indices[joint].v[dof]
-        for power, factor in enumerate(dof_factors.tolist(), start=1):
-            total += factor * value**power
-            gradient[v] += factor * power * value ** (power - 1)
+        for power, coefficient in enumerate(coefficients.tolist(), start=1):
+            total += coefficient * value**power
+            gradient[v] += coefficient * power * value ** (power - 1)
     return total / scale, gradient / scale
 
 
@@ -54,18 +54,19 @@ class LinearizedConstraint:
     Attributes:
         kind: "closure" or "joint_constraint".
         name: name of the closure or joint constraint.
-        directions: for each row the constrained dof in the axes of the closing joint, such as `X` or `EY`; `value` for
+        row_names: for each row the constrained dof in the axes of the closing joint, such as `X` or `EY`; `value` for
             a joint constraint.
         is_length: (rows,), whether the residual of a row is a length; otherwise it is an angle.
-        residual: (rows,), the violation, m and rad; for a joint constraint divided by its scale.
+        residual: (rows,), the violation, m and rad; for a joint constraint divided by its scale (rad, or m if all its
+            dofs are translations).
         J: (rows, nv), derivative of the residual; exact only where the residual is zero.
-        dof_indices: indices in v that can change the residual at any q.
+        dof_indices: indices in v of the dofs that change the residual at some q.
         points: (k, 3), world positions where the constraint acts, m; used for the characteristic length.
     """
 
     kind: Literal["closure", "joint_constraint"]
     name: str
-    directions: tuple[str, ...]
+    row_names: tuple[str, ...]
     is_length: np.ndarray[tuple[int], np.dtype[np.bool_]]
     residual: Array
     J: Array
@@ -95,7 +96,7 @@ def linearize_joint_constraint(
     return LinearizedConstraint(
         kind="joint_constraint",
         name=name,
-        directions=("value",),
+        row_names=("value",),
         is_length=np.array([all(not dof.is_rotation for _, dof in dofs)], dtype=np.bool_),
         residual=np.array([residual]),
         J=gradient[None],
@@ -105,34 +106,35 @@ def linearize_joint_constraint(
 
 
 def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> LinearizedConstraint:
-    """Linearize a closure: translations along, and rotations about, the axes of its joint; limits are ignored."""
+    """Linearize a closure: the translations along and the rotations about the axes of its joint; limits are ignored."""
     joint, free_dof = closure.joint, closure.free_dof
     ends = _ClosureEnds(mechanism, closure, kinematics)
     X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
-    E = inverse(X_world_axes) @ X_world_end
-    values = joint_values_from_pose(E, free_dof, joint._values_and_limits()[0], *NO_LIMITS)
+    X_axes_end = inverse(X_world_axes) @ X_world_end
+    values = joint_values_from_pose(X_axes_end, free_dof, joint._values_and_limits()[0], *NO_LIMITS)
     R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
     R = X_world_axes[:3, :3]
-    position_error, rotation_error = E[:3, 3] - values[:3], R @ rotation.log(E[:3, :3] @ R_values.T)
+    position_error_axes = X_axes_end[:3, 3] - values[:3]
+    rotation_error_world = R @ rotation.log(X_axes_end[:3, :3] @ R_values.T)
 
-    relative_twists, dof_indices = ends.relative_twists, ends.dof_indices
+    J_relative, dof_indices = ends.J_relative, ends.dof_indices
     translations = [dof for dof in TRANSLATIONS if dof not in free_dof]
     rotations = _constrained_rotations(free_dof, values, R)
     return LinearizedConstraint(
         kind="closure",
         name=mechanism.name_of(joint),
-        directions=(*(dof.name for dof in translations), *(dof.name for dof, _ in rotations)),
+        row_names=(*(dof.name for dof in translations), *(dof.name for dof, _ in rotations)),
         is_length=np.array([True] * len(translations) + [False] * len(rotations), dtype=np.bool_),
         residual=np.array(
             [
-                *(position_error[dof.axis_index] for dof in translations),
-                *(normal @ rotation_error for _, normal in rotations),
+                *(position_error_axes[dof.axis_index] for dof in translations),
+                *(direction @ rotation_error_world for _, direction in rotations),
             ]
         ),
         J=np.array(
             [
-                *(R[:, dof.axis_index] @ relative_twists[:3] for dof in translations),
-                *(normal @ relative_twists[3:] for _, normal in rotations),
+                *(R[:, dof.axis_index] @ J_relative[:3] for dof in translations),
+                *(direction @ J_relative[3:] for _, direction in rotations),
             ]
         ).reshape(len(translations) + len(rotations), mechanism.nv),
         dof_indices=dof_indices,
@@ -140,32 +142,36 @@ def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyK
     )
 
 
-def closure_axes_and_twists(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> tuple[Array, Array]:
-    """Return the world axes (3, 3) of a closing joint, and the twist (6, nv) of its end relative to its start."""
+def closure_axes_and_jacobian(
+    mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics
+) -> tuple[Array, Array]:
+    """Return the world axes (3, 3) of a closing joint, and the Jacobian (6, nv) of its end relative to its start.
+
+    The Jacobian is at the end, in world axes: (linear, angular) per entry of v.
+    """
     ends = _ClosureEnds(mechanism, closure, kinematics)
-    return ends.X_world_axes[:3, :3], ends.relative_twists
+    return ends.X_world_axes[:3, :3], ends.J_relative
 
 
 class _ClosureEnds:
-    """The two ends of a closure: their world poses in the axes of motion, and their relative twist per entry of v."""
+    """The two ends of a closure: their world poses, rotated to the axes of motion, and their relative Jacobian."""
 
     def __init__(self, mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> None:
         joint = closure.joint
-        X_joint, parent = joint.matrix, joint.parent
+        X_link_joint, parent = joint.matrix, joint.parent
         while parent is not None and not isinstance(parent, Link):
-            X_joint, parent = parent.matrix @ X_joint, parent.parent
+            X_link_joint, parent = parent.matrix @ X_link_joint, parent.parent
         start = kinematics.link_kinematics(None if parent is None else mechanism.name_of(parent))
         end = kinematics.link_kinematics(mechanism.name_of(closure.link))
-        axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
-        self.X_world_axes = start.X @ X_joint @ axes
-        self.X_world_end = end.X @ closure.at.matrix @ axes
+        X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        self.X_world_axes = start.X_world_link @ X_link_joint @ X_joint_axes
+        self.X_world_end = end.X_world_link @ closure.at.matrix @ X_joint_axes
         point = self.X_world_end[:3, 3]
         self.dof_indices = kinematics.relative_dofs(start, end)
-        self.relative_twists = end.jacobian_at(point) - start.jacobian_at(point)
-        unrelated_columns = [k for k in range(self.relative_twists.shape[1]) if k not in self.dof_indices]
-        self.relative_twists[:, unrelated_columns] = (
-            0.0  # the difference for joints above both ends is only a rounding error
-        )
+        self.J_relative = end.jacobian_at(point) - start.jacobian_at(point)
+        unrelated_columns = [k for k in range(self.J_relative.shape[1]) if k not in self.dof_indices]
+        # the difference for joints above both ends is only a rounding error
+        self.J_relative[:, unrelated_columns] = 0.0
 
 
 def _constrained_rotations(free_dof: tuple[DoF, ...], values: Array, R_world_axes: Array) -> list[tuple[DoF, Array]]:
@@ -177,7 +183,7 @@ def _constrained_rotations(free_dof: tuple[DoF, ...], values: Array, R_world_axe
             axes.append(R[:, dof.axis_index])
             R = R @ rotation.exp(np.eye(3)[dof.axis_index] * values[dof])
     constrained_dofs = [dof for dof in ROTATIONS if dof not in free_dof]
-    if len(axes) == 2:  # always orthogonal, since the third angle is zero
+    if len(axes) == 2:  # the axes are orthogonal, since the third angle is zero
         return [(constrained_dofs[0], np.cross(axes[0], axes[1]))]
     return [(dof, R_world_axes[:, dof.axis_index]) for dof in constrained_dofs]
 
@@ -189,11 +195,12 @@ RANK_TOLERANCE = 1e-8
 MIN_PARTICIPATION = 1e-6
 """Smallest entry of a unit motion at which a dof counts as moving and can be an input of this motion."""
 CLOSURE_ROUNDING = 1e-12
-"""Gap, in characteristic lengths, that is only a rounding error; smaller gaps are not reduced further."""
+"""Scaled residual (rad, or lengths divided by the characteristic length) that is only a rounding error; smaller
+residuals are not reduced further."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FirstOrderMotions:
+class LinearizedSystem:
     """All constraints linearized at a configuration and scaled, so that rows and columns have no unit.
 
     Attributes:
@@ -201,7 +208,7 @@ class FirstOrderMotions:
         constraints: the linearized closures and joint constraints.
         characteristic_length: m, the unit of length.
         unit: (nv,), the unit of each dof: 1 rad, or `characteristic_length`.
-        can_move: (nv,), False for dofs whose limits are equal.
+        can_move: (nv,), False for dofs whose limits are equal or that the caller excludes.
         A: (rows, nv), without units: derivative of the scaled residual with respect to v / unit; columns of dofs that
             cannot move are zero.
         residual: (rows,), without units.
@@ -245,33 +252,33 @@ class FirstOrderMotions:
             rank: rank of A; computed if None.
         """
         A = self.A[:, self.can_move]
-        motions = np.zeros((len(self.can_move), A.shape[1] - (self.rank if rank is None else rank)))
-        motions[self.can_move] = null_space(A, self.rank if rank is None else rank)
-        return motions
+        basis = np.zeros((len(self.can_move), A.shape[1] - (self.rank if rank is None else rank)))
+        basis[self.can_move] = null_space(A, self.rank if rank is None else rank)
+        return basis
 
 
-def first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
+def linearize_system(mechanism: Mechanism, q: Array, movable_dofs: Mask | None = None) -> LinearizedSystem:
     """Linearize all constraints of a mechanism at q (nq,) and scale them.
 
     Args:
         mechanism: the mechanism.
         q: (nq,).
-        active: (nv,), dofs that may move; default: all dofs whose limits differ.
+        movable_dofs: (nv,), mask of the dofs that may move; default: all. Dofs whose limits are equal never move.
     """
-    return stack_constraints(mechanism, q, linearize_constraints(mechanism, q), active)
+    return stack_constraints(mechanism, q, linearize_constraints(mechanism, q), movable_dofs)
 
 
 def stack_constraints(
-    mechanism: Mechanism, q: Array, constraints: Sequence[LinearizedConstraint], active: Mask | None = None
-) -> FirstOrderMotions:
-    """Combine linearized constraints to a scaled system; `active` as in `first_order_motions`."""
+    mechanism: Mechanism, q: Array, constraints: Sequence[LinearizedConstraint], movable_dofs: Mask | None = None
+) -> LinearizedSystem:
+    """Combine linearized constraints to a scaled system; `movable_dofs` as in `linearize_system`."""
     space = mechanism.space
     length = characteristic_length(mechanism, constraints)
     unit = np.where(space.rotates, 1.0, length)
     can_move = np.ones(space.nv, dtype=np.bool_)
     can_move[space.scalars_v] = space.lower[space.scalars_q] < space.upper[space.scalars_q]
-    if active is not None:
-        can_move &= active
+    if movable_dofs is not None:
+        can_move &= movable_dofs
     scale = np.concatenate(
         [np.ones(0), *(np.where(constraint.is_length, 1.0 / length, 1.0) for constraint in constraints)]
     )
@@ -282,7 +289,7 @@ def stack_constraints(
         * can_move
     )
     residual = np.concatenate([np.zeros(0), *(constraint.residual for constraint in constraints)]) * scale
-    return FirstOrderMotions(q, tuple(constraints), length, unit, can_move, A, residual)
+    return LinearizedSystem(q, tuple(constraints), length, unit, can_move, A, residual)
 
 
 def characteristic_length(mechanism: Mechanism, constraints: Iterable[LinearizedConstraint]) -> float:
@@ -308,17 +315,22 @@ def numerical_rank(A: Array, tolerance: float = RANK_TOLERANCE) -> int:
 
 
 def null_space(A: Array, rank: int) -> Array:
-    """Return an orthonormal basis (n, n - rank) of the null space of A (m, n), which has this rank."""
+    """Return an orthonormal basis (n, n - rank) of the null space of A (m, n); `rank` is the rank of A."""
     if not A.size:
         return np.eye(A.shape[1])[:, rank:]
     return np.linalg.svd(A)[2][rank:].T
 
 
-def remove_directions(basis: Array, removed: Array) -> Array:
-    """Return the part of an orthonormal basis (nv, k) that is orthogonal to the directions `removed` (nv, j)."""
-    if not removed.shape[1]:
+def remove_directions(basis: Array, removed_directions: Array) -> Array:
+    """Return an orthonormal basis of the part of span(basis) that is orthogonal to the removed directions.
+
+    Args:
+        basis: (nv, k), orthonormal.
+        removed_directions: (nv, j).
+    """
+    if not removed_directions.shape[1]:
         return basis
-    removed_components = basis.T @ removed
+    removed_components = basis.T @ removed_directions
     return basis @ null_space(removed_components.T, numerical_rank(removed_components, MIN_PARTICIPATION))
 
 
@@ -330,8 +342,9 @@ def independent_rows(
     Args:
         vectors: (n, m).
         order: indices of vectors.
-        tolerance: ratio to `reference_norm` up to which the norm of a vector counts as zero.
-        largest: reference norm; default: the norm of the longest vector.
+        tolerance: ratio to `reference_norm`. A vector is selected if the norm of its part that is orthogonal to the
+            vectors selected before is larger.
+        reference_norm: default: the norm of the longest vector.
 
     Returns:
         The selected indices.
@@ -354,57 +367,51 @@ def independent_rows(
 
 
 PERTURBATION_STEPS = (0.05, 0.005)
-"""Step sizes of the samples, rad or characteristic lengths; the second is used if the first yields no neighbour."""
+"""Largest motion of a dof, rad or characteristic lengths; the second is used if the first yields no neighbour."""
 CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
-"""Gap, in characteristic lengths, below which a loop is meant to be closed; and the number of steps to close it."""
+"""Scaled residual below which the loops are closed before the linearization, and the maximum number of steps."""
 MAX_NEWTON_STEPS = 40
-"""Newton's method needs 3 to 5 steps; where the constraints lose rank, each step only halves the gap."""
+"""Newton's method needs 3 to 5 steps; where the constraints lose rank, each step only halves the residual."""
 MIN_STEP_SHARE = 0.2
 """Share of a perturbation that must remain after the loops are closed; otherwise the motion is only infinitesimal."""
 
 
-def closed_first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
-    """Linearize at q; if loops have a small gap, linearize at the nearest configuration with closed loops."""
-    motions = first_order_motions(mechanism, q, active)
+def linearize_closed_system(mechanism: Mechanism, q: Array, movable_dofs: Mask | None = None) -> LinearizedSystem:
+    """Linearize at q, or at the nearest configuration with closed loops if the loops have a small gap at q."""
+    system = linearize_system(mechanism, q, movable_dofs)
     for _ in range(MAX_CLOSING_STEPS):
-        if not CLOSURE_ROUNDING < motions.max_residual < CLOSABLE_RESIDUAL:
+        if not CLOSURE_ROUNDING < system.max_residual < CLOSABLE_RESIDUAL:
             break
-        # rcond excludes directions with little effect on the gap, since they would cause long steps
-        step = np.linalg.pinv(motions.A, rcond=1e-6) @ -motions.residual
-        next_motions = first_order_motions(
-            mechanism, mechanism.integrate(motions.q, step * motions.unit), motions.can_move
-        )
-        if not next_motions.max_residual < 0.5 * motions.max_residual:
+        # rcond excludes directions with little effect on the residual, since they would cause long steps
+        step = np.linalg.pinv(system.A, rcond=1e-6) @ -system.residual
+        next_system = linearize_system(mechanism, mechanism.integrate(system.q, step * system.unit), system.can_move)
+        if not next_system.max_residual < 0.5 * system.max_residual:
             break
-        motions = next_motions
-    return motions
+        system = next_system
+    return system
 
 
-def sample_closed_neighbours(
-    mechanism: Mechanism, motions: FirstOrderMotions, count: int = 3
-) -> list[FirstOrderMotions]:
-    """Sample up to `count` closed configurations near this one by random small motions, with a fixed seed.
+def sample_closed_neighbours(mechanism: Mechanism, system: LinearizedSystem, count: int = 3) -> list[LinearizedSystem]:
+    """Sample up to `count` configurations with closed loops near `system.q`, by random small motions with a fixed seed.
 
     The list is empty if the mechanism cannot move, or if all its first-order motions are only infinitesimal.
     """
-    basis = motions.basis()
+    basis = system.basis()
     if not basis.shape[1]:
         return []
     rng = np.random.default_rng(0)
-    neighbours: list[FirstOrderMotions] = []
+    neighbours: list[LinearizedSystem] = []
     for step in PERTURBATION_STEPS:
         for _ in range(count):
             direction = np.asarray(basis @ rng.standard_normal(basis.shape[1]), dtype=np.float64)
             perturbation = direction * (step / float(np.abs(direction).max()))
             neighbour = _close_loops(
                 mechanism,
-                first_order_motions(
-                    mechanism, mechanism.integrate(motions.q, perturbation * motions.unit), motions.can_move
-                ),
+                linearize_system(mechanism, mechanism.integrate(system.q, perturbation * system.unit), system.can_move),
             )
             if neighbour is None:
                 continue
-            displacement = mechanism.difference(motions.q, neighbour.q) / motions.unit
+            displacement = mechanism.difference(system.q, neighbour.q) / system.unit
             if np.linalg.norm(displacement) > MIN_STEP_SHARE * np.linalg.norm(perturbation):
                 neighbours.append(neighbour)
         if neighbours:
@@ -412,23 +419,25 @@ def sample_closed_neighbours(
     return neighbours
 
 
-def _close_loops(mechanism: Mechanism, motions: FirstOrderMotions) -> FirstOrderMotions | None:
-    """Close the loops by Newton's method; damping limits the step near singular configurations. None if it fails."""
+def _close_loops(mechanism: Mechanism, system: LinearizedSystem) -> LinearizedSystem | None:
+    """Close the loops by Newton's method with damping, which limits the step near singular configurations.
+
+    Returns:
+        The linearized constraints at the closed configuration; None if it is not found.
+    """
     damping = 1e-3
     for _ in range(MAX_NEWTON_STEPS):
-        if motions.max_residual < CLOSURE_ROUNDING:
-            return motions
-        u, singular_values, vt = np.linalg.svd(motions.A, full_matrices=False)
+        if system.max_residual < CLOSURE_ROUNDING:
+            return system
+        u, singular_values, vt = np.linalg.svd(system.A, full_matrices=False)
         is_significant = singular_values > 1e-9 * singular_values[0]
         damped_inverse = singular_values[is_significant] / (
-            singular_values[is_significant] ** 2 + damping * float(motions.residual @ motions.residual)
+            singular_values[is_significant] ** 2 + damping * float(system.residual @ system.residual)
         )
-        step = -vt[is_significant].T @ (damped_inverse * (u[:, is_significant].T @ motions.residual))
-        next_motions = first_order_motions(
-            mechanism, mechanism.integrate(motions.q, step * motions.unit), motions.can_move
-        )
-        if next_motions.max_residual < motions.max_residual:
-            motions, damping = next_motions, 0.1 * damping
+        step = -vt[is_significant].T @ (damped_inverse * (u[:, is_significant].T @ system.residual))
+        next_system = linearize_system(mechanism, mechanism.integrate(system.q, step * system.unit), system.can_move)
+        if next_system.max_residual < system.max_residual:
+            system, damping = next_system, 0.1 * damping
         else:
             damping *= 100.0
-    return motions if motions.max_residual < 1e3 * CLOSURE_ROUNDING else None
+    return system if system.max_residual < 1e3 * CLOSURE_ROUNDING else None

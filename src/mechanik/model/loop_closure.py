@@ -49,7 +49,7 @@ class ClosureGap:
         return f"<gap of {self.distance:.3g} m and {self.angle:.3g} rad>"
 
     def is_closed(self, tolerance: float = 1e-9) -> bool:
-        """Return whether the gap is within `tolerance`, both in m and in rad."""
+        """Return whether distance (m) and angle (rad) are at most `tolerance`."""
         return self.distance <= tolerance and self.angle <= tolerance
 
 
@@ -84,7 +84,9 @@ class Closure:
             raise InvalidArgument(f"{joint} must end on a link, not on {link!r}")
         joint._check_can_close()
         if link is joint.parent:
-            raise StructureError(f"{joint} is a child of {link}, so it cannot close a loop onto it")
+            raise StructureError(
+                f"{joint} is a child of {link}, so it cannot close a loop onto it; choose another link"
+            )
         self.joint, self.link = joint, link
         if at is None:
             self._at = Pose.identity()
@@ -102,7 +104,7 @@ class Closure:
     def __repr__(self) -> str:
         start = self.joint.parent.name if self.joint.parent is not None else None
         free_names = " ".join(dof.name for dof in self.free_dof) or "none"
-        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free_names}, {self.gap()!r}"
+        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free dofs: {free_names}, {self.gap()!r}>"
 
     @property
     def name(self) -> str:
@@ -142,10 +144,10 @@ class Closure:
         self.link._closures.remove(self)
 
     def gap(self) -> ClosureGap:
-        """Return the violation that remains with the best values of the free dofs."""
-        E, values = self._relative_pose(), self._all_joint_values()
+        """Return the violation that remains with the best values of the free dofs inside their limits."""
+        X_axes_end, values = self._relative_pose(), self._all_joint_values()
         R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
-        return ClosureGap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ R_values.T))
+        return ClosureGap(X_axes_end[:3, 3] - values[:3], rotation.log(X_axes_end[:3, :3] @ R_values.T))
 
     def joint_values(self) -> Array:
         """Compute the values of the closing joint from the poses of the two links.
@@ -160,17 +162,17 @@ class Closure:
         self.joint._store_values(dict(zip(self.free_dof, self.joint_values().tolist(), strict=True)))
 
     def _all_joint_values(self) -> Array:
-        """Return all six values, zero for constrained dofs."""
+        """Return the values of all six dofs, (6,), m and rad; zero for constrained dofs."""
         return joint_values_from_pose(self._relative_pose(), self.free_dof, *self.joint._values_and_limits())
 
     def _relative_pose(self) -> Array:
-        """Return E, the pose of the end on the link in the joint's axes of motion, (4, 4)."""
+        """Return X_axes_end, the pose of the end on the link in the joint's axes of motion, (4, 4)."""
         X_world_joint = self.joint.world_matrix
-        E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
+        X_joint_end = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
         uses_world_axes = self.joint._is_in_world_axes()
-        A = X_world_joint[:3, :3].T if uses_world_axes else quaternion.to_matrix(self.joint.axes_wxyz)
-        # a change of axes is a conjugation, so the identity stays the identity
-        return make_pose(A.T @ E[:3, :3] @ A, A.T @ E[:3, 3])
+        R_joint_axes = X_world_joint[:3, :3].T if uses_world_axes else quaternion.to_matrix(self.joint.axes_wxyz)
+        # the rotation is conjugated, so the identity stays the identity
+        return make_pose(R_joint_axes.T @ X_joint_end[:3, :3] @ R_joint_axes, R_joint_axes.T @ X_joint_end[:3, 3])
 
     def _mark_ends_changed(self) -> None:
         self.joint._mark_structure_changed()

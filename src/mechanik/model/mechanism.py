@@ -82,10 +82,10 @@ class LoopKinematics:
         `q0` as possible. The mechanism does not move; `mechanism.apply(assembly)` moves it.
 
         Args:
-            inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full turns counted. A joint with a
-                quaternion can be an input only with all its dofs (`base`). A joint that closes a loop may be an input.
-                Its value is not part of q, so its turns are counted from `Closure.joint_values` at `q0`, or from the
-                previous assembly. None: only close the loops.
+            inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full rotations counted. A joint
+                with a quaternion can be an input only with all its dofs (`base`). A joint that closes a loop may be an
+                input. Its value is not part of q, so its full rotations are counted from `Closure.joint_values` at
+                `q0`, or from the previous assembly. None: only close the loops.
             q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also contains
                 the direction of motion. Default: the present configuration.
             steps: minimum number of steps.
@@ -95,7 +95,7 @@ class LoopKinematics:
             The assembly: `assembly.q` and its status. Failure is a status, not an exception.
 
         Raises:
-            LimitsError: `steps` is not a whole number of 1 or more.
+            LimitsError: `steps` is not an integer of 1 or more.
             ShapeError: an input or `q0` has the wrong shape.
             UnknownName: no joint or dof has that name.
 
@@ -142,7 +142,7 @@ class LoopKinematics:
         q0: ArrayLike | None = None,
         *,
         limit: int | None = None,
-        tries: int | None = None,
+        max_attempts: int | None = None,
         max_seconds: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> AssemblyModes:
@@ -152,12 +152,13 @@ class LoopKinematics:
             inputs: as in `assemble`.
             q0: reference configuration, (nq,); default: the present configuration.
             limit: maximum number of modes to return, the nearest first; None: all.
-            tries: maximum number of start configurations; None: until the search finds no new mode for a long time.
+            max_attempts: maximum number of starts; default: 4000. The search ends earlier if many successive starts
+                lead to no new mode.
             max_seconds: time after which no further start is tried, s.
             rng: random generator of the starts; default: the starts are the same on each call.
 
         Returns:
-            The modes, with the evidence that they are complete.
+            The modes, with an estimate of the probability that a further start leads to a new mode.
 
         Raises:
             LimitsError: a limit is not positive.
@@ -165,11 +166,11 @@ class LoopKinematics:
 
         Example:
             >>> linkage = mk.gallery.four_bar()
-            >>> len(linkage.assembly_modes({"crank_joint": 0.6}, tries=50))
+            >>> len(linkage.assembly_modes({"crank_joint": 0.6}, max_attempts=50))
             2
         """
         return closure_function("assembly_modes")(
-            self, inputs, q0, limit=limit, tries=tries, max_seconds=max_seconds, rng=rng
+            self, inputs, q0, limit=limit, max_attempts=max_attempts, max_seconds=max_seconds, rng=rng
         )
 
     def closed_jacobian(
@@ -233,8 +234,8 @@ class AllowedCollisions:
             for (a, b), reason in self._allowed_pairs.items()
             if a in index_and_name and b in index_and_name
         ]
-        ordered = sorted((min(a, b), max(a, b), reason) for a, b, reason in pairs)
-        return MappingProxyType({(a, b): reason for (_, a), (_, b), reason in ordered})
+        ordered_pairs = sorted((min(a, b), max(a, b), reason) for a, b, reason in pairs)
+        return MappingProxyType({(a, b): reason for (_, a), (_, b), reason in ordered_pairs})
 
     @allowed_collisions.setter
     def allowed_collisions(self, pairs: Mapping[tuple[str, str], str] | None) -> None:
@@ -319,7 +320,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     is the order of their creation; for a file this is the order of the file.
 
     Args:
-        roots: root frames of the trees; trees that are reachable through closures are added.
+        roots: root frames of the trees; trees that are reachable by closures, couplings and joint constraints are
+            added.
         name: name of the mechanism.
         warnings: messages of a reader, for the user.
 
@@ -480,7 +482,10 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         return self.kinematics.space.nv
 
     def neutral(self) -> Array:
-        """Return the configuration, (nq,), with every value at zero, or at the limit nearest to zero."""
+        """Return the configuration, (nq,), with every value at zero, or at the limit nearest to zero.
+
+        Quaternions are the identity.
+        """
         return self.space.neutral()
 
     def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
@@ -546,15 +551,15 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             NotFinite: a value is not finite.
         """
         kinematics = self.kinematics
-        requested = self._single_q(q)
-        clamped = kinematics.space.clamp(requested)
+        requested_q = self._single_q(q)
+        clamped_q = kinematics.space.clamp(requested_q)
         for joint, indices in kinematics.joint_indices.items():
             if indices.q:
-                joint._assign({dof: float(clamped[k]) for dof, k in indices.q.items()})
+                joint._assign({dof: float(clamped_q[k]) for dof, k in indices.q.items()})
             if indices.quaternion_q is not None:
-                joint.rotation_wxyz = clamped[indices.quaternion_q : indices.quaternion_q + 4]
+                joint.rotation_wxyz = clamped_q[indices.quaternion_q : indices.quaternion_q + 4]
         scalars = kinematics.space.scalars_q
-        return bool((clamped[scalars] != requested[scalars]).any())
+        return bool((clamped_q[scalars] != requested_q[scalars]).any())
 
     def apply(self, solution: HasConfiguration) -> bool:
         """Move the joints to the configuration of a solution; returns whether a value was outside its limits."""
@@ -668,8 +673,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             >>> arm.poses(links=["panda_link7", "panda_link8"]).shape
             (2, 4, 4)
         """
-        selected = [links] if isinstance(links, str | Link) else links
-        names = None if selected is None else [self._link_name(link) for link in selected]
+        selected_links = [links] if isinstance(links, str | Link) else links
+        names = None if selected_links is None else [self._link_name(link) for link in selected_links]
         return self.kinematics.poses(self.q if q is None else q, names)
 
     def jacobian(self, link: str | Link, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
@@ -693,19 +698,19 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             >>> arm.jacobian("panda_link8").shape
             (6, 8)
         """
-        p_link = ORIGIN if point is None else as_vector(point, 3, "point")
+        p_link_point = ORIGIN if point is None else as_vector(point, 3, "point")
         try:  # as in `pose`
             J = empty((6, self._nv))
             is_single = q.ndim == 1  # type: ignore[union-attr]
             if (
                 is_single
                 and Frame.edit_count == self._indexed_edit_count
-                and forward.chain_jacobian(self._paths[link], p_link, q, J)
+                and forward.chain_jacobian(self._paths[link], p_link_point, q, J)
             ):
                 return J
         except KERNEL_ARGUMENT_ERRORS:
             pass
-        return self.kinematics.jacobian(self._link_name(link), self.q if q is None else q, p_link)
+        return self.kinematics.jacobian(self._link_name(link), self.q if q is None else q, p_link_point)
 
     def copy(self) -> Mechanism:
         """Return an independent copy in the present state."""
@@ -769,11 +774,11 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self._indexed_edit_count = Frame.edit_count
 
 
-def _find_by_name(kind: str, name: str, known: Mapping[str, T]) -> T:
+def _find_by_name(kind: str, name: str, known_items: Mapping[str, T]) -> T:
     try:
-        return known[name]
+        return known_items[name]
     except (KeyError, TypeError):
-        raise UnknownName(kind, name, known) from None
+        raise UnknownName(kind, name, known_items) from None
 
 
 def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
@@ -785,8 +790,9 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
         for frame in group:
             if frame.name:
                 if frame.name in used_names:
+                    label = " or ".join(f"{kind}s" for kind in kinds)
                     raise StructureError(
-                        f"two {frame.kind}s are called {frame.name!r}; names must be unique", code="duplicate-name"
+                        f"two {label} are called {frame.name!r}; names must be unique", code="duplicate-name"
                     )
                 used_names.add(frame.name)
                 names[frame] = frame.name
@@ -806,15 +812,19 @@ def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstrain
         {constraint for joint in joints for constraint in joint.joint_constraints},
         key=lambda constraint: constraint._serial,
     )
-    used_names, by_name, number = {constraint.name for constraint in constraints}, dict[str, JointConstraint](), 0
+    used_names, constraints_by_name, number = (
+        {constraint.name for constraint in constraints},
+        dict[str, JointConstraint](),
+        0,
+    )
     for constraint in constraints:
         name = constraint.name
         while not name or (not constraint.name and name in used_names):
             number += 1
             name = f"constraint{number}"
-        if name in by_name:
+        if name in constraints_by_name:
             raise StructureError(
                 f"two joint constraints are called {name!r}; names must be unique", code="duplicate-name"
             )
-        by_name[name] = constraint
-    return by_name
+        constraints_by_name[name] = constraint
+    return constraints_by_name

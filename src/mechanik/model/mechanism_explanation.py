@@ -62,9 +62,9 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
         return f"{text} {problem} in this configuration, so its mobility is unknown; the count gives {counts.gruebler}."
     text += f" Its mobility in this configuration is {format_count(counts.dof, 'dof')}"
     analysis = structure(mechanism)
-    if counts.redundant:
-        redundant = f"{counts.redundant} of the constraints {'is' if counts.redundant == 1 else 'are'} redundant"
-        text += f". The count gives {counts.gruebler}, but {redundant}: {_describe_redundant_rows(analysis)}."
+    if redundant_count := counts.redundant_constraints:
+        redundancy_clause = f"{redundant_count} of the constraints {'is' if redundant_count == 1 else 'are'} redundant"
+        text += f". The count gives {counts.gruebler}, but {redundancy_clause}: {_describe_redundant_rows(analysis)}."
     else:
         text += ", equal to the count."
     return " ".join([text, *describe_structure(analysis)])
@@ -73,7 +73,7 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
 def describe_structure(analysis: Structure) -> list[str]:
     """Return sentences about inputs, passive dofs, idle motions and the present configuration."""
     sentences: list[str] = []
-    inputs, passive, immobile = (
+    input_labels, passive_labels, immobile_labels = (
         _joint_labels(names, analysis) for names in (analysis.inputs, analysis.passive_dofs, analysis.immobile_dofs)
     )
     if analysis.is_change_point and analysis.generic_dof:
@@ -82,16 +82,18 @@ def describe_structure(analysis: Structure) -> list[str]:
         )
     elif analysis.is_change_point:
         sentences.append("But it is shaky: its motions are only infinitesimal.")
-    if inputs:
+    if input_labels:
         passive_clause = (
-            f"; {_join_shortened(passive)} {'is' if len(passive) == 1 else 'are'} passive" if passive else ""
+            f"; {_join_shortened(passive_labels)} {'is' if len(passive_labels) == 1 else 'are'} passive"
+            if passive_labels
+            else ""
         )
-        sentences.append(f"It can be driven by {_join_shortened(inputs)}{passive_clause}.")
+        sentences.append(f"It can be driven by {_join_shortened(input_labels)}{passive_clause}.")
     if analysis.idle_motions:
         joints = [" with ".join(motion) for motion in analysis.idle_motions]
         sentences.append(f"{_join_shortened(joints)} can move without effect on other links.")
-    if immobile:
-        sentences.append(f"{_join_shortened(immobile)} cannot move.")
+    if immobile_labels:
+        sentences.append(f"{_join_shortened(immobile_labels)} cannot move.")
     if len(analysis.loops) > 1:
         parts = [
             f"{_join_shortened([*loop.closures, *loop.joint_constraints])} "
@@ -118,10 +120,10 @@ def _joint_labels(names: Sequence[str], analysis: Structure) -> list[str]:
 
 def _describe_redundant_rows(analysis: Structure) -> str:
     """Format the redundant constraints, such as `Z, EX and EY of closing_joint`."""
-    by_closure: dict[str, list[str]] = {}
-    for closure, direction in analysis.redundant_rows:
-        by_closure.setdefault(closure, []).append(direction)
-    return _join_shortened([f"{_join_names(directions)} of {closure}" for closure, directions in by_closure.items()])
+    rows_by_name: dict[str, list[str]] = {}
+    for name, row_name in analysis.redundant_rows:
+        rows_by_name.setdefault(name, []).append(row_name)
+    return _join_shortened([f"{_join_names(row_names)} of {name}" for name, row_names in rows_by_name.items()])
 
 
 def _describe_chain(mechanism: Mechanism, tip: str) -> str:

@@ -26,22 +26,22 @@ MAX_COORDINATE = 1e6
 
 
 def is_valid_vertex(vertex: tuple[float, float, float]) -> bool:
-    """Return whether all coordinates are finite and within `MAX_COORDINATE`."""
+    """Return whether the absolute values of all coordinates are at most `MAX_COORDINATE`."""
     return all(abs(number) <= MAX_COORDINATE for number in vertex)  # NaN compares False
 
 
-def invalid_vertex_error(where: str, triangle: int, vertex: tuple[float, float, float]) -> FormatError:
+def invalid_vertex_error(location: str, triangle_number: int, vertex: tuple[float, float, float]) -> FormatError:
     """Return the error for a triangle with an invalid vertex.
 
     Args:
-        where: name of the file, and the line if it has lines.
-        triangle: number of the triangle in the file, from 1.
+        location: name of the file, and the line if it has lines.
+        triangle_number: number of the triangle in the file, from 1.
         vertex: coordinates in the file's unit.
     """
     x, y, z = vertex
     return FormatError(
-        f"{where}: triangle {triangle} has a vertex at ({x:g}, {y:g}, {z:g}); coordinates must be finite and within "
-        f"{MAX_COORDINATE:g}: repair and export the mesh again, or use other shapes"
+        f"{location}: triangle {triangle_number} has a vertex at ({x:g}, {y:g}, {z:g}); coordinates must be finite and "
+        f"at most {MAX_COORDINATE:g}: repair and export the mesh again, or use other shapes"
     )
 
 
@@ -49,9 +49,9 @@ def check_vertices(name: str, triangles: Array) -> None:
     """Raise `FormatError` if one of the triangles (T, 3, 3) has an invalid vertex; the message names the first."""
     invalid_indices = np.argwhere(~(np.abs(triangles) <= MAX_COORDINATE).all(axis=2))
     if len(invalid_indices):
-        number, corner = invalid_indices[0].tolist()
-        x, y, z = triangles[number, corner].tolist()
-        raise invalid_vertex_error(name, number + 1, (x, y, z))
+        triangle_index, corner_index = invalid_indices[0].tolist()
+        x, y, z = triangles[triangle_index, corner_index].tolist()
+        raise invalid_vertex_error(name, triangle_index + 1, (x, y, z))
 
 
 MAX_REFERENCED_FILES = 64
@@ -105,21 +105,21 @@ class MeshDependencies:
         Returns:
             Mapping from the name in the mesh or its materials to the name for `read_file`.
         """
-        resolved: dict[str, str] = {}
-        pending = [(uri, data)]
-        while pending and self._remaining_bytes > 0:
-            source, content = pending.pop()
+        resolved_names: dict[str, str] = {}
+        pending_files = [(uri, data)]
+        while pending_files and self._remaining_bytes > 0:
+            source, content = pending_files.pop()
             self._remaining_bytes -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
             for name, kind in referenced_files(source, content):
-                if name in resolved or len(resolved) >= MAX_REFERENCED_FILES:
+                if name in resolved_names or len(resolved_names) >= MAX_REFERENCED_FILES:
                     continue
                 resolved_name = resolve_relative_uri(source, name)
-                referenced = self._read_file(resolved_name)
-                if referenced is not None and is_safe_to_show(kind, referenced):
-                    resolved[name] = resolved_name
+                referenced_data = self._read_file(resolved_name)
+                if referenced_data is not None and is_safe_to_show(kind, referenced_data):
+                    resolved_names[name] = resolved_name
                     if kind == "mtl":
-                        pending.append((resolved_name, referenced))
-        return resolved
+                        pending_files.append((resolved_name, referenced_data))
+        return resolved_names
 
 
 def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
@@ -139,11 +139,7 @@ def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
             continue
         name = text.decode("utf-8", errors="replace").strip()
         name = (
-            html.unescape(name)
-            if extension == "dae"
-            else _without_texture_options(name)
-            if extension == "mtl"
-            else name
+            html.unescape(name) if extension == "dae" else _remove_texture_options(name) if extension == "mtl" else name
         )
         kind = _EXTENSION_KINDS.get(file_extension(name))
         if kind is not None and kind in kinds and unquote(name).isprintable():
@@ -198,13 +194,15 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _without_texture_options(text: str) -> str:
+def _remove_texture_options(text: str) -> str:
     tokens = text.split(" ")
-    first = 0
+    first_index = 0
     if tokens[0].startswith("-"):
-        while first < len(tokens) - 1 and (not tokens[first] or _TEXTURE_OPTION.fullmatch(tokens[first])):
-            first += 1
-    return " ".join(tokens[first:])
+        while first_index < len(tokens) - 1 and (
+            not tokens[first_index] or _TEXTURE_OPTION.fullmatch(tokens[first_index])
+        ):
+            first_index += 1
+    return " ".join(tokens[first_index:])
 
 
 STL_HEADER_BYTES, STL_FACET_BYTES = 84, 50
@@ -229,22 +227,22 @@ def read_stl(name: str, data: bytes, max_triangles: int) -> Array:
         FormatError: the file is damaged.
         InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
-    count = int.from_bytes(data[80:STL_HEADER_BYTES], "little")
+    triangle_count = int.from_bytes(data[80:STL_HEADER_BYTES], "little")
     # the size is checked before the word "solid", since some binary files begin with "solid"
-    if len(data) >= STL_HEADER_BYTES and len(data) == STL_HEADER_BYTES + STL_FACET_BYTES * count:
-        return _read_binary_stl(name, data, count, max_triangles)
+    if len(data) >= STL_HEADER_BYTES and len(data) == STL_HEADER_BYTES + STL_FACET_BYTES * triangle_count:
+        return _read_binary_stl(name, data, triangle_count, max_triangles)
     if data[:512].lstrip()[:5].lower() == b"solid":
         return _read_text_stl(name, data, max_triangles)
     # other data may follow the last triangle
-    if len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * count:
-        return _read_binary_stl(name, data, count, max_triangles)
+    if len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * triangle_count:
+        return _read_binary_stl(name, data, triangle_count, max_triangles)
     raise FormatError(f"{name}: the file is truncated, or is not an STL file; export it again")
 
 
-def _read_binary_stl(name: str, data: bytes, count: int, max_triangles: int) -> Array:
-    _check_triangle_count(name, count, max_triangles)
+def _read_binary_stl(name: str, data: bytes, triangle_count: int, max_triangles: int) -> Array:
+    _check_triangle_count(name, triangle_count, max_triangles)
     facet_type = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
-    facets = np.frombuffer(data, facet_type, count, STL_HEADER_BYTES)
+    facets = np.frombuffer(data, facet_type, triangle_count, STL_HEADER_BYTES)
     return facets["vertices"].astype(np.float64)
 
 
@@ -264,9 +262,11 @@ def _read_text_stl(name: str, data: bytes, max_triangles: int) -> Array:
         raise FormatError(f"{name}: a vertex of this STL file is not three numbers; export it again") from None
 
 
-def _check_triangle_count(name: str, count: int, max_triangles: int) -> None:
-    if count > max_triangles:
-        raise InvalidOperation(f"{name}: the STL file has {count:,} triangles; the limit is {max_triangles:,}")
+def _check_triangle_count(name: str, triangle_count: int, max_triangles: int) -> None:
+    if triangle_count > max_triangles:
+        raise InvalidOperation(
+            f"{name}: the STL file has {triangle_count:,} triangles; the limit is {max_triangles:,}. Simplify the mesh"
+        )
 
 
 MAX_OBJ_BYTES = 32 * 2**20
@@ -294,12 +294,13 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
     """
     if len(data) > MAX_OBJ_BYTES:
         raise InvalidOperation(
-            f"{name}: the OBJ file has {len(data) / 2**20:.0f} MB; the limit is {MAX_OBJ_BYTES / 2**20:.0f} MB"
+            f"{name}: the OBJ file has {len(data) / 2**20:.0f} MB; the limit is {MAX_OBJ_BYTES / 2**20:.0f} MB. "
+            "Simplify the mesh"
         )
     vertices: list[tuple[float, float, float]] = []
     faces: dict[str, list[int]] = {"": []}
-    corners, count = faces[""], 0
-    invalid: set[int] = set()
+    corners, triangle_count = faces[""], 0
+    invalid_indices: set[int] = set()
     for line_number, line in enumerate(data.splitlines(), start=1):
         fields = line.split(None, MAX_FACE_VERTICES + 1)
         try:
@@ -308,17 +309,19 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             if fields[0] == b"v":
                 vertices.append((float(fields[1]), float(fields[2]), float(fields[3])))
                 if reject_invalid and not is_valid_vertex(vertices[-1]):
-                    invalid.add(len(vertices) - 1)
+                    invalid_indices.add(len(vertices) - 1)
             elif fields[0] == b"f":
                 face = [_vertex_index(field, len(vertices)) for field in fields[1:]]
-                if invalid and len(face) > 2 and not invalid.isdisjoint(face):
-                    first_invalid = next(k for k, corner in enumerate(face) if corner in invalid)
+                if invalid_indices and len(face) > 2 and not invalid_indices.isdisjoint(face):
+                    first_invalid_corner = next(k for k, corner in enumerate(face) if corner in invalid_indices)
                     raise invalid_vertex_error(
-                        f"{name}, line {line_number}", count + max(1, first_invalid - 1), vertices[face[first_invalid]]
+                        f"{name}, line {line_number}",
+                        triangle_count + max(1, first_invalid_corner - 1),
+                        vertices[face[first_invalid_corner]],
                     )
-                count += max(0, len(face) - 2)
-                for second, third in pairwise(face[1:]):
-                    corners += (face[0], second, third)
+                triangle_count += max(0, len(face) - 2)
+                for second_corner, third_corner in pairwise(face[1:]):
+                    corners += (face[0], second_corner, third_corner)
             elif fields[0] == b"usemtl":
                 corners = faces.setdefault(_decode(b" ".join(fields[1:])), [])
         except FormatError:
@@ -327,9 +330,9 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             raise FormatError(
                 f"{name}, line {line_number}: {_decode(line[:60])!r} is not a valid line of an OBJ file"
             ) from None
-        if count > max_triangles:
+        if triangle_count > max_triangles:
             raise InvalidOperation(
-                f"{name}: the OBJ file has more than {max_triangles:,} triangles, which is the limit"
+                f"{name}: the OBJ file has more than {max_triangles:,} triangles, which is the limit. Simplify the mesh"
             )
     points = np.array(vertices, dtype=np.float64).reshape(-1, 3)
     return {
@@ -360,11 +363,11 @@ def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
     return colours
 
 
-def _vertex_index(field: bytes, count: int) -> int:
+def _vertex_index(field: bytes, vertex_count: int) -> int:
     """Return the vertex index of a face entry such as `7/2/3`; negative numbers count back from the last vertex."""
-    one_based = int(field.split(b"/", 1)[0])
-    index = one_based - 1 if one_based > 0 else count + one_based
-    if not 0 <= index < count or one_based == 0:
+    one_based_index = int(field.split(b"/", 1)[0])
+    index = one_based_index - 1 if one_based_index > 0 else vertex_count + one_based_index
+    if not 0 <= index < vertex_count or one_based_index == 0:
         raise ValueError
     return index
 
@@ -446,11 +449,11 @@ def read_surfaces(
         raise FormatError(
             f"{name}: meshes of type '{extension}' cannot be read, only {' and '.join(READABLE_EXTENSIONS)}"
         )
-    surfaces = [_surface(corners, colours.get(material)) for material, corners in triangles_by_material.items()]
+    surfaces = [_make_surface(corners, colours.get(material)) for material, corners in triangles_by_material.items()]
     return [surface for surface in surfaces if surface is not None]
 
 
-def _surface(triangles: Array, rgba: Colour | None) -> MeshSurface | None:
+def _make_surface(triangles: Array, rgba: Colour | None) -> MeshSurface | None:
     """Return the surface of triangles (T, 3, 3); None if no valid triangle remains."""
     is_valid = (np.abs(triangles) <= MAX_COORDINATE).all(axis=(1, 2))  # NaN compares False
     vertices = triangles[is_valid].reshape(-1, 3) + 0.0  # -0 becomes 0, since vertices are compared by their bytes

@@ -17,11 +17,11 @@ from mechanik.model.frame import Frame, Link
 from mechanik.model.joint import Joint
 from mechanik.model.linearized_constraints import (
     MIN_PARTICIPATION,
-    FirstOrderMotions,
     LinearizedConstraint,
+    LinearizedSystem,
     Mask,
-    closed_first_order_motions,
     independent_rows,
+    linearize_closed_system,
     linearize_closure,
     null_space,
     remove_directions,
@@ -43,18 +43,19 @@ class Mobility:
         constraints: number of scalar constraints of all closures and joint constraints.
         gruebler: tree_dof - constraints, the Grübler-Kutzbach count; wrong for special geometry.
         dof: the mobility at q; None if a closure or joint constraint is violated at q.
-        redundant: number of dependent constraints at q; None if a closure or joint constraint is violated at q.
+        redundant_constraints: number of dependent constraints at q; None if a closure or joint constraint is violated
+            at q.
 
     Example:
         >>> mk.mobility(mk.gallery.four_bar())
-        Mobility(tree_dof=3, constraints=5, gruebler=-2, dof=1, redundant=3)
+        Mobility(tree_dof=3, constraints=5, gruebler=-2, dof=1, redundant_constraints=3)
     """
 
     tree_dof: int
     constraints: int
     gruebler: int
     dof: int | None
-    redundant: int | None
+    redundant_constraints: int | None
 
 
 def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None = None) -> Mobility:
@@ -78,20 +79,20 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None 
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"mobility needs a mechanism, not {mechanism!r}")
     return count_mobility(
-        closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q)), tolerance
+        linearize_closed_system(mechanism, mechanism.q if q is None else mechanism._single_q(q)), tolerance
     )
 
 
-def count_mobility(motions: FirstOrderMotions, tolerance: float = 1e-6) -> Mobility:
+def count_mobility(system: LinearizedSystem, tolerance: float = 1e-6) -> Mobility:
     """Compute the mobility of linearized constraints; `tolerance` as in `mobility`."""
-    tree_dof, rows = int(motions.can_move.sum()), len(motions.A)
-    if any(np.abs(constraint.residual).max(initial=0.0) > tolerance for constraint in motions.constraints):
+    tree_dof, rows = int(system.can_move.sum()), len(system.A)
+    if any(np.abs(constraint.residual).max(initial=0.0) > tolerance for constraint in system.constraints):
         return Mobility(tree_dof, rows, tree_dof - rows, None, None)
-    return Mobility(tree_dof, rows, tree_dof - rows, motions.dof, rows - motions.rank)
+    return Mobility(tree_dof, rows, tree_dof - rows, system.dof, rows - system.rank)
 
 
 def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
-    """Return the Jacobian of a satisfied closure, (constrained directions, nv); m and rad per unit of v."""
+    """Return the Jacobian of a satisfied closure, (constrained dofs, nv); m and rad per unit of v."""
     return linearize_closure(mechanism, closure, NumpyKinematics(mechanism.kinematics, mechanism.q)).J
 
 
@@ -105,8 +106,8 @@ class IdleMotion:
         joints: names of the joints that move, one or two; joints that close a loop are not included.
         links: names of the links that move.
         columns: the indices in v of `joints`.
-        v: (nv,), the motion, with unit norm in the units of `FirstOrderMotions`.
-        ends: names of two links that have the same velocity; see `_links_moving_together`.
+        v: (nv,), the motion, with unit norm in the units of `LinearizedSystem`.
+        ends: names of two links that have the same velocity, None is the world; see `_links_moving_together`.
     """
 
     joints: tuple[str, ...]
@@ -115,44 +116,44 @@ class IdleMotion:
     v: Array
     ends: tuple[str | None, str | None]
 
-    def evaluate_at(self, motions: FirstOrderMotions, kinematics: NumpyKinematics) -> Array:
-        """Return the idle motion at the configuration of `motions`, near the original one, (nv,)."""
+    def evaluate_at(self, system: LinearizedSystem, kinematics: NumpyKinematics) -> Array:
+        """Return the idle motion (nv,) at `system.q`, which is near the configuration where the motion was found."""
         columns = list(self.columns)
-        basis = _idle_basis_of(motions, columns, kinematics, self.ends, _zero_singular_value(motions))
+        basis = _idle_basis_of(system, columns, kinematics, self.ends, _zero_tolerance(system))
         v = np.zeros(len(self.v))
         v[columns] = basis @ (basis.T @ self.v[columns])
         return v / max(float(np.linalg.norm(v)), 1e-12)
 
 
-def find_idle_motions(mechanism: Mechanism, motions: FirstOrderMotions) -> list[IdleMotion]:
+def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[IdleMotion]:
     """Find all idle motions at a generic configuration.
 
     Only the joints at the two ends of the idle part move. So the motion is in the null space of the columns of these
     joints.
     """
-    if motions.dof == 0 or not len(motions.A):
+    if system.dof == 0 or not len(system.A):
         return []
-    columns_of = _loop_columns(mechanism, motions)
-    bodies = _body_of_links(mechanism, motions)
-    kinematics, zero_tolerance = NumpyKinematics(mechanism.kinematics, motions.q), _zero_singular_value(motions)
+    columns_by_joint = _loop_columns(mechanism, system)
+    bodies = _body_of_links(mechanism, system)
+    kinematics, zero_tolerance = NumpyKinematics(mechanism.kinematics, system.q), _zero_tolerance(system)
     idle_motions: list[IdleMotion] = []
-    known_motions = np.zeros((0, motions.A.shape[1]))
-    dof_groups = [constraint.dof_indices for constraint in motions.constraints]
+    known_motions = np.zeros((0, system.A.shape[1]))
+    dof_groups = [constraint.dof_indices for constraint in system.constraints]
     pairs = (
         pair
-        for pair in combinations(columns_of, 2)
-        if any(all(dof_group & {*columns_of[joint]} for joint in pair) for dof_group in dof_groups)
+        for pair in combinations(columns_by_joint, 2)
+        if any(all(dof_group & {*columns_by_joint[joint]} for joint in pair) for dof_group in dof_groups)
     )
-    for joints in [*((joint,) for joint in columns_of), *pairs]:
-        columns = [k for joint in joints for k in columns_of[joint]]
-        if not _null_space_basis(motions.A[:, columns], zero_tolerance).shape[1]:
+    for joints in [*((joint,) for joint in columns_by_joint), *pairs]:
+        columns = [k for joint in joints for k in columns_by_joint[joint]]
+        if not _null_space_basis(system.A[:, columns], zero_tolerance).shape[1]:
             continue
         ends = _links_moving_together(mechanism, joints)
-        for joint_velocities in _idle_basis_of(motions, columns, kinematics, ends, zero_tolerance).T:
-            v = np.zeros(motions.A.shape[1])
+        for joint_velocities in _idle_basis_of(system, columns, kinematics, ends, zero_tolerance).T:
+            v = np.zeros(system.A.shape[1])
             v[columns] = joint_velocities
             v -= known_motions.T @ (known_motions @ v)
-            if np.linalg.norm(v) < 1e-6 or any(np.abs(v[columns_of[joint]]).max() < 1e-6 for joint in joints):
+            if np.linalg.norm(v) < 1e-6 or any(np.abs(v[columns_by_joint[joint]]).max() < 1e-6 for joint in joints):
                 continue
             links = _links_between(mechanism, joints, bodies)
             if links:
@@ -168,7 +169,7 @@ def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> t
 
     If a joint is below the other joint, the part is between the two joints, and the links below the lower joint are at
     rest. Otherwise each joint moves a piece of the part, and both pieces have the same velocity. The velocities must be
-    compared because a closure with free translations ensures neither.
+    compared because a closure with free translations does not make them equal.
     """
     if len(joints) < 2:
         return None, None
@@ -181,30 +182,30 @@ def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> t
 
 
 def _idle_basis_of(
-    motions: FirstOrderMotions,
+    system: LinearizedSystem,
     columns: list[int],
     kinematics: NumpyKinematics,
     ends: tuple[str | None, str | None],
     zero_tolerance: float,
 ) -> Array:
-    """Return a basis (columns, k) of the motions of these columns that keep all constraints and the ends together.
+    """Return a basis (columns, k) of the motions of these columns that keep all constraints to first order.
 
-    Together means that the two ends have the same velocity.
+    The motions also give both ends the same velocity.
     """
     relative_jacobian = (
         kinematics.link_kinematics(ends[0]).spatial_jacobian - kinematics.link_kinematics(ends[1]).spatial_jacobian
     )
-    lengths = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
-    rows = (relative_jacobian * motions.unit * motions.can_move / lengths[:, None])[:, columns]
-    return _null_space_basis(np.vstack([motions.A[:, columns], rows]), zero_tolerance)
+    twist_units = np.array([system.characteristic_length] * 3 + [1.0] * 3)
+    rows = (relative_jacobian * system.unit * system.can_move / twist_units[:, None])[:, columns]
+    return _null_space_basis(np.vstack([system.A[:, columns], rows]), zero_tolerance)
 
 
-def _zero_singular_value(motions: FirstOrderMotions) -> float:
+def _zero_tolerance(system: LinearizedSystem) -> float:
     """Return the singular value up to which a singular value of any selection of columns of A counts as zero.
 
     It is relative to all of A, since a few columns may contain only rounding errors.
     """
-    return motions.tolerance * max(float(np.linalg.norm(motions.A, 2)), 1e-12)
+    return system.tolerance * max(float(np.linalg.norm(system.A, 2)), 1e-12)
 
 
 def _null_space_basis(A: Array, tolerance: float) -> Array:
@@ -212,26 +213,26 @@ def _null_space_basis(A: Array, tolerance: float) -> Array:
     return null_space(A, int((np.linalg.svd(A, compute_uv=False) > tolerance).sum()))
 
 
-def _loop_columns(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Joint, list[int]]:
+def _loop_columns(mechanism: Mechanism, system: LinearizedSystem) -> dict[Joint, list[int]]:
     """Return the joints of loops with their indices in v; leaders are excluded, since they move other joints too."""
     node_counts = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
-    in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
-    columns_of: dict[Joint, list[int]] = {}
+    loop_dof_indices = {k for constraint in system.constraints for k in constraint.dof_indices}
+    columns_by_joint: dict[Joint, list[int]] = {}
     for joint, indices in mechanism.kinematics.joint_indices.items():
         quaternion_columns = [] if indices.quaternion_v is None else [indices.quaternion_v + k for k in range(3)]
         columns = [
             k
             for k in (*indices.v.values(), *quaternion_columns)
-            if k in in_loops and motions.can_move[k] and node_counts[k] <= 1
+            if k in loop_dof_indices and system.can_move[k] and node_counts[k] <= 1
         ]
         if columns:
-            columns_of[joint] = columns
-    return columns_of
+            columns_by_joint[joint] = columns
+    return columns_by_joint
 
 
-def _body_of_links(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Link, Link]:
+def _body_of_links(mechanism: Mechanism, system: LinearizedSystem) -> dict[Link, Link]:
     """Map each link to the first link of its body; branches that are not part of a loop belong to their parent body."""
-    in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
+    loop_dof_indices = {k for constraint in system.constraints for k in constraint.dof_indices}
     bodies: dict[Link, Link] = {}
     for root in mechanism.roots:
         for frame in root.traverse():
@@ -244,7 +245,7 @@ def _body_of_links(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Lin
                     else [*indices.v.values(), *([] if indices.quaternion_v is None else [indices.quaternion_v])]
                 )
                 parent_link = _link_above(frame)
-                is_rigid = parent_link is not None and not any(k in in_loops for k in columns)
+                is_rigid = parent_link is not None and not any(k in loop_dof_indices for k in columns)
                 bodies[frame] = bodies[parent_link] if is_rigid and parent_link is not None else frame
     return bodies
 
@@ -304,15 +305,17 @@ class Structure:
         generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point, where several
             branches meet. It is zero if all motions at q are only infinitesimal (a shaky mechanism).
         inputs: dofs that determine all other dofs except idle motions. Joints of a single dof are preferred, then
-            joints of several dofs, then floating bodies; among these, joints near the root, then the order of v. The
-            inputs are chosen at a random configuration near q. `closed_jacobian` and `assemble` accept these names. If
-            all dofs of a joint with a quaternion are inputs, the name is that of the joint (`base`), since its angles
-            are not entries of q. If only some of its dofs are inputs, the names are rotations about the axes of the
-            joint (`base.EX`), which have velocities but no values.
+            joints of several dofs (translations first), then floating bodies; among these, joints near the root, then
+            the order of v. The inputs are chosen at a random configuration near q. If all dofs of a joint with a
+            quaternion are inputs, the name is that of the joint (`base`), since its angles are not entries of q. If
+            only some of its dofs are inputs, the names are rotations about the axes of the joint (`base.EX`), which
+            have velocities but no values. `closed_jacobian` accepts all these names; `assemble` accepts all except such
+            single rotations.
         passive_dofs: dofs that the inputs move.
         immobile_dofs: dofs that loops or limits keep at rest.
         idle_motions: motions of a part that move nothing else, each as the names of its joints.
-        redundant_rows: (closure or joint constraint, direction) of each constraint that depends on previous ones at q.
+        redundant_rows: (closure or joint constraint, constrained dof) of each constraint that depends on previous
+            constraints at q.
         loops: groups that share no dof.
 
     Example:
@@ -347,8 +350,8 @@ class StructureAnalysis:
 
     Attributes:
         mechanism: the mechanism.
-        here: the linearized constraints at q.
-        generic: the linearized constraints at the configuration of largest rank near q; at q if there is none.
+        system_at_q: the linearized constraints at q.
+        generic_system: the linearized constraints at the configuration of largest rank near q; at q if there is none.
         neighbours: the linearized constraints at several configurations near q.
         rank: rank of the constraints near q.
         idle_motions: motions of a part that move nothing else.
@@ -356,19 +359,19 @@ class StructureAnalysis:
     """
 
     mechanism: Mechanism
-    motions_at_q: FirstOrderMotions
-    generic: FirstOrderMotions
-    neighbours: tuple[FirstOrderMotions, ...]
+    system_at_q: LinearizedSystem
+    generic_system: LinearizedSystem
+    neighbours: tuple[LinearizedSystem, ...]
     rank: int
     idle_motions: list[IdleMotion]
     inputs: list[int]
 
-    def idle_basis(self, motions: FirstOrderMotions) -> Array:
-        """Return the idle motions at the configuration of `motions`, which is q or near q, (nv, k)."""
-        kinematics = NumpyKinematics(self.mechanism.kinematics, motions.q)
+    def idle_basis(self, system: LinearizedSystem) -> Array:
+        """Return the idle motions (nv, k) at `system.q`, which is q or near q."""
+        kinematics = NumpyKinematics(self.mechanism.kinematics, system.q)
         return (
-            np.array([motion.evaluate_at(motions, kinematics) for motion in self.idle_motions])
-            .reshape(len(self.idle_motions), motions.A.shape[1])
+            np.array([motion.evaluate_at(system, kinematics) for motion in self.idle_motions])
+            .reshape(len(self.idle_motions), system.A.shape[1])
             .T
         )
 
@@ -394,62 +397,62 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"structure needs a mechanism, not {mechanism!r}")
     analysis = analyse_structure(mechanism, mechanism.q if q is None else mechanism._single_q(q))
-    motions, generic, names = analysis.motions_at_q, analysis.generic, mechanism.space.v_names
-    idle_basis = analysis.idle_basis(generic)
-    basis = remove_directions(generic.basis(), idle_basis) if analysis.inputs else idle_basis[:, :0]
+    system, generic_system, names = analysis.system_at_q, analysis.generic_system, mechanism.space.v_names
+    idle_basis = analysis.idle_basis(generic_system)
+    basis = remove_directions(generic_system.basis(), idle_basis) if analysis.inputs else idle_basis[:, :0]
     input_names = _input_labels(mechanism, analysis.inputs)
-    moving, idle = (
+    moving_dofs, idle_dofs = (
         set(np.flatnonzero(np.abs(vectors).max(axis=1, initial=0.0) > MIN_PARTICIPATION))
         for vectors in (basis, idle_basis)
     )
     return Structure(
-        mobility=count_mobility(motions),
-        generic_dof=int(generic.can_move.sum()) - analysis.rank,
+        mobility=count_mobility(system),
+        generic_dof=int(generic_system.can_move.sum()) - analysis.rank,
         inputs=tuple(dict.fromkeys(input_names.values())),
-        passive_dofs=tuple(names[k] for k in sorted(moving - set(analysis.inputs))),
-        immobile_dofs=tuple(name for k, name in enumerate(names) if k not in moving | idle),
+        passive_dofs=tuple(names[k] for k in sorted(moving_dofs - set(analysis.inputs))),
+        immobile_dofs=tuple(name for k, name in enumerate(names) if k not in moving_dofs | idle_dofs),
         idle_motions=tuple(motion.joints for motion in analysis.idle_motions),
-        redundant_rows=tuple(_redundant_rows(motions)),
-        loops=tuple(_independent_loops(mechanism, motions, input_names)),
+        redundant_rows=tuple(_redundant_rows(system)),
+        loops=tuple(_independent_loops(mechanism, system, input_names)),
     )
 
 
 def analyse_structure(
-    mechanism: Mechanism, q: Array, active: Mask | None = None, tool: str | None = None
+    mechanism: Mechanism, q: Array, movable_dofs: Mask | None = None, tool: str | None = None
 ) -> StructureAnalysis:
     """Linearize the constraints at q and near q.
 
     Args:
         mechanism: the mechanism.
         q: (nq,), with all loops closed.
-        active: (nv,), dofs that may move; default: all dofs whose limits differ.
+        movable_dofs: (nv,), mask of the dofs that may move; default: all. Dofs whose limits are equal never move.
         tool: name of a link whose motion is never idle.
 
     Raises:
         StructureError: a closure or joint constraint is violated at q.
     """
-    motions = closed_first_order_motions(mechanism, q, active)
-    check_loops_closed(mechanism, motions)
-    neighbours = sample_closed_neighbours(mechanism, motions)
-    generic = max(neighbours, key=lambda candidate: candidate.rank, default=motions)
-    rank = max(motions.rank, generic.rank)
-    if not neighbours and motions.dof:
-        rank = int(motions.can_move.sum())  # all first-order motions are only infinitesimal
+    system = linearize_closed_system(mechanism, q, movable_dofs)
+    check_loops_closed(mechanism, system)
+    neighbours = sample_closed_neighbours(mechanism, system)
+    generic_system = max(neighbours, key=lambda candidate: candidate.rank, default=system)
+    rank = max(system.rank, generic_system.rank)
+    if not neighbours and system.dof:
+        rank = int(system.can_move.sum())  # all first-order motions are only infinitesimal
     idle_motions = (
-        [candidate for candidate in find_idle_motions(mechanism, generic) if tool not in candidate.links]
+        [candidate for candidate in find_idle_motions(mechanism, generic_system) if tool not in candidate.links]
         if neighbours
         else []
     )
-    inputs = [] if not neighbours and motions.dof else _choose_inputs(mechanism, generic, idle_motions)
-    return StructureAnalysis(mechanism, motions, generic, tuple(neighbours), rank, idle_motions, inputs)
+    inputs = [] if not neighbours and system.dof else _choose_inputs(mechanism, generic_system, idle_motions)
+    return StructureAnalysis(mechanism, system, generic_system, tuple(neighbours), rank, idle_motions, inputs)
 
 
-def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, tolerance: float = 1e-6) -> None:
+def check_loops_closed(mechanism: Mechanism, system: LinearizedSystem, tolerance: float = 1e-6) -> None:
     """Raise `StructureError` if a closure or a joint constraint is violated by more than `tolerance`.
 
     The tolerance is in m and rad for a closure, and relative to its scale for a joint constraint.
     """
-    for constraint in motions.constraints:
+    for constraint in system.constraints:
         if np.abs(constraint.residual).max(initial=0.0) <= tolerance:
             continue
         if constraint.kind == "joint_constraint":
@@ -464,7 +467,7 @@ def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, toleran
             problem = f"loop {constraint.name!r} has a gap of {gap}"
         raise StructureError(
             f"{problem}; velocities and structure are defined only where all loops are closed and all joint "
-            "constraints hold. First call mechanism.apply(mechanism.assemble())"
+            "constraints are satisfied. First call mechanism.apply(mechanism.assemble())"
         )
 
 
@@ -479,15 +482,15 @@ def _input_labels(mechanism: Mechanism, inputs: list[int]) -> dict[int, str]:
     return names
 
 
-def _choose_inputs(mechanism: Mechanism, motions: FirstOrderMotions, idle_motions: list[IdleMotion]) -> list[int]:
+def _choose_inputs(mechanism: Mechanism, system: LinearizedSystem, idle_motions: list[IdleMotion]) -> list[int]:
     """Choose the inputs: the dofs that remain after enough passive dofs are selected to span all constraints.
 
     Passive dofs are selected in the reverse order of preference as inputs.
     """
-    A = np.vstack([motions.A, *(motion.v[None] for motion in idle_motions)])
-    order = [k for k in reversed(_input_preference(mechanism)) if motions.can_move[k]]
-    passive = independent_rows(A.T, order, MIN_PARTICIPATION)
-    return [k for k in reversed(order) if k not in passive]
+    A = np.vstack([system.A, *(motion.v[None] for motion in idle_motions)])
+    order = [k for k in reversed(_input_preference(mechanism)) if system.can_move[k]]
+    passive_dofs = independent_rows(A.T, order, MIN_PARTICIPATION)
+    return [k for k in reversed(order) if k not in passive_dofs]
 
 
 def _input_preference(mechanism: Mechanism) -> list[int]:
@@ -511,15 +514,15 @@ def _joint_depth(joint: Frame) -> int:
     return sum(isinstance(frame, Joint) and bool(frame.dof) for frame in joint.traverse_parents())
 
 
-def _redundant_rows(motions: FirstOrderMotions) -> list[tuple[str, str]]:
-    labels = [(constraint.name, direction) for constraint in motions.constraints for direction in constraint.directions]
-    independent = independent_rows(motions.A, range(len(labels)), motions.tolerance)
-    return [label for k, label in enumerate(labels) if k not in independent]
+def _redundant_rows(system: LinearizedSystem) -> list[tuple[str, str]]:
+    labels = [(constraint.name, row_name) for constraint in system.constraints for row_name in constraint.row_names]
+    independent_indices = independent_rows(system.A, range(len(labels)), system.tolerance)
+    return [label for k, label in enumerate(labels) if k not in independent_indices]
 
 
-def _independent_loops(mechanism: Mechanism, motions: FirstOrderMotions, input_names: dict[int, str]) -> list[Loop]:
+def _independent_loops(mechanism: Mechanism, system: LinearizedSystem, input_names: dict[int, str]) -> list[Loop]:
     groups: list[tuple[list[LinearizedConstraint], set[int]]] = []
-    for constraint in motions.constraints:
+    for constraint in system.constraints:
         constraints, columns = [constraint], set(constraint.dof_indices)
         for group in [group for group in groups if group[1] & columns]:
             groups.remove(group)
@@ -527,8 +530,8 @@ def _independent_loops(mechanism: Mechanism, motions: FirstOrderMotions, input_n
         groups.append((constraints, columns))
     names, loops = mechanism.space.v_names, list[Loop]()
     for constraints, columns in groups:
-        group_can_move = motions.can_move & np.isin(np.arange(mechanism.nv), list(columns))
-        counts = count_mobility(stack_constraints(mechanism, motions.q, constraints, group_can_move))
+        group_can_move = system.can_move & np.isin(np.arange(mechanism.nv), list(columns))
+        group_mobility = count_mobility(stack_constraints(mechanism, system.q, constraints, group_can_move))
         dof_columns, inputs = sorted(columns), [name for k, name in input_names.items() if k in columns]
         loops.append(
             Loop(
@@ -537,7 +540,7 @@ def _independent_loops(mechanism: Mechanism, motions: FirstOrderMotions, input_n
                     constraint.name for constraint in constraints if constraint.kind == "joint_constraint"
                 ),
                 dofs=tuple(names[k] for k in dof_columns),
-                mobility=counts,
+                mobility=group_mobility,
                 inputs=tuple(dict.fromkeys(inputs)),
             )
         )

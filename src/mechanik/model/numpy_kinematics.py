@@ -1,7 +1,7 @@
 """Reference kinematics in NumPy: link poses and Jacobians at any q, without compiled kernels.
 
-The code is simple and slow. Tests compare the kernels with it. Computations that are rarely needed (mobility, lint) use
-it, since it needs no compilation and does not move the joints of the mechanism.
+The code is simple and slow. Tests compare the kernels with it. Computations that are rarely needed (mobility,
+closed Jacobians) use it, since it needs no compilation and does not move the joints of the mechanism.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class LinkKinematics:
     """Pose and spatial Jacobian of a link at q.
 
     Attributes:
-        X: X_world_link, (4, 4).
+        X_world_link: (4, 4).
         spatial_jacobian: (6, nv), per entry of v the twist (linear, angular) in the world, where the linear velocity is
             that of the point of the link at the world origin.
         nodes: indices of the elementary motions above the link.
     """
 
-    X: Array
+    X_world_link: Array
     spatial_jacobian: Array
     nodes: frozenset[int]
 
@@ -65,19 +65,19 @@ class NumpyKinematics:
 
     Attributes:
         kinematics: the compiled mechanism.
-        X: world pose of each node, (4, 4).
+        X_world_nodes: world pose of each node, (4, 4), after its motion.
         node_twists: for each node, its indices in v, each with the twist (6,) at the world origin.
     """
 
     def __init__(self, kinematics: Kinematics, q: Array) -> None:
         self.kinematics = kinematics
-        self.X: list[Array] = []
+        self.X_world_nodes: list[Array] = []
         self.node_twists: list[list[tuple[int, Array]]] = []
         for node in kinematics.nodes:
             parent = int(node[PARENT])
             X = make_pose(node[:9].reshape(3, 3), node[9:12])
-            X, columns = _move_node(X if parent < 0 else self.X[parent] @ X, node, q)
-            self.X.append(X)
+            X, columns = _move_node(X if parent < 0 else self.X_world_nodes[parent] @ X, node, q)
+            self.X_world_nodes.append(X)
             self.node_twists.append(columns)
 
     def link_kinematics(self, link: str | None) -> LinkKinematics:
@@ -87,10 +87,10 @@ class NumpyKinematics:
             return LinkKinematics(np.eye(4), jacobian, frozenset())
         if link not in self.kinematics.links:
             raise UnknownName("link", link, self.kinematics.links)
-        end = self.kinematics.link_nodes[self.kinematics.links.index(link)]
-        node, X = int(end[PARENT]), make_pose(end[:9].reshape(3, 3), end[9:12])
+        link_node = self.kinematics.link_nodes[self.kinematics.links.index(link)]
+        node, X = int(link_node[PARENT]), make_pose(link_node[:9].reshape(3, 3), link_node[9:12])
         if node >= 0:
-            X = self.X[node] @ X
+            X = self.X_world_nodes[node] @ X
         nodes: list[int] = []
         while node >= 0:
             nodes.append(node)
@@ -105,22 +105,27 @@ class NumpyKinematics:
 
 
 def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
-    """Move a node from its pose X (4, 4) at zero; returns its pose, and its indices in v, each with the twist (6,)."""
-    kind, k, v = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
+    """Move a node from its world pose X (4, 4) at zero.
+
+    Returns:
+        The world pose of the moved node, and its indices in v, each with the twist (6,) at the world origin.
+    """
+    kind, q_index, v_index = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
     if kind == TRANSLATION:
-        moved = make_pose(X[:3, :3], apply(X, q[k : k + 3]))
-        return moved, [(v + axis, np.r_[X[:3, axis], ORIGIN]) for axis in range(3)]
+        X_moved = make_pose(X[:3, :3], apply(X, q[q_index : q_index + 3]))
+        return X_moved, [(v_index + axis, np.r_[X[:3, axis], ORIGIN]) for axis in range(3)]
     if kind == SPHERICAL:
-        moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[k : k + 4])), ORIGIN)
-        return moved, [(v + axis, _twist_at_origin(moved[:3, axis], moved[:3, 3])) for axis in range(3)]
-    value, ratio = float(node[NODE_RATIO] * q[k] + node[NODE_OFFSET]), float(node[NODE_RATIO])
+        X_moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[q_index : q_index + 4])), ORIGIN)
+        return X_moved, [(v_index + axis, _twist_at_origin(X_moved[:3, axis], X_moved[:3, 3])) for axis in range(3)]
+    value, ratio = float(node[NODE_RATIO] * q[q_index] + node[NODE_OFFSET]), float(node[NODE_RATIO])
     if kind == PRISMATIC:
-        return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v, ratio * np.r_[X[:3, 2], ORIGIN])]
-    moved = X @ make_pose(rotation.about_z(value), ORIGIN)
-    return moved, [(v, ratio * _twist_at_origin(X[:3, 2], X[:3, 3]))]
+        return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v_index, ratio * np.r_[X[:3, 2], ORIGIN])]
+    X_moved = X @ make_pose(rotation.about_z(value), ORIGIN)
+    return X_moved, [(v_index, ratio * _twist_at_origin(X[:3, 2], X[:3, 3]))]
 
 
 def _twist_at_origin(axis: Array, point: Array) -> Array:
+    """Return the twist (6,), at the world origin, of a rotation about `axis` (3,) through `point` (3,)."""
     return np.r_[np.cross(point, axis), axis]
 
 
@@ -140,9 +145,8 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
     for joint in [frame, *frame.traverse_parents()]:
         if not isinstance(joint, Joint) or joint.is_closure:
             continue
-        X = joint.world_matrix
-        R_world_axes = X[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
-        p_joint = joint.child_world_matrix[:3, 3]
+        R_world_axes = joint.world_matrix[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
+        p_world_child = joint.child_world_matrix[:3, 3]
         indices = joint_indices[joint]
         columns: list[tuple[int, float, Array]] = []
         for dof in TRANSLATIONS:
@@ -154,7 +158,7 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
         if indices.quaternion_v is not None:
             R = R_world_axes @ quaternion.to_matrix(joint.rotation_wxyz)
             columns += [
-                (indices.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_joint)) for k in range(3)
+                (indices.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_world_child)) for k in range(3)
             ]
         else:
             for dof in reversed(ROTATIONS):
@@ -163,7 +167,7 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
                     columns.append(
                         (
                             *_column_and_ratio(joint, dof, joint_indices),
-                            _twist_at_point(R @ axis, point_world - p_joint),
+                            _twist_at_point(R @ axis, point_world - p_world_child),
                         )
                     )
                     R = R @ rotation.exp(axis * joint.value(dof))
@@ -180,4 +184,5 @@ def _column_and_ratio(joint: Joint, dof: DoF, joint_indices: Mapping[Joint, Join
 
 
 def _twist_at_point(axis: Array, lever: Array) -> Array:
+    """Return the twist (6,) of a rotation about `axis` (3,) at a point; `lever` (3,) is from the axis to the point."""
     return np.concatenate([np.cross(axis, lever), axis])

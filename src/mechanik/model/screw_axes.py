@@ -40,26 +40,26 @@ def angle_between_lines(a: Array, b: Array) -> float:
 
 
 def closest_point_on_line(point: Array, point_on_line: Array, direction: Array) -> Array:
-    """Return the point of the line (on, direction) that is nearest to `point`, (3,)."""
+    """Return the point of the line (point_on_line, direction) that is nearest to `point`, (3,)."""
     return point_on_line + direction * (direction @ (point - point_on_line))
 
 
-def common_normal(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]:
+def nearest_points_of_lines(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]:
     """Return the nearest points of the lines (p, a) and (q, b), each a point and a unit direction.
 
     For parallel lines the first point is p. Lines with an angle below 1e-5 rad count as parallel.
     """
     normal = cross(a, b)
-    squared = float(normal @ normal)
-    if squared < 1e-10:
+    squared_sine = float(normal @ normal)
+    if squared_sine < 1e-10:
         return p, closest_point_on_line(p, q, b)
     offset = q - p
-    return p + a * (cross(offset, b) @ normal / squared), q + b * (cross(offset, a) @ normal / squared)
+    return p + a * (cross(offset, b) @ normal / squared_sine), q + b * (cross(offset, a) @ normal / squared_sine)
 
 
 def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
-    """Return the shortest distance between the lines (p, a) and (q, b)."""
-    first_point, second_point = common_normal(p, a, q, b)
+    """Return the shortest distance between the lines (p, a) and (q, b), in the unit of the points."""
+    first_point, second_point = nearest_points_of_lines(p, a, q, b)
     return float(length(second_point - first_point))
 
 
@@ -77,10 +77,10 @@ def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, flo
     projections = np.eye(3) - directions[:, :, None] * directions[:, None, :]
     # relative to the mean point, so that lines far from the origin do not lose accuracy
     centre = points.mean(axis=0)
-    projected = np.einsum("kij,kj->ki", projections, points - centre)
+    projected_points = np.einsum("kij,kj->ki", projections, points - centre)
     eigenvalues, eigenvectors = np.linalg.eigh(projections.sum(axis=0))
     inverse_eigenvalues = np.where(eigenvalues > 1e-10, 1.0 / np.maximum(eigenvalues, 1e-10), 0.0)
-    point = centre + eigenvectors @ (inverse_eigenvalues * (eigenvectors.T @ projected.sum(axis=0)))
+    point = centre + eigenvectors @ (inverse_eigenvalues * (eigenvectors.T @ projected_points.sum(axis=0)))
     distances = length(np.einsum("kij,kj->ki", projections, point - points))
     return point, float(distances.max())
 
@@ -116,8 +116,8 @@ class ScrewAxes:
     @property
     def size(self) -> float:
         """Approximate reach of the arm, m; the unit for tolerances of lengths."""
-        tip = self.home[:3, 3] - self.points
-        reach = float(length(cross(self.directions, tip)).max(initial=0.0))
+        tip_offsets = self.home[:3, 3] - self.points
+        reach = float(length(cross(self.directions, tip_offsets)).max(initial=0.0))
         for k in range(self.n - 1):
             reach = max(reach, float(length(cross(self.directions[k], self.points[k + 1] - self.points[k]))))
         return reach or 1.0
@@ -129,7 +129,7 @@ class ScrewAxes:
         return X
 
     def jacobians(self, q: Array) -> Array:
-        """Compute the twists (linear, angular) of the link's origin per angle, base frame, (m, 6, n) at q (m, n)."""
+        """Compute the Jacobians (m, 6, n) of the link's origin (linear, angular) in the base frame at q (m, n)."""
         J = np.empty((len(q), 6, self.n))
         forward.chain_jacobians(self.nodes, np.zeros(3), np.ascontiguousarray(q), J)
         return J
@@ -151,13 +151,13 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     rows: list[Array] = []
     names: list[str] = []
     columns: list[int] = []
-    # poses relative to the base, and relative to the previous axis
-    X_base, X_fixed = np.eye(4), np.eye(4)
+    # pose of the present node in the base, and in the previous axis
+    X_base_node, X_axis_node = np.eye(4), np.eye(4)
     directions: list[Array] = []
     points: list[Array] = []
     for row in _nodes_between(kinematics, link, base):
-        X_base = X_base @ _fixed_pose(row)
-        X_fixed = X_fixed @ _fixed_pose(row)
+        X_base_node = X_base_node @ _fixed_pose(row)
+        X_axis_node = X_axis_node @ _fixed_pose(row)
         if row[NODE_KIND] == FIXED:
             break
         column = int(row[FIRST_Q])
@@ -169,25 +169,25 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:
             X_joint = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
-            X_base, X_fixed = X_base @ X_joint, X_fixed @ X_joint
+            X_base_node, X_axis_node = X_base_node @ X_joint, X_axis_node @ X_joint
             continue
-        directions.append(X_base[:3, 2])
-        points.append(X_base[:3, 3])
-        rows.append(_row(X_fixed, REVOLUTE, len(names), len(names)))
+        directions.append(X_base_node[:3, 2])
+        points.append(X_base_node[:3, 3])
+        rows.append(_row(X_axis_node, REVOLUTE, len(names), len(names)))
         names.append(name)
         columns.append(column)
-        X_fixed = np.eye(4)
-    end = _row(X_fixed, FIXED, 0, 0)
-    end[Q_LENGTH], end[HAS_ONLY_SCALAR_JOINTS] = len(names), 1
+        X_axis_node = np.eye(4)
+    end_row = _row(X_axis_node, FIXED, 0, 0)
+    end_row[Q_LENGTH], end_row[HAS_ONLY_SCALAR_JOINTS] = len(names), 1
     return ScrewAxes(
         names=tuple(names),
         columns=np.array(columns, dtype=np.int64),
         directions=read_only(np.array(directions).reshape(-1, 3)),
         points=read_only(np.array(points).reshape(-1, 3)),
-        home=read_only(X_base),
+        home=read_only(X_base_node),
         lower=read_only(space.lower[columns]),
         upper=read_only(space.upper[columns]),
-        nodes=np.array([*rows, end]),
+        nodes=np.array([*rows, end_row]),
     )
 
 
@@ -197,10 +197,10 @@ def _nodes_between(kinematics: Kinematics, link: str, base: str | None) -> Array
     if base is None:
         return path
     base_path = kinematics.path(base)
-    shared = len(base_path) - 1
-    if len(path) <= shared or not np.array_equal(base_path[:-1], path[:shared]):
+    shared_count = len(base_path) - 1
+    if len(path) <= shared_count or not np.array_equal(base_path[:-1], path[:shared_count]):
         raise StructureError(f"link {base!r} is not an ancestor of {link!r}, so it cannot be the base of the chain")
-    path = path[shared:]
+    path = path[shared_count:]
     X = inverse(_fixed_pose(base_path[-1])) @ _fixed_pose(path[0])
     path[0, :9], path[0, 9:12] = X[:3, :3].ravel(), X[:3, 3]
     return path

@@ -124,7 +124,7 @@ class Mesh:
         path: the file on disk; None if it was not found. The path is ignored in comparisons.
 
     Raises:
-        InvalidArgument: `uri` or `path` is not a string.
+        InvalidArgument: `uri` is not a string, or `path` is not a path.
         ShapeError: `scale` is not three numbers.
 
     Example:
@@ -196,15 +196,17 @@ class HeightField:
         if np.shape(size) != (2,):
             raise ShapeError(f"HeightField: size must be two lengths along x and y, not {size!r}")
         x, y = size
-        lowest = float(grid.min())
-        bottom_z = lowest - 1.0 if bottom is None else bottom
+        lowest_height = float(grid.min())
+        bottom_z = lowest_height - 1.0 if bottom is None else bottom
         check_sizes("HeightField: size", x, y)
         if min(x, y) == 0:
             raise ShapeError(f"HeightField: size must be positive, not {x:g} by {y:g} m")
         if not np.isfinite(bottom_z):
             raise NotFinite(f"HeightField: bottom must be finite, not {bottom_z}")
-        if bottom_z > lowest:
-            raise ShapeError(f"HeightField: bottom is at {bottom_z:g} m, above the lowest height, {lowest:g} m")
+        if bottom_z > lowest_height:
+            raise ShapeError(
+                f"HeightField: bottom, {bottom_z:g} m, must not be above the lowest height, {lowest_height:g} m"
+            )
         object.__setattr__(self, "heights", grid)
         object.__setattr__(self, "size", (float(x), float(y)))
         object.__setattr__(self, "bottom", float(bottom_z))
@@ -367,6 +369,6 @@ class Inertial:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mass) and np.isfinite(self.inertia).all()):
-            raise NotFinite(f"mass {self.mass} and inertia {self.inertia} must be finite")
+            raise NotFinite(f"mass {self.mass} kg and inertia {self.inertia} kg m^2 must be finite")
         if self.mass < 0:
             raise ShapeError(f"mass must not be negative, but is {self.mass} kg")

@@ -28,16 +28,16 @@ COLLINEAR_RATIO = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolygonEdge:
-    """Edge of a polygon, with the band in which inward . (p - start) must lie for a point p.
+    """Edge of a polygon, with the band in which inward_normal . (p - start) must lie for a point p.
 
     Attributes:
         start: (3,), m, a point of the edge, at z = 0.
-        inward: (2,), unit normal towards the inside.
+        inward_normal: (2,), unit vector towards the inside.
         band: m, lower and upper bound; None: the value must be zero.
     """
 
     start: Array
-    inward: Array
+    inward_normal: Array
     band: tuple[float, float] | None
 
 
@@ -83,10 +83,10 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         direction = (end - start) / np.linalg.norm(end - start)
         edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-direction[1], direction[0]]), (margin, math.inf)))
-    remaining = corners
+    remaining_corners = corners
     for edge in edges:
-        remaining = _clip(remaining, edge)
-    if not len(remaining):
+        remaining_corners = _clip(remaining_corners, edge)
+    if not len(remaining_corners):
         raise ObjectiveError(f"{label}: a margin of {margin:g} m leaves no area inside the polygon; reduce the margin")
     return tuple(edges)
 
@@ -120,10 +120,10 @@ def _convex_hull(points: Array) -> Array:
                 corners.append(point)
         return corners
 
-    lower, upper = half_hull(sorted_points), half_hull(sorted_points[::-1])
-    if len(lower) < 2:
-        return np.array(lower)
-    return np.array(lower[:-1] + upper[:-1])
+    lower_hull, upper_hull = half_hull(sorted_points), half_hull(sorted_points[::-1])
+    if len(lower_hull) < 2:
+        return np.array(lower_hull)
+    return np.array(lower_hull[:-1] + upper_hull[:-1])
 
 
 def _doubled_signed_area(a: Array, b: Array, c: Array) -> float:
@@ -134,15 +134,15 @@ def _doubled_signed_area(a: Array, b: Array, c: Array) -> float:
 def _clip(corners: Array, edge: PolygonEdge) -> Array:
     """Clip a convex polygon to the inner side of an edge."""
     assert edge.band is not None
-    depths = (corners - edge.start[:2]) @ edge.inward - edge.band[0]
-    clipped: list[Array] = []
+    depths = (corners - edge.start[:2]) @ edge.inward_normal - edge.band[0]
+    clipped_corners: list[Array] = []
     for k, (corner, depth) in enumerate(zip(corners, depths.tolist(), strict=True)):
         next_index = (k + 1) % len(corners)
         if depth >= 0.0:
-            clipped.append(corner)
+            clipped_corners.append(corner)
         if depth * depths[next_index] < 0.0:
-            clipped.append(corner + depth / (depth - depths[next_index]) * (corners[next_index] - corner))
-    return np.array(clipped).reshape(-1, 2)
+            clipped_corners.append(corner + depth / (depth - depths[next_index]) * (corners[next_index] - corner))
+    return np.array(clipped_corners).reshape(-1, 2)
 
 
 LinkMass = tuple[str, float, Array]
@@ -157,10 +157,10 @@ class CentreOfMass(Objective):
         target: (3,), m, in the world, or in the link `relative_to`.
         support: instead of a target, points (n, 2) or (n, 3), m, in the same frame. The centre of mass, projected along
             z, must be inside the convex hull of the points; its height is free.
-        margin: m, smallest allowed distance from the inside to the edges of the hull.
+        margin: m, smallest allowed distance of the projected centre of mass from the edges of the hull.
         relative_to: link in whose frame target and support are given; None: the world.
         links: links whose masses count, by name or as `Link`; None: all links with a mass.
-        dof: constrained coordinates of the target, of X Y Z.
+        dof: constrained coordinates of the target, one or more of X Y Z.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
@@ -221,7 +221,7 @@ class CentreOfMass(Objective):
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         masses = self._masses(mechanism)
 
-        def relation(rows: Sequence[int], X_a: Array, band: tuple[float, float] | None) -> Relation:
+        def make_relation(rows: Sequence[int], X_a: Array, band: tuple[float, float] | None) -> Relation:
             lower, upper = (None, None) if band is None else (read_only(np.array([bound])) for bound in band)
             X_a = read_only(X_a)
             return Relation(
@@ -236,11 +236,11 @@ class CentreOfMass(Objective):
             )
 
         if self.target is not None:
-            return (relation(self.dof, translation(self.target), None),)
+            return (make_relation(self.dof, translation(self.target), None),)
         assert self.support is not None
 
         return tuple(
-            relation((0,), make_pose(_edge_axes(edge.inward), edge.start), edge.band)
+            make_relation((0,), make_pose(_edge_axes(edge.inward_normal), edge.start), edge.band)
             for edge in inset_edges(self.support, self.margin, self._label)
         )
 
@@ -268,7 +268,7 @@ class CentreOfMass(Objective):
         return tuple(masses)
 
 
-def _edge_axes(inward: Array) -> Array:
-    """Return axes (3, 3) with x along `inward` (2,) and z up."""
-    (x, y) = inward.tolist()
+def _edge_axes(inward_normal: Array) -> Array:
+    """Return axes (3, 3) with x along `inward_normal` (2,) and z up."""
+    x, y = inward_normal.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

@@ -82,7 +82,7 @@ class Clearance(Objective):
         return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """Return the collider of the mechanism, created at the first call; the collider follows edits of the mechanism.
+        """Return the collider of the mechanism, created at the first call; it is updated if the mechanism changes.
 
         Raises:
             StructureError: the given collider belongs to another mechanism.
@@ -103,13 +103,18 @@ class Clearance(Objective):
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         residual = ClearanceResidual(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
-        size = len(residual.collider.distance_names)
-        lower, upper = read_only(np.full(size, self.clearance)), read_only(np.full(size, np.inf))
-        rows = tuple(range(size))
+        row_count = len(residual.collider.distance_names)
+        lower, upper = read_only(np.full(row_count, self.clearance)), read_only(np.full(row_count, np.inf))
+        rows = tuple(range(row_count))
         return (Relation(RelationKind.FUNCTION, rows, function=residual, lower=lower, upper=upper, weight=self.weight),)
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
-        """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance."""
+        """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance.
+
+        Args:
+            mechanism: the mechanism whose shapes are checked.
+            q: one configuration, (nq,).
+        """
         distance = self.collider(mechanism).distance(q)
         return ErrorNorms(max(0.0, self.clearance - float(distance)), 0.0)
 

@@ -32,10 +32,10 @@ def cone_relations(mechanism: Mechanism) -> dict[str, tuple[Relation, ...]]:
     for name, joint in mechanism.joints.items():
         if joint.cone is None or not joint.children:
             continue
-        a, X_a, X_axes = joint_base_frame(mechanism, joint)
+        a, X_a, X_joint_axes = joint_base_frame(mechanism, joint)
         child = joint.children[0]
         relations[name] = make_cone_relations(
-            joint.cone, a, X_a, mechanism.name_of(child), inverse(child.matrix) @ X_axes
+            joint.cone, a, X_a, mechanism.name_of(child), inverse(child.matrix) @ X_joint_axes
         )
     return relations
 
@@ -71,8 +71,8 @@ def joint_base_frame(mechanism: Mechanism, joint: Joint | Goal) -> tuple[str | N
     X_a, parent = joint.matrix, joint.parent
     while parent is not None and not isinstance(parent, Link):
         X_a, parent = parent.matrix @ X_a, parent.parent
-    X_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
-    return None if parent is None else mechanism.name_of(parent), X_a @ X_axes, X_axes
+    X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+    return None if parent is None else mechanism.name_of(parent), X_a @ X_joint_axes, X_joint_axes
 
 
 def closure_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
@@ -152,11 +152,11 @@ def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, s
             values, lower, upper = evaluate_relation(mechanism, relation, q)[0], relation.lower, relation.upper
             assert lower is not None
             assert upper is not None
-            for dof, value, low, high in zip(dofs, values, lower, upper, strict=True):
+            for dof, value, lower_limit, upper_limit in zip(dofs, values, lower, upper, strict=True):
                 label = name if len(closure.free_dof) == 1 else f"{name}.{dof.name}"
-                if low < high and value <= low + margin:
+                if lower_limit < upper_limit and value <= lower_limit + margin:
                     sides[label] = "lower"
-                elif low < high and value >= high - margin:
+                elif lower_limit < upper_limit and value >= upper_limit - margin:
                     sides[label] = "upper"
     return sides
 
@@ -173,11 +173,11 @@ def swing_angles(mechanism: Mechanism, q: Array) -> dict[str, float]:
     """Return the swing angle (rad) at q (nq,) of each joint with a cone, by name: the largest among the cone's axes."""
     relations = {**cone_relations(mechanism)}
     for name, closure in mechanism.closures.items():
-        if cone := closure_cone_relations(mechanism, closure):
-            relations[name] = cone
+        if cone_relations_of_joint := closure_cone_relations(mechanism, closure):
+            relations[name] = cone_relations_of_joint
     cosines = {
-        name: min(float(evaluate_relation(mechanism, relation, q)[0][0]) for relation in cone)
-        for name, cone in relations.items()
+        name: min(float(evaluate_relation(mechanism, relation, q)[0][0]) for relation in cone_relations_of_joint)
+        for name, cone_relations_of_joint in relations.items()
     }
     return {name: math.acos(min(max(cosine, -1.0), 1.0)) for name, cosine in cosines.items()}
 
@@ -212,8 +212,8 @@ def closure_value_relations(
 
 def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
     """Return the two links that a closing joint connects, each with the joint's motion axes in it (4, 4)."""
-    a, X_a, X_axes = joint_base_frame(mechanism, closure.joint)
-    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ X_axes
+    a, X_a, X_joint_axes = joint_base_frame(mechanism, closure.joint)
+    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ X_joint_axes
 
 
 def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint, weight: float = 1.0) -> Relation:
@@ -223,16 +223,16 @@ def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint,
         StructureError: the constraint contains a joint without a link.
     """
     coefficients_by_dof, constant = constraint.resolve_couplings()
-    space, slots = mechanism.space, mechanism.kinematics.joint_indices
+    space, indices_by_joint = mechanism.space, mechanism.kinematics.joint_indices
     polynomials: list[tuple[str, Array]] = []
     for (joint, dof), coefficients in coefficients_by_dof.items():
-        slot = slots.get(joint)
-        if slot is None or dof not in slot.q:
+        indices = indices_by_joint.get(joint)
+        if indices is None or dof not in indices.q:
             raise StructureError(
                 f"{constraint} contains {joint}, which has no child link and therefore no value: attach a link "
                 f"to this joint, or remove the constraint"
             )
-        polynomials.append((space.q_names[slot.q[dof]], read_only(coefficients.copy())))
+        polynomials.append((space.q_names[indices.q[dof]], read_only(coefficients.copy())))
     target = read_only(np.array([constant]))
     return Relation(RelationKind.JOINT_CONSTRAINT, (0,), polynomials=tuple(polynomials), target=target, weight=weight)
 

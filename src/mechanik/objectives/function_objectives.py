@@ -16,7 +16,7 @@ from mechanik.model.kinematics import joint_and_dofs
 from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_point, read_only
+from mechanik.validation import as_number, as_point, format_count, read_only
 
 ConfigurationFunction = Callable[[Mechanism, Array], ArrayLike]
 
@@ -31,7 +31,7 @@ class Custom(Objective):
         function: (mechanism, q) -> residual (m,), or a number; smooth, and always of the same length.
         jacobian: (mechanism, q) -> (m, nv), derivative of the function by a step v of `mechanism.integrate`; None:
             central differences with 2 nv calls of the function.
-        residual_size: m; None: determined by a call at the mechanism's present configuration.
+        residual_size: m; None: determined by a call at the current configuration of the mechanism.
         lower, upper: the band, a number for all rows or (m,); both None: zero.
         step: step of the central differences, m and rad.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -118,9 +118,10 @@ class Custom(Objective):
                 raise ObjectiveError(f"{self._label}: its jacobian returned the shape {J.shape}, not {shape}")
             return J
         J = np.empty((size, mechanism.nv))
-        for k, unit in enumerate(np.eye(mechanism.nv)):
+        for k, unit_vector in enumerate(np.eye(mechanism.nv)):
             value_after, value_before = (
-                self._value_at(mechanism, mechanism.integrate(q, sign * self.step * unit), size) for sign in (1.0, -1.0)
+                self._value_at(mechanism, mechanism.integrate(q, sign * self.step * unit_vector), size)
+                for sign in (1.0, -1.0)
             )
             J[:, k] = (value_after - value_before) / (2.0 * self.step)
         return J
@@ -185,7 +186,7 @@ def _as_size(residual_size: object, label: str) -> int:
     try:
         size = index(residual_size)  # type: ignore[arg-type]
     except TypeError:
-        raise ObjectiveError(f"residual_size of {label} must be a whole number, not {residual_size!r}") from None
+        raise ObjectiveError(f"residual_size of {label} must be an integer, not {residual_size!r}") from None
     if size < 1:
         raise ObjectiveError(f"residual_size of {label} is {size}; it must be at least 1")
     return size
@@ -264,7 +265,12 @@ class Manipulability(Objective):
         return f"<{self._label} of link {self.link!r}: {' '.join(dof.name for dof in self.dof)}>"
 
     def measure(self, mechanism: Mechanism, q: ArrayLike) -> Array:
-        """Return the manipulability w (...) at q (..., nq)."""
+        """Return the manipulability w (...) at q (..., nq).
+
+        Args:
+            mechanism: the mechanism with the link.
+            q: one configuration (nq,) or several (..., nq).
+        """
         return np.linalg.svd(self._reduced_jacobian(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(
             axis=-1
         )
@@ -274,8 +280,8 @@ class Manipulability(Objective):
         column_count = len(self._columns(mechanism))
         if column_count < len(self.dof):
             raise ObjectiveError(
-                f"{self._label}: {column_count} dofs cannot produce {len(self.dof)} independent velocities; name fewer "
-                "velocities in `dof`"
+                f"{self._label}: {format_count(column_count, 'dof')} cannot produce "
+                f"{format_count(len(self.dof), 'independent component')} of the velocity; name fewer in `dof`"
             )
         reference = self.reference
         if reference is None:
@@ -283,7 +289,7 @@ class Manipulability(Objective):
             reference = float(np.median(self.measure(mechanism, samples)))
             if reference < 1e-12:
                 raise ObjectiveError(
-                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer velocities in `dof`"
+                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer components in `dof`"
                 )
         return (
             Relation(
@@ -302,12 +308,12 @@ class Manipulability(Objective):
         columns: set[int] = set()
         for name in self.joints:
             joint, dofs = joint_and_dofs(name, mechanism.joints)
-            slot = mechanism.kinematics.joint_indices.get(joint)
-            if slot is None:
+            indices = mechanism.kinematics.joint_indices.get(joint)
+            if indices is None:
                 raise ObjectiveError(f"{joint} has no value in q; remove it from `joints` of {self._label}")
-            columns |= {slot.v[dof] for dof in dofs if dof in slot.v}
-            if slot.quaternion_v is not None:
-                columns |= {slot.quaternion_v + dof.axis_index for dof in dofs if dof.is_rotation}
+            columns |= {indices.v[dof] for dof in dofs if dof in indices.v}
+            if indices.quaternion_v is not None:
+                columns |= {indices.quaternion_v + dof.axis_index for dof in dofs if dof.is_rotation}
         return sorted(columns)
 
 
@@ -324,10 +330,10 @@ class _ManipulabilityResidual:
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
         # formula works at a singular configuration too: there it gives one of the two directions along which w grows.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
-        step, units = 1e-5, np.eye(mechanism.nv)
+        step, unit_vectors = 1e-5, np.eye(mechanism.nv)  # m or rad
         difference_1, difference_2 = (
-            reduced_jacobian(mechanism, mechanism.integrate(q, k * step * units))
-            - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * units))
+            reduced_jacobian(mechanism, mechanism.integrate(q, k * step * unit_vectors))
+            - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * unit_vectors))
             for k in (1, 2)
         )
         dJ = (8.0 * difference_1 - difference_2) / (12.0 * step)

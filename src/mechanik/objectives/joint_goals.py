@@ -26,7 +26,7 @@ from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOption
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_quaternion, read_only
+from mechanik.validation import as_number, as_quaternion, format_count, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ def joint_targets_by_name(
     for name, numbers in values.items():
         joint, dofs = joint_and_dofs(name, mechanism.joints)
         if not dofs:
-            raise DoFError(f"{joint} is fixed and has no value")
+            raise DoFError(f"{joint} is fixed and has no value; remove it from the values")
         for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight):
             if dof_name in targets and not _have_same_value(targets[dof_name], target):
                 earlier_name, earlier_value, value = (
@@ -110,11 +110,13 @@ def joint_targets_from_q(mechanism: Mechanism, q: Array, weight: float = 1.0) ->
     """Return the targets of all dofs for a configuration q (nq,)."""
     space = mechanism.space
     targets: list[JointTarget] = []
-    for joint, slot in mechanism.kinematics.joint_indices.items():
-        targets += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in slot.q.items()]
-        if slot.quaternion_q is not None:
+    for joint, indices in mechanism.kinematics.joint_indices.items():
+        targets += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in indices.q.items()]
+        if indices.quaternion_q is not None:
             targets.append(
-                spherical_joint_target(mechanism.name_of(joint), q[slot.quaternion_q : slot.quaternion_q + 4], weight)
+                spherical_joint_target(
+                    mechanism.name_of(joint), q[indices.quaternion_q : indices.quaternion_q + 4], weight
+                )
             )
     return tuple(targets)
 
@@ -132,14 +134,18 @@ def nearest_relations(
         lower, upper: (nq,), limits inside which the angle should be; default: those of the mechanism.
     """
     space = mechanism.space
-    low, high = space.lower if lower is None else lower, space.upper if upper is None else upper
+    lower_limits, upper_limits = space.lower if lower is None else lower, space.upper if upper is None else upper
     relations: list[Relation] = []
     for joint_target in targets:
         relation = joint_target.relation
         if relation.kind is RelationKind.JOINT_VALUE and math.isfinite(joint_target.period):
             k = space.q_names.index(relation.dof_name)
             target = nearest_equivalent_value(
-                float(relation.target[0]), float(q[k]), float(low[k]), float(high[k]), joint_target.period
+                float(relation.target[0]),
+                float(q[k]),
+                float(lower_limits[k]),
+                float(upper_limits[k]),
+                joint_target.period,
             )
             relation = replace(relation, target=read_only(np.array([target])))
         relations.append(relation)
@@ -151,14 +157,14 @@ def nearest_equivalent_value(
 ) -> float:
     """Return the value equivalent to `target` (modulo `period`) that is nearest to `value` inside the limits.
 
-    If no equivalent value is inside the limits, return the one nearest to them.
+    If no equivalent value is inside the limits, return the equivalent value nearest to the limits.
     """
-    min_periods = -math.inf if lower == -math.inf else math.ceil((lower - target) / period - 1e-12)
-    max_periods = math.inf if upper == math.inf else math.floor((upper - target) / period + 1e-12)
-    if min_periods <= max_periods:
-        return target + period * min(max(round((value - target) / period), min_periods), max_periods)
-    below, above = target + period * max_periods, target + period * min_periods
-    return below if lower - below < above - upper else above
+    min_period_count = -math.inf if lower == -math.inf else math.ceil((lower - target) / period - 1e-12)
+    max_period_count = math.inf if upper == math.inf else math.floor((upper - target) / period + 1e-12)
+    if min_period_count <= max_period_count:
+        return target + period * min(max(round((value - target) / period), min_period_count), max_period_count)
+    value_below, value_above = target + period * max_period_count, target + period * min_period_count
+    return value_below if lower - value_below < value_above - upper else value_above
 
 
 def dof_target(dof_name: str, target: float, dof: DoF, weight: float) -> JointTarget:
@@ -187,12 +193,12 @@ def _targets_of_joint(
         values = dict(zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True))
         relations = closure_value_relations(mechanism, joint.closure, values, weight)
         return [(f"{name}.{dofs}.{k}", JointTarget(relation)) for k, relation in enumerate(relations)]
-    slot = mechanism.kinematics.joint_indices.get(joint)
-    if slot is None:
+    indices = mechanism.kinematics.joint_indices.get(joint)
+    if indices is None:
         raise DoFError(f"{joint} has no child link and therefore no value; attach a link to it")
     targets: list[tuple[str, JointTarget]] = []
     rotations = [dof for dof in dofs if dof.is_rotation]
-    if slot.quaternion_q is not None and rotations:
+    if indices.quaternion_q is not None and rotations:
         if len(rotations) < 3:
             raise DoFError(f"{joint} is spherical: one angle alone cannot be a target; give all three angles, or wxyz")
         translation_count = len(dofs) - 3
@@ -208,20 +214,22 @@ def _targets_of_joint(
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
             if abs(ratio) < MIN_RATIO:
                 raise CouplingError(
-                    f"{joint} mimics {leader} with ratio 0 and stays at {offset:g}, so it cannot have a target"
+                    f"{joint} mimics {leader} with ratio 0 and stays at {offset:g} "
+                    f"{'rad' if dof.is_rotation else 'm'}, so it cannot have a target"
                 )
             dof_name = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
             leader_target = dof_target(dof_name, (number - offset) / ratio, dof, weight * abs(ratio))
             targets.append((dof_name, JointTarget(leader_target.relation, leader_target.period / abs(ratio))))
         else:
-            dof_name = space.q_names[slot.q[dof]]
+            dof_name = space.q_names[indices.q[dof]]
             targets.append((dof_name, dof_target(dof_name, number, dof, weight)))
     return targets
 
 
 def _check_size(numbers: Array, size: int, joint: Joint) -> Array:
     if numbers.size != size:
-        raise ShapeError(f"{numbers.size} values are given for {joint}, but the joint has {size} dofs")
+        count = format_count(numbers.size, "value")
+        raise ShapeError(f"{count} given for {joint}, but the joint has {format_count(size, 'dof')}")
     return numbers
 
 
@@ -344,6 +352,15 @@ class JointValues(JointObjective):
         return f"<{self._label}: {targets}>"
 
     def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        """Return the targets of the joints and dofs in `values`, with the weight of the goal.
+
+        Args:
+            mechanism: the mechanism with these joints.
+
+        Raises:
+            UnknownName: there is no such joint or dof.
+            ObjectiveError: two names contradict each other.
+        """
         return joint_targets_by_name(mechanism, self.values, self.weight)
 
     def with_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Self:
@@ -415,10 +432,18 @@ class RestPose(JointObjective):
         object.__setattr__(self, "weights", self._check_weights(weights))
 
     def __repr__(self) -> str:
-        source = "of the joints' rest_pose" if self.q is None else f"of {len(self.q)} values"
+        source = "of the joints' rest_pose" if self.q is None else f"of {format_count(len(self.q), 'value')}"
         return f"<{self._label} {source}>"
 
     def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        """Return the targets of all dofs that have a rest value and a weight above zero.
+
+        Args:
+            mechanism: the mechanism with these joints; with q=None its joints give the rest values.
+
+        Raises:
+            UnknownName: there is no such joint or dof.
+        """
         if self.q is None:
             targets = _rest_pose_targets(mechanism)
         elif isinstance(self.q, Mapping):
@@ -434,7 +459,11 @@ class RestPose(JointObjective):
         return tuple(weighted_targets)
 
     def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
-        """Return the same preference for another configuration (nq,), or for values by name."""
+        """Return the same preference for another configuration (nq,), or for values by name.
+
+        Args:
+            target: configuration (nq,), or values by joint or dof name; m or rad.
+        """
         objective = copy(self)
         object.__setattr__(objective, "q", self._check_configuration(target))
         return objective
@@ -472,11 +501,11 @@ class RestPose(JointObjective):
         weights: dict[str, float] = {}
         for name, weight in self.weights.items():
             joint, dofs = joint_and_dofs(name, mechanism.joints)
-            slot = mechanism.kinematics.joint_indices.get(joint)
-            if slot is None:
+            indices = mechanism.kinematics.joint_indices.get(joint)
+            if indices is None:
                 raise ObjectiveError(f"{joint} has no value in q; remove it from `weights` of {self._label}")
-            weights |= {mechanism.space.q_names[slot.q[dof]]: weight for dof in dofs if dof in slot.q}
-            if slot.quaternion_q is not None and any(dof in ROTATIONS for dof in dofs):
+            weights |= {mechanism.space.q_names[indices.q[dof]]: weight for dof in dofs if dof in indices.q}
+            if indices.quaternion_q is not None and any(dof in ROTATIONS for dof in dofs):
                 if not all(dof in dofs for dof in ROTATIONS):
                     raise DoFError(
                         f"{joint} is spherical: a single angle cannot have a weight; give one weight for the joint"
@@ -490,18 +519,18 @@ def _rest_pose_targets(mechanism: Mechanism) -> tuple[JointTarget, ...]:
     targets: list[JointTarget] = []
     for name, joint in mechanism.joints.items():
         rest_values = _rest_values(joint)
-        slot = mechanism.kinematics.joint_indices.get(joint)
+        indices = mechanism.kinematics.joint_indices.get(joint)
         if joint.closure is not None:
             targets += [
                 JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest_values)
             ]
-        elif slot is not None:
-            scalar_dofs = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest_values]
+        elif indices is not None:
+            scalar_dofs = [(mechanism.space.q_names[k], dof) for dof, k in indices.q.items() if dof in rest_values]
             scalar_targets = [dof_target(dof_name, rest_values[dof], dof, 1.0) for dof_name, dof in scalar_dofs]
             targets += (
                 [JointTarget(target.relation) for target in scalar_targets] if joint.track_turns else scalar_targets
             )
-            if slot.quaternion_q is not None and DoF.EX in rest_values:
+            if indices.quaternion_q is not None and DoF.EX in rest_values:
                 zyx = [rest_values[dof] for dof in reversed(ROTATIONS)]
                 targets.append(
                     spherical_joint_target(name, quaternion.from_euler(zyx, order="zyx", axes="moving"), 1.0)
@@ -513,7 +542,7 @@ def _rest_values(joint: Joint) -> dict[DoF, float]:
     """Return a joint's rest values by dof.
 
     The rotations of a quaternion or of a closing joint can only be constrained together. If some of them have a rest
-    value, the others get their present value.
+    value, the others get their current value.
     """
     values = {dof: value for dof, value in zip(joint.dof, joint.rest_pose, strict=True) if value is not None}
     rotations = [dof for dof in joint.dof if dof.is_rotation]

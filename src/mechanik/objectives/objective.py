@@ -26,11 +26,11 @@ ResidualDefinition = Literal["mechanik", "klampt"]
 
 @dataclass(frozen=True, slots=True)
 class ErrorNorms:
-    """Error of an objective: the largest distance (m) and the largest angle (rad).
+    """Error of an objective: the largest distance (m) and the largest angle (rad) of its relations.
 
     Attributes:
         position: m; 0 if the objective has no length in its residual.
-        rotation: rad; 0 if the objective has no angle in its residual.
+        rotation: rad; 0 if the objective has no angle in its residual. Cosines and functions count as angles.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -94,7 +94,7 @@ class Objective(ABC):
         try:
             level = index(self.level)
         except TypeError:
-            raise ObjectiveError(f"level of {self._label} must be a whole number, not {self.level!r}") from None
+            raise ObjectiveError(f"level of {self._label} must be an integer, not {self.level!r}") from None
         if level < 0:
             raise ObjectiveError(f"level of {self._label} is {level}; it must be 0 (the highest priority) or more")
         object.__setattr__(self, "level", level)
@@ -125,6 +125,7 @@ class Objective(ABC):
         A row is zero where it meets its target value or lies inside its band.
 
         Args:
+            mechanism: the mechanism with the links and joints of the objective.
             q: one configuration, (nq,).
             definition: "klampt" gives the residual of Klampt's IK functions, for `LinkGoal` only.
 
@@ -146,7 +147,12 @@ class Objective(ABC):
         return self._residual_and_jacobian(mechanism, q, definition)[1]
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
-        """Return the largest position error and the largest rotation error of the relations at q (nq,)."""
+        """Return the largest position error and the largest rotation error of the relations at q (nq,).
+
+        Args:
+            mechanism: the mechanism with the links and joints of the objective.
+            q: one configuration, (nq,).
+        """
         from mechanik.objectives.relation import band_violation, evaluate_relation
 
         position = rotation = 0.0
@@ -190,6 +196,7 @@ def residual(
 
     Args:
         objectives: one objective or several.
+        mechanism: the mechanism with the links and joints of the objectives.
         q: one configuration, (nq,).
         definition: as in `Objective.residual`.
 
@@ -217,6 +224,7 @@ def jacobian(
 
     Args:
         objectives: one objective or several.
+        mechanism: the mechanism with the links and joints of the objectives.
         q: one configuration, (nq,).
         definition: as in `Objective.residual`.
 
@@ -253,7 +261,7 @@ def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objectiv
 def length_row_mask(
     mechanism: Mechanism, relation: Relation, row_count: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return for each residual row whether it is in metres, (row_count,)."""
+    """Return for each residual row whether it is in metres, (row_count,); rows of functions count as angles."""
     if relation.kind is RelationKind.JOINT_VALUE:
         space = mechanism.space
         scalar_indices = np.flatnonzero(space.scalars_q == space.q_names.index(relation.dof_name))

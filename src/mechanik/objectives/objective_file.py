@@ -41,6 +41,7 @@ from mechanik.objectives.pose_goals import (
 from mechanik.objectives.region_goals import OnTerrain
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import make_pose
+from mechanik.validation import format_count
 
 ON_TERRAIN_KEYS = ("link", "relative_to", "terrain", "at", "radius")
 
@@ -50,29 +51,29 @@ def terrain_to_dict(terrain: Terrain) -> dict[str, Any]:
     return {"heights": terrain.heights.tolist(), "cell": terrain.cell, "origin": terrain.origin.tolist()}
 
 
-def terrain_from_dict(data: object, where: str) -> Terrain:
+def terrain_from_dict(data: object, location: str) -> Terrain:
     """Convert a dict of `terrain_to_dict` back to a terrain.
 
     Args:
         data: the dict.
-        where: path of the value in the file, such as `terrains[0]`, for messages.
+        location: location of the value in the file, such as `terrains[0]`, for messages.
 
     Raises:
         FormatError: the data does not describe a terrain.
     """
     if not isinstance(data, Mapping):
-        raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
+        raise FormatError(f"{location}: expected an object, found {type(data).__name__}")
     table = cast("Mapping[str, Any]", data)
     for key in table:
         if key not in ("heights", "cell", "origin"):
-            raise FormatError(f"{where}: {UnknownName('key', key, ('heights', 'cell', 'origin'))}")
+            raise FormatError(f"{location}: {UnknownName('key', key, ('heights', 'cell', 'origin'))}")
     for key in ("heights", "cell"):
         if key not in table:
-            raise FormatError(f"{where}: the key {key!r} is missing")
+            raise FormatError(f"{location}: the key {key!r} is missing")
     try:
         return Terrain(**table)
     except MechanikError as error:
-        raise FormatError(f"{where}: {error}") from error
+        raise FormatError(f"{location}: {error}") from error
 
 
 def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
 
 
 def on_terrain_from_dict(
-    table: Mapping[str, Any], options: Mapping[str, Any], terrains: Sequence[Terrain], where: str
+    table: Mapping[str, Any], options: Mapping[str, Any], terrains: Sequence[Terrain], location: str
 ) -> OnTerrain:
     """Convert a dict of `on_terrain_to_dict` back to an `OnTerrain` goal.
 
@@ -90,7 +91,7 @@ def on_terrain_from_dict(
         table: dict made by `on_terrain_to_dict`; its terrain may be an index into `terrains`.
         options: arguments that every objective takes.
         terrains: terrains of the file.
-        where: path of the value in the file, such as `objectives[0]`, for messages.
+        location: location of the value in the file, such as `objectives[0]`, for messages.
 
     Raises:
         FormatError: the data does not describe a goal on a terrain.
@@ -99,16 +100,17 @@ def on_terrain_from_dict(
     if isinstance(terrain_data, int) and not isinstance(terrain_data, bool):
         if not 0 <= terrain_data < len(terrains):
             raise FormatError(
-                f"{where}.terrain: there is no terrain {terrain_data}; the file has {len(terrains)} terrains"
+                f"{location}.terrain: there is no terrain with index {terrain_data}; "
+                f"the file has {format_count(len(terrains), 'terrain')}"
             )
         terrain = terrains[terrain_data]
     else:
-        terrain = terrain_from_dict(terrain_data, f"{where}.terrain")
+        terrain = terrain_from_dict(terrain_data, f"{location}.terrain")
     arguments = {key: table[key] for key in ON_TERRAIN_KEYS if key in table and key != "terrain"}
     try:
         return OnTerrain(terrain=terrain, **arguments, **options)
     except MechanikError as error:
-        raise FormatError(f"{where}: {error}") from error
+        raise FormatError(f"{location}: {error}") from error
 
 
 def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terrain | None]) -> list[dict[str, Any]]:
@@ -171,7 +173,7 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
         return {"kind": "OnTerrain", **on_terrain_to_dict(objective), **options}
     if not isinstance(objective, LinkGoal):
         raise ObjectiveError(
-            f"{objective!r} cannot be saved; only OnTerrain and goals of links, such as PositionGoal and PoseGoal, can"
+            f"{objective!r} cannot be saved; only OnTerrain and goals of links, such as PoseGoal, can be saved"
         )
     data: dict[str, Any] = {"kind": type(objective).__name__}
     for key in LINK_GOAL_KEYS[1:]:
@@ -183,35 +185,35 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
 
 
 def objective_from_dict(
-    data: object, where: str = "objective", terrains: Sequence[Terrain] = ()
+    data: object, location: str = "objective", terrains: Sequence[Terrain] = ()
 ) -> LinkGoal | OnTerrain:
     """Convert a dict of `objective_to_dict` back to an objective.
 
     Args:
         data: the dict.
-        where: path of the value in the file, such as `objectives[0]`, for messages.
+        location: location of the value in the file, such as `objectives[0]`, for messages.
         terrains: terrains of the file, to which goals refer by index.
 
     Raises:
         FormatError: the data does not describe an objective.
     """
-    table = _as_table(data, where)
+    table = _as_table(data, location)
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *LINK_GOAL_CLASSES):
         raise FormatError(
-            f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *LINK_GOAL_CLASSES])}"
+            f"{location}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *LINK_GOAL_CLASSES])}"
         )
     keys_by_kind = {
         "PoseGoal": (*LINK_GOAL_KEYS, "dof", "axes"),
         "OnTerrain": ("kind", *ON_TERRAIN_KEYS, *OPTION_KEYS),
     }
-    _check_keys(table, keys_by_kind.get(kind, LINK_GOAL_KEYS), where)
+    _check_keys(table, keys_by_kind.get(kind, LINK_GOAL_KEYS), location)
     if "link" not in table:
-        raise FormatError(f"{where}: the key 'link' is missing")
+        raise FormatError(f"{location}: the key 'link' is missing")
     options = {key: table[key] for key in OPTION_KEYS if key in table}
     if kind == "OnTerrain":
-        return on_terrain_from_dict(table, options, terrains, where)
-    constraints = [_constraint_from_dict(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
+        return on_terrain_from_dict(table, options, terrains, location)
+    constraints = [_constraint_from_dict(table.get(key), f"{location}.{key}") for key in ("position", "rotation")]
     link_arguments: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
     try:
         if kind == "LinkGoal":
@@ -220,10 +222,10 @@ def objective_from_dict(
         if [type(constraint) if constraint is not None else None for constraint in constraints] != expected_classes:
             expected_names = [None if constraint is None else constraint.__name__ for constraint in expected_classes]
             raise FormatError(
-                f"{where}: a {kind} has the position {expected_names[0]} and the rotation {expected_names[1]}"
+                f"{location}: a {kind} has the position {expected_names[0]} and the rotation {expected_names[1]}"
             )
         if goal_class is PoseGoal:
-            target, tool_offset = (
+            target, X_link_tool = (
                 make_pose(constraints[1].target, constraints[0].target),
                 make_pose(constraints[1].local, constraints[0].local),
             )
@@ -231,7 +233,7 @@ def objective_from_dict(
             return PoseGoal(
                 link_arguments["link"],
                 target,
-                at=tool_offset,
+                at=X_link_tool,
                 relative_to=link_arguments["relative_to"],
                 **pose_options,
                 **options,
@@ -243,7 +245,7 @@ def objective_from_dict(
     except FormatError:
         raise
     except MechanikError as error:
-        raise FormatError(f"{where}: {error}") from error
+        raise FormatError(f"{location}: {error}") from error
 
 
 def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.PathLike[str]) -> None:
@@ -314,8 +316,8 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
         2
     """
     try:
-        file = Path(path).expanduser()
-        text = file.read_text(encoding="utf-8")
+        file_path = Path(path).expanduser()
+        text = file_path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileMissing(f"there is no file {path}") from None
     except (OSError, TypeError, ValueError, RuntimeError) as error:
@@ -323,22 +325,25 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
     try:
         data: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{file.name}: not valid JSON: {error}") from None
-    table = _as_table(data, file.name)
+        raise FormatError(f"{file_path.name}: not valid JSON: {error}") from None
+    table = _as_table(data, file_path.name)
     if table.get("format") != FORMAT:
-        raise FormatError(f"{file.name}: format is {table.get('format')!r}, not {FORMAT!r}")
+        raise FormatError(f"{file_path.name}: format is {table.get('format')!r}, not {FORMAT!r}")
     if table.get("version") != VERSION:
-        raise FormatError(f"{file.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}")
-    _check_keys(table, ("format", "version", "terrains", "objectives"), file.name)
+        raise FormatError(
+            f"{file_path.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}"
+        )
+    _check_keys(table, ("format", "version", "terrains", "objectives"), file_path.name)
     objective_data, terrain_data = table.get("objectives"), table.get("terrains", [])
     for key, value in (("objectives", objective_data), ("terrains", terrain_data)):
         if not isinstance(value, list):
-            raise FormatError(f"{file.name}: {key} must be a list")
+            raise FormatError(f"{file_path.name}: {key} must be a list")
     terrains = [
-        terrain_from_dict(entry, f"terrains[{k}]") for k, entry in enumerate(cast("list[object]", terrain_data))
+        terrain_from_dict(entry, f"{file_path.name}: terrains[{k}]")
+        for k, entry in enumerate(cast("list[object]", terrain_data))
     ]
     return [
-        objective_from_dict(entry, f"objectives[{k}]", terrains)
+        objective_from_dict(entry, f"{file_path.name}: objectives[{k}]", terrains)
         for k, entry in enumerate(cast("list[object]", objective_data))
     ]
 
@@ -348,36 +353,36 @@ def _constraint_to_dict(constraint: Any) -> dict[str, Any]:
     return {"rule": type(constraint).__name__, **arrays}
 
 
-def _constraint_from_dict(data: object, where: str) -> Any:
+def _constraint_from_dict(data: object, location: str) -> Any:
     if data is None:
         return None
-    table = _as_table(data, where)
+    table = _as_table(data, location)
     name = table.get("rule")
     if not isinstance(name, str) or name not in CONSTRAINT_CLASSES:
-        raise FormatError(f"{where}: {UnknownName('constraint', name, CONSTRAINT_CLASSES)}")
+        raise FormatError(f"{location}: {UnknownName('constraint', name, CONSTRAINT_CLASSES)}")
     constraint_class = CONSTRAINT_CLASSES[name]
     keys = [field.name for field in fields(constraint_class)]
-    _check_keys(table, ("rule", *keys), where)
+    _check_keys(table, ("rule", *keys), location)
     for key in keys:
         if key not in table:
-            raise FormatError(f"{where}: the key {key!r} is missing")
+            raise FormatError(f"{location}: the key {key!r} is missing")
     try:
         return constraint_class(**{key: table[key] for key in keys})
     except MechanikError as error:
-        raise FormatError(f"{where}: {error}") from error
+        raise FormatError(f"{location}: {error}") from error
 
 
-def _as_table(data: object, where: str) -> Mapping[str, Any]:
+def _as_table(data: object, location: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
-        _raise_not_object(where, data)
+        _raise_not_object(location, data)
     return cast("Mapping[str, Any]", data)
 
 
-def _raise_not_object(where: str, data: object) -> NoReturn:
-    raise FormatError(f"{where}: expected an object, found {type(data).__name__}")
+def _raise_not_object(location: str, data: object) -> NoReturn:
+    raise FormatError(f"{location}: expected an object, found {type(data).__name__}")
 
 
-def _check_keys(table: Mapping[str, Any], allowed_keys: Sequence[str], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], allowed_keys: Sequence[str], location: str) -> None:
     for key in table:
         if key not in allowed_keys:
-            raise FormatError(f"{where}: {UnknownName('key', key, allowed_keys)}")
+            raise FormatError(f"{location}: {UnknownName('key', key, allowed_keys)}")

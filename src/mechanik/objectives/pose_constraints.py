@@ -5,8 +5,9 @@ or in the link that the goal is relative to). A rotation constraint fixes the ro
 axes perpendicular.
 
 Relations: frame A is at the target, frame B at the constrained frame of the link. The direction of a constraint is z of
-A. Two frames that agree still agree if both are rotated alike. So A can have the axes that the position constraint
-needs, and B is rotated by the same rotation. Therefore most goals need one relation only.
+A. Frames that coincide still coincide after both are rotated by the same rotation about their own axes. So A can have
+the axes that the position constraint needs, if B is rotated by the same rotation. Therefore most goals need only one
+relation.
 
 Partial poses: the free dofs move like those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained dofs.
 Three constrained rotations give the rotation rows of a pose. Two constrained rotations align one axis of A with the
@@ -95,7 +96,12 @@ class PointConstraint:
         return self.target
 
     def sample(self, rng: np.random.Generator, radius: float) -> Array:
-        """Return a random allowed point, at most `radius` (m) from the target."""
+        """Return a random allowed point, at most `radius` (m) from the target.
+
+        Args:
+            rng: source of random numbers; not used, since the target is the only allowed point.
+            radius: m; not used.
+        """
         return self.target
 
 
@@ -149,9 +155,16 @@ class LineConstraint(_DirectedConstraint):
     ROWS = (0, 1)
 
     def nearest(self, point: Array) -> Array:
+        """Return the point (3,) on the line that is nearest to `point` (3,); both m, in the frame of the target."""
         return self.target + self._component_along(point)
 
     def sample(self, rng: np.random.Generator, radius: float) -> Array:
+        """Return a random point (3,), m, on the line, in the frame of the target.
+
+        Args:
+            rng: source of random numbers.
+            radius: m, largest distance from the target; the distribution is uniform along the line.
+        """
         return self.target + rng.uniform(-radius, radius) * self.direction
 
 
@@ -173,9 +186,16 @@ class PlaneConstraint(_DirectedConstraint):
     ROWS = (2,)
 
     def nearest(self, point: Array) -> Array:
+        """Return the point (3,) in the plane that is nearest to `point` (3,); both m, in the frame of the target."""
         return point - self._component_along(point)
 
     def sample(self, rng: np.random.Generator, radius: float) -> Array:
+        """Return a random point (3,), m, in the plane, in the frame of the target.
+
+        Args:
+            rng: source of random numbers.
+            radius: m, largest distance from the target; the point is the projection of a uniform point in a ball.
+        """
         return self.nearest(self.target + random_point_in_ball(rng, radius))
 
 
@@ -231,7 +251,11 @@ class FixedRotation:
         return self.link_rotation
 
     def sample(self, rng: np.random.Generator) -> Array:
-        """Return a random allowed rotation (3, 3)."""
+        """Return a random allowed rotation (3, 3).
+
+        Args:
+            rng: source of random numbers; not used, since only one rotation is allowed.
+        """
         return self.link_rotation
 
 
@@ -257,18 +281,27 @@ class AlignedAxes:
         object.__setattr__(self, "local", as_direction(local, "axis of the link"))
 
     def transform(self, X: Array) -> AlignedAxes:
+        """Return the constraint with its target axis rotated by X (4, 4)."""
         return AlignedAxes(rotate(X, self.target), self.local)
 
     def transform_local(self, X: Array) -> AlignedAxes:
+        """Return the constraint with its axis in the link rotated by X (4, 4), given in the link's frame."""
         return AlignedAxes(self.target, rotate(X, self.local))
 
     def match(self, R: Array) -> AlignedAxes:
+        """Return the constraint with its target axis changed such that a link with rotation R (3, 3) meets it."""
         return AlignedAxes(R @ self.local, self.local)
 
     def nearest(self, R: Array) -> Array:
+        """Return the rotation (3, 3) of a link with aligned axes that is nearest to R (3, 3)."""
         return rotation.between(R @ self.local, self.target) @ R
 
     def sample(self, rng: np.random.Generator) -> Array:
+        """Return a random rotation (3, 3) of a link with aligned axes.
+
+        Args:
+            rng: source of random numbers; the angle about the target axis is uniform over a full revolution.
+        """
         rotation_about_target = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
         return rotation_about_target @ rotation.between(self.local, self.target)
 
@@ -298,9 +331,11 @@ class PerpendicularAxes:
         object.__setattr__(self, "local", as_direction(local, "axis of the link"))
 
     def transform(self, X: Array) -> PerpendicularAxes:
+        """Return the constraint with its target axis rotated by X (4, 4)."""
         return PerpendicularAxes(rotate(X, self.target), self.local)
 
     def transform_local(self, X: Array) -> PerpendicularAxes:
+        """Return the constraint with its axis in the link rotated by X (4, 4), given in the link's frame."""
         return PerpendicularAxes(self.target, rotate(X, self.local))
 
     def match(self, R: Array) -> PerpendicularAxes:
@@ -309,10 +344,16 @@ class PerpendicularAxes:
         return PerpendicularAxes(_perpendicular_to(self.target, axis), self.local)
 
     def nearest(self, R: Array) -> Array:
+        """Return the rotation (3, 3) of a link with perpendicular axes that is nearest to R (3, 3)."""
         axis = R @ self.local
         return rotation.between(axis, _perpendicular_to(axis, self.target)) @ R
 
     def sample(self, rng: np.random.Generator) -> Array:
+        """Return a random rotation (3, 3) of a link with perpendicular axes.
+
+        Args:
+            rng: source of random numbers; a uniform rotation is drawn and moved to the nearest allowed one.
+        """
         return self.nearest(random_rotation(rng))
 
 
@@ -326,12 +367,12 @@ def random_rotation(rng: np.random.Generator) -> Array:
 
 def _perpendicular_to(vector: Array, axis: Array) -> Array:
     """Return the unit vector perpendicular to `axis` that is nearest to the direction `vector`."""
-    perpendicular = vector - (vector @ axis) * axis
-    if length(perpendicular) < 1e-9:  # all perpendicular directions are equally near
-        perpendicular = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    perpendicular = unit(perpendicular, "side")
+    projection = vector - (vector @ axis) * axis
+    if length(projection) < 1e-9:  # all perpendicular directions are equally near
+        projection = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    projection = unit(projection, "side")
     # the projection is repeated, since the first one loses digits
-    return unit(perpendicular - (perpendicular @ axis) * axis, "side")
+    return unit(projection - (projection @ axis) * axis, "side")
 
 
 PARALLEL_SINE = 1e-14
@@ -359,7 +400,9 @@ def pose_constraint_relations(
         weight: factor of the residual inside the solver.
     """
 
-    def relation(kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]) -> Relation:
+    def make_relation(
+        kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]
+    ) -> Relation:
         return Relation(kind, rows, a, b, read_only(make_pose(*A)), read_only(make_pose(*B)), weight=weight)
 
     p_a, p_b = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
@@ -367,13 +410,13 @@ def pose_constraint_relations(
     match orientation:
         case None:
             A = np.eye(3) if position is None else _constraint_axes(position)
-            return (relation(RelationKind.POSE, rows, (A, p_a), (np.eye(3), p_b)),)
+            return (make_relation(RelationKind.POSE, rows, (A, p_a), (np.eye(3), p_b)),)
         case FixedRotation():
             A, B = orientation.target, orientation.local
             if position is not None and not isinstance(position, PointConstraint):
                 A = _constraint_axes(position)
                 B = orientation.link_rotation.T @ A
-            return (relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, p_a), (B, p_b)),)
+            return (make_relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, p_a), (B, p_b)),)
         case AlignedAxes():
             A = axes_from_z(orientation.target)
             if position is not None and not isinstance(position, PointConstraint):
@@ -382,17 +425,17 @@ def pose_constraint_relations(
                     position_relations = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
                     return (*position_relations, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
                 A, rows = shared_axes
-            return (relation(RelationKind.AXIS, (*rows, 3, 4), (A, p_a), (axes_from_z(orientation.local), p_b)),)
+            return (make_relation(RelationKind.AXIS, (*rows, 3, 4), (A, p_a), (axes_from_z(orientation.local), p_b)),)
         case PerpendicularAxes():
-            cosine = relation(
+            cosine_relation = make_relation(
                 RelationKind.COSINE,
                 (0,),
                 (axes_from_z(orientation.target), FRAME_ORIGIN),
                 (axes_from_z(orientation.local), FRAME_ORIGIN),
             )
             if position is None:
-                return (cosine,)
-            return (*pose_constraint_relations(position, None, a=a, b=b, weight=weight), cosine)
+                return (cosine_relation,)
+            return (*pose_constraint_relations(position, None, a=a, b=b, weight=weight), cosine_relation)
 
 
 def axes_from_z(z: Array, x: Array | None = None) -> Array:
@@ -450,7 +493,7 @@ PERPENDICULAR_PAIRS = {DoF.EZ: (0, 1), DoF.EX: (1, 2), DoF.EY: (0, 2)}
 
 
 def partial_pose_relations(
-    constrained: Iterable[DoFLike],
+    constrained_dofs: Iterable[DoFLike],
     *,
     a: str | None,
     X_a: Array,
@@ -459,10 +502,10 @@ def partial_pose_relations(
     axes: Literal["goal", "world"] = "goal",
     weight: float = 1.0,
 ) -> tuple[Relation, ...]:
-    """Return the relations that are zero where frame B is at frame A in the `constrained` dofs.
+    """Return the relations that are zero where frame B is at frame A in the constrained dofs.
 
     Args:
-        constrained: dofs of X Y Z EX EY EZ; without any dof there is no relation.
+        constrained_dofs: dofs among X Y Z EX EY EZ; if there are none, there is no relation.
         a, X_a: link of the goal (None: the world), and the goal frame A in it, (4, 4).
         b, X_b: link that should reach the goal, and the frame B in it, (4, 4).
         axes: whether the dofs are along the axes of A ("goal") or of the world ("world").
@@ -473,34 +516,34 @@ def partial_pose_relations(
     """
     if axes not in ("goal", "world"):
         raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
-    dofs = as_dofs(constrained)
+    dofs = as_dofs(constrained_dofs)
     if axes == "world" and a is None:
         # a goal in the world does not move: A gets the axes of the world, and B is rotated by the inverse rotation
         X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
     translations = [dof.axis_index for dof in dofs if not dof.is_rotation]
     rotations = [dof for dof in dofs if dof.is_rotation]
     # three translations or rotations, or none, are the same along any axes
-    world_translations, world_rotations = (
+    has_world_translations, has_world_rotations = (
         axes == "world" and 0 < len(group) < 3 for group in (translations, rotations)
     )
 
-    def relation(
-        k: int, kind: RelationKind, translations: list[int], rotation_rows: list[int], in_world: bool
+    def make_relation(
+        k: int, kind: RelationKind, translations: list[int], rotation_rows: list[int], has_world_axes: bool
     ) -> Relation:
-        """Make a relation with the axes of A or of the world, permuted such that axis k becomes z."""
+        """Make a relation with the axes of A or of the world, permuted so that axis k becomes z."""
         rows = tuple(sorted((i - k - 1) % 3 for i in translations) + rotation_rows)
-        X_permutation = np.eye(4) if in_world else Z_TO_AXIS[k]
-        C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if in_world else None
+        X_permutation = np.eye(4) if has_world_axes else Z_TO_AXIS[k]
+        C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if has_world_axes else None
         frames = read_only(X_a @ X_permutation), read_only(X_b @ X_permutation)
         return Relation(kind, rows, a, b, *frames, world_axes=C, weight=weight)
 
-    if len(rotations) == 1 and not world_rotations:
+    if len(rotations) == 1 and not has_world_rotations:
         axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
         frames = read_only(X_a @ Z_TO_AXIS[axis_a]), read_only(X_b @ Z_TO_AXIS[axis_b])
-        cosine = Relation(RelationKind.COSINE, (0,), a, b, *frames, weight=weight)
+        cosine_relation = Relation(RelationKind.COSINE, (0,), a, b, *frames, weight=weight)
         return (
-            *([relation(2, RelationKind.POSE, translations, [], world_translations)] if translations else []),
-            cosine,
+            *([make_relation(2, RelationKind.POSE, translations, [], has_world_translations)] if translations else []),
+            cosine_relation,
         )
 
     if len(rotations) == 3:
@@ -517,11 +560,15 @@ def partial_pose_relations(
         kind, rotation_rows = RelationKind.AXIS, [3 + (axis_a - k - 1) % 3]
     else:
         k, kind, rotation_rows = 2, RelationKind.POSE, []
-    if translations and rotation_rows and world_translations != world_rotations:
-        return relation(2, RelationKind.POSE, translations, [], world_translations), relation(
-            k, kind, [], rotation_rows, world_rotations
+    if translations and rotation_rows and has_world_translations != has_world_rotations:
+        return make_relation(2, RelationKind.POSE, translations, [], has_world_translations), make_relation(
+            k, kind, [], rotation_rows, has_world_rotations
         )
-    return (relation(k, kind, translations, rotation_rows, world_translations or world_rotations),) if dofs else ()
+    return (
+        (make_relation(k, kind, translations, rotation_rows, has_world_translations or has_world_rotations),)
+        if dofs
+        else ()
+    )
 
 
 KLAMPT_X_AXIS = np.array([1.0, 0.0, 0.0])

@@ -194,8 +194,8 @@ class LinkGoal(Objective):
     def closest_match(self, X: ArrayLike | Pose) -> Array:
         """Return the pose (4, 4) of the link that meets the goal and is closest to X (4, 4).
 
-        First the rotation is chosen as small as possible, then the translation. Both poses are in the world, or in the
-        link `relative_to`.
+        First the rotation from X is made as small as possible, then the translation. Both poses are in the world, or in
+        the link `relative_to`.
         """
         X_matrix = as_single_pose(X, "pose to start from")
         position, rotation = self._effective_constraints()
@@ -524,8 +524,8 @@ class PoseGoal(LinkGoal):
         position, wxyz: the target as a point (3,), m, and a quaternion (4,), instead of `target`. A missing part is the
             origin or the identity.
         at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the frame of the link.
-        dof: constrained dofs, of X Y Z EX EY EZ. The other dofs are free, like those of a joint at the target with the
-            motion T(x, y, z) Rz Ry Rx.
+        dof: constrained dofs, one or more of X Y Z EX EY EZ. The other dofs are free, like those of a joint at the
+            target with the motion T(x, y, z) Rz Ry Rx.
         axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.

@@ -25,7 +25,7 @@ from mechanik.validation import as_direction, as_number, as_numbers, as_point, a
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InBox(Objective):
-    """Goal: the point `at` of a link is inside a box; 1 residual row, m, for each bounded direction.
+    """Goal: the point `at` of a link is inside a box; 1 residual row, m, for each bounded axis.
 
     Args:
         link: name of the link, or a `Link`.
@@ -70,18 +70,20 @@ class InBox(Objective):
             raise ObjectiveError(
                 f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
             )
-        low, high = (
+        lower_bounds, upper_bounds = (
             np.array(as_numbers((bound,), 3, f"{field} of {self._label}", allow_infinite=True))
             for bound, field in ((lower, "lower"), (upper, "upper"))
         )
-        if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
-            raise LimitsError(f"{self._label}: the box from {low.tolist()} to {high.tolist()} is empty")
-        if not (np.isfinite(low) | np.isfinite(high)).any():
+        if (lower_bounds > upper_bounds).any() or (lower_bounds == np.inf).any() or (upper_bounds == -np.inf).any():
+            raise LimitsError(
+                f"{self._label}: the box from {lower_bounds.tolist()} to {upper_bounds.tolist()} m is empty"
+            )
+        if not (np.isfinite(lower_bounds) | np.isfinite(upper_bounds)).any():
             raise ObjectiveError(f"{self._label} has no finite bound; give at least one in lower or upper")
         fields = {
             "link": name,
-            "lower": read_only(low),
-            "upper": read_only(high),
+            "lower": read_only(lower_bounds),
+            "upper": read_only(upper_bounds),
             "frame": read_only(as_point_or_pose(frame, self._label)),
             "point": as_point(at, f"point of {self._label}"),
             "relative_to": reference,
@@ -101,7 +103,11 @@ class InBox(Objective):
         return (Relation(RelationKind.POSE, tuple(rows.tolist()), *ends, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
-        """Return the same goal with the box at another point (3,), m, or pose."""
+        """Return the same goal with the box at another point (3,), m, or pose.
+
+        Args:
+            target: point (3,), pose (4, 4) or `Pose`; m, in the world, or in the link `relative_to`.
+        """
         goal = copy(self)
         object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
         return goal
@@ -164,17 +170,18 @@ class InBand(Objective):
             raise ObjectiveError(
                 f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
             )
-        low = -math.inf if lower is None else as_number(lower, f"lower of {self._label}", allow_infinite=True)
-        high = math.inf if upper is None else as_number(upper, f"upper of {self._label}", allow_infinite=True)
-        if low > high or low == math.inf or high == -math.inf:
-            raise LimitsError(f"{self._label}: the band from {low:g} to {high:g} is empty")
-        if math.isinf(low) and math.isinf(high):
+        lower_bound = -math.inf if lower is None else as_number(lower, f"lower of {self._label}", allow_infinite=True)
+        upper_bound = math.inf if upper is None else as_number(upper, f"upper of {self._label}", allow_infinite=True)
+        if lower_bound > upper_bound or lower_bound == math.inf or upper_bound == -math.inf:
+            unit = "rad" if coordinate.startswith("r") else "m"
+            raise LimitsError(f"{self._label}: the band from {lower_bound:g} to {upper_bound:g} {unit} is empty")
+        if math.isinf(lower_bound) and math.isinf(upper_bound):
             raise ObjectiveError(f"{self._label} has no finite bound; give lower or upper")
         fields = {
             "link": name,
             "coordinate": coordinate,
-            "lower": low,
-            "upper": high,
+            "lower": lower_bound,
+            "upper": upper_bound,
             "frame": read_only(as_point_or_pose(frame, self._label)),
             "tool": read_only(as_point_or_pose(at, self._label)),
             "relative_to": reference,
@@ -193,7 +200,11 @@ class InBand(Objective):
         return (Relation(RelationKind.POSE, (row,), *ends, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
-        """Return the same goal with the frame at another point (3,), m, or pose."""
+        """Return the same goal with the frame at another point (3,), m, or pose.
+
+        Args:
+            target: point (3,), pose (4, 4) or `Pose`; m, in the world, or in the link `relative_to`.
+        """
         goal = copy(self)
         object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
         return goal
@@ -272,7 +283,11 @@ class InCone(Objective):
         return (Relation(RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
-        """Return the same goal with another direction (3,)."""
+        """Return the same goal with another direction (3,).
+
+        Args:
+            target: (3,), of any nonzero length, in the world, or in the link `relative_to`.
+        """
         goal = copy(self)
         object.__setattr__(goal, "direction", as_direction(target, f"direction of {self._label}"))
         return goal
@@ -334,7 +349,10 @@ class Distance(Objective):
         for field, value in fields.items():
             object.__setattr__(self, field, value)
         if self.link == self.other_link:
-            raise ObjectiveError(f"{self._label}: both points are on link {self.link!r}, so their distance is constant")
+            raise ObjectiveError(
+                f"{self._label}: both points are on link {self.link!r}, so their distance is constant; "
+                "choose another link"
+            )
         if (self.equal is None) == (self.at_least is None and self.at_most is None):
             raise ObjectiveError(f"{self._label} needs either equal=, or at_least= and at_most= (one or both)")
         self._check_bounds()
@@ -351,15 +369,18 @@ class Distance(Objective):
         if self.equal == 0.0:
             return (Relation(RelationKind.POSE, (0, 1, 2), *ends, weight=self.weight),)
         if self.equal is not None:
-            low = high = self.equal
+            lower_bound = upper_bound = self.equal
         else:
-            low = -math.inf if self.at_least is None else self.at_least
-            high = math.inf if self.at_most is None else self.at_most
-        lower, upper = (read_only(np.array([bound])) for bound in (low, high))
+            lower_bound = -math.inf if self.at_least is None else self.at_least
+            upper_bound = math.inf if self.at_most is None else self.at_most
+        lower, upper = (read_only(np.array([bound])) for bound in (lower_bound, upper_bound))
         return (Relation(RelationKind.DISTANCE, (0,), *ends, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another distance (m).
+
+        Args:
+            target: m, not below zero; it replaces the only bound of the goal: `equal`, `at_least` or `at_most`.
 
         Raises:
             ObjectiveError: the goal has two bounds.
@@ -446,17 +467,17 @@ class LookAt(Objective):
         return f"<{self._label} of link {self.link!r}: {self.target}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        link_and_eye = check_link(mechanism, self.link), read_only(make_pose(axes_from_z(self.axis), self.eye))
-        target_link = None if self.relative_to is None else check_link(mechanism, self.relative_to)
-        X_target = read_only(translation(self.target))
+        a, X_a = check_link(mechanism, self.link), read_only(make_pose(axes_from_z(self.axis), self.eye))
+        b = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        X_b = read_only(translation(self.target))
         return (
             Relation(
                 RelationKind.LOOK_AT,
                 (0, 1),
-                link_and_eye[0],
-                target_link,
-                link_and_eye[1],
-                X_target,
+                a,
+                b,
+                X_a,
+                X_b,
                 weight=self.weight,
             ),
         )

@@ -199,12 +199,12 @@ def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tupl
     """Return A, B and the Jacobians of B relative to A in the axes of A: linear and angular, (3, nv)."""
     A, B = (_frame_in_world(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
     v_fixed_to_a = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
-    moves_relatively = _relative_dof_mask(mechanism, relation.a, relation.b)
+    is_relative_dof = _relative_dof_mask(mechanism, relation.a, relation.b)
     return (
         A,
         B,
-        np.where(moves_relatively, A.R.T @ (B.v - v_fixed_to_a), 0.0),
-        np.where(moves_relatively, A.R.T @ (B.w - A.w), 0.0),
+        np.where(is_relative_dof, A.R.T @ (B.v - v_fixed_to_a), 0.0),
+        np.where(is_relative_dof, A.R.T @ (B.w - A.w), 0.0),
     )
 
 
@@ -275,7 +275,7 @@ def _evaluate_distance(mechanism: Mechanism, relation: Relation, q: Array) -> tu
 def _tilt(u: Array) -> tuple[Array, Array]:
     """Return the tilt (2,) of a unit vector u (3,), rad, and the derivative of the tilt by u, (2, 3).
 
-    The tilt is (x, y) of u, scaled such that its length is the angle between u and z. For u opposite to z the direction
+    The tilt is (x, y) of u, scaled so that its length is the angle between u and z. For u opposite to z the direction
     of the tilt is undefined: then the tilt is along x, with zero derivative along y.
     """
     sine = math.hypot(u[0], u[1])
@@ -348,14 +348,14 @@ def _evaluate_height(mechanism: Mechanism, relation: Relation, q: Array) -> tupl
 
 
 def _evaluate_spherical_joint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    slot = mechanism.kinematics.joint_indices.get(mechanism.joint(relation.dof_name))
-    if slot is None or slot.quaternion_q is None or slot.quaternion_v is None:
+    indices = mechanism.kinematics.joint_indices.get(mechanism.joint(relation.dof_name))
+    if indices is None or indices.quaternion_q is None or indices.quaternion_v is None:
         raise DoFError(f"joint {relation.dof_name!r} is not spherical; set a target for each dof")
-    wxyz = quaternion.normalize(q[slot.quaternion_q : slot.quaternion_q + 4])
+    wxyz = quaternion.normalize(q[indices.quaternion_q : indices.quaternion_q + 4])
     rotation_vector = quaternion.log(quaternion.multiply(quaternion.conjugate(relation.target), wxyz))
     J = np.zeros((3, mechanism.nv))
     # v of a spherical joint is an angular velocity in the body frame, so the right Jacobian applies
-    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(rotation_vector)
+    J[:, indices.quaternion_v : indices.quaternion_v + 3] = rotation.right_jacobian_inverse(rotation_vector)
     return rotation_vector, J
 
 

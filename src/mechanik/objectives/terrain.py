@@ -28,8 +28,8 @@ to 1 at the third."""
 class Terrain:
     """Terrain given by heights at the corners of square cells, interpolated by Catmull-Rom cubics (1974).
 
-    The surface has continuous slopes. Beyond the edge the outermost heights are repeated, so the height does not change
-    any more in outward direction from one cell beyond the edge.
+    The surface has continuous slopes. Beyond the edge the outermost heights are repeated, so farther than one cell
+    beyond the edge the height is constant in outward direction.
 
     Args:
         heights: (ny, nx), m, at least 2 by 2; heights[j, i] is at x = origin[0] + i cell, y = origin[1] + j cell.
@@ -59,7 +59,7 @@ class Terrain:
             raise ObjectiveError(f"heights[{j}, {i}] of a terrain is {grid[j, i]}; every height must be finite")
         cell_size = as_number(cell, "cell of a terrain")
         if not cell_size > 0.0:
-            raise ObjectiveError(f"cell of a terrain is {cell_size}; it must be above zero")
+            raise ObjectiveError(f"cell of a terrain is {cell_size:g} m; it must be above zero")
         object.__setattr__(self, "heights", read_only(grid))
         object.__setattr__(self, "cell", cell_size)
         object.__setattr__(self, "origin", read_only(as_vector(origin, 2, "origin of a terrain")))
@@ -83,9 +83,9 @@ class Terrain:
         """Return the offset surface: the surface on which the centre of a sphere moves while it rolls on the terrain.
 
         The heights of the offset surface are exact (1e-12 m) at its grid points, also where the sphere touches the
-        terrain at two points. Between grid points the surface is interpolated as any terrain. So a kink, where the
-        contact jumps, is rounded within two cells: the error there is about a tenth of a cell's side for a kink of 90
-        degrees.
+        terrain at two points, unless the search chooses the slightly lower of two nearly equal heights.
+        Between grid points the surface is interpolated as any terrain. So a kink, where the contact jumps, is rounded
+        within two cells: the error there is about a tenth of a cell's side for a kink of 90 degrees.
 
         Args:
             radius: m, not below zero.
@@ -103,7 +103,11 @@ class Terrain:
         return height, gradient[..., 0], gradient[..., 1]
 
     def height_gradient_and_hessian(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return height (...), gradient (..., 2) and Hessian (..., 2, 2), 1/m; the Hessian jumps at cell edges."""
+        """Return height (...), gradient (..., 2) and Hessian (..., 2, 2), 1/m; the Hessian jumps at cell edges.
+
+        Args:
+            x, y: (...), m, horizontal coordinates; they are broadcast against each other.
+        """
         px, py = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
         ny, nx = self.heights.shape
         i, weights_x = self._interpolation_weights(px, self.origin[0], nx)
@@ -196,17 +200,18 @@ def offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terrai
     except TypeError:
         subdivision_count = 0
     if subdivision_count < 1:
-        raise ObjectiveError(f"subdivisions must be a whole number, 1 or more, not {subdivisions!r}")
+        raise ObjectiveError(f"subdivisions must be an integer of 1 or more, not {subdivisions!r}")
     return terrain if sphere_radius == 0.0 else _offset_terrain(terrain, sphere_radius, subdivision_count)
 
 
 @lru_cache(maxsize=16)
 def _offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terrain:
     """Return the offset surface; cached, so that equal wheels share one terrain and solvers store its heights once."""
-    margin_cells = math.ceil(radius / terrain.cell) + 1  # beyond this margin the sphere touches repeated heights only
-    counts = [subdivisions * (count - 1 + 2 * margin_cells) + 1 for count in terrain.heights.shape]
+    # beyond this margin the sphere touches repeated heights only
+    margin_cell_count = math.ceil(radius / terrain.cell) + 1
+    counts = [subdivisions * (count - 1 + 2 * margin_cell_count) + 1 for count in terrain.heights.shape]
     cell = terrain.cell / subdivisions
-    origin: Array = terrain.origin - margin_cells * terrain.cell
+    origin: Array = terrain.origin - margin_cell_count * terrain.cell
     shifts, spacing = _search_lattice(terrain, radius, subdivisions, origin, (counts[0], counts[1]))
     rows, columns = np.indices(counts, dtype=np.float64)
     points = origin + cell * np.stack([columns, rows], axis=-1)
@@ -236,17 +241,21 @@ def _search_lattice(
     steps_per_cell = math.ceil(points_per_cell / subdivisions)  # lattice steps along a cell of the offset surface
     step = terrain.cell / subdivisions / steps_per_cell
     stride = max(1, math.ceil(radius / step / SHIFTS_PER_RADIUS[1]))
-    reach = int(radius / step) // stride * stride
-    x: Array = origin[0] + step * np.arange(-reach, steps_per_cell * (counts[1] - 1) + reach + 1)
-    y: Array = origin[1] + step * np.arange(-reach, steps_per_cell * (counts[0] - 1) + reach + 1)
-    lattice = terrain.heights_on_grid(x, y)
-    shifts = [(i, j) for i in range(-reach, reach + 1, stride) for j in range(-reach, reach + 1, stride)]
+    max_shift_steps = int(radius / step) // stride * stride
+    x: Array = origin[0] + step * np.arange(-max_shift_steps, steps_per_cell * (counts[1] - 1) + max_shift_steps + 1)
+    y: Array = origin[1] + step * np.arange(-max_shift_steps, steps_per_cell * (counts[0] - 1) + max_shift_steps + 1)
+    lattice_heights = terrain.heights_on_grid(x, y)
+    shifts = [
+        (i, j)
+        for i in range(-max_shift_steps, max_shift_steps + 1, stride)
+        for j in range(-max_shift_steps, max_shift_steps + 1, stride)
+    ]
     shifts = [(i, j) for i, j in shifts if math.hypot(i, j) * step <= radius]
     best_heights, best_index = np.full(counts, -np.inf), np.zeros(counts, dtype=np.int64)
     for k, (i, j) in enumerate(shifts):
-        rows = slice(reach + j, reach + j + steps_per_cell * (counts[0] - 1) + 1, steps_per_cell)
-        columns = slice(reach + i, reach + i + steps_per_cell * (counts[1] - 1) + 1, steps_per_cell)
-        heights = lattice[rows, columns] + math.sqrt(max(radius**2 - (i * i + j * j) * step**2, 0.0))
+        rows = slice(max_shift_steps + j, max_shift_steps + j + steps_per_cell * (counts[0] - 1) + 1, steps_per_cell)
+        columns = slice(max_shift_steps + i, max_shift_steps + i + steps_per_cell * (counts[1] - 1) + 1, steps_per_cell)
+        heights = lattice_heights[rows, columns] + math.sqrt(max(radius**2 - (i * i + j * j) * step**2, 0.0))
         is_better = heights > best_heights
         np.copyto(best_heights, heights, where=is_better)
         np.copyto(best_index, k, where=is_better)
@@ -264,28 +273,30 @@ def _refine_shifts(
     best_height, trust_radius = np.full(count, -np.inf), np.full(count, spacing)
     best_shift, step = start_shifts.copy(), np.zeros((count, 2))
     gradient, hessian = np.zeros((count, 2)), np.zeros((count, 2, 2))
-    active = np.arange(count)  # indices that still improve
+    active_indices = np.arange(count)  # indices that still improve
     for _ in range(MAX_NEWTON_STEPS):
-        trial = best_shift[active] + step[active]
-        length = np.linalg.norm(trial, axis=-1)
-        trial *= np.minimum(1.0, MAX_CONTACT_RADIUS_RATIO * radius / np.maximum(length, 1e-300))[:, None]
-        contacts = points[active] + trial
+        trial_shifts = best_shift[active_indices] + step[active_indices]
+        length = np.linalg.norm(trial_shifts, axis=-1)
+        trial_shifts *= np.minimum(1.0, MAX_CONTACT_RADIUS_RATIO * radius / np.maximum(length, 1e-300))[:, None]
+        contacts = points[active_indices] + trial_shifts
         height, gradient_terrain, hessian_terrain = terrain.height_gradient_and_hessian(contacts[:, 0], contacts[:, 1])
-        rise = np.sqrt(radius**2 - (trial**2).sum(axis=-1))
+        rise = np.sqrt(radius**2 - (trial_shifts**2).sum(axis=-1))
         height = height + rise
-        is_improved = height > best_height[active]
-        trust_radius[active[~is_improved]] *= 0.25
-        indices, trial, rise = active[is_improved], trial[is_improved], rise[is_improved, None]
-        best_height[indices], best_shift[indices] = height[is_improved], trial
-        gradient[indices] = gradient_terrain[is_improved] - trial / rise
-        outer_product = trial[:, :, None] * trial[:, None, :]
+        is_improved = height > best_height[active_indices]
+        trust_radius[active_indices[~is_improved]] *= 0.25
+        indices, trial_shifts, rise = active_indices[is_improved], trial_shifts[is_improved], rise[is_improved, None]
+        best_height[indices], best_shift[indices] = height[is_improved], trial_shifts
+        gradient[indices] = gradient_terrain[is_improved] - trial_shifts / rise
+        outer_product = trial_shifts[:, :, None] * trial_shifts[:, None, :]
         hessian[indices] = (
             hessian_terrain[is_improved] - np.eye(2) / rise[..., None] - outer_product / rise[..., None] ** 3
         )
-        step[active] = _ascent_step(gradient[active], hessian[active], trust_radius[active])
-        predicted_gain = (gradient[active] * step[active]).sum(axis=-1)
-        active = active[predicted_gain > 1e-15 * radius]
-        if not len(active):
+        step[active_indices] = _ascent_step(
+            gradient[active_indices], hessian[active_indices], trust_radius[active_indices]
+        )
+        predicted_gain = (gradient[active_indices] * step[active_indices]).sum(axis=-1)
+        active_indices = active_indices[predicted_gain > 1e-15 * radius]
+        if not len(active_indices):
             break
     return best_height, points + best_shift
 
@@ -300,8 +311,10 @@ def _ascent_step(gradient: Array, hessian: Array, trust_radius: Array) -> Array:
     determinant = xx * yy - xy * xy
     is_concave = (xx < 0.0) & (determinant > 0.0)
     determinant = np.where(is_concave, determinant, 1.0)
-    newton = np.stack([xy * gradient[:, 1] - yy * gradient[:, 0], xy * gradient[:, 0] - xx * gradient[:, 1]], axis=-1)
-    step = np.where(is_concave[:, None], newton / determinant[:, None], gradient)
+    newton_step = np.stack(
+        [xy * gradient[:, 1] - yy * gradient[:, 0], xy * gradient[:, 0] - xx * gradient[:, 1]], axis=-1
+    )
+    step = np.where(is_concave[:, None], newton_step / determinant[:, None], gradient)
     scale: Array = trust_radius / np.maximum(np.linalg.norm(step, axis=-1), 1e-300)
     scale = np.where(is_concave, np.minimum(1.0, scale), scale)
     return step * scale[:, None]

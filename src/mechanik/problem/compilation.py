@@ -1,7 +1,7 @@
 """Compilation of a mechanism and its objectives into independent subproblems, and update of targets.
 
-Closures, joint constraints and swing cones of spherical joints are hard constraints in a first stage; objectives
-follow, one stage for each priority level. Residual blocks that share columns, directly or through other blocks, form a
+Closures, joint constraints and cone limits are hard constraints in the first stage; objectives follow, one stage for
+each priority level. Residual blocks that share columns, directly or through other blocks, form a
 subproblem.
 """
 
@@ -27,16 +27,16 @@ from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem.kinematic_tree import (
     KinematicTree,
     PassiveSpherical,
+    add_spherical_frames,
     build_kinematic_tree,
     find_passive_sphericals,
-    with_spherical_frames,
 )
 from mechanik.problem.packed_problem import CLOSURE_TOLERANCE, PackedProblem, flat_pose, pack_problem
 from mechanik.problem.residual_block import ResidualBlock, WeightedRelation
 from mechanik.spatial.array import Array
 
 CLOSURE_ROUNDING_RATIO = 1e-13
-"""Lower bound of the closure tolerance, as a ratio to the length unit; smaller gaps are rounding."""
+"""Lower bound of the closure tolerance, as a ratio to the length unit; smaller gaps are rounding errors."""
 LENGTH_UNIT_SHARE = 1 / 3
 """Length unit as a ratio to the reach; larger values give more weight to angles and less to lengths. Tuned on random
 targets of a Panda and a UR5."""
@@ -91,9 +91,10 @@ class Problem:
         subproblems: independent parts, each with its packed tables.
         tree: kinematic tree of the mechanism, with nodes of closing joints.
         length_unit: m; residuals of lengths are divided by it.
-        extra_values: start values (m and rad) of the closing joints that have nodes in the tree; in x they follow q.
-        joint_constraints: by name, in order.
-        cones: names of the joints in the tree with a swing cone.
+        extra_values: start values (m and rad) of the closing joints that have nodes in the tree; in x, which is the
+            configuration vector of the tree, they follow q.
+        joint_constraints: the joint constraints by name, in order.
+        cone_joints: names of the joints in the tree with a cone limit.
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem
@@ -110,7 +111,7 @@ class Problem:
     length_unit: float
     extra_values: Array
     joint_constraints: Mapping[str, JointConstraint]
-    cones: tuple[str, ...] = ()
+    cone_joints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,10 @@ class ProblemSettings:
 
     Attributes:
         active: (nv,), mask of the dofs that may move.
-        objective_weights: factor of the residual by index of the objective; default 1.
+        objective_weights: weight of the residual by index of the objective; default 1.
         dof_weights: (nv,), weight of the motion of each dof: a dof with weight 0.1 moves less than a dof with weight 1,
             the default.
-        position_weight, rotation_weight: factor of all lengths and of all angles of the objectives.
+        position_weight, rotation_weight: weights of all lengths and of all angles of the objectives.
         eliminate_passive_sphericals: whether spherical joints whose rotation follows from a closure are eliminated; for
             the default solver only.
 
@@ -209,7 +210,7 @@ def compile_problem(
             all_relations,
             [is_active and weight == 1.0 for is_active, weight in zip(active_dofs, dof_weights, strict=True)],
         )
-        tree = with_spherical_frames(tree, passive_sphericals)
+        tree = add_spherical_frames(tree, passive_sphericals)
         for k, joint in passive_sphericals.items():
             entries[k] = (*entries[k][:4], replace(entries[k][4], relation=joint.relation))
     # objective weights do not apply to closures, joint constraints and cones, whose tolerances are in m and rad

@@ -1,6 +1,6 @@
 """Kinematic tree of a problem, with nodes for some closing joints, and elimination of passive spherical joints.
 
-The dofs of a closing joint are not part of q. Normally the residual of the closure does not constrain these dofs. A
+The dofs of a closing joint are not part of q. The residual of a closure does not constrain these dofs. A
 closing joint with limits that no relation can express has nodes in the tree and values in x after q; a fixed closure
 (weld) connects its last node to the link.
 
@@ -17,7 +17,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mechanik.kernels.nodes import FIRST_Q, FIRST_V, NODE_FLOATS, NODE_KIND, NODE_RATIO, PARENT, SPHERICAL, TRANSLATION
+from mechanik.kernels.nodes import (
+    FIRST_Q,
+    FIRST_V,
+    NODE_FLOATS,
+    NODE_KIND,
+    NODE_RATIO,
+    PARENT,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+    TRANSLATION,
+)
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS
 from mechanik.model.joint import Joint
 from mechanik.model.kinematics import Z_TO_AXIS, Kinematics
@@ -37,8 +48,8 @@ class KinematicTree:
 
     Attributes:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
-        frames: for each link the index of its node and the pose of the link in this node (4, 4); also for closing
-            joints with nodes, as "closing NAME".
+        frames: for each link the index of its node and the pose of the link in this node (4, 4); the key None is the
+            world, with node -1. A closing joint with nodes has the key "closing NAME".
         lower, upper: (nx,), limits, m and rad.
         v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 for entries of quaternions.
         spherical_joints: first index of each spherical joint in x and in v.
@@ -67,11 +78,11 @@ class KinematicTree:
     def reach(self) -> float:
         """Largest sum of link lengths between the origin of the world and a frame, m.
 
-        Prismatic joints are at their farthest finite limit.
+        Prismatic joints are at their farthest finite limit; joints with three translations are at zero.
         """
         node_distances = np.zeros(len(self.nodes))
         for i, node in enumerate(self.nodes):
-            node_distances[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_travel(node)
+            node_distances[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_displacement(node)
             if node[PARENT] >= 0:
                 node_distances[i] += node_distances[int(node[PARENT])]
         frame_distances = [
@@ -79,12 +90,12 @@ class KinematicTree:
         ]
         return float(max([0.0, *frame_distances]))
 
-    def _max_prismatic_travel(self, node: Array) -> float:
-        if node[NODE_KIND] != 1:
+    def _max_prismatic_displacement(self, node: Array) -> float:
+        if node[NODE_KIND] != PRISMATIC:
             return 0.0
         k = int(node[FIRST_Q])
-        travels = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
-        return float(np.max(travels, where=np.isfinite(travels), initial=0.0))
+        displacements = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
+        return float(np.max(displacements, where=np.isfinite(displacements), initial=0.0))
 
     def is_rotational(self, dof_name: str) -> bool:
         """Return whether a scalar dof is a rotation (otherwise a translation)."""
@@ -100,7 +111,7 @@ class KinematicTree:
         kind, v = int(node[NODE_KIND]), int(node[FIRST_V])
         if kind in (TRANSLATION, SPHERICAL):
             return [(v + axis, axis, kind == SPHERICAL) for axis in range(3)]
-        return [(v, 2, kind == 0)]
+        return [(v, 2, kind == REVOLUTE)]
 
     def path(self, frame: str | None) -> list[int]:
         """Return the indices of the nodes on the path from the world to a frame."""
@@ -142,13 +153,13 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
         for dof in (*TRANSLATIONS, *reversed(ROTATIONS)):
             if dof not in joint.dof:
                 continue
-            Z_to_axis = Z_TO_AXIS[dof.axis_index]
+            X_axis = Z_TO_AXIS[dof.axis_index]
             row = np.zeros(NODE_FLOATS)
-            row[:9], row[9:12] = (X @ Z_to_axis)[:3, :3].ravel(), (X @ Z_to_axis)[:3, 3]
-            row[NODE_RATIO], row[PARENT], row[NODE_KIND] = 1.0, node, 0 if dof.is_rotation else 1
+            row[:9], row[9:12] = (X @ X_axis)[:3, :3].ravel(), (X @ X_axis)[:3, 3]
+            row[NODE_RATIO], row[PARENT], row[NODE_KIND] = 1.0, node, REVOLUTE if dof.is_rotation else PRISMATIC
             row[FIRST_Q], row[FIRST_V] = len(lower), len(rotates)
             rows.append(row)
-            node, X = len(rows) - 1, Z_to_axis.T
+            node, X = len(rows) - 1, X_axis.T
             x_of[name if len(joint.dof) == 1 else f"{name}.{dof.name}"] = len(lower)
             v_of_x.append(len(rotates))
             rotates.append(dof.is_rotation)
@@ -197,7 +208,7 @@ class PassiveSpherical:
 
 
 def find_passive_sphericals(
-    tree: KinematicTree, constraints: Mapping[int, Relation], relations: Sequence[Relation], movable: Sequence[bool]
+    tree: KinematicTree, constraints: Mapping[int, Relation], relations: Sequence[Relation], is_movable: Sequence[bool]
 ) -> dict[int, PassiveSpherical]:
     """Return the spherical joints whose rotation follows from a weld, by index of the weld in `relations`.
 
@@ -205,7 +216,7 @@ def find_passive_sphericals(
         constraints: relations of closures, joint constraints and cones, by index in `relations`. A weld among them has
             all six rows of a pose; the others are skipped.
         relations: all relations of the problem.
-        movable: for each entry of v whether the dof may move and has the default weight.
+        is_movable: for each entry of v whether the dof may move and has the default weight.
     """
     if any(relation.kind is RelationKind.FUNCTION for relation in relations):
         return {}
@@ -228,13 +239,13 @@ def find_passive_sphericals(
             if node in tree.path(relation.b if side == "a" else relation.a):
                 continue  # an ancestor of both frames does not change their relative pose
             x, v = int(tree.nodes[node, FIRST_Q]), int(tree.nodes[node, FIRST_V])
-            if x not in x_with_targets and all(movable[v : v + 3]):
+            if x not in x_with_targets and all(is_movable[v : v + 3]):
                 passive_sphericals[index] = _make_passive_spherical(tree, relation, side, node, x, v)
                 break
     return passive_sphericals
 
 
-def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, PassiveSpherical]) -> KinematicTree:
+def add_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, PassiveSpherical]) -> KinematicTree:
     """Return the tree with a frame for each passive spherical joint at zero rotation."""
     frames = dict(tree.frames)
     for joint in passive_sphericals.values():

@@ -49,7 +49,7 @@ class PackedProblem:
 def pack_problem(
     tree: KinematicTree,
     blocks: Sequence[ResidualBlock],
-    optional_stages: Sequence[bool],
+    is_optional_stage: Sequence[bool],
     length_unit: float,
     dof_weights: Sequence[float],
     passive_sphericals: Sequence[PassiveSpherical] = (),
@@ -58,7 +58,7 @@ def pack_problem(
 
     Args:
         blocks: the blocks, sorted by stage.
-        optional_stages: for each stage whether it is optional: success does not depend on it.
+        is_optional_stage: for each stage whether it is optional: success does not depend on it.
         length_unit: m; lengths are divided by it.
         dof_weights: weight of the motion of each entry of v; 1 is the default.
         passive_sphericals: spherical joints whose rotation is computed after the solve.
@@ -73,17 +73,17 @@ def pack_problem(
         + [slack_column[b, r] for r in range(block.row_count) if block.is_banded(r)]
         for b, block in enumerate(blocks)
     ]
-    order = _elimination_order(column_count, columns_by_block)
-    elimination_rank = np.argsort(order)
+    elimination_order = _elimination_order(column_count, columns_by_block)
+    elimination_rank = np.argsort(elimination_order)
     columns_by_block = [sorted(columns, key=lambda k: elimination_rank[k]) for columns in columns_by_block]
-    base = _common_base(tree, blocks)
-    needed_nodes = sorted({node for block in blocks for node in block.nodes} - set(_ancestors(tree, base)))
-    node_of = {node: k for k, node in enumerate(needed_nodes)} | {base: -1, -1: -1}
+    base_node = _common_base(tree, blocks)
+    needed_nodes = sorted({node for block in blocks for node in block.nodes} - set(_ancestors(tree, base_node)))
+    node_of = {node: k for k, node in enumerate(needed_nodes)} | {base_node: -1, -1: -1}
     row_counts = [block.row_count for block in blocks]
-    stage_count = len(optional_stages)
+    stage_count = len(is_optional_stage)
     layouts = [stage_layout(stage, blocks, columns_by_block, elimination_rank.tolist()) for stage in range(stage_count)]
-    hard_rows = max([0, *(layout.hard_rows for layout in layouts)])
-    dual_rows = max([0, *(layout.uses_dual_form * layout.rows for layout in layouts)])
+    hard_row_count = max([0, *(layout.hard_row_count for layout in layouts)])
+    dual_row_count = max([0, *(layout.uses_dual_form * layout.row_count for layout in layouts)])
     square_size = (
         column_count * column_count
         if column_count <= MAX_HESSIAN_COLUMNS or any(layout.uses_primal_form for layout in layouts)
@@ -98,9 +98,9 @@ def pack_problem(
         "block_columns": sum(map(len, columns_by_block)), "max_block_rows": max([1, *row_counts]), "q": tree.nq,
         "functions": sum(block.relation.kind is RelationKind.FUNCTION for block in blocks),
         "target_block": 0, "runtime_zero": 0,
-        "hard_rows": hard_rows, "dual_rows": dual_rows,
-        "square": square_size, "matrix": max(square_size, dual_rows * dual_rows),
-        "null_space_entries": min(column_count * column_count // 4, hard_rows * column_count) + column_count,
+        "hard_rows": hard_row_count, "dual_rows": dual_row_count,
+        "square": square_size, "matrix": max(square_size, dual_row_count * dual_row_count),
+        "null_space_entries": min(column_count * column_count // 4, hard_row_count * column_count) + column_count,
         "chain": max([0, *[len(blocks[layout.chain_block].terms) for layout in layouts if layout.chain_block >= 0]]),
         "coefficients": count_parameters(block.relation for block in blocks), "passive": len(passive_sphericals),
     }  # fmt: skip
@@ -111,7 +111,7 @@ def pack_problem(
     nodes[:] = tree.nodes[needed_nodes]
     nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
     _fill_columns(packed, tree, moving_v, blocks, banded_rows, length_unit, dof_weights)
-    tables["elimination_order"][:] = order
+    tables["elimination_order"][:] = elimination_order
     for row, joint in zip(
         tables["passive"].reshape(-1, problem_layout.PASSIVE_FLOATS), passive_sphericals, strict=True
     ):
@@ -122,7 +122,7 @@ def pack_problem(
         tables["stages"].reshape(-1, problem_layout.STAGE_INTS)[stage] = (
             start,
             end,
-            optional_stages[stage],
+            is_optional_stage[stage],
             layouts[stage].uses_dual_form,
             layouts[stage].chain_block,
         )
@@ -133,7 +133,10 @@ def pack_problem(
 
 
 def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
-    """Return the last common ancestor node of all frames, if no residual depends on its pose; -1: the world."""
+    """Return the index of the last common ancestor node of all frames, if no residual depends on its pose.
+
+    Otherwise return -1, the world.
+    """
     paths: list[list[int]] = []
     for block in blocks:
         relation = block.relation
@@ -142,12 +145,12 @@ def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
         if relation.kind > RelationKind.DISTANCE or relation.world_axes is not None:
             return -1
         paths += [tree.path(relation.a), tree.path(relation.b)]
-    base = -1
+    base_node = -1
     for nodes in zip(*paths, strict=False):  # up to the end of the shortest path
         if len(set(nodes)) > 1:
             break
-        base = nodes[0]
-    return base
+        base_node = nodes[0]
+    return base_node
 
 
 def _ancestors(tree: KinematicTree, node: int) -> list[int]:
@@ -248,7 +251,7 @@ def _fill_blocks(
     terms, slack = tables["terms"].reshape(-1, problem_layout.TERM_INTS), tables["slack"].reshape(-1, 2)
     masses = tables["masses"].reshape(-1, problem_layout.MASS_FLOATS)
     first_row = first_column = first_jacobian = term_index = mass_index = slack_count = first_coefficient = 0
-    first_by_terrain: dict[int, int] = {}  # first parameter of each terrain, by id
+    first_parameter_by_terrain: dict[int, int] = {}  # first parameter of each terrain, by id
     slack[:] = -1
     sizes = packed.sizes
     for b, (block, columns) in enumerate(zip(blocks, columns_by_block, strict=True)):
@@ -265,8 +268,10 @@ def _fill_blocks(
             )
             first_entry, entry_count = first_coefficient, len(relation.polynomials)
         elif relation.terrain is not None:
-            coefficients = [] if id(relation.terrain) in first_by_terrain else terrain_parameters(relation.terrain)
-            first_entry = first_by_terrain.setdefault(id(relation.terrain), first_coefficient)
+            coefficients = (
+                [] if id(relation.terrain) in first_parameter_by_terrain else terrain_parameters(relation.terrain)
+            )
+            first_entry = first_parameter_by_terrain.setdefault(id(relation.terrain), first_coefficient)
         has_bands = any(block.is_banded(r) for r in range(block.row_count))
         block_table[b] = (
             relation.kind, block.mask, block.row_count, first_row,
@@ -277,7 +282,7 @@ def _fill_blocks(
         block_data[b, problem_layout.FRAME_A : problem_layout.FRAME_B] = flat_pose(block.X_a)
         block_data[b, problem_layout.FRAME_B : problem_layout.AXES_C] = flat_pose(block.X_b)
         block_data[b, problem_layout.POSITION_TOLERANCE2], block_data[b, problem_layout.ROTATION_TOLERANCE2] = (
-            block.tolerances()
+            block.squared_tolerances()
         )
         if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
             block_data[b, : len(relation.target)] = relation.target

@@ -19,7 +19,7 @@ from mechanik.problem.kinematic_tree import KinematicTree
 from mechanik.spatial.array import Array
 
 MIN_GRADIENT = 1e-12
-"""Smallest gradient of a joint constraint, to avoid division by zero."""
+"""Lower bound of the estimated gradient of a joint constraint, to avoid division by zero."""
 
 
 def count_parameters(relations: Iterable[Relation]) -> int:
@@ -50,7 +50,7 @@ def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: S
 
 
 def terrain_parameters(terrain: Terrain) -> list[float]:
-    """Return the parameters of a terrain as the kernel reads them: sizes, cell, origin, then all heights."""
+    """Return the parameters of a terrain as the kernel reads them: grid size, cell size, origin, then heights (m)."""
     ny, nx = terrain.heights.shape
     return [nx, ny, terrain.cell, *terrain.origin.tolist(), *terrain.heights.ravel().tolist()]
 
@@ -82,7 +82,7 @@ class WeightedRelation:
     Attributes:
         relation: the relation.
         tolerance, angle_tolerance: tolerances of lengths (m) and of angles (rad).
-        weight: factor that multiplies the weight of the relation.
+        weight: multiplies the weight of the relation.
     """
 
     relation: Relation
@@ -99,7 +99,7 @@ class ResidualBlock:
         weighted_relation: the relation with tolerances.
         active: for each entry of v whether the dof may move.
         length_unit: m; lengths are divided by it.
-        weights: factors of lengths and of angles.
+        weights: weights of lengths and of angles.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class ResidualBlock:
         shift = 3 if self.relation.kind is RelationKind.COSINE else 0
         return sum(1 << (row + shift) for row in self.relation.rows)
 
-    def tolerances(self) -> tuple[float, float]:
+    def squared_tolerances(self) -> tuple[float, float]:
         """Return the squared tolerances of rows 0-2 and of rows 3-5, in weighted units."""
         relation = self.relation
         length_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
@@ -249,14 +249,16 @@ class StageLayout:
     """Form of the step of a stage.
 
     Attributes:
-        hard_rows: number of rows of the earlier stages.
-        rows: number of rows of a dual step: rows that depend on several columns, and one for each dependent column.
+        hard_row_count: number of rows of the earlier stages.
+        row_count: number of rows of a dual step: the rows of blocks with several rows or columns, plus
+            min(hard_row_count, number of columns).
         uses_dual_form, uses_primal_form: form of the step; both are False if the stage has no rows.
-        chain_block: block of a dual stage that is a serial chain with known second derivatives; -1 if there is none.
+        chain_block: index of the block of a dual stage that is a serial chain with known second derivatives; -1 if
+            there is none.
     """
 
-    hard_rows: int
-    rows: int
+    hard_row_count: int
+    row_count: int
     uses_dual_form: bool
     uses_primal_form: bool
     chain_block: int
@@ -272,20 +274,22 @@ def stage_layout(
         column_order: position of each column in the order of elimination.
     """
     column_count = len(column_order)
-    hard_rows = sum(block.row_count for block in blocks if block.stage < stage)
+    hard_row_count = sum(block.row_count for block in blocks if block.stage < stage)
     soft_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
     wide_blocks = [b for b in soft_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
-    rows = sum(blocks[b].row_count for b in wide_blocks) + min(hard_rows, column_count)
-    uses_dual_form = bool(soft_blocks) and column_count >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
-    if uses_dual_form and hard_rows == 0:
+    row_count = sum(blocks[b].row_count for b in wide_blocks) + min(hard_row_count, column_count)
+    uses_dual_form = bool(soft_blocks) and column_count >= max(DUAL_MIN_RATIO * row_count, DUAL_MIN_COLUMNS)
+    if uses_dual_form and hard_row_count == 0:
         # the primal matrix may be sparse, for example if legs share nothing but a body
-        uses_dual_form = rows * rows * column_count < _primal_work(wide_blocks, blocks, columns_by_block, column_order)
+        uses_dual_form = row_count * row_count * column_count < _primal_work(
+            wide_blocks, blocks, columns_by_block, column_order
+        )
     chain_block = (
         wide_blocks[0]
-        if uses_dual_form and hard_rows == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
+        if uses_dual_form and hard_row_count == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
         else -1
     )
-    return StageLayout(hard_rows, rows, uses_dual_form, bool(soft_blocks) and not uses_dual_form, chain_block)
+    return StageLayout(hard_row_count, row_count, uses_dual_form, bool(soft_blocks) and not uses_dual_form, chain_block)
 
 
 def _primal_work(

@@ -38,11 +38,13 @@ then costs as much additional time."""
 START_DAMPING, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 501
 """Start damping; largest number of iterations of an attempt; largest number of attempts."""
 SEED_CHOICES = 2
-"""Number of attempts from the seed table before the solution nearest to the seed is chosen."""
+"""If the attempt from the seed of the caller fails: number of attempts from the seed table, of whose solutions the
+nearest to the seed is chosen."""
 KERNEL_TOLERANCE_FACTOR = 1 - 1e-6
-"""Factor of the tolerances inside the chain kernel, so that rounding outside of the kernel does not matter."""
+"""Ratio of the tolerances inside the chain kernel to those of the goal. It is below 1 because of rounding errors
+outside of the kernel."""
 AZIMUTH_PENALTY = 4.0
-"""Factor of the penalty for seeds at an azimuth outside of the first joint's range. Tuned on a Panda."""
+"""Weight of the penalty for seeds at an azimuth outside of the first joint's range. Tuned on a Panda."""
 POSE_ROWS, POSITION_ROWS, ROTATION_ROWS = (0, 1, 2, 3, 4, 5), (0, 1, 2), (3, 4, 5)
 
 
@@ -52,13 +54,13 @@ class JointMotion:
 
     Attributes:
         is_rotation: whether the joint rotates about z; otherwise it translates along z.
-        q: index of the value in the configuration.
+        q_index: index of the value in the configuration.
         ratio: 1, or the ratio of a mimic joint; negated on the path from a link up to the common ancestor.
         offset: m or rad.
     """
 
     is_rotation: bool
-    q: int
+    q_index: int
     ratio: float
     offset: float
 
@@ -70,8 +72,8 @@ class ChainWeights:
     Attributes:
         tolerance, angle_tolerance: m, rad.
         length_unit: m; lengths are divided by it.
-        position, rotation: factors of lengths and of angles.
-        goal: factor of the whole goal.
+        position, rotation: weights of lengths and of angles.
+        goal: weight of the whole goal.
     """
 
     tolerance: float
@@ -86,7 +88,7 @@ def chain_model(
     fixed_transforms: list[Array],
     motions: list[JointMotion],
     columns: list[int],
-    locked: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    locked_columns: np.ndarray[tuple[int], np.dtype[np.bool_]],
     limits: tuple[Array, Array],
     nq: int,
     rows_to_solve: tuple[int, ...],
@@ -98,7 +100,7 @@ def chain_model(
         fixed_transforms: fixed transforms (4, 4) before, between and after the motions; one more than motions.
         motions: joint motions from the base to the tool.
         columns: index in q of each column.
-        locked: (n,), mask of the columns that may not move.
+        locked_columns: (n,), mask of the columns that may not move.
         limits: lower and upper limit of each column, (n,), m and rad.
         nq: size of q.
         rows_to_solve: constrained rows: 0-2 of the position, 3-5 of the rotation.
@@ -115,7 +117,7 @@ def chain_model(
     )
     units = _units(motions, columns, weights.length_unit)
     _fill_nodes(nodes, fixed_transforms, motions, columns, units, scale)
-    _fill_columns(column_table, motions, columns, units, locked, limits)
+    _fill_columns(column_table, motions, columns, units, locked_columns, limits)
     rows = set(rows_to_solve)
     has_position, has_rotation = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
     is_partial = rows_to_solve not in (POSE_ROWS, POSITION_ROWS, ROTATION_ROWS)
@@ -147,10 +149,11 @@ def chain_model(
     model[layout.IS_RANKED] = has_full_position
     model[layout.REACH] = _reach(nodes, column_table) + scale * weights.tolerance if has_full_position else np.inf
     has_own_dof = [
-        sum(other_motion.q == motion.q for other_motion in motions) == 1 and motion.ratio == 1.0 for motion in motions
+        sum(other_motion.q_index == motion.q_index for other_motion in motions) == 1 and motion.ratio == 1.0
+        for motion in motions
     ]
     is_free_rotation = [
-        motion.is_rotation and is_independent and not locked[columns.index(motion.q)]
+        motion.is_rotation and is_independent and not locked_columns[columns.index(motion.q_index)]
         for motion, is_independent in zip(motions, has_own_dof, strict=True)
     ]
     model[layout.FACTORS_FIRST_JOINT] = is_free_rotation[0] and has_full_position and column_count > 1
@@ -167,10 +170,10 @@ def chain_model(
 def _write_first_joint_range(model: Array, lower: float, upper: float) -> None:
     """Write the range of the first joint; seeds at an azimuth that the joint cannot reach get a penalty."""
     if upper - lower < 2 * math.pi and model[layout.FACTORS_FIRST_JOINT]:
-        middle, half_range = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        range_middle, half_range = 0.5 * (lower + upper), 0.5 * (upper - lower)
         model[layout.COS_RANGE_MIDDLE], model[layout.SIN_RANGE_MIDDLE], model[layout.COS_HALF_RANGE] = (
-            math.cos(middle),
-            math.sin(middle),
+            math.cos(range_middle),
+            math.sin(range_middle),
             math.cos(half_range),
         )
         model[layout.AZIMUTH_PENALTY] = AZIMUTH_PENALTY * (math.pi - half_range) ** 2 / (1.0 + math.cos(half_range))
@@ -178,7 +181,9 @@ def _write_first_joint_range(model: Array, lower: float, upper: float) -> None:
 
 def _units(motions: list[JointMotion], columns: list[int], length_unit: float) -> list[float]:
     """Return the unit of each column: 1 rad, or for a prismatic joint the unit of length (m)."""
-    return [1.0 if any(motion.is_rotation for motion in motions if motion.q == k) else length_unit for k in columns]
+    return [
+        1.0 if any(motion.is_rotation for motion in motions if motion.q_index == k) else length_unit for k in columns
+    ]
 
 
 def _fill_nodes(
@@ -201,10 +206,10 @@ def _fill_nodes(
         offset[j + 1] += b
         row[layout.COS_ALPHA], row[layout.SIN_ALPHA] = math.cos(alpha), math.sin(alpha)
         row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3] = scale * (rotation.about_z(-a) @ X[:3, 3])
-        column = columns.index(motion.q)
+        column = columns.index(motion.q_index)
         row[layout.JOINT_RATIO], row[layout.JOINT_COLUMN] = motion.ratio * units[column], column
-        row[layout.IS_FIRST_OF_COLUMN] = motion.q not in known_q
-        known_q.add(motion.q)
+        row[layout.IS_FIRST_OF_COLUMN] = motion.q_index not in known_q
+        known_q.add(motion.q_index)
         if motion.is_rotation:
             offset[j] += motion.offset
         else:
@@ -219,11 +224,11 @@ def _fill_columns(
     motions: list[JointMotion],
     columns: list[int],
     units: list[float],
-    locked: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    locked_columns: np.ndarray[tuple[int], np.dtype[np.bool_]],
     limits: tuple[Array, Array],
 ) -> None:
     for j, k in enumerate(columns):
-        column_motions = [motion for motion in motions if motion.q == k]
+        column_motions = [motion for motion in motions if motion.q_index == k]
         lower, upper = limits[0][j], limits[1][j]
         half_range = math.pi if any(motion.is_rotation for motion in column_motions) else 1.0
         sample_min = lower if np.isfinite(lower) else upper - 2 * half_range if np.isfinite(upper) else -half_range
@@ -232,13 +237,13 @@ def _fill_columns(
             sample_min / units[j],
             sample_max / units[j],
             k,
-            locked[j],
+            locked_columns[j],
             units[j],
         )
         column_table[j, [layout.Q_MIN, layout.Q_MAX]] = lower, upper
         # an empty range marks a locked joint
         column_table[j, [layout.X_MIN, layout.X_MAX]] = (
-            (np.inf, -np.inf) if locked[j] else (lower / units[j], upper / units[j])
+            (np.inf, -np.inf) if locked_columns[j] else (lower / units[j], upper / units[j])
         )
         column_table[j, layout.IS_CONTINUOUS] = all(
             motion.is_rotation and abs(motion.ratio) == 1.0 for motion in column_motions
@@ -250,22 +255,22 @@ def _zxz_angles(R: Array) -> tuple[float, float, float]:
     sine = math.hypot(R[0, 2], R[1, 2])
     a = math.atan2(R[0, 2], -R[1, 2]) if sine > 0.0 else 0.0
     alpha = math.atan2(sine, R[2, 2])
-    remainder = rotation.about_x(-alpha) @ rotation.about_z(-a) @ R
-    return a, alpha, math.atan2(remainder[1, 0], remainder[0, 0])
+    R_remainder = rotation.about_x(-alpha) @ rotation.about_z(-a) @ R
+    return a, alpha, math.atan2(R_remainder[1, 0], R_remainder[0, 0])
 
 
 def _reach(nodes: Array, column_table: Array) -> float:
     """Return the largest distance of the chain's end from its first joint, in units of the kernel."""
     distance = 0.0
     for row in nodes:
-        axial, column = abs(row[layout.LINK_TRANSLATION + 2]), column_table[int(row[layout.JOINT_COLUMN])]
+        axial_length, column = abs(row[layout.LINK_TRANSLATION + 2]), column_table[int(row[layout.JOINT_COLUMN])]
         if row[layout.SLIDE_SCALE] != 0.0:
             if column[layout.IS_LOCKED] != 0.0:
                 return math.inf
-            axial += abs(row[layout.SLIDE_SCALE] * row[layout.JOINT_RATIO]) * max(
+            axial_length += abs(row[layout.SLIDE_SCALE] * row[layout.JOINT_RATIO]) * max(
                 abs(column[layout.X_MIN]), abs(column[layout.X_MAX])
             )
-        distance += math.hypot(row[layout.LINK_TRANSLATION], row[layout.LINK_TRANSLATION + 1], axial)
+        distance += math.hypot(row[layout.LINK_TRANSLATION], row[layout.LINK_TRANSLATION + 1], axial_length)
     return distance
 
 
@@ -273,10 +278,10 @@ MIN_TOLERANCE = 1e-11
 """Smallest tolerance for the chain kernel, as a ratio to the unit of length, and in rad. Smaller tolerances need the
 general kernel."""
 MAX_CHAIN_JOINTS = 40
-"""Largest number of joints for the chain kernel. With more joints its attempts are slow and few, and the general kernel
+"""Largest number of joints for the chain kernel. With more joints each attempt is slow, and the general kernel
 makes larger steps."""
 TARGET_MATCH_TOLERANCE = 1e-13
-"""Largest difference of matrix entries that counts as rounding."""
+"""Largest difference of matrix entries that counts as a rounding error."""
 ROTATION_KINDS = {
     RelationKind.POSE: layout.ROTATION_VECTOR,
     RelationKind.AXIS: layout.AXIS,
@@ -291,7 +296,7 @@ class SerialChain:
     Attributes:
         model: flat model, in the layout of `kernels/chain_layout.py`.
         columns: (n,), indices in q.
-        locked: (n,), mask of the columns that may not move.
+        locked_columns: (n,), mask of the columns that may not move.
         lower, upper: (n,), limits, m and rad.
         relations: the goal: one relation, or a position and a rotation relation between the same links.
         target_rotations: for each relation its X_a relative to the target, (4, 4), a pure rotation.
@@ -300,7 +305,7 @@ class SerialChain:
 
     model: Array
     columns: np.ndarray[tuple[int], np.dtype[np.int64]]
-    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    locked_columns: np.ndarray[tuple[int], np.dtype[np.bool_]]
     lower: Array
     upper: Array
     relations: tuple[Relation, ...]
@@ -360,15 +365,17 @@ def find_serial_chain(
     ):
         return None
     X = relations[0].X_a if target is None else target
-    offsets = [inverse(X) @ relation.X_a for relation in relations]
-    if any(np.abs(transform[:3, 3]).max() > TARGET_MATCH_TOLERANCE * weights.length_unit for transform in offsets):
+    X_target_frames = [inverse(X) @ relation.X_a for relation in relations]
+    if any(
+        np.abs(transform[:3, 3]).max() > TARGET_MATCH_TOLERANCE * weights.length_unit for transform in X_target_frames
+    ):
         return None
     target_rotations = tuple(
         make_pose(
             np.where(abs(transform - transform.round()) < TARGET_MATCH_TOLERANCE, transform.round(), transform)[:3, :3],
             np.zeros(3),
         )
-        for transform in offsets
+        for transform in X_target_frames
     )
     fixed_transforms, motions = _chain_between(tree, relations[0])
     if (
@@ -377,17 +384,17 @@ def find_serial_chain(
         or any(not np.isfinite(transform).all() for transform in fixed_transforms)
     ):
         return None
-    columns = list(dict.fromkeys(motion.q for motion in motions))
-    locked = np.array([not active[tree.v_of_x[k]] for k in columns])
-    if locked.all():
+    columns = list(dict.fromkeys(motion.q_index for motion in motions))
+    locked_columns = np.array([not active[tree.v_of_x[k]] for k in columns])
+    if locked_columns.all():
         return None
     lower, upper = bounds[0][columns], bounds[1][columns]
-    model = chain_model(fixed_transforms, motions, columns, locked, (lower, upper), tree.nq, rows, weights)
+    model = chain_model(fixed_transforms, motions, columns, locked_columns, (lower, upper), tree.nq, rows, weights)
     _write_goal(model, fixed_transforms, relations, target_rotations)
     return SerialChain(
         model,
         np.array(columns, dtype=np.int64),
-        locked,
+        locked_columns,
         lower,
         upper,
         tuple(relations),
@@ -420,14 +427,14 @@ def _write_goal(
     model: Array, fixed_transforms: list[Array], relations: Sequence[Relation], target_rotations: Sequence[Array]
 ) -> None:
     """Write the poses of base and tool, which the kernel removes from the target, and the axes of the rows."""
-    last_relation, base = relations[-1], fixed_transforms[0]
-    tool = fixed_transforms[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last_relation.X_b[:3, :3]
+    last_relation, X_base = relations[-1], fixed_transforms[0]
+    R_tool = fixed_transforms[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last_relation.X_b[:3, :3]
     model[layout.BASE_ROTATION : layout.BASE_ROTATION + 9], model[layout.BASE_POSITION : layout.BASE_POSITION + 3] = (
-        base[:3, :3].ravel(),
-        base[:3, 3],
+        X_base[:3, :3].ravel(),
+        X_base[:3, 3],
     )
-    model[layout.TOOL_ROTATION : layout.TOOL_ROTATION + 9] = (tool @ target_rotations[-1][:3, :3].T).ravel()
-    model[layout.TOOL_AXIS : layout.TOOL_AXIS + 3] = tool[:, 2]
+    model[layout.TOOL_ROTATION : layout.TOOL_ROTATION + 9] = (R_tool @ target_rotations[-1][:3, :3].T).ravel()
+    model[layout.TOOL_AXIS : layout.TOOL_AXIS + 3] = R_tool[:, 2]
     model[layout.POSITION_FRAME : layout.POSITION_FRAME + 9] = target_rotations[0][:3, :3].ravel()
     model[layout.ROTATION_FRAME : layout.ROTATION_FRAME + 9] = target_rotations[-1][:3, :3].ravel()
     model[layout.ROTATION_KIND] = ROTATION_KINDS[last_relation.kind]
@@ -435,7 +442,7 @@ def _write_goal(
         model[layout.IS_PARTIAL] = 1.0
     if last_relation.world_axes is not None:
         model[layout.HAS_ROW_AXES] = 1.0
-        model[layout.ROW_AXES : layout.ROW_AXES + 9] = (base[:3, :3].T @ last_relation.world_axes).ravel()
+        model[layout.ROW_AXES : layout.ROW_AXES + 9] = (X_base[:3, :3].T @ last_relation.world_axes).ravel()
 
 
 def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array], list[JointMotion]]:
@@ -453,7 +460,7 @@ def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array]
     for node in reversed(path_a[shared_count:]):
         row = tree.nodes[node]
         for X, motion in reversed(_joint_motions(row)):
-            motions.append(JointMotion(motion.is_rotation, motion.q, -motion.ratio, -motion.offset))
+            motions.append(JointMotion(motion.is_rotation, motion.q_index, -motion.ratio, -motion.offset))
             fixed_transforms.append(inverse(X))
     for node in path_b[shared_count:]:
         for X, motion in _joint_motions(tree.nodes[node]):

@@ -50,8 +50,8 @@ def even_orientations(count: int) -> Array:
     rotation_count = max(1, round((math.pi * count) ** (1.0 / 3.0)))
     directions = even_directions(max(1, round(count / rotation_count)))
     phase = GOLDEN_ANGLE * np.arange(len(directions))[:, None]  # neighbouring directions have different phases
-    about_z = rotation.about_z(phase + 2.0 * math.pi / rotation_count * np.arange(rotation_count))
-    return quaternion.from_matrix(rotations_to(directions)[:, None] @ about_z).reshape(-1, 4)
+    z_rotations = rotation.about_z(phase + 2.0 * math.pi / rotation_count * np.arange(rotation_count))
+    return quaternion.from_matrix(rotations_to(directions)[:, None] @ z_rotations).reshape(-1, 4)
 
 
 def even_rotations(axis: Array, R: Array, count: int) -> Array:
@@ -66,7 +66,7 @@ def rotations_to(directions: Array) -> Array:
 
 
 RANK_TOLERANCE = 1e-7
-"""Singular values below this share of the largest count as zero; lengths are scaled by the mechanism's size."""
+"""Singular values below this share of the largest count as zero; translations are scaled to a largest entry of 1."""
 RANK_SAMPLES = 24
 """Number of configurations for the rank analysis; the most frequent rank is used, so a few may be singular."""
 
@@ -76,27 +76,27 @@ class OrientationMobility:
     """Rotational mobility of a link while its origin is fixed.
 
     Attributes:
-        rotation_dofs: number of independent rotations, 0 to 3.
+        rotation_count: number of independent rotations, 0 to 3.
         can_point: whether the z axis can point in any nearby direction.
         axis: (3,) the axis of rotation in the world frame, if there is exactly one; else None.
     """
 
-    rotation_dofs: int
+    rotation_count: int
     can_point: bool
     axis: Array | None
 
 
-def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked: Array) -> OrientationMobility:
+def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked_dofs: Array) -> OrientationMobility:
     """Determine the rotational mobility of a link from the ranks of its Jacobians.
 
     Args:
         q: (n, nq) configurations with closed loops.
-        locked: (nv,) nonzero for dofs that do not move.
+        locked_dofs: (nv,) nonzero for dofs that do not move.
     """
     samples = q[:RANK_SAMPLES]
     X, J = mechanism.pose(link, samples), mechanism.jacobian(link, samples)
     J = np.stack(
-        [jacobian @ basis for jacobian, basis in zip(J, _free_velocities(mechanism, samples, locked), strict=True)]
+        [jacobian @ basis for jacobian, basis in zip(J, _free_velocities(mechanism, samples, locked_dofs), strict=True)]
     )
     J[:, :3] /= max(float(np.abs(J[:, :3]).max(initial=0.0)), 1e-12)
     translation_rank, full_rank = _most_frequent_rank(J[:, :3]), _most_frequent_rank(J)
@@ -111,22 +111,22 @@ def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked: Arra
     return OrientationMobility(full_rank - translation_rank, can_point, axis)
 
 
-def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, locked: Iterable[int]) -> None:
+def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, fixed_q_indices: Iterable[int]) -> None:
     """Raise an error if a link can translate without bound, because its reach would be infinite.
 
     Args:
         lower, upper: (nq,) limits, m or rad.
-        locked: indices into q of values that are locked or constrained by loops.
+        fixed_q_indices: indices into q of values that are locked or constrained by loops.
 
     Raises:
         LimitsError: if a prismatic or floating joint above the link has no limits.
     """
-    locked_q, names = set(locked), mechanism.space.q_names
+    fixed_indices, names = set(fixed_q_indices), mechanism.space.q_names
     for node in mechanism.kinematics.path(link):
         kind, first_q = int(node[NODE_KIND]), int(node[FIRST_Q])
         translations = {PRISMATIC: [first_q], TRANSLATION: [first_q, first_q + 1, first_q + 2]}.get(kind, [])
         unbounded_q = [
-            k for k in translations if k not in locked_q and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))
+            k for k in translations if k not in fixed_indices and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))
         ]
         if not unbounded_q:
             continue
@@ -166,12 +166,12 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
     return joints
 
 
-def _free_velocities(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
+def _free_velocities(mechanism: Mechanism, q: Array, locked_dofs: Array) -> list[Array]:
     """Return at each `q` a basis (nv, k) of the velocities that keep the loops closed and the locked dofs fixed."""
-    free_basis = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
+    free_basis = np.eye(mechanism.nv)[:, ~locked_dofs.astype(np.bool_)]
     if not (mechanism.closures or mechanism.joint_constraints) or not free_basis.size:
         return [free_basis] * len(q)
-    mechanism_copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the present configuration of the mechanism
+    mechanism_copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the current configuration of the mechanism
     bases: list[Array] = []
     for configuration in q:
         mechanism_copy.set_q(configuration)
@@ -204,7 +204,7 @@ OrientationKind = Literal["pose", "direction", "nothing"]
 RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_FROM_NEIGHBOUR = 16, 1, 1
 """Restarts of the first solve, of the first solve in loops, and of a solve that starts from a neighbour. More restarts
 cost time and find more poses: on a Panda with voxels of 0.1 m and 24 orientations, 16 restarts find 99.9 % of the poses
-that 100 restarts find, in a quarter of the time. In loops each seed must be assembled first, so retries from neighbours
+that 100 restarts find, in a quarter of the time. In loops each start must be closed first, so retries from neighbours
 are cheaper.
 """
 ORIGIN = PointConstraint((0.0, 0.0, 0.0))
@@ -231,11 +231,11 @@ def default_orientations(mobility: OrientationMobility, R: Array, count: int) ->
         R: (3, 3) an orientation that the link can reach.
         count: approximate number of orientations.
     """
-    if count and mobility.rotation_dofs == 3:
+    if count and mobility.rotation_count == 3:
         return OrientationQuery("pose", even_orientations(count))
-    if count and mobility.rotation_dofs == 1 and mobility.axis is not None:
+    if count and mobility.rotation_count == 1 and mobility.axis is not None:
         return OrientationQuery("pose", even_rotations(mobility.axis, R, count))
-    if count and mobility.rotation_dofs == 2 and mobility.can_point:
+    if count and mobility.rotation_count == 2 and mobility.can_point:
         return OrientationQuery("direction", quaternion.from_matrix(rotations_to(even_directions(count))))
     return OrientationQuery("nothing", np.empty((0, 4)))
 
@@ -250,8 +250,8 @@ def check_orientations(
 ) -> Mask:
     """Return a mask (k, n) of the orientations that the link can reach in each voxel, at the stored position.
 
-    Each orientation is solved in all voxels from independent starts, then in the failed voxels from the solution of a
-    neighbour, until no further voxel is solved.
+    Each orientation is first solved in all voxels independently. Then it is solved in each failed voxel from the
+    solution of a neighbour, until no further voxel is solved.
 
     Args:
         voxels: the k reached voxels.
@@ -261,9 +261,9 @@ def check_orientations(
         threads: number of threads; None for the number of cores.
         on_progress: called with the number of finished orientations.
     """
-    reached = np.zeros((len(voxels.cells), len(query.wxyz)), dtype=np.bool_)
-    if not reached.size:
-        return reached
+    is_reached = np.zeros((len(voxels.cells), len(query.wxyz)), dtype=np.bool_)
+    if not is_reached.size:
+        return is_reached
     neighbours = face_neighbours(voxels.table, voxels.cells)
     restarts = RESTARTS_IN_LOOPS if is_in_loops else RESTARTS
     options: dict[str, Any] = {"limits": dof_limits.limits, "lock": dof_limits.lock or None}
@@ -272,7 +272,7 @@ def check_orientations(
         Solver(voxels.mechanism, goal, restarts=restart_count, **options)
         for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
     )
-    targets = voxels.positions  # the centre of each voxel whose centre is reached
+    targets = voxels.positions  # the centre of the voxel if it is reached, else the nearest position
     for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
         if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
@@ -282,9 +282,9 @@ def check_orientations(
             )
         else:
             targets = make_pose(R, voxels.positions)
-        # a chain has a seed table; otherwise the configuration that reaches the position is the best seed
+        # a chain has a seed table; otherwise the configuration that reaches the position is the best start
         q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
         retry_from_neighbours(retry_solver, targets, q, success, neighbours, threads)
-        reached[:, k] = success
+        is_reached[:, k] = success
         on_progress(k + 1)
-    return reached
+    return is_reached

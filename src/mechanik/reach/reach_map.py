@@ -246,6 +246,9 @@ class ReachMap:
     def save(self, path: str | PathLike[str]) -> None:
         """Save the map as an .npz file; an existing file is replaced only when the new file is complete.
 
+        Args:
+            path: path of the file.
+
         Raises:
             CannotSave: if the file cannot be written.
         """
@@ -254,6 +257,9 @@ class ReachMap:
     @staticmethod
     def load(path: str | PathLike[str]) -> ReachMap:
         """Load a map that `save` wrote.
+
+        Args:
+            path: path of the file.
 
         Raises:
             FileMissing: if there is no such file.
@@ -375,17 +381,18 @@ def _validated_map(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) 
     Raises:
         ValueError: if they are not; the message says which.
     """
-    count, voxels = int(header["orientations"]), len(arrays["cells"])
+    orientation_count, voxel_count = int(header["orientations"]), len(arrays["cells"])
     resolution = float(header["resolution"])
     orientation_kind = header["asked"] if "asked" in header else header["orientation_kind"]
     shape, cells = arrays["shape"], arrays["cells"].astype(np.int64)
-    expected = {
-        "base": (3,), "first": (3,), "shape": (3,), "cells": (voxels, 3), "positions": (voxels, 3), "wxyz": (count, 4),
-        "reached": (voxels, (count + 7) // 8), "q": (voxels, *arrays["q"].shape[1:2]),
+    expected_shapes = {
+        "base": (3,), "first": (3,), "shape": (3,), "cells": (voxel_count, 3), "positions": (voxel_count, 3),
+        "wxyz": (orientation_count, 4), "reached": (voxel_count, (orientation_count + 7) // 8),
+        "q": (voxel_count, *arrays["q"].shape[1:2]),
     }  # fmt: skip
-    for name, size in expected.items():
-        if arrays[name].shape != size:
-            raise ValueError(f"{name} has shape {arrays[name].shape}, not {size}")
+    for name, expected_shape in expected_shapes.items():
+        if arrays[name].shape != expected_shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}, not {expected_shape}")
     for name in ("base", "positions", "wxyz", "q"):
         if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} has an entry that is not a finite number")
@@ -393,13 +400,13 @@ def _validated_map(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) 
         raise ValueError(f"the resolution {resolution!r} or the orientation kind {orientation_kind!r} is invalid")
     if (shape < 0).any() or shape.prod(dtype=np.float64) > MAX_VOXELS:
         raise ValueError(f"its shape of {shape.tolist()} voxels is invalid or too large")
-    if ((cells < 0) | (cells >= shape)).any() or len(np.unique(cells, axis=0)) < voxels:
+    if ((cells < 0) | (cells >= shape)).any() or len(np.unique(cells, axis=0)) < voxel_count:
         raise ValueError("a voxel is outside the map, or occurs twice")
-    first, size_list = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
-    reached = np.unpackbits(arrays["reached"], axis=1, count=count).astype(np.bool_)
+    first_cell, map_shape = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
+    reached = np.unpackbits(arrays["reached"], axis=1, count=orientation_count).astype(np.bool_)
     return ReachMap(
         str(header["mechanism"]), str(header["link"]), resolution, arrays["base"],
-        (first[0], first[1], first[2]), (size_list[0], size_list[1], size_list[2]),
+        (first_cell[0], first_cell[1], first_cell[2]), (map_shape[0], map_shape[1], map_shape[2]),
         cells, arrays["q"], arrays["positions"], orientation_kind, arrays["wxyz"], reached,
     )  # fmt: skip
 

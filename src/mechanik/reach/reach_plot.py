@@ -108,17 +108,17 @@ def _draw_section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int,
     shares = map.section(names[normal], float(point[normal]))  # type: ignore[arg-type]
     image = np.full((*shares.shape, 4), 0, dtype=np.uint8)
     image[..., :3], image[..., 3] = colours(np.nan_to_num(shares)), np.where(np.isnan(shares), 0, 255)
-    low, high = map.origin, map.origin + np.array(map.shape) * map.resolution
+    min_corner, max_corner = map.origin, map.origin + np.array(map.shape) * map.resolution
     axes.imshow(
         image.transpose(1, 0, 2),
         origin="lower",
-        extent=(low[horizontal], high[horizontal], low[vertical], high[vertical]),
+        extent=(min_corner[horizontal], max_corner[horizontal], min_corner[vertical], max_corner[vertical]),
         interpolation="nearest",
     )
-    margin = 0.04 * float((high - low).max())
+    margin = 0.04 * float((max_corner - min_corner).max())
     axes.set(
-        xlim=(low[horizontal] - margin, high[horizontal] + margin),
-        ylim=(low[vertical] - margin, high[vertical] + margin),
+        xlim=(min_corner[horizontal] - margin, max_corner[horizontal] + margin),
+        ylim=(min_corner[vertical] - margin, max_corner[vertical] + margin),
     )
     if not map.is_flat:
         for draw_line, value in ((axes.axvline, point[horizontal]), (axes.axhline, point[vertical])):
@@ -160,9 +160,11 @@ def _draw_cutaway(axes: Any, map: ReachMap, point: Array) -> None:
         list(corners[order]), facecolors=colours_by_face[order], edgecolors=colours_by_face[order], linewidths=0.2
     )
     axes.add_collection3d(faces)
-    low, high = map.origin, map.origin + np.array(map.shape) * map.resolution
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    axes.set_box_aspect(tuple((high - low).tolist()), zoom=0.95)
+    min_corner, max_corner = map.origin, map.origin + np.array(map.shape) * map.resolution
+    axes.set(
+        xlim=(min_corner[0], max_corner[0]), ylim=(min_corner[1], max_corner[1]), zlim=(min_corner[2], max_corner[2])
+    )
+    axes.set_box_aspect(tuple((max_corner - min_corner).tolist()), zoom=0.95)
     axes.view_init(elev=26, azim=-45)
     axes.set_title("cutaway view", color=INK, fontsize=10)
     for name in "xyz":

@@ -49,10 +49,10 @@ Progress = Callable[[int, int], None]
 each orientation is another.
 """
 KERNELS = ("forward", "chain_kernel", "lane_kernel", "descent")
-"""Kernels that a map needs most of its time for; in plain Python a map would take hours."""
+"""Kernels in which a map spends most of its time; in plain Python a map would take hours."""
 RESTARTS, RESTARTS_IN_LOOPS = 8, 1
 """Restarts for a voxel that is not reached from its neighbour's configuration; fewer if the link is in loops, because
-the loops of each seed must be closed first.
+the loops of each start must be closed first.
 """
 
 
@@ -89,12 +89,13 @@ def reachability(
             world frame, checked as full orientations.
         region: lowest and highest corner in the world frame, (2, 3), m. All voxels inside are checked, and no voxels
             outside.
-        samples: number of configurations that mark the first voxels.
+        samples: number of configurations that mark the first voxels. Not used if loops influence the link; then the
+            loops are closed from 200 starts and from the current configuration.
         limits: (lower, upper) by joint or dof name, m or rad, instead of the limits of the mechanism.
-        lock: joints or dofs that keep their present values.
+        lock: joints or dofs that keep their current values.
         rng: random generator for the samples; the default is the Halton sequence, the same in each call.
         threads: number of threads; the default is the number of cores.
-        progress: called with (done, total).
+        progress: called with the number of finished steps and the number of all steps.
 
     Returns:
         The map.
@@ -121,7 +122,7 @@ def reachability(
     orientation_query = _as_orientation_query(orientations)
     region_corners = None if region is None else _as_region(region)
     if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1:
-        raise LimitsError(f"samples must be a whole number, 1 or more, not {samples!r}")
+        raise LimitsError(f"samples must be an integer of 1 or more, not {samples!r}")
     if rng is not None and not isinstance(rng, np.random.Generator):
         raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
     if progress is not None and not callable(progress):
@@ -152,13 +153,13 @@ def reachability(
     grow_region(voxels, solvers)
     move_to_centres(voxels, solvers)
     report_progress(1, step_count)
-    reached = check_orientations(
+    is_reached = check_orientations(
         voxels, query, dof_limits, bool(loop_q_indices), threads, lambda k: report_progress(1 + k, step_count)
     )
-    low, high = (voxels.cells.min(axis=0), voxels.cells.max(axis=0)) if table.bounds is None else table.bounds
+    min_cell, max_cell = (voxels.cells.min(axis=0), voxels.cells.max(axis=0)) if table.bounds is None else table.bounds
     return ReachMap(
-        mechanism.name, name, voxel_size, grid.base, _as_triple(low), _as_triple(high - low + 1),
-        voxels.cells - low, voxels.q, voxels.positions, query.kind, query.wxyz, reached,
+        mechanism.name, name, voxel_size, grid.base, _as_triple(min_cell), _as_triple(max_cell - min_cell + 1),
+        voxels.cells - min_cell, voxels.q, voxels.positions, query.kind, query.wxyz, is_reached,
     )  # fmt: skip
 
 
@@ -170,27 +171,27 @@ def _make_solvers(
         PositionGoal(link, (0.0, 0.0, 0.0), tolerance=CENTRE_TOLERANCE),
         InBox(link, -half_size, half_size),
     )
-    point_solver, patient_solver, box_solver = (
+    point_solver, single_attempt_solver, box_solver = (
         Solver(mechanism, goal, limits=dof_limits.limits, lock=dof_limits.lock or None, restarts=restart_count)
         for goal, restart_count in ((point_goal, restarts), (point_goal, 0), (box_goal, restarts))
     )
-    return VoxelSolvers(point_solver, patient_solver, box_solver, threads)
+    return VoxelSolvers(point_solver, single_attempt_solver, box_solver, threads)
 
 
-def _make_table(grid: VoxelGrid, positions: Array, bounds: Array | None) -> VoxelTable:
+def _make_table(grid: VoxelGrid, positions: Array, region_corners: Array | None) -> VoxelTable:
     """Return an empty table of the voxels; raise `LimitsError` if the map would have too many voxels."""
     cells = grid.cells(positions)
-    low, high = cells.min(axis=0), cells.max(axis=0)
-    if bounds is None:
-        check_voxel_count((high - low + 1).tolist())
+    min_cell, max_cell = cells.min(axis=0), cells.max(axis=0)
+    if region_corners is None:
+        check_voxel_count((max_cell - min_cell + 1).tolist())
         return VoxelTable()
     # a corner on a voxel face belongs to the voxel inside the region
     margin = 1e-9 * grid.size
-    region_cells = grid.cells(np.stack([bounds[0] + margin, bounds[1] - margin]))
-    low[~grid.flat] = region_cells[0, ~grid.flat]
-    high[~grid.flat] = np.maximum(region_cells[0], region_cells[1])[~grid.flat]
-    check_voxel_count((high - low + 1).tolist())
-    return VoxelTable((low, high))
+    region_cells = grid.cells(np.stack([region_corners[0] + margin, region_corners[1] - margin]))
+    min_cell[~grid.is_flat] = region_cells[0, ~grid.is_flat]
+    max_cell[~grid.is_flat] = np.maximum(region_cells[0], region_cells[1])[~grid.is_flat]
+    check_voxel_count((max_cell - min_cell + 1).tolist())
+    return VoxelTable((min_cell, max_cell))
 
 
 def _as_region(region: ArrayLike) -> Array:
@@ -223,11 +224,11 @@ def _as_orientation_query(orientations: int | ArrayLike) -> OrientationQuery | N
         raise ShapeError(
             f"orientations must be a number or quaternions wxyz (n, 4), not an array of shape {wxyz.shape}"
         )
-    lengths = np.linalg.norm(wxyz, axis=1)
-    if not (np.abs(lengths - 1.0) < 1e-3).all():
-        invalid_index = int(np.flatnonzero(~(np.abs(lengths - 1.0) < 1e-3))[0])
+    norms = np.linalg.norm(wxyz, axis=1)
+    if not (np.abs(norms - 1.0) < 1e-3).all():
+        invalid_index = int(np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3))[0])
         raise NotARotation(
-            f"orientation {invalid_index} has length {lengths[invalid_index]:.4g}; a quaternion must have length 1"
+            f"orientation {invalid_index} has the norm {norms[invalid_index]:.4g}; a quaternion must have the norm 1"
         )
     return OrientationQuery("pose", quaternion.normalize(wxyz))
 

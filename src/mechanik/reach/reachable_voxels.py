@@ -6,6 +6,7 @@ voxels, starting from the configuration of the marked voxel, until no unchecked 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -29,7 +30,7 @@ UNKNOWN, EMPTY, REJECTED = -1, -2, -3
 neighbours.
 """
 MAX_INDEX = 1 << 20
-"""Limit of the absolute voxel index along an axis."""
+"""Upper bound of the absolute voxel index along an axis."""
 MAX_VOXELS = 20_000_000
 """Maximum number of voxels in a table: 80 MB. A finer map would also take hours."""
 
@@ -44,12 +45,12 @@ class VoxelGrid:
     Attributes:
         size: edge length of a voxel, m.
         base: (3,), m, lowest corner of voxel (0, 0, 0).
-        flat: (3,) whether the position is constant along the axis.
+        is_flat: (3,) whether the position is constant along the axis.
     """
 
     size: float
     base: Array
-    flat: npt.NDArray[np.bool_]
+    is_flat: npt.NDArray[np.bool_]
 
     def cells(self, positions: Array) -> VoxelIndices:
         """Return the indices (..., 3) of the voxels that contain positions (..., 3), m.
@@ -71,16 +72,18 @@ class VoxelGrid:
 
     def neighbours(self) -> VoxelIndices:
         """Return the index offsets (n, 3) to the neighbours of a voxel, corners included; n is 26, or 8 in a layer."""
-        offsets = np.stack(np.meshgrid(*[[0] if flat else [-1, 0, 1] for flat in self.flat], indexing="ij"), axis=-1)
+        offsets = np.stack(
+            np.meshgrid(*[[0] if is_axis_flat else [-1, 0, 1] for is_axis_flat in self.is_flat], indexing="ij"), axis=-1
+        )
         offsets = offsets.reshape(-1, 3)
         return offsets[offsets.any(axis=1)]
 
 
 def make_voxel_grid(positions: Array, size: float, thickness: float) -> VoxelGrid:
     """Make a grid for positions (n, 3), m; an axis is flat if positions along it differ by at most `thickness`, m."""
-    low, high = positions.min(axis=0), positions.max(axis=0)
-    flat = high - low <= thickness
-    return VoxelGrid(size, np.where(flat, (low + high - size) / 2, 0.0), flat)
+    min_position, max_position = positions.min(axis=0), positions.max(axis=0)
+    is_flat = max_position - min_position <= thickness
+    return VoxelGrid(size, np.where(is_flat, (min_position + max_position - size) / 2, 0.0), is_flat)
 
 
 def first_indices(cells: VoxelIndices) -> npt.NDArray[np.int64]:
@@ -98,13 +101,13 @@ class VoxelTable:
 
     def __init__(self, bounds: tuple[VoxelIndices, VoxelIndices] | None = None) -> None:
         self.bounds = bounds
-        self._low = np.zeros(3, dtype=np.int64)
+        self._min_cell = np.zeros(3, dtype=np.int64)
         self._entries = np.full((0, 0, 0), UNKNOWN, dtype=np.int32)
         if bounds is not None:
             self._enlarge(*bounds)
 
     def __getitem__(self, cells: VoxelIndices) -> npt.NDArray[np.int32]:
-        relative_cells = cells - self._low
+        relative_cells = cells - self._min_cell
         is_inside = ((relative_cells >= 0) & (relative_cells < self._entries.shape)).all(axis=-1)
         entries = np.full(cells.shape[:-1], UNKNOWN, dtype=np.int32)
         entries[is_inside] = self._entries[tuple(relative_cells[is_inside].T)]
@@ -113,7 +116,7 @@ class VoxelTable:
     def __setitem__(self, cells: VoxelIndices, entries: npt.ArrayLike) -> None:
         if len(cells):
             self._enlarge(cells.min(axis=0), cells.max(axis=0))
-            self._entries[tuple((cells - self._low).T)] = entries
+            self._entries[tuple((cells - self._min_cell).T)] = entries
 
     def covers(self, cells: VoxelIndices) -> npt.NDArray[np.bool_]:
         """Return whether voxels (..., 3) are inside the bounds."""
@@ -121,26 +124,26 @@ class VoxelTable:
             return np.ones(cells.shape[:-1], dtype=np.bool_)
         return np.asarray(((cells >= self.bounds[0]) & (cells <= self.bounds[1])).all(axis=-1))
 
-    def where(self, entry: int) -> VoxelIndices:
+    def cells_with(self, entry: int) -> VoxelIndices:
         """Return the voxels (n, 3) that have this entry."""
-        return np.argwhere(self._entries == entry) + self._low
+        return np.argwhere(self._entries == entry) + self._min_cell
 
-    def _enlarge(self, low: VoxelIndices, high: VoxelIndices) -> None:
-        """Enlarge the array so that it contains the voxels from `low` to `high`."""
+    def _enlarge(self, min_cell: VoxelIndices, max_cell: VoxelIndices) -> None:
+        """Enlarge the array so that it contains the voxels from `min_cell` to `max_cell`."""
         shape = np.array(self._entries.shape)
         if self._entries.size:
-            if (low >= self._low).all() and (high < self._low + shape).all():
+            if (min_cell >= self._min_cell).all() and (max_cell < self._min_cell + shape).all():
                 return
-            low, high = np.minimum(low, self._low), np.maximum(high, self._low + shape - 1)
-        check_voxel_count((high - low + 1).tolist())
-        enlarged = np.full(tuple((high - low + 1).tolist()), UNKNOWN, dtype=np.int32)
+            min_cell, max_cell = np.minimum(min_cell, self._min_cell), np.maximum(max_cell, self._min_cell + shape - 1)
+        check_voxel_count((max_cell - min_cell + 1).tolist())
+        enlarged_entries = np.full(tuple((max_cell - min_cell + 1).tolist()), UNKNOWN, dtype=np.int32)
         if self._entries.size:
-            offset = (self._low - low).tolist()
+            offset = (self._min_cell - min_cell).tolist()
             inner_slices = tuple(
                 slice(start, start + length) for start, length in zip(offset, self._entries.shape, strict=True)
             )
-            enlarged[inner_slices] = self._entries
-        self._low, self._entries = low, enlarged
+            enlarged_entries[inner_slices] = self._entries
+        self._min_cell, self._entries = min_cell, enlarged_entries
 
 
 def check_voxel_count(shape: list[int]) -> None:
@@ -149,8 +152,8 @@ def check_voxel_count(shape: list[int]) -> None:
     if x * y * z > MAX_VOXELS:
         factor = (x * y * z / MAX_VOXELS) ** (1 / sum(count > 1 for count in shape))
         raise LimitsError(
-            f"a map of {x} x {y} x {z} voxels would have {x * y * z:,} voxels; the limit is {MAX_VOXELS:,}; "
-            f"make the resolution at least {factor:.2g} times coarser, or give a smaller region"
+            f"a map of {x} x {y} x {z} voxels would have {x * y * z:,} voxels; the largest number is {MAX_VOXELS:,}; "
+            f"make the resolution at least {math.ceil(10 * factor) / 10:g} times coarser, or give a smaller region"
         )
 
 
@@ -198,15 +201,17 @@ def retry_from_neighbours(
     while has_improved:
         has_improved = False
         for side, rows in enumerate(neighbours.T):
-            pending = np.flatnonzero(~success & ~is_tried[:, side] & (rows >= 0) & success[rows])
-            if len(pending):
-                q[pending], success[pending], _ = solve_targets(solver, targets[pending], q[rows[pending]], threads)
-                is_tried[pending, side] = True
-                has_improved |= bool(success[pending].any())
+            pending_rows = np.flatnonzero(~success & ~is_tried[:, side] & (rows >= 0) & success[rows])
+            if len(pending_rows):
+                q[pending_rows], success[pending_rows], _ = solve_targets(
+                    solver, targets[pending_rows], q[rows[pending_rows]], threads
+                )
+                is_tried[pending_rows, side] = True
+                has_improved |= bool(success[pending_rows].any())
 
 
 ASSEMBLY_STARTS = 200
-"""Number of starts for closing the loops; enough to find every assembly mode."""
+"""Number of starts for closing the loops; so many that all assembly modes are likely to be found."""
 UNBOUNDED_HALF_WIDTH = 1e6
 """Half width of a box that contains every position, m; a goal with this box only requires closed loops."""
 
@@ -253,8 +258,8 @@ def sample_configurations(
     """Sample configurations (count, nq) inside the limits: by the Halton sequence, or at random with `rng`."""
     space = replace(mechanism.space, lower=dof_limits.lower, upper=dof_limits.upper)
     q = halton_configurations(space, count) if rng is None else random_configurations(space, count, rng)
-    locked = list(dof_limits.locked_q)
-    q[:, locked] = mechanism.q[locked]
+    locked_q = list(dof_limits.locked_q)
+    q[:, locked_q] = mechanism.q[locked_q]
     return q
 
 
@@ -263,7 +268,7 @@ def sample_closed_configurations(
 ) -> Array:
     """Sample configurations (n, nq) with closed loops.
 
-    The solver closes the loops from the present configuration and from starts inside the limits.
+    The solver closes the loops from the current configuration and from `ASSEMBLY_STARTS` starts inside the limits.
 
     Raises:
         StructureError: if no start leads to closed loops.
@@ -277,7 +282,7 @@ def sample_closed_configurations(
     if not success.any():
         raise StructureError(
             f"no configuration of {mechanism.name or 'the mechanism'} with closed loops inside the limits was found "
-            f"from {ASSEMBLY_STARTS} starts; widen the limits"
+            f"from {len(starts)} starts; widen the limits"
         )
     return q[success]
 
@@ -303,23 +308,23 @@ class VoxelSolvers:
     """Solvers for the position of the link's origin.
 
     Attributes:
-        point: solver for the origin at a point, with restarts.
-        patient: the same with a single attempt that continues while it improves, for stretched arms.
-        box: solver for the origin in the box of a voxel around a point.
+        point_solver: solver for the origin at a point, with restarts.
+        single_attempt_solver: the same with a single attempt that continues while it improves, for stretched arms.
+        box_solver: solver for the origin in the box of a voxel around a point.
         threads: number of threads; None for the number of cores.
     """
 
-    point: Solver
-    patient: Solver
-    box: Solver
+    point_solver: Solver
+    single_attempt_solver: Solver
+    box_solver: Solver
     threads: int | None
 
 
 class ReachedVoxels:
-    """Reached voxels, each with a configuration that proves it.
+    """Reached voxels, each with a configuration that reaches it.
 
     Every configuration marks the voxel that contains the link's origin, so each mark is proven by forward kinematics.
-    Of several configurations in a voxel, the configuration nearest to its centre is stored.
+    If several configurations reach a voxel, the configuration nearest to its centre is stored.
 
     Attributes:
         mechanism, link: the mechanism, and the name of the link.
@@ -388,20 +393,22 @@ def grow_region(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
     """
     checked_count = 0
     while checked_count < len(voxels.cells) or _check_remaining(voxels, solvers):
-        first, checked_count = checked_count, len(voxels.cells)
-        cells, rows = _unmarked_neighbours(voxels, first)
+        first_row, checked_count = checked_count, len(voxels.cells)
+        cells, rows = _unmarked_neighbours(voxels, first_row)
         for block in _blocks(len(cells)):
             _check_voxels(voxels, solvers, cells[block], voxels.q[rows[block]])
 
 
 def move_to_centres(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
-    """Replace the configuration of every voxel by one at the centre of the voxel, or as near to it as possible."""
-    _solve_centres(voxels, solvers.point, solvers.threads)
+    """Replace the configuration of every voxel by one at the centre of the voxel, or by the nearest that is found."""
+    _solve_centres(voxels, solvers.point_solver, solvers.threads)
     q, is_reached = voxels.q.copy(), reached_centre_mask(voxels)
     neighbours = face_neighbours(voxels.table, voxels.cells)
-    retry_from_neighbours(solvers.point, voxels.grid.centres(voxels.cells), q, is_reached, neighbours, solvers.threads)
+    retry_from_neighbours(
+        solvers.point_solver, voxels.grid.centres(voxels.cells), q, is_reached, neighbours, solvers.threads
+    )
     voxels.add_configurations(q[is_reached])
-    _solve_centres(voxels, solvers.patient, solvers.threads)
+    _solve_centres(voxels, solvers.single_attempt_solver, solvers.threads)
 
 
 def _solve_centres(voxels: ReachedVoxels, solver: Solver, threads: int | None) -> None:
@@ -417,34 +424,36 @@ def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
 
     Return whether any voxel was checked.
     """
-    empty_cells = voxels.table.where(EMPTY)
+    empty_cells = voxels.table.cells_with(EMPTY)
     if not len(empty_cells):
-        unknown_cells = voxels.table.where(UNKNOWN)[:BLOCK_SIZE] if voxels.table.bounds is not None else empty_cells
+        unknown_cells = (
+            voxels.table.cells_with(UNKNOWN)[:BLOCK_SIZE] if voxels.table.bounds is not None else empty_cells
+        )
         if len(unknown_cells):
             _check_voxels(voxels, solvers, unknown_cells, None)
         return len(unknown_cells) > 0
     rows = voxels.table[empty_cells[:, None] + voxels.grid.neighbours()]
     marked_counts = (rows >= 0).sum(axis=1)
     rows = -np.sort(-rows, axis=1)  # marked voxels first; their entries are 0 or above
-    for side in range(NEIGHBOUR_STARTS):
-        pending = np.flatnonzero((voxels.table[empty_cells] < 0) & (marked_counts > side))
-        starts = rows[pending, marked_counts[pending] * side // NEIGHBOUR_STARTS]
-        for block in _blocks(len(pending)):
-            _check_voxels(voxels, solvers, empty_cells[pending[block]], voxels.q[starts[block]])
+    for k in range(NEIGHBOUR_STARTS):
+        pending_rows = np.flatnonzero((voxels.table[empty_cells] < 0) & (marked_counts > k))
+        start_rows = rows[pending_rows, marked_counts[pending_rows] * k // NEIGHBOUR_STARTS]
+        for block in _blocks(len(pending_rows)):
+            _check_voxels(voxels, solvers, empty_cells[pending_rows[block]], voxels.q[start_rows[block]])
     voxels.table[empty_cells[voxels.table[empty_cells] < 0]] = REJECTED
     return True
 
 
-def _unmarked_neighbours(voxels: ReachedVoxels, first: int) -> tuple[VoxelIndices, RowIndices]:
-    """Return the unmarked neighbours of the voxels from index `first`, and for each the index of its start voxel."""
+def _unmarked_neighbours(voxels: ReachedVoxels, first_row: int) -> tuple[VoxelIndices, RowIndices]:
+    """Return the unmarked neighbours of the voxels from index `first_row`, each with the index of its start voxel."""
     offsets = voxels.grid.neighbours()
-    cells = (voxels.cells[first:, None] + offsets).reshape(-1, 3)
-    rows = np.repeat(np.arange(first, len(voxels.cells)), len(offsets))
+    cells = (voxels.cells[first_row:, None] + offsets).reshape(-1, 3)
+    rows = np.repeat(np.arange(first_row, len(voxels.cells)), len(offsets))
     is_unmarked = (voxels.table[cells] < 0) & voxels.table.covers(cells)
     cells, rows = cells[is_unmarked], rows[is_unmarked]
     order = np.argsort(_centre_distances(voxels.grid, cells, voxels.positions[rows]), kind="stable")
-    best = order[first_indices(cells[order])]
-    return cells[best], rows[best]
+    nearest_rows = order[first_indices(cells[order])]
+    return cells[nearest_rows], rows[nearest_rows]
 
 
 def _blocks(count: int) -> list[slice]:
@@ -458,15 +467,17 @@ def _check_voxels(voxels: ReachedVoxels, solvers: VoxelSolvers, cells: VoxelIndi
     farther from the centre than a corner. Otherwise the solver searches for a position in the box of the voxel.
     """
     centres = voxels.grid.centres(cells)
-    q, _, is_closed = solve_targets(solvers.point, centres, q0, solvers.threads)
+    q, _, is_closed = solve_targets(solvers.point_solver, centres, q0, solvers.threads)
     voxels.add_configurations(q[is_closed])
     centre_distances = np.linalg.norm(
         np.ascontiguousarray(voxels.mechanism.pose(voxels.link, q)[:, :3, 3]) - centres, axis=1
     )
-    corner_distance = voxels.grid.size * np.sqrt((~voxels.grid.flat).sum()) / 2
+    corner_distance = voxels.grid.size * np.sqrt((~voxels.grid.is_flat).sum()) / 2
     undecided_rows = np.flatnonzero((voxels.table[cells] < 0) & (centre_distances <= corner_distance))
     if len(undecided_rows):
-        q_in_box, is_in_box, _ = solve_targets(solvers.box, centres[undecided_rows], q[undecided_rows], solvers.threads)
+        q_in_box, is_in_box, _ = solve_targets(
+            solvers.box_solver, centres[undecided_rows], q[undecided_rows], solvers.threads
+        )
         voxels.add_configurations(q_in_box[is_in_box])
     voxels.table[cells[voxels.table[cells] == UNKNOWN]] = EMPTY
 

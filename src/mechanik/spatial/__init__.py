@@ -2,12 +2,13 @@
 
 - Every function accepts arrays with leading batch axes, which broadcast; a single pose has no batch axes.
 - X_a_b, (..., 4, 4), is the pose of frame b in frame a: p_a = apply(X_a_b, p_b), X_a_c = X_a_b @ X_b_c.
-- Quaternions are wxyz, (..., 4), with Hamilton's product; results have w >= 0, since q and -q are the same rotation.
+- Quaternions are wxyz, (..., 4), with Hamilton's product. q and -q are the same rotation; conversions to quaternions,
+  except `quaternion.exp`, return the canonical one with w >= 0.
 - Rotation vectors are axis times angle, (..., 3). All angles are in rad.
 - Twists are (linear, angular), (..., 6); the left Jacobian gives derivatives in the outer frame.
 - Functions of Euler angles require the order of the axes, and whether axes are moving or fixed; there is no default.
 - Lengths have the unit of the caller. Vectors are columns; frames are right-handed.
-- Only `as_pose_matrix` and `Pose` validate their arguments.
+- Only `as_pose_matrix` and `Pose` check that numbers are finite and that rotations are valid.
 """
 
 from mechanik.spatial import euler, interpolation, quaternion, rotation, twist

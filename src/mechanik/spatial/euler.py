@@ -55,7 +55,7 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
 
     Without `near`, the outer angles are in [-pi, pi] and the middle angle is in [-pi/2, pi/2], or in [0, pi] if the
     first axis is also the third. With `near`, the result is the nearest equivalent triple, over both branches and all
-    full turns.
+    full rotations.
 
     At gimbal lock only a sum or difference of the outer angles is determined. The first of the moving rotations (the
     last of the fixed rotations) then has the angle of `near`, or zero without `near`.
@@ -76,11 +76,11 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
         >>> mk.spatial.euler.euler_from_matrix(R, order="xyz", axes="fixed").round(6)
         array([0.1, 0.2, 0.3])
     """
-    i, j, third = _moving_order(order, axes)
+    i, j, third_axis = _moving_order(order, axes)
     k = 3 - i - j
     M = np.asarray(R, dtype=np.float64)
     parity = 1.0 if (j - i) % 3 == 1 else -1.0
-    is_proper = third == i
+    is_proper = third_axis == i
     if is_proper:
         sine, cosine = M[..., j, i], -parity * M[..., k, i]
     else:
@@ -89,11 +89,11 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     is_locked = norm < _LOCK_TOLERANCE
     first_angle = np.arctan2(sine, cosine)
     if near is None:
-        preferred = None
+        preferred_angles = None
         first_angle = np.where(is_locked, 0.0, first_angle)
     else:
-        preferred = _moving_angles(np.asarray(near, dtype=np.float64), axes)
-        first_angle = np.where(is_locked, preferred[..., 0], first_angle)
+        preferred_angles = _moving_angles(np.asarray(near, dtype=np.float64), axes)
+        first_angle = np.where(is_locked, preferred_angles[..., 0], first_angle)
 
     # The first rotation is removed before the third angle is computed, so that both are consistent
     # even if the first angle is ill-conditioned.
@@ -107,8 +107,8 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     else:
         out[..., 1] = np.arctan2(parity * M[..., i, k], norm)
         out[..., 2] = np.arctan2(parity * row_j[..., i], row_j[..., j])
-    if preferred is not None:
-        out = _nearest_equivalent(out, preferred, np.asarray(is_locked), is_proper)
+    if preferred_angles is not None:
+        out = _nearest_equivalent(out, preferred_angles, np.asarray(is_locked), is_proper)
     return _moving_angles(out, axes)
 
 
@@ -133,15 +133,22 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
     return euler_from_matrix(quaternion.to_matrix(wxyz), order=order, axes=axes, near=near)
 
 
-def _nearest_equivalent(angles: Array, preferred: Array, is_locked: npt.NDArray[np.bool_], is_proper: bool) -> Array:
-    """Return the equivalent triple nearest to `preferred`, over both branches and all full turns."""
-    flipped = angles + np.pi
-    flipped[..., 1] = -angles[..., 1] if is_proper else np.pi - angles[..., 1]
-    angles, flipped = _add_full_turns(angles, preferred), _add_full_turns(flipped, preferred)
-    is_flipped_closer = ((flipped - preferred) ** 2).sum(axis=-1) < ((angles - preferred) ** 2).sum(axis=-1)
-    return np.where((is_flipped_closer & ~is_locked)[..., None], flipped, angles)
+def _nearest_equivalent(
+    angles: Array, preferred_angles: Array, is_locked: npt.NDArray[np.bool_], is_proper: bool
+) -> Array:
+    """Return the equivalent triple nearest to `preferred_angles`, over both branches and all full rotations."""
+    flipped_angles = angles + np.pi
+    flipped_angles[..., 1] = -angles[..., 1] if is_proper else np.pi - angles[..., 1]
+    angles, flipped_angles = (
+        _add_full_rotations(angles, preferred_angles),
+        _add_full_rotations(flipped_angles, preferred_angles),
+    )
+    is_flipped_closer = ((flipped_angles - preferred_angles) ** 2).sum(axis=-1) < (
+        (angles - preferred_angles) ** 2
+    ).sum(axis=-1)
+    return np.where((is_flipped_closer & ~is_locked)[..., None], flipped_angles, angles)
 
 
-def _add_full_turns(angles: Array, preferred: Array) -> Array:
-    full_turn = 2.0 * np.pi
-    return angles + full_turn * np.round((preferred - angles) / full_turn)
+def _add_full_rotations(angles: Array, preferred_angles: Array) -> Array:
+    full_rotation = 2.0 * np.pi
+    return angles + full_rotation * np.round((preferred_angles - angles) / full_rotation)

@@ -244,7 +244,11 @@ class Pose:
 
     @staticmethod
     def from_matrix(X: ArrayLike) -> Pose:
-        """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and the errors of `as_pose_matrix`."""
+        """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and the errors of `as_pose_matrix`.
+
+        Args:
+            X: (4, 4), rotation and position in the outer frame.
+        """
         M = as_pose_matrix(X)
         if M.ndim != 2:
             raise ShapeError(f"a Pose is a single pose of shape (4, 4), not a batch of shape {M.shape}")
@@ -265,7 +269,12 @@ class Pose:
         return apply(self.matrix, points)
 
     def isclose(self, other_pose: Pose, tolerance: float = 1e-9) -> bool:
-        """Return whether positions (in their unit) and orientations (rad) differ by at most `tolerance`."""
+        """Return whether positions (in their unit) and orientations (rad) differ by at most `tolerance`.
+
+        Args:
+            other_pose: the pose to compare with, in the same outer frame.
+            tolerance: largest distance, and largest angle in rad.
+        """
         distance = np.linalg.norm(self.position - other_pose.position)
         return bool(distance <= tolerance and quaternion.angle_between(self.wxyz, other_pose.wxyz) <= tolerance)
 

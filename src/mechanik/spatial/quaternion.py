@@ -15,7 +15,8 @@ from mechanik.spatial import series
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import components, cross, dot, length, unit
 
-# A smaller |w| is a rounding error, and the angle counts as pi: rounding errors of a matrix are about 2e-15 rad.
+# A smaller |w| is a rounding error, and the angle counts as pi: the rounding error of the angle of a matrix is about
+# 2e-15 rad, twice this tolerance.
 _HALF_TURN_TOLERANCE = 1e-15
 # A smaller component of the axis of a rotation by pi counts as zero.
 _ZERO_COMPONENT = 3e-8
@@ -68,10 +69,10 @@ def normalize(wxyz: ArrayLike) -> Array:
         array([0.6, 0.8, 0. , 0. ])
     """
     wxyz = np.asarray(wxyz, dtype=np.float64)
-    scaled = unit(wxyz, "a quaternion")
+    scaled_quaternion = unit(wxyz, "a quaternion")
     # Normalizing a unit quaternion could change its last bit, but saving and loading must not change a rotation.
     is_unit = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
-    return np.where(is_unit[..., None], wxyz, scaled)
+    return np.where(is_unit[..., None], wxyz, scaled_quaternion)
 
 
 def canonical(wxyz: ArrayLike) -> Array:
@@ -91,8 +92,8 @@ def canonical(wxyz: ArrayLike) -> Array:
         return np.where(must_flip[..., None], -wxyz, wxyz)
     vector = wxyz[..., 1:]
     # A small component may be a rounding error and must not determine the sign.
-    first_nonzero = np.argmax(np.abs(vector) > _ZERO_COMPONENT, axis=-1)
-    is_negative = np.take_along_axis(vector, first_nonzero[..., None], axis=-1)[..., 0] < 0.0
+    first_nonzero_index = np.argmax(np.abs(vector) > _ZERO_COMPONENT, axis=-1)
+    is_negative = np.take_along_axis(vector, first_nonzero_index[..., None], axis=-1)[..., 0] < 0.0
     must_flip = np.where(is_half_turn, is_negative, must_flip)
     out = np.where(must_flip[..., None], -wxyz, wxyz)
     out[..., 0] = np.maximum(out[..., 0], 0.0)
@@ -108,8 +109,8 @@ def rotate(wxyz: ArrayLike, v: ArrayLike) -> Array:
     """
     wxyz, v = np.asarray(wxyz, dtype=np.float64), np.asarray(v, dtype=np.float64)
     vector = wxyz[..., 1:]
-    t = 2.0 * cross(vector, v)
-    return v + wxyz[..., :1] * t + cross(vector, t)
+    twice_cross = 2.0 * cross(vector, v)
+    return v + wxyz[..., :1] * twice_cross + cross(vector, twice_cross)
 
 
 def from_matrix(R: ArrayLike) -> Array:
@@ -123,22 +124,22 @@ def from_matrix(R: ArrayLike) -> Array:
     xx, xy, xz, yx, yy, yz, zx, zy, zz = components(M.reshape(*M.shape[:-2], 9))
     # 4 q q^T is linear in R. All its rows are parallel to q. The row with the largest
     # diagonal entry has a norm of at least two, so there is no cancellation at any angle.
-    outer = np.empty((*M.shape[:-2], 4, 4))
-    outer[..., 0, 0] = 1.0 + xx + yy + zz
-    outer[..., 1, 1] = 1.0 + xx - yy - zz
-    outer[..., 2, 2] = 1.0 - xx + yy - zz
-    outer[..., 3, 3] = 1.0 - xx - yy + zz
-    outer[..., 0, 1] = outer[..., 1, 0] = zy - yz
-    outer[..., 0, 2] = outer[..., 2, 0] = xz - zx
-    outer[..., 0, 3] = outer[..., 3, 0] = yx - xy
-    outer[..., 1, 2] = outer[..., 2, 1] = yx + xy
-    outer[..., 1, 3] = outer[..., 3, 1] = xz + zx
-    outer[..., 2, 3] = outer[..., 3, 2] = zy + yz
-    largest_row = np.argmax(np.einsum("...ii->...i", outer), axis=-1)
+    outer_product = np.empty((*M.shape[:-2], 4, 4))
+    outer_product[..., 0, 0] = 1.0 + xx + yy + zz
+    outer_product[..., 1, 1] = 1.0 + xx - yy - zz
+    outer_product[..., 2, 2] = 1.0 - xx + yy - zz
+    outer_product[..., 3, 3] = 1.0 - xx - yy + zz
+    outer_product[..., 0, 1] = outer_product[..., 1, 0] = zy - yz
+    outer_product[..., 0, 2] = outer_product[..., 2, 0] = xz - zx
+    outer_product[..., 0, 3] = outer_product[..., 3, 0] = yx - xy
+    outer_product[..., 1, 2] = outer_product[..., 2, 1] = yx + xy
+    outer_product[..., 1, 3] = outer_product[..., 3, 1] = xz + zx
+    outer_product[..., 2, 3] = outer_product[..., 3, 2] = zy + yz
+    largest_row = np.argmax(np.einsum("...ii->...i", outer_product), axis=-1)
     row = (
-        outer[largest_row]
+        outer_product[largest_row]
         if M.ndim == 2
-        else np.take_along_axis(outer, largest_row[..., None, None], axis=-2)[..., 0, :]
+        else np.take_along_axis(outer_product, largest_row[..., None, None], axis=-2)[..., 0, :]
     )
     return canonical(row / length(row)[..., None])
 
@@ -253,8 +254,8 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     # Kahan's formula: the difference of nearly equal quaternions is exact, while arccos of their
     # dot product loses half of the digits.
-    difference, total = length(a - b), length(a + b)
-    return 4.0 * np.arctan2(np.minimum(difference, total), np.maximum(difference, total))
+    difference_norm, sum_norm = length(a - b), length(a + b)
+    return 4.0 * np.arctan2(np.minimum(difference_norm, sum_norm), np.maximum(difference_norm, sum_norm))
 
 
 EULER_ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")

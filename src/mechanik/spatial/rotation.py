@@ -192,7 +192,7 @@ def nearest(M: ArrayLike) -> Array:
         array([1., 1., 1.])
     """
     U, _, Vt = np.linalg.svd(np.asarray(M, dtype=np.float64))
-    # The direction of the smallest singular value is reversed if U Vt is a reflection: the smallest change.
+    # If U Vt is a reflection, the direction of the smallest singular value is reversed, which is the smallest change.
     U[..., :, 2] *= np.where(np.linalg.det(U @ Vt) < 0.0, -1.0, 1.0)[..., None]
     return U @ Vt
 
@@ -232,28 +232,28 @@ def _is_single_rotation(entries: list[float], tolerance: float) -> bool:
     return all(abs(product) <= tolerance for product in products) and not determinant < 0.0
 
 
-def _rodrigues_form(w: Array, first: Array, second: Array) -> Array:
-    """Return I + first * hat(w) + second * hat(w)^2 (Rodrigues' formula), (..., 3, 3)."""
+def _rodrigues_form(w: Array, linear_coefficient: Array, quadratic_coefficient: Array) -> Array:
+    """Return I + linear_coefficient * hat(w) + quadratic_coefficient * hat(w)^2 (Rodrigues' formula), (..., 3, 3)."""
     x, y, z = components(w)
-    fx, fy, fz = first * x, first * y, first * z
-    sx, sy, sz = second * x, second * y, second * z
-    xx, yy, zz = sx * x, sy * y, sz * z
-    xy, xz, yz = sx * y, sx * z, sy * z
+    lx, ly, lz = linear_coefficient * x, linear_coefficient * y, linear_coefficient * z
+    qx, qy, qz = quadratic_coefficient * x, quadratic_coefficient * y, quadratic_coefficient * z
+    xx, yy, zz = qx * x, qy * y, qz * z
+    xy, xz, yz = qx * y, qx * z, qy * z
     out = np.empty((*np.shape(xx), 3, 3))
     out[..., 0, 0] = 1.0 - (yy + zz)
-    out[..., 0, 1] = xy - fz
-    out[..., 0, 2] = xz + fy
-    out[..., 1, 0] = xy + fz
+    out[..., 0, 1] = xy - lz
+    out[..., 0, 2] = xz + ly
+    out[..., 1, 0] = xy + lz
     out[..., 1, 1] = 1.0 - (xx + zz)
-    out[..., 1, 2] = yz - fx
-    out[..., 2, 0] = xz - fy
-    out[..., 2, 1] = yz + fx
+    out[..., 1, 2] = yz - lx
+    out[..., 2, 0] = xz - ly
+    out[..., 2, 1] = yz + lx
     out[..., 2, 2] = 1.0 - (xx + yy)
     return out
 
 
 def _elementary_rotation(angle: ArrayLike, i: int, j: int) -> Array:
-    """Return the rotation from axis `i` towards axis `j`."""
+    """Return the rotations (..., 3, 3) by angles (...), rad, from axis `i` towards axis `j`."""
     angle = np.asarray(angle, dtype=np.float64)
     cosine, sine = np.cos(angle), np.sin(angle)
     out = np.zeros((*angle.shape, 3, 3))
@@ -265,6 +265,6 @@ def _elementary_rotation(angle: ArrayLike, i: int, j: int) -> Array:
 
 
 def _perpendicular(v: Array) -> Array:
-    """Return vectors (..., 3) perpendicular to unit `v`, with a norm well above zero."""
+    """Return vectors (..., 3) perpendicular to unit vectors `v`, with a norm of at least 0.8."""
     smallest_axis = np.argmin(np.abs(v), axis=-1)
     return cross(v, np.eye(3)[smallest_axis])

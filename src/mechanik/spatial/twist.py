@@ -100,7 +100,7 @@ def left_jacobian(twist: ArrayLike) -> Array:
         (6, 6)
     """
     twist = np.asarray(twist, dtype=np.float64)
-    return _block_triangular(rotation.left_jacobian(twist[..., 3:]), _coupling(twist))
+    return _block_triangular(rotation.left_jacobian(twist[..., 3:]), _upper_right_block(twist))
 
 
 def right_jacobian(twist: ArrayLike) -> Array:
@@ -112,7 +112,7 @@ def left_jacobian_inverse(twist: ArrayLike) -> Array:
     """Return the inverse of `left_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
     twist = np.asarray(twist, dtype=np.float64)
     inverse = rotation.left_jacobian_inverse(twist[..., 3:])
-    return _block_triangular(inverse, -(inverse @ _coupling(twist) @ inverse))
+    return _block_triangular(inverse, -(inverse @ _upper_right_block(twist) @ inverse))
 
 
 def right_jacobian_inverse(twist: ArrayLike) -> Array:
@@ -120,7 +120,7 @@ def right_jacobian_inverse(twist: ArrayLike) -> Array:
     return left_jacobian_inverse(np.negative(twist))
 
 
-def _coupling(twist: Array) -> Array:
+def _upper_right_block(twist: Array) -> Array:
     """Return the upper right block of the left Jacobian, (..., 3, 3): the effect of rotation on translation.
 
     Barfoot, State Estimation for Robotics (2017), equation 7.86b.
